@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The checker on schedules of 8 GPUs and about 100,000 packets: `all_gather` in 1400 prelaunched rounds, and `barrier`, in which
-// each of eight queues increments one word and polls it 4200 times. Prints the cost of one check; `--once NAME` runs one check,
-// for callgrind.
+// The checker on schedules of 8 GPUs and about 100,000 packets: `all_gather` in 1400 prelaunched rounds, and `barrier`,
+// in which each of eight queues increments one word and polls it 4200 times. Prints the cost of one check; `--once
+// NAME` runs one check, for callgrind.
 #include "sdma/check/check.hpp"
 
 #include <chrono>

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
-// The collectives on the software device: compared with the same memcpys by plain threads, and their cost to the host thread.
+// The collectives on the software device: beside the same memcpys by plain threads, and their cost to the host thread.
 //
 //   build/bench/bench-collectives [ROUNDS]
 //
-//   size     all_gather and all_to_all among 8 GPUs, b2b and pcpy, from start until the host has seen the last completion;
-//            compared with 8 threads, one per GPU, that one store releases; each does that GPU's memcpys and counts itself off.
-//            The two take turns; the best of ROUNDS counts. Both use buffers of the same size, with every page touched.
-//   host     plan and publish of an 8-GPU schedule, in nanoseconds per packet; the cost of a trigger after engines have idled
-//            at their polls, and the median from then until the host has seen the last completion
-//   bind     memory, signals and queues of such a schedule, on a device whose engines have no thread yet (first), and on one
-//            whose engines have threads (again); and the linker alone, in nanoseconds per packet: the added time of 1000 times
-//            as many packets on the same objects
+//   size     all_gather and all_to_all among 8 GPUs, b2b and pcpy, from start until the host has seen the last
+//            completion; compared with 8 threads, one per GPU, that one store releases; each does that GPU's memcpys
+//            and counts itself off. The two take turns; the best of ROUNDS counts. Both use buffers of the same size,
+//            with every page touched.
+//   host     plan and publish of an 8-GPU schedule, in nanoseconds per packet; the cost of a trigger after engines have
+//            idled at their polls, and the median from then until the host has seen the last completion
+//   bind     memory, signals and queues of such a schedule, on a device whose engines have no thread yet (first), and
+//            on one whose engines have threads (again); and the linker alone, in nanoseconds per packet: the added time
+//            of 1000 times as many packets on the same objects
 #include "collectives/collectives.hpp"
 #include "collectives/median.hpp"
 #include "sdma/device/soft.hpp"

@@ -4,7 +4,7 @@
 //   build/bench/bench-kfd                                       on MI300X
 //   build/tools/sdma emulate -- build/bench/bench-kfd           on the software node
 //
-// Prints medians and best tenths; a batch is submitted with one doorbell. Queue creation is not included, and shown once.
+// Prints medians and best tenths; a batch is submitted with one doorbell. The creation of queues is shown apart, once.
 #include "sdma/device/kfd.hpp"
 #include "sdma/packets/sync.hpp"
 #include "sdma/queue/ring.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// From the doorbell to the completion that the host sees, compared with a word that two threads pass back and forth, on the same
-// machine, in the same run, with the same way of waiting.
+// From the doorbell to the completion that the host sees, compared with a word that two threads pass back and forth, on
+// the same machine, in the same run, with the same way of waiting.
 //
 //   build/bench/bench-latency            a table; exit code 1 if a ratio is above 3
 //
@@ -9,8 +9,8 @@
 //   raw      a plain store to the doorbell, on an engine that expects this from the queue; no limit
 //   idle     CPU time of a device with idle queues, as a fraction of one core
 //
-// The two are measured in turn, in short batches, under the same load. The limit applies to the best tenth of the batches, which
-// ran while no other program needed the cores; the median is shown beside it.
+// The two are measured in turn, in short batches, under the same load. The limit applies to the best tenth of the
+// batches, which ran while no other program needed the cores; the median is shown beside it.
 #include "sdma/device/soft.hpp"
 #include "sdma/queue/ring.hpp"
 #include "sdma/sync/wait.hpp"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// ROCr's asynchronous copies on the software node, compared with plain memcpy of the same bytes: bandwidth, and the latency of
-// small copies. The time includes ROCr: from the call to the signal that a spinning host sees.
+// ROCr's asynchronous copies on the software node, compared with plain memcpy of the same bytes: bandwidth, and the
+// latency of small copies. The time includes ROCr: from the call to the signal that a spinning host sees.
 //
 //   build/tools/sdma emulate --gpus=2 -- build/bench/bench-node-rocr
 //
-// Copies and memcpys take turns, under the same load. The best tenth is the time while no other program needs the processors; the
-// median is shown beside it.
+// Copies and memcpys take turns, under the same load. The best tenth is the time while no other program needs the
+// processors; the median is shown beside it.
 #include <hsa/hsa.h>
 #include <hsa/hsa_ext_amd.h>
 

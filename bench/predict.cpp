@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Collectives that were measured on GPUs beside the simulator's predictions of them, by machines that were fitted to single mechanisms.
+// Collectives that were measured on GPUs beside the simulator's
+// predictions of them, by machines that were fitted to single mechanisms.
 //
 //   build/bench/bench-predict share/measured/two-h200      the tables of docs/silicon.md, as Markdown
 //
 //   FOLDER/visit*.json     machines, each fitted on another day: sdma calibrate --device=cuda -o visit1.json
-//   FOLDER/*.csv           rows of collective_perf --csv; none was used in a fit, and those of NCCL and RCCL are left out
-// For each collective and size, it also says whether the way with the shortest prediction is the fastest: whether the middle half of its
-// rounds begins before that of the fastest way ends.
+//   FOLDER/*.csv           rows of collective_perf --csv; none was used in
+//                          a fit, and those of NCCL and RCCL are left out
+// For each collective and size, it also says whether the way with the shortest prediction is the fastest: whether the
+// middle half of its rounds begins before that of the fastest way ends.
 //
-// A prediction is the mean of the machines' predictions. Its standard deviation has two parts: that of the machines' parameters
-// (sensitivity), and the differences between the machines, which were fitted in different visits.
+// A prediction is the mean of the machines' predictions. Its standard deviation has two parts: that of the machines'
+// parameters (sensitivity), and the differences between the machines, which were fitted in different visits.
 #include "collectives/plan.hpp"
 #include "sdma/core/file.hpp"
 #include "sdma/simulate/simulate.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The cost of a checked batch: [poll, 7 copies, atomic], 63 dwords, reserved, written and published, compared with unchecked
-// hand-written stores of the same dwords to the same ring, and with a memcpy of the bytes. All run together, with interleaved
-// repetitions, and the best of each counts. Compare the ratios.
+// The cost of a checked batch: [poll, 7 copies, atomic], 63 dwords, reserved, written and published, compared with
+// unchecked hand-written stores of the same dwords to the same ring, and with a memcpy of the bytes. All run together,
+// with interleaved repetitions, and the best of each counts. Compare the ratios.
 //
 //   bench-ring            nanoseconds per batch, and ratios; exit code 1 if they write different dwords
 //   bench-ring NAME N     runs one of them N times, to count its instructions (callgrind, perf stat)

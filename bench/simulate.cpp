@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The speed of the simulator: an 8-GPU sweep of every variant of all-gather and all-to-all, from 1 KB to 1 GB, and one schedule
-// of 100,000 packets. Schedules are planned first; only simulate() is measured.
+// The speed of the simulator: an 8-GPU sweep of every variant of all-gather and all-to-all, from 1 KB to 1 GB, and one
+// schedule of 100,000 packets. Schedules are planned first; only simulate() is measured.
 #include "sdma/simulate/simulate.hpp"
 #include "collectives/plan.hpp"
 

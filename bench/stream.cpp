@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Ring bytes per second through reader, disassembler, JSON and checker, and text bytes per second through the assembler. The
-// ring has the packets of a collective, repeated: [poll, 7 copies, atomic], with different addresses.
+// Ring bytes per second through reader, disassembler, JSON and checker, and text bytes per second through the
+// assembler. The ring has the packets of a collective, repeated: [poll, 7 copies, atomic], with different addresses.
 #include "sdma/stream/json.hpp"
 #include "sdma/stream/rules.hpp"
 #include "sdma/stream/text.hpp"

@@ -4,8 +4,8 @@
 //   queue a   copy input -> middle   fence(ready = 1)
 //   queue b                poll(ready >= 1)   copy middle -> output   fence(done = 1)
 //
-// Only signals order queues: a fence stores after all earlier packets of its queue are complete, and later packets of a queue do
-// not start before its poll is satisfied. Here queue b is even submitted first.
+// Only signals order queues: a fence stores after all earlier packets of its queue are complete, and later packets of a
+// queue do not start before its poll is satisfied. Here queue b is even submitted first.
 #include "support.hpp"
 
 #include <cstring>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Many queues, one word: each engine subtracts one when it has finished, and the host waits for zero. The queues are submitted
-// ahead of time and wait at a poll; one store of the host releases all of them.
+// Many queues, one word: each engine subtracts one when it has finished, and the host waits for zero. The queues are
+// submitted ahead of time and wait at a poll; one store of the host releases all of them.
 //
 //   each queue   poll(go >= 1)   copy   atomic(left -= 1)            host   go = 1 ... wait(left == 0)
 //
-// An atomic is one indivisible operation at memory, so engines need no other synchronisation. Fences could not do this: if several
-// engines store to one word, the last store wins.
+// An atomic is one indivisible operation at memory, so engines need no other synchronisation. Fences could not do this:
+// if several engines store to one word, the last store wins.
 #include "sdma/sync/recipes.hpp"
 #include "support.hpp"
 

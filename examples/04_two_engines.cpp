@@ -4,8 +4,8 @@
 //   gpu0 --- engine 14 ----------------------------> gpu1      first half
 //   gpu0 --- engine 12 ---> gpu2 --- engine 2 -----> gpu1      second half: store and forward, by a fence and a poll
 //
-// An engine sustains about the rate of one link. More bandwidth therefore needs more engines, each on the link next to it. The
-// topology knows which engine that is.
+// An engine sustains about the rate of one link. More bandwidth therefore needs more engines, each on the link next to
+// it. The topology knows which engine that is.
 #include "sdma/sync/recipes.hpp"
 #include "support.hpp"
 

@@ -4,10 +4,12 @@
 //            gpu0     gpu1     gpu2                   gpu0     gpu1     gpu2
 //   before   A . .    . B .    . . C         after    A B C    A B C    A B C
 //
-// In one step, every GPU copies its part to every other GPU. All copies of a GPU are back to back in one queue of one engine,
-// with one atomic after them and one doorbell ("b2b"). With 8 GPUs, each has 7 copies, 1 completion and 1 doorbell.
+// In one step, every GPU copies its part to every other GPU. All copies of a GPU are back to back in one queue of
+// one engine, with one atomic after them and one doorbell ("b2b"). With 8 GPUs, each has 7 copies, 1 completion
+// and 1 doorbell.
 //
-//   05_all_gather [FILE] [--device soft|kfd|cuda] [--gpus N] [--order strict|rocr|adversarial] [--seed S] [--trace FILE] [--help]
+//   05_all_gather [FILE] [--device soft|kfd|cuda] [--gpus N] [--order strict|rocr|adversarial] [--seed S]
+//                 [--trace FILE] [--help]
 #include "sdma/core/number.hpp"
 #include "sdma/stream/text.hpp"
 #include "sdma/sync/recipes.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Copies in pieces that overlap with compute: when do finer pieces win, and when do they lose? Simulated, on eight MI300X.
+// Copies in pieces that overlap with compute: when do finer pieces win, and when not? Simulated, on eight MI300X.
 //
 //   FiCCO   an all-gather whose pieces unlock pieces of a GEMM:
 //             gpu i   queue to gpu d    copy piece 0, fence | copy piece 1, fence | ...
@@ -8,8 +8,8 @@
 //             gpu i   kernel            tiles of piece 0, counter = 1 | tiles of piece 1, counter = 2 | ...
 //             gpu i   queue to gpu d    poll counter >= 1, copy piece 0 | poll counter >= 2, copy piece 1 | ... fence
 //
-// Kernels are part of the schedule: they wait with acquire and set with release, at system scope. Each piece adds kPieceNs
-// to its kernel, because a smaller GEMM uses the GPU less well.
+// Kernels are part of the schedule: they wait with acquire and set with release, at system scope. Each piece adds
+// kPieceNs to its kernel, because a smaller GEMM uses the GPU less well.
 #include "sdma/simulate/report.hpp"
 
 #include <algorithm>

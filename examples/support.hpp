@@ -37,20 +37,22 @@ inline void must(sdma::Errc e) {
   if (e != sdma::Errc::ok) fail(std::string(message(e)));
 }
 
-/// The exit code of main. Ends the program with a message if its output could not be written (a full disk, a closed pipe).
+/// The exit code of main. Ends the program with a message if its
+/// output could not be written (a full disk, a closed pipe).
 inline int printed() {
   if (std::fflush(stdout) != 0 || std::ferror(stdout)) fail("standard output cannot be written");
   return 0;
 }
 
-/// Call it between the host's stores to GPU memory and the doorbell, and between a completion and the host's loads, because the
-/// hardware buffers that path. The software node has no such buffer, but a program for both always calls this.
+/// Call it between the host's stores to GPU memory and the doorbell, and between a completion and the host's
+/// loads, because the hardware buffers that path. The software node has no such buffer, but a program for both
+/// always calls this.
 inline void flush_host_path(const sdma::Device& d) {
   for (std::uint32_t g = 0; g < d.topology().gpus.size(); ++g) (void)d.flush_host_writes(sdma::GpuId{g});
 }
 
-/// Waits for `signal` >= `value`. After that, the host may read what engines have stored. Ends the program with a reason if the
-/// value does not arrive.
+/// Waits for `signal` >= `value`. After that, the host may read what engines
+/// have stored. Ends the program with a reason if the value does not arrive.
 inline void must_reach(const sdma::Signal& signal, std::uint64_t value, const sdma::Ring<>& ring,
                        const sdma::Device& d) {
   constexpr std::chrono::seconds kPatience(10);
@@ -65,7 +67,7 @@ inline void need_gpus(const sdma::Device& d, std::uint32_t gpus) {
     fail("this node has " + std::to_string(have) + " GPUs, but " + std::to_string(gpus) + " are needed");
 }
 
-/// NAME [--device=soft|kfd|cuda] [strict|rocr|adversarial [SEED]]: opens a software node with that ordering, or a real one.
+/// NAME [--device=soft|kfd|cuda] [strict|rocr|adversarial [SEED]]: a software node with that ordering, or a real one.
 inline std::unique_ptr<sdma::Device> open_device(int argc, char** argv, std::uint32_t gpus) {
   const auto usage = std::string("usage: ") + argv[0] + " [--device=soft|kfd|cuda] [strict|rocr|adversarial [SEED]]";
   std::vector<std::string_view> words;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a browser lacks. The verbs that need devices, processes or threads are here in name only, so that `sdma --help` is the same.
+// What a browser lacks. The verbs that need devices, processes or
+// threads are here in name only, so that `sdma --help` is the same.
 #include "output.hpp"
 #include "verb.hpp"
 

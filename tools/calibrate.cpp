@@ -31,8 +31,8 @@ struct CalibrateArguments {
   std::chrono::nanoseconds limit = 600s;
 };
 
-/// The parameters that --free names, with the bounds and notes that the table has for them; otherwise those of the table,
-/// otherwise those that are fitted in the machine. Empty after an error, which has been reported.
+/// The parameters that --free names, with the bounds and notes that the table has for them; otherwise those of the
+/// table, otherwise those that are fitted in the machine. Empty after an error, which has been reported.
 std::vector<FreeParameter> free_of(const CalibrateArguments& o, const Measurements& m,
                                    const MachineDescription& start) {
   std::vector<FreeParameter> out;

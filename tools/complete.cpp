@@ -29,7 +29,7 @@ Words choices(const std::string& type) {
   return out;
 }
 
-/// The params of the first schedule among the words, as "N=". A schedule needs values only for params without a default.
+/// The params of the first schedule among the words, as "N=". It needs values only for params without a default.
 Words params(std::span<const std::string> words) {
   constexpr std::uintmax_t kLargest = 1 << 20;  // bytes: the user is waiting for the answer
   for (const auto& word : words) {

@@ -12,8 +12,8 @@
 //   parameters            sdma simulate --parameter engine.     as --show-machine lists them
 //   params of a file      sdma run --set  a.sdma                of the first schedule among the words
 //
-// Prints nothing where a file name is expected, so that the shell completes that, and where the words are wrong. Reads at most
-// the schedule, and runs nothing. share/completions has the function for bash. No errors.
+// Prints nothing where a file name is expected, so that the shell completes that, and where the words are wrong. Reads
+// at most the schedule, and runs nothing. share/completions has the function for bash. No errors.
 #include <span>
 #include <string>
 #include <vector>

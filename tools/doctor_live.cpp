@@ -88,8 +88,8 @@ class Stalls {
       const bool still = activity && !s.reported && stood >= o_.after * s.patience;
       if (!still && !now) continue;
       const auto verdict = examine(pid, now, stood);
-      // An engine may wait at its very first packet, which counts as no activity: so a process without work is examined again, ever
-      // more rarely.
+      // An engine may wait at its very first packet, which counts as no
+      // activity: so a process without work is examined again, ever more rarely.
       s.reported = verdict != doctor::Verdict::healthy;
       s.patience = std::min(s.patience * 2, 1 << 20);
       if (verdict != doctor::Verdict::hung || !o_.end) continue;
@@ -110,8 +110,8 @@ class Stalls {
     std::optional<Clock::time_point> ending{};
   };
 
-  /// A process without work is not reported unless the user has asked. `stood`: for how long no engine of the process has made
-  /// progress.
+  /// A process without work is not reported unless the user has asked.
+  /// `stood`: for how long no engine of the process has made progress.
   std::optional<doctor::Verdict> examine(int pid, bool asked, std::chrono::nanoseconds stood) {
     auto o = o_;
     o.attach = true;

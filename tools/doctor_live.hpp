@@ -6,8 +6,8 @@
 //   if (const auto pid = pid_of(o->files)) snapshot = examine_process(*pid, o->live);
 //   if (!o->live.program.empty()) return examine_program(o->live, show);
 //
-// If the process runs on the software node and this program does not, this program starts again with the node's library, because only
-// the node sees the queues of that process.
+// If the process runs on the software node and this program does not, this program starts again with the node's
+// library, because only the node sees the queues of that process.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/doctor/diagnose.hpp"

@@ -69,8 +69,8 @@ std::string obstacle(const fs::path& program, int depth = 0) {
   return "is linked statically";
 }
 
-/// Whether the limit on the size of files leaves room for the node's memory, which is in files of this size at most, without a
-/// disk.
+/// Whether the limit on the size of files leaves room for the node's
+/// memory, which is in files of this size at most, without a disk.
 bool memory_fits() {
   constexpr rlim_t kLargest = rlim_t{1} << 40;
   rlimit limit{};

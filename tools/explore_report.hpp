@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What sdma explore reports: the best candidates with the uncertainty of their times and ratios, as a table or as schedules.
+// What sdma explore reports: the best candidates, with uncertainties, as a table or as schedules.
 //
 //   auto e = json::explored("chunk=64K", *search(...), machine);
 //   write_text("-", explore_table(e));

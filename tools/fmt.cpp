@@ -36,7 +36,8 @@ std::optional<std::string> formatted(const std::string& path, const std::string&
   return {};
 }
 
-/// The answer with --json: of each file, whether formatting changes it and, unless a file or --check wants it elsewhere, its text.
+/// The answer with --json: of each file, whether formatting changes
+/// it and, unless a file or --check wants it elsewhere, its text.
 class Answer {
  public:
   void add_unread(const std::string& path) { add(path, nullptr, false); }

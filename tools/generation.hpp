@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The options that choose a generation of packets: --gfx=gfx1100 or --sdma=6.0. Both set the same value, so the last one counts.
+// The options that choose a generation of packets: --gfx=gfx1100
+// or --sdma=6.0. Both set the same value, so the last one counts.
 //
 //   add_generation(verb, o->text.generation);
 #include "options.hpp"

@@ -5,11 +5,11 @@
 //   auto in = Input::open({.path = "ring.bin"});              // an error says what cannot be opened, and why
 //   for_each_piece(*in, [&](std::span<const std::uint32_t> dwords, bool last) { return dwords_used; });
 //
-// The bytes of a ring are read once, 1 MiB at a time. Dwords that a piece leaves unused are put before the next piece, so memory is
-// bounded by the longest packet. A text (sdma/dump/text.hpp) and a ring dump (sdma/queue/dump.hpp) are read whole: at most 4 GiB of
-// text. Form::automatic: input that begins like a ring dump is one, input of printable characters is text, and anything else is the
-// bytes of a ring. If a dump has positions, `more` gives the dwords from rptr to wptr, in order; a note says where the first of them
-// is. Notes say what a text was taken for.
+// The bytes of a ring are read once, 1 MiB at a time. Dwords that a piece leaves unused are put before the next piece,
+// so memory is bounded by the longest packet. A text (sdma/dump/text.hpp) and a ring dump (sdma/queue/dump.hpp) are
+// read whole: at most 4 GiB of text. Form::automatic: input that begins like a ring dump is one, input of printable
+// characters is text, and anything else is the bytes of a ring. If a dump has positions, `more` gives the dwords from
+// rptr to wptr, in order; a note says where the first of them is. Notes say what a text was taken for.
 #include "report.hpp"
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/file.hpp"
@@ -63,7 +63,7 @@ class Input {
   Result<std::optional<std::string>, Diagnostic> descriptors();
   /// The whole input with its positions. Call it before any dwords were taken.
   Result<RingInput, Diagnostic> ring();
-  /// The pending part of a dump, which may be empty; without positions, the whole dump. Call it before any dwords were taken.
+  /// The pending part of a dump, which may be empty; without positions, the whole dump. Call it before taking dwords.
   Result<RingPart, Diagnostic> pending(Generation = kDefaultGeneration);
   /// Appends at least one dword; false at the end. If a dump has positions, it gives the pending dwords.
   Result<bool, Diagnostic> more(std::vector<std::uint32_t>&);

@@ -18,7 +18,7 @@
 namespace sdma::tool {
 namespace {
 
-// What codes mean for a verb, where they mean more than kExits says. Without a row for 1 or 4, a verb never ends with it.
+// What codes mean for a verb, where they mean more than kExits says. Without a row for 1 or 4, it never ends so.
 constexpr ExitMeaning kDis[] = {{kInput, "an error of the input or output; what was readable was printed before it"}};
 constexpr ExitMeaning kAs[] = {{kInput, "errors in the text, or an error of the input or output"}};
 constexpr ExitMeaning kCheck[] = {
@@ -111,8 +111,8 @@ void no_such_option(const std::string& program, const CLI::App& app, const std::
            program + " --help lists them");
 }
 
-/// Reports what the parser explains less well: an unknown option or verb, and "--name=", for which it takes the next word.
-/// Returns whether there was such a word.
+/// Reports what the parser explains less well: an unknown option or verb, and "--name=", for which it takes the next
+/// word. Returns whether there was such a word.
 bool misunderstood(const CLI::App& app, const Words& words) {
   const auto is_option = [](const std::string& word) { return word.size() > 1 && word[0] == '-'; };
   if (const auto unknown = app.remaining(); !unknown.empty()) {
@@ -198,7 +198,8 @@ int run(int argc, char** argv) {
     const auto end = std::find(words.begin(), words.end(), std::string_view("--"));
     if (end != words.end()) *end = kProgramFollows;
   }
-  // Before the parser, because its own complaints are to be JSON, too. The words of a program that emulate runs are not ours.
+  // Before the parser, because its own complaints are to be JSON,
+  // too. The words of a program that emulate runs are not ours.
   auto* const emulate = app.get_subcommand("emulate");
   if (words.size() < 2 || words[1] != emulate->get_name())
     if (const auto own = std::find(words.begin() + 1, words.end(), std::string_view("--"));

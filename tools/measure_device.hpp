@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The measuring half of sdma calibrate: single mechanisms of a device as a table, and the machine from which their fit starts.
+// The measuring half of sdma calibrate: single mechanisms of a
+// device as a table, and the machine from which their fit starts.
 //
 // Errors are reported; `code` is then the verb's exit code.
 #include "sdma/device/open.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Reads a file of names for addresses, as --names gives it: the form is that of sdma/core/names.hpp. "-" is standard input.
+// Reads a file of names for addresses, as --names gives it: in the form of sdma/core/names.hpp. "-" is standard input.
 //
 //   const auto names = load_names(o.names);
 //   if (!names) return report(names.error()), kInput;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The options of a verb, in the words of the tool. CLI11 parses them; only options.cpp and main.cpp include it, because its
-// headers add seconds to each compilation.
+// The options of a verb, in the words of the tool. CLI11 parses them; only options.cpp and main.cpp include it, because
+// its headers add seconds to each compilation.
 //
 //   verb.value("--machine", o->machine, "file that describes the machine").type("PATH");
 //   verb.flag("--kernel", o->kernel, "check a queue of the kernel");
 //   add_choice<Format>(verb, "--format", o->format, {{"text", Format::text}, {"hex", Format::hex}}, "output form");
 //
-// A name without dashes, such as FILE, is a positional argument. Variables are set while the command line is parsed, so they
-// must live until the verb runs. Errors: a usage error names the option, the value and what is wrong with it.
+// A name without dashes, such as FILE, is a positional argument. Variables are set while the command line is parsed, so
+// they must live until the verb runs. Errors: a usage error names the option, the value and what is wrong with it.
 #include "sdma/core/nearest.hpp"
 #include "sdma/core/number.hpp"
 
@@ -59,8 +59,8 @@ class VerbOptions {
   Option parsed(const std::string& name, Take take, const std::string& doc);
   /// The same for an option that may be repeated.
   Option repeated(const std::string& name, Take take, const std::string& doc);
-  /// The first word that is not an option, and all words after it: a program and its arguments, which are passed on unchanged.
-  /// "--" may come first.
+  /// The first word that is not an option, and all words after it: a program
+  /// and its arguments, which are passed on unchanged. "--" may come first.
   void program(std::vector<std::string>& words);
   /// The words after "--", for a verb whose other words have a meaning of their own.
   const std::vector<std::string>& after_dashes() const noexcept { return after_; }

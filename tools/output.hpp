@@ -6,8 +6,9 @@
 //   out.text() += line; if (!out.drain()) return out.exit_code();
 //   return out.close() ? kOk : out.exit_code();
 //
-// A file is written completely or not at all, except where sdma/core/file.hpp says otherwise; a note then says so. A full disk is an error, reported with its reason. If the
-// reader has exited, that is not an error: the program ends quietly, as `yes | head` does.
+// A file is written completely or not at all, except where sdma/core/file.hpp says otherwise; a note then says so. A
+// full disk is an error, reported with its reason. If the reader has exited, that is not an error: the program ends
+// quietly, as `yes | head` does.
 #include "sdma/core/file.hpp"
 
 #include <string>

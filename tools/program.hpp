@@ -6,8 +6,8 @@
 //   if (const int code = run_program(path, words, status)) return code;
 //   return end_as(status);                                      // the program's own code, or its signal
 //
-// The program gets the signals that are sent to this process; those of a terminal reach it directly. It does not outlive this
-// process. One program at a time; one thread.
+// The program gets the signals that are sent to this process; those of a terminal reach it directly. It does not
+// outlive this process. One program at a time; one thread.
 #include <sys/types.h>
 #include <chrono>
 #include <filesystem>
@@ -28,12 +28,12 @@ int execute(const std::filesystem::path& program, const std::vector<std::string>
 
 /// What happens while the program runs.
 struct Watch {
-  /// Called every `interval`, and at once when this process gets SIGQUIT (Ctrl-\ in a terminal), which the program ignores from
-  /// its start. `asked`: because of the signal.
+  /// Called every `interval`, and at once when this process gets SIGQUIT (Ctrl-\ in a terminal), which the program
+  /// ignores from its start. `asked`: because of the signal.
   std::function<void(pid_t program, bool asked)> look{};
   std::chrono::milliseconds interval{};
 };
-/// Runs a program as a child until it ends. Returns 0, or an exit code if it cannot be started. `status`: as of waitpid.
+/// Runs a program as a child until it ends. Returns 0, or an exit code if it does not start. `status`: as of waitpid.
 int run_program(const std::filesystem::path& program, const std::vector<std::string>& words, int& status,
                 const Watch& = {});
 /// Ends this process in the way that `status` describes, or returns the program's exit code.

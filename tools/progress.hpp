@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// One line of progress on a terminal, which each call overwrites, and which the end erases. Nothing if standard error is not one.
+// One line of progress on a terminal, which each call overwrites,
+// and which the end erases. Nothing if standard error is not one.
 //
 //   Progress progress;
-//   progress.show([&] { return fmt::format("{} of {}", done, all); });       // the text is made at most ten times a second
+//   progress.show([&] { return fmt::format("{} of {}", done, all); });   // the text is made at most ten times a second
 #include <unistd.h>
 
 #include <chrono>

@@ -7,9 +7,9 @@
 //   run_program(r.file());                          // each process records into r.file() or r.file().PID
 //   return r.draw();                                // run.json, and run.json.PID for each further process
 //
-// The folder and everything in it belong to this object, which removes them. If this process is killed, they remain, and
-// `sdma trace` reads them. No other file is touched, except the picture itself: if run.json.PID exists, the picture of
-// that process becomes run.json.PID-1.
+// The folder and everything in it belong to this object, which removes them. If this process is killed, they remain,
+// and `sdma trace` reads them. No other file is touched, except the picture itself: if run.json.PID exists, the picture
+// of that process becomes run.json.PID-1.
 // Errors: of the folder: error(). `draw` reports its errors, and returns an exit code. Threads: one.
 #include <filesystem>
 #include <string>

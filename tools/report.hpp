@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Messages for people, on standard error: "file:0xOFFSET: error[rule]: message", and a hint on the next line. Coloured only on
-// a terminal, and not if NO_COLOR is set or TERM is "dumb". Never on standard output, which is for data.
+// Messages for people, on standard error: "file:0xOFFSET: error[rule]: message", and a hint on the next line. Coloured
+// only on a terminal, and not if NO_COLOR is set or TERM is "dumb". Never on standard output, which is for data.
 //
-// With --json, each message is one JSON object on a line of its own, which share/schemas/message.json describes: a program that
-// reads the answer can read in the same way why there is none.
+// With --json, each message is one JSON object on a line of its own, which share/schemas/message.json describes: a
+// program that reads the answer can read in the same way why there is none.
 #include "sdma/core/diagnostic.hpp"
 
 #include <string>

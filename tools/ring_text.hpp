@@ -38,8 +38,8 @@ struct RingTextOptions {
 /// Is this part printed as packets?
 bool is_shown(const RingPart&, const RingTextOptions&) noexcept;
 std::string ring_text(const PlacedRing&, const RingPositions&, const RingTextOptions&);
-/// One object a line, with "part" (pending, consumed, after, stale), "at_rptr" and, at the first dword of a gap, "gap" beside the
-/// members of a packet.
+/// One object a line, with "part" (pending, consumed, after, stale), "at_rptr"
+/// and, at the first dword of a gap, "gap" beside the members of a packet.
 std::string ring_json(const PlacedRing&, const RingTextOptions&);
 
 }  // namespace sdma::tool

@@ -223,7 +223,7 @@ int one(const RunArguments& o, const std::string& path, const Schedule& s, const
   return kOk;
 }
 
-/// A schedule that is wrong on purpose is never run: the checker must find that error and no other. If not, what it found.
+/// A schedule that is wrong on purpose is never run: the checker must find that error alone. If not, what it found.
 std::vector<Diagnostic> unexpected(const Schedule& s, const SourceMap& map) {
   const auto result = check(s, {.map = &map});
   std::vector<Diagnostic> all;

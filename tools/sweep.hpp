@@ -18,8 +18,8 @@ struct SweepRequest {
   bool json = false;              ///< on standard output, instead of the table
 };
 
-/// Prints the times, and how much faster each file is than the first. If a parameter of the machine changes no time between two of its
-/// values, names what caps it. Returns an exit code, after an error has been reported.
+/// Prints the times, and how much faster each file is than the first. If a parameter of the machine changes no time
+/// between two of its values, names what caps it. Returns an exit code, after an error has been reported.
 int sweep(const SweepRequest&);
 
 }  // namespace sdma::tool

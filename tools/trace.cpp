@@ -36,7 +36,7 @@ int complain_about(const std::string& input, int error) {
   return kInput;
 }
 
-/// True if no writer has the file open: the kernel grants a read lease only then. False also where leases are not supported.
+/// True if no writer has the file open: only then does the kernel grant a read lease. False also without leases.
 bool abandoned(int fd) {
   if (::fcntl(fd, F_SETLEASE, F_RDLCK) != 0) return false;
   ::fcntl(fd, F_SETLEASE, F_UNLCK);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every GPU sends its part to all others, in place. The order of peers is staggered, so that no two GPUs begin with the same one.
+// Every GPU sends its part to all others, in place. The order of
+// peers is staggered, so that no two GPUs begin with the same one.
 #include "builder.hpp"
 
 namespace collectives {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Part d of GPU i's input goes to slot i of GPU d: by copies if out of place, by exchange if in place. Each pair of GPUs (i < j)
-// is the work of one of the two: of i if i + j is even, so that with N = 8 each GPU has three or four pairs.
+// Part d of GPU i's input goes to slot i of GPU d: by copies if out of place, by exchange if in place. Each
+// pair of GPUs (i < j) is the work of one of the two: of i if i + j is even, so that with N = 8 each GPU has
+// three or four pairs.
 #include "builder.hpp"
 
 namespace collectives {

@@ -8,8 +8,8 @@
 //   const auto kind = a.device();                   // --device: soft, kfd or cuda
 //   a.done();                                       // unused arguments are an error
 //
-// For --help, it prints the usage and ends the program. For an invalid argument, it ends the program with exit code 2, after the reason
-// and the first line of the usage.
+// For --help, it prints the usage and ends the program. For an invalid argument, it ends the program with exit code 2,
+// after the reason and the first line of the usage.
 // An Arguments belongs to one thread.
 #include "sdma/core/number.hpp"
 #include "sdma/device/open.hpp"

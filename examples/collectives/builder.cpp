@@ -67,7 +67,8 @@ void Builder::end_group(Queue& q) {
   switch (options().completion) {
     case Completion::atomic: q.put(Atomic{.addr = done_, .op = AtomicOp::add_rtn_64, .value = 1}); break;
     case Completion::fence: q.put<&Fence::value>({.addr = done_}, kEpoch); break;
-    // The low half is stored last, and waiters wait for it. Once it is seen, nothing stores to the word any more, and it may be freed.
+    // The low half is stored last, and waiters wait for it. Once it is
+    // seen, nothing stores to the word any more, and it may be freed.
     case Completion::two_fences:
       q.put(Fence{.addr = done_ + 4, .value = 0}).put<&Fence::value>({.addr = done_}, kEpoch);
       ++count.completions;

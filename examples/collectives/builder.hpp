@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Builds the command groups of a collective, one after another. Internal: each collective's file says which GPU sends which
-// bytes to which peer.
+// Builds the command groups of a collective, one after another. Internal:
+// each collective's file says which GPU sends which bytes to which peer.
 //
 //   Builder b{options};
-//   b.send(i, {{.peer = 1, .from = ..., .to = ..., .bytes = n}, ...});     pcpy, bcst, b2b: as many groups as that takes
-//   b.exchange(o, p, a, b, bytes_a, bytes_b);                               swap: one group
-//   return std::move(b).finish();                                          host thread, expectations, counts, notes
+//   b.send(i, {{.peer = 1, .from = ..., .to = ..., .bytes = n}, ...});   pcpy, bcst, b2b: as many groups as that takes
+//   b.exchange(o, p, a, b, bytes_a, bytes_b);                            swap: one group
+//   return std::move(b).finish();                                        host thread, expectations, counts, notes
 #include "plan.hpp"
 
 #include <map>

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// KV-cache fetch, as in LLM serving: a request's blocks are scattered in a pool of host memory. They are copied to contiguous
-// GPU memory, and later back to their places. These are many small copies, so the fixed cost of a copy matters most.
+// KV-cache fetch, as in LLM serving: a request's blocks are scattered in a pool of host memory. They are copied
+// to contiguous GPU memory, and later back to their places. These are many small copies, so the fixed cost of a
+// copy matters most.
 //
 //   host pool  [ . 3 . . 0 . 2 . . . 1 . ]   --- engine 1 of the GPU --->   gpu [ 0 1 2 3 ]   fetch
 //                                            <--- engine 0 ------------                       return
 //
-// kv/request.hpp says how blocks are dealt to queues in each way, kv/mover.hpp executes that on a device, kv/simulated.hpp in
-// simulated time, and kv/report.hpp prints from which size of a block on DMA is the right choice.
+// kv/request.hpp says how blocks are dealt to queues in each way, kv/mover.hpp executes that on a device,
+// kv/simulated.hpp in simulated time, and kv/report.hpp prints from which size of a block on DMA is the right choice.
 #include "../support.hpp"
 #include "kv/mover.hpp"
 #include "kv/report.hpp"

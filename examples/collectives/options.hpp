@@ -3,26 +3,29 @@
 // The options of a DMA collective: kind, variant, number of GPUs, and size.
 //
 //   collectives::Options o{.collective = Collective::all_gather, .variant = Variant::b2b, .gpus = 8, .bytes = 1 << 20};
-//   auto p = collectives::plan(o);                                       // plan.hpp: an sdma::Schedule and its fallbacks
+//   auto p = collectives::plan(o);                                     // plan.hpp: an sdma::Schedule and its fallbacks
 //
-// `bytes` is the collective's size S, counted as in the benchmarks of RCCL: the bytes that each GPU holds at the end (all_gather,
-// gather's root), holds at the beginning (all_to_all, scatter's root), or receives (broadcast). Part d belongs to GPU d:
+// `bytes` is the collective's size S, counted as in the benchmarks of RCCL: the bytes that each GPU holds at the end
+// (all_gather, gather's root), holds at the beginning (all_to_all, scatter's root), or receives (broadcast). Part d
+// belongs to GPU d:
 //
 //   chunk = ceil(S / N), rounded up to a multiple of `granule` if every GPU still has a part
 //   part d = bytes [d * chunk, min((d + 1) * chunk, S)): the last ones may be shorter, or empty where S < N
 //
 //                  gpu0       gpu1       gpu2                  gpu0       gpu1       gpu2
-//   all_gather     A . .      . B .      . . C                 A B C      A B C      A B C        in place
-//   all_to_all     a0 a1 a2   b0 b1 b2   c0 c1 c2      ->      a0 b0 c0   a1 b1 c1   a2 b2 c2     slots of `chunk` bytes
-//   broadcast      A B C      . . .      . . .                 A B C      A B C      A B C        in place
-//   scatter        A B C      . . .      . . .                 A . .      . B .      . . C        in place
-//   gather         A . .      . B .      . . C                 A B C      . . .      . . .        in place
+//   all_gather     A . .      . B .      . . C                 A B C      A B C      A B C      in place
+//   all_to_all     a0 a1 a2   b0 b1 b2   c0 c1 c2      ->      a0 b0 c0   a1 b1 c1   a2 b2 c2   slots of `chunk` bytes
+//   broadcast      A B C      . . .      . . .                 A B C      A B C      A B C      in place
+//   scatter        A B C      . . .      . . .                 A . .      . B .      . . C      in place
+//   gather         A . .      . B .      . . C                 A B C      . . .      . . .      in place
 //
 //   variant   collectives                      one command group = one queue's [poll] packets completion, one doorbell
 //   pcpy      all                              one peer: a copy on the engine that the node recommends for it
-//   bcst      all_gather, broadcast            two peers: a packet that reads once and writes twice, on the second's engine
+//   bcst      all_gather, broadcast            two peers: a packet that reads once and
+//                                              writes twice, on the second's engine
 //   swap      all_to_all, in place             a pair of GPUs: both directions in one packet; pairs are distributed
-//   b2b       all                              `peers_per_engine` peers on one engine, back to back (gather: the root pulls)
+//   b2b       all                              `peers_per_engine` peers on one engine,
+//                                              back to back (gather: the root pulls)
 //   automatic all                              one of these, from a table (table.hpp)
 //
 // Prelaunch puts a poll before each group: the host publishes a round ahead of time, and a store of the round's number
@@ -104,8 +107,8 @@ inline constexpr std::string_view kScheduleOptions[] = {"prelaunch",        "com
                                                         "peers_per_engine", "engines",      "granule",   "alignment",
                                                         "offsets",          "packet_bytes", "ring_bytes"};
 
-/// Sets the option of this name from text: ("bytes", "64K"), ("engines", "2,3"), ("prelaunch", "per_group"), ("in_place", "yes").
-/// The variant "b2b+pl" also sets prelaunch to shared, unless it is per_group already.
+/// Sets the option of this name from text: ("bytes", "64K"), ("engines", "2,3"), ("prelaunch", "per_group"),
+/// ("in_place", "yes"). The variant "b2b+pl" also sets prelaunch to shared, unless it is per_group already.
 /// The names are those above; sdma/core/number.hpp reads the numbers. Returns an error text, or "".
 [[nodiscard]] std::string set(Options&, std::string_view name, std::string_view value);
 

@@ -2,10 +2,10 @@
 #pragma once
 // The schedule of a collective: Options in, sdma::Schedule out, with notes about fallbacks.
 //
-//   auto p = collectives::plan({.collective = Collective::all_to_all, .variant = Variant::swap, .gpus = 8, .bytes = 1 << 20});
+//   auto p = collectives::plan({.collective = Collective::all_to_all, .variant = Variant::swap, .bytes = 1 << 20});
 //   if (!p) return fail(to_string(p.error()));
-//   for (const auto& note : p->notes) puts(note.c_str());       // "swap cannot take gpu1's offset 4 ...: copies instead"
-//   puts(sdma::to_text(p->schedule).c_str());                   // run it, diff it, check it: sdma run, sdma check
+//   for (const auto& note : p->notes) puts(note.c_str());     // "swap cannot take gpu1's offset 4 ...: copies instead"
+//   puts(sdma::to_text(p->schedule).c_str());                 // run it, diff it, check it: sdma run, sdma check
 //   collectives::Run::prepare(*p, device);                      // run.hpp
 //
 //   buffers    gpu{i}.buf            in place; gpu{i}.in and gpu{i}.out for an all_to_all out of place
@@ -18,9 +18,9 @@
 // and `notes` says so:
 //
 //   bcst   peers are paired if they are equal modulo 32; a peer without a partner gets a copy of its own
-//   swap   the multiples of 64 in the middle are swapped if both sides are equal modulo 64. The edges, or everything, are
-//          exchanged by three copies through a stage on the driving GPU, each after a full barrier. The excess of the longer
-//          side is copied
+//   swap   the multiples of 64 in the middle are swapped if both sides are equal modulo 64. The edges, or everything,
+//          are exchanged by three copies through a stage on the driving GPU, each after a full barrier. The excess of
+//          the longer side is copied
 //
 // Plans are plain values that allocate; any thread may use them. Errors: one Diagnostic (`refusal` in options.hpp). A
 // plan has no problems().

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Collectives with a root, in place: it sends everything (broadcast) or each GPU's part (scatter), or receives each GPU's part
-// (gather). The root's engines do the work, except in a gather by pcpy, where each GPU pushes its part with its own engine.
+// Collectives with a root, in place: it sends everything (broadcast) or each GPU's part (scatter), or receives each
+// GPU's part (gather). The root's engines do the work, except in a gather by pcpy, where each GPU pushes its part with
+// its own engine.
 #include "builder.hpp"
 
 namespace collectives {

@@ -2,7 +2,7 @@
 #pragma once
 // Runs a planned collective on a device, any number of times: fill, start, wait, check.
 //
-//   auto run = collectives::Run::prepare(*plan, device, {.gpus = {GpuId{2}, GpuId{5}}});   // binds; prelaunch: publishes a round
+//   auto run = collectives::Run::prepare(*plan, device, {.gpus = {GpuId{2}, GpuId{5}}});  // binds or publishes a round
 //   if (!run) for (const auto& d : run.error()) puts(to_string(d).c_str());
 //   for (int i = 0; i < 20; ++i) {
 //     run->fill(seed);                                       // inputs get a pattern, everything else poison
@@ -17,12 +17,12 @@
 //   off        prepare                    start = submit        wait      refill: nothing
 //   prelaunch  prepare = bind, submit     start = triggers      wait      refill = submit
 //
-// `refill` may publish several rounds ahead; each start releases one. Start all of them before the Run is destroyed: on the CUDA
-// device, a queue that is destroyed while it waits leaves a stream that waits for ever, and slows the others (docs/silicon.md).
-// Rounds are epochs: a round that does not fit in 32 bits is refused, and `restart` begins again.
+// `refill` may publish several rounds ahead; each start releases one. Start all of them before the Run is destroyed: on
+// the CUDA device, a queue that is destroyed while it waits leaves a stream that waits for ever, and slows the others
+// (docs/silicon.md). Rounds are epochs: a round that does not fit in 32 bits is refused, and `restart` begins again.
 //
-// Several Runs may share a device, with separate or shared engines; one thread at a time drives each. If the links have no
-// atomics (Topology::completion), use fences.
+// Several Runs may share a device, with separate or shared engines; one thread at a time drives each. If the links have
+// no atomics (Topology::completion), use fences.
 // Errors: Diagnostics. If a wait times out, the error names each stalled queue and what it probably waits for. A fault
 // of a queue ends the wait at once, and the error names the queue. After either, prepare a new Run. The device must
 // outlive the Run.

@@ -212,7 +212,8 @@ class Source {
     }
   }
 
-  /// GPU i drives the pair (i, j), i < j, if i + j is even, and j otherwise: driver, peer and number of the driver's group.
+  /// GPU i drives the pair (i, j), i < j, if i + j is even, and
+  /// j otherwise: driver, peer and number of the driver's group.
   void pairs_of_gpus() {
     each_ = {"for a in 0..N", "for b in a+1..N", "let odd = (a+b)%2", "let i = a+(b-a)*odd", "let d = a+b-i"};
     groups_ = {{{},

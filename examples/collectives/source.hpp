@@ -11,9 +11,9 @@
 //   param bytes = 1M
 //   ...
 //
-// For any number of GPUs and any size, the text either gives the schedule that `plan` makes of the same options, or it is an error to
-// read it. It is an error if some GPU has no part, and for swap if a part is not a multiple of 64 bytes; the name of a `let` says so.
-// The text that is returned has been read, and gave the plan's own schedule.
+// For any number of GPUs and any size, the text either gives the schedule that `plan` makes of the same options, or it
+// is an error to read it. It is an error if some GPU has no part, and for swap if a part is not a multiple of 64 bytes;
+// the name of a `let` says so. The text that is returned has been read, and gave the plan's own schedule.
 //
 // Pure functions that allocate. A plan without such a form is not an error: `why_not` says what it rests on.
 #include "plan.hpp"

@@ -5,7 +5,8 @@
 //   variant = choose(default_table(), {.collective = Collective::all_gather, .gpus = 8, .bytes = 64 << 10});   // b2b
 //   auto mine = parse_table(text, "mine.txt");           // or a table of your own measurements
 //
-//   # collective  gpus  prelaunch  up_to  variant         a line gives the best variant up to a size; the first match wins
+//   # collective  gpus  prelaunch  up_to  variant         a line gives the best variant up
+//                                                         to a size; the first match wins
 //   all_gather    2-8   yes        128K   b2b
 //   all_gather    2-8   yes        512K   bcst
 //   all_gather    2-8   any        max    pcpy

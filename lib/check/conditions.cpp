@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Finds the conditions that have the same outcome in every execution: the word of a COND_EXEC always holds its reference,
-// or never does. Packets that are skipped in every execution are left out of the model.
+// Finds the conditions that have the same outcome in every execution: the word of a COND_EXEC always holds its
+// reference, or never does. Packets that are skipped in every execution are left out of the model.
 //
 //   signal host.w value=0            cond_exec addr=host.w reference=1: w holds 0 or 2, so the condition is never met
 //   fence addr=host.w value=2
 //
-// A word may hold its first value, and every value that a fence, a swap, a host or a kernel stores to it. Nothing is known about a
-// word that anything else may change. Skipped packets store nothing, so the search is repeated after a condition is found
-// that is never met.
+// A word may hold its first value, and every value that a fence, a swap, a host or a kernel stores to it. Nothing is
+// known about a word that anything else may change. Skipped packets store nothing, so the search is repeated after a
+// condition is found that is never met.
 #include "../schedule/contents.hpp"
 #include "model.hpp"
 #include "sdma/packets/footprint.hpp"

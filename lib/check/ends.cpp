@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is still pending when the last host thread or kernel has ended: stores that nothing has waited for, and signals that a
-// queue may still poll or store to.
+// What is still pending when the last host thread or kernel has ended: stores that nothing has waited for, and signals
+// that a queue may still poll or store to.
 #include "edits.hpp"
 
 #include <algorithm>

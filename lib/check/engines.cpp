@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// X2: a poll that is not met yet may hold its engine, so that no other queue of the engine executes packets. Finds polls
-// that then wait for each other, over any number of engines.
+// X2: a poll that is not met yet may hold its engine, so that no other queue of the engine executes packets. Finds
+// polls that then wait for each other, over any number of engines.
 //
 //   engine 0   a: poll x, fence y      b: fence z         a holds engine 0 while it needs c's fence x;
 //   engine 1   c: poll z, fence x                         c waits for b's fence z, which comes after a
@@ -10,8 +10,8 @@
 // edges follow the order of the followed execution and form no cycle. So each cycle depends on X2, and if there is no
 // cycle, no execution gets stuck because of X2.
 //
-// A flag needs the post that satisfied it in the followed execution; if the flag is not met, that post has not happened.
-// A count needs the last post of each agent that had added to it.
+// A flag needs the post that satisfied it in the followed execution; if the flag is not met, that post has not
+// happened. A count needs the last post of each agent that had added to it.
 #include "alternatives.hpp"
 #include "report.hpp"
 

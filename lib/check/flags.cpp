@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Finds the data packets that store a known value to a word that something waits for: posts that land in no order with the
-// other posts of their queue, and that say nothing about the data before them.
+// Finds the data packets that store a known value to a word that something waits for: posts that land in no order with
+// the other posts of their queue, and that say nothing about the data before them.
 //
-//   flag           Q16: a WRITE of one dword, if a full barrier (a fence, and a poll of the fence's value) separates it from
-//                  all data before it in its queue, or if writes are ordered (Q2): then the flag covers that data
+//   flag           Q16: a WRITE of one dword, if a full barrier (a fence, and a poll of the fence's value) separates it
+//                  from all data before it in its queue, or if writes are ordered (Q2): then the flag covers that data
 //   first value    a WRITE of one dword or a FILL of the word, with a value that satisfies none of its waits
 //
 // Any other store of data to such a word is an error (data-as-flag): what waits for it would not wait for the data.

@@ -9,7 +9,7 @@
 namespace sdma::inline v0::check_detail {
 namespace {
 
-/// Boxes are analysed row by row, up to this many rows in all; further boxes count as one range each, from start to end.
+/// Boxes are analysed row by row, up to this many rows in all; each further box counts as one range, from start to end.
 constexpr std::size_t kMostRows = std::size_t{1} << 19;
 /// Modulo 32, because operations of one kind differ only in their width and in whether they return the old value.
 Op kind_of(AtomicOp op) noexcept {

@@ -101,7 +101,7 @@ struct Step {
   std::uint32_t column = kNone;     ///< of a post that lands on its own: where rows say that it has landed
   std::uint32_t covered = kNone;    ///< of such a post: it has also landed if the agent has got to this position
   const Sync* sync{};
-  /// A sample reads it in the followed execution; to the value of a step that uses a sample, that is added (samples.cpp).
+  /// A sample reads it in the followed execution; it is added to the value of a step that uses a sample (samples.cpp).
   std::uint64_t value{};
   std::uint32_t sample = kNone;  ///< the index of the agent's step whose value is still to be added
   std::uint32_t uses = 0;        ///< of a sample: how many steps use it
@@ -173,8 +173,8 @@ class Model {
   std::uint32_t queue_count() const noexcept { return static_cast<std::uint32_t>(programs.size()); }
   const Item* item_at(std::uint32_t agent, std::uint32_t position) const noexcept;
   std::uint32_t epoch_at(std::uint32_t agent, std::uint32_t position) const noexcept;
-  /// The round that a position belongs to: the epoch of a queue, or a host's round of its innermost repeat; 0 if it has no
-  /// rounds.
+  /// The round that a position belongs to: the epoch of a queue, or
+  /// a host's round of its innermost repeat; 0 if it has no rounds.
   std::uint32_t round_at(std::uint32_t agent, std::uint32_t position) const noexcept;
   /// The first post of queue `agent` at or after `position`, in the same submit; null if there is none.
   const Step* next_post(std::uint32_t agent, std::uint32_t position) const noexcept;
@@ -183,8 +183,8 @@ class Model {
   /// The last step of `agent` at or before `position`; null if there is none.
   const Step* step_at(std::uint32_t agent, std::uint32_t position) const noexcept;
 
-  /// May the first value of the word satisfy the wait? An unknown value may, except in a dump, which shows the middle of
-  /// an execution: there the check assumes that it does not, and says so.
+  /// May the first value of the word satisfy the wait? An unknown value may, except in a dump, which shows the middle
+  /// of an execution: there the check assumes that it does not, and says so.
   bool may_satisfy(const Step& wait, const Word& w) const noexcept;
   /// The action of a step of a host or a kernel.
   const Schedule::Action& action(std::uint32_t agent, const Step& s) const noexcept {

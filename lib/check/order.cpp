@@ -213,8 +213,8 @@ class Clocks {
   struct Span {
     Wide from, to;
   };
-  /// The values from `low` to `high` that satisfy a wait; nullopt if there are none, or if they do not follow each other. A
-  /// counter of `bits` bits wraps: values that differ by a multiple of 2^bits satisfy the same waits.
+  /// The values from `low` to `high` that satisfy a wait; nullopt if there are none, or if they do not follow each
+  /// other. A counter of `bits` bits wraps: values that differ by a multiple of 2^bits satisfy the same waits.
   static std::optional<Span> satisfying(const Step& s, unsigned shift, unsigned bits, Wide low, Wide high) {
     const Wide window = Wide{1} << bits, unit = Wide{1} << shift;
     const Wide least = Wide{truncate(s.sync->bytes == 4 ? 4 : bits / 8, s.value)} * unit, most = least + unit - 1;

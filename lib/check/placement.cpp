@@ -89,7 +89,7 @@ class Placement {
     });
   }
 
-  /// The driver only recommends engines: any engine reaches any memory, but others are slower, and runtimes refuse some.
+  /// The driver only recommends engines: all reach any memory, but others are slower, and runtimes refuse some.
   void choice(std::uint32_t q, EngineId e, const Flows& flows) {
     const auto here = s_.queues[q].place;
     const auto& gpu = node_.gpus[here.index];

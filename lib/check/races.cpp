@@ -275,9 +275,9 @@ class Sweep {
   }
 
   /// Given two unordered accesses: was the one that came second here meant to be first? Earlier rounds are meant to
-  /// come first. If the bytes have contents, a packet is meant to come before what the thread that has submitted it does
-  /// later. An access that reads bytes that nothing has written yet is meant to read what the other writes. Otherwise the
-  /// order in the file decides.
+  /// come first. If the bytes have contents, a packet is meant to come before what the thread that has submitted it
+  /// does later. An access that reads bytes that nothing has written yet is meant to read what the other writes.
+  /// Otherwise the order in the file decides.
   bool swapped(const Race& race) const {
     const auto &a = race.a, &b = race.b;
     if (a.agent == b.agent) return false;

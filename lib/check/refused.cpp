@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Packets that an engine refuses at the addresses to which their aliases lead: misaligned ones, those that break a rule of
-// their packet, and those whose ranges overlap. The functions are those that the software engine asks before it executes
-// a packet; only its limits (swapped bytes, encryption) and mappings are left out.
+// Packets that an engine refuses at the addresses to which their aliases lead: misaligned ones, those that break a rule
+// of their packet, and those whose ranges overlap. The functions are those that the software engine asks before it
+// executes a packet; only its limits (swapped bytes, encryption) and mappings are left out.
 #include "../engine/admit.hpp"
 #include "report.hpp"
 #include "sdma/stream/rules.hpp"

@@ -4,8 +4,8 @@
 //
 //   reporter.add({.rule = "race", .places = {a, b}, .message = ..., .rests_on = {"X3"}});
 //
-// The location of a finding is the last of its places. At most CheckOptions::max_findings findings per rule are stored; the rest
-// are only counted.
+// The location of a finding is the last of its places. At most
+// CheckOptions::max_findings findings per rule are stored; the rest are only counted.
 #include "model.hpp"
 
 #include <initializer_list>

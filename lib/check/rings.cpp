@@ -2,13 +2,14 @@
 // Finds submits that wait forever for room in their ring.
 //
 // A submit writes the queue's packets to its ring in pieces (schedule/link.hpp) and waits until each piece has room, as
-// Bound::submit does. An engine frees the packets that it has read; it may not read a poll before the poll is satisfied.
-// If that poll needs something that the same host thread does only after the submit, neither continues.
+// Bound::submit does. An engine frees the packets that it has read; it may not read a poll before the poll is
+// satisfied. If that poll needs something that the same host thread does only after the submit, neither continues.
 //
 // The pass executes the schedule once more, now with rings of their real size. It runs only if the schedule has no
-// deadlock with rings that are never full. One execution is enough if each queue has one thread: room in its ring is taken
-// by that thread alone, and the other passes report each wait that another order could leave unsatisfied. If threads share
-// a queue, the pass executes the schedule once per thread, and that thread yields to all others before each of its steps.
+// deadlock with rings that are never full. One execution is enough if each queue has one thread: room in its ring is
+// taken by that thread alone, and the other passes report each wait that another order could leave unsatisfied. If
+// threads share a queue, the pass executes the schedule once per thread, and that thread yields to all others before
+// each of its steps.
 #include "../schedule/link.hpp"
 #include "report.hpp"
 #include "sdma/core/number.hpp"
@@ -150,7 +151,7 @@ class RingReplay {
     });
   }
 
-  /// Writes the pieces of a submit for which there is room. False if pieces are left: the next call continues with them.
+  /// Writes the pieces of a submit for which there is room. False if pieces are left, for the next call.
   bool submit(std::uint32_t a, std::uint32_t q) {
     auto& r = rings_[q];
     if (r.pieces.empty()) return true;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Finds samples whose value depends on timing.
 //
-// Everything else is examined for the values that the followed execution has sampled. That holds for every execution if each of these
-// values is forced: whatever may have changed the word before the sample certainly has. (By induction over time: before the first sample
-// that reads another value, everything obeys the order that these values give, and in that order nothing else can have changed the word.)
+// Everything else is examined for the values that the followed execution has sampled. That holds for every execution if
+// each of these values is forced: whatever may have changed the word before the sample certainly has. (By induction
+// over time: before the first sample that reads another value, everything obeys the order that these values give, and
+// in that order nothing else can have changed the word.)
 #include "alternatives.hpp"
 #include "report.hpp"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Unrolls a schedule into the steps of its agents: every submit of a queue, every round of a host thread, as far as the limits allow.
+// Unrolls a schedule into the steps of its agents: every submit of a
+// queue, every round of a host thread, as far as the limits allow.
 #include "model.hpp"
 
 #include <algorithm>

@@ -29,8 +29,8 @@ class VramFences {
     return false;
   }
 
-  /// One report for a queue: the others of its fences have the same cause. A second submit begins with the data that the first one
-  /// left in flight.
+  /// One report for a queue: the others of its fences have the same cause. A
+  /// second submit begins with the data that the first one left in flight.
   void queue(std::uint32_t q) {
     const auto& p = m_.programs[q];
     const auto items = static_cast<std::uint32_t>(p.items.size());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Appends formatted text to a string. Internal. Only append.cpp instantiates the formatter for a string that grows, because that
-// takes seconds to compile.
+// Appends formatted text to a string. Internal. Only append.cpp instantiates
+// the formatter for a string that grows, because that takes seconds to compile.
 //
 //   append(out, "{} of {} packets\n", done, all);
 #include <fmt/core.h>

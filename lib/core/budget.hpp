@@ -5,9 +5,10 @@
 //   Budget rounds{1 << 20};                                        // for a whole text, not for each of its loops
 //   if (!rounds.take(n)) return fail(at, "the loops of this text have more than ... rounds");
 //
-// A few characters can ask for much: rounds of a loop, copies of a packet, repeated bytes, actions of a simulated host. Whatever
-// loops over such a number takes it from a Budget first, before any of the work is done. A Budget that cannot pay gives nothing, so a
-// limit never cuts an input short: the caller refuses the input, and names the line, the limit and a way out.
+// A few characters can ask for much: rounds of a loop, copies of a packet, repeated bytes, actions of a simulated
+// host. Whatever loops over such a number takes it from a Budget first, before any of the work is done. A Budget that
+// cannot pay gives nothing, so a limit never cuts an input short: the caller refuses the input, and names the line,
+// the limit and a way out.
 //
 // One thread at a time. No allocation.
 #include <cstdint>

@@ -25,8 +25,8 @@ constexpr const char* kOpenFiles = "/proc/self/fd/";
 
 std::string with_process(const std::string& target) { return target + "." + std::to_string(::getpid()); }
 
-/// `path`, then path-1, path-2 ...: the names that are tried until one is free. Stops when `take` returns 0 or another errno than
-/// EEXIST, and returns that errno. `take` may change the path.
+/// `path`, then path-1, path-2 ...: the names that are tried until one is free. Stops when `take` returns 0 or another
+/// errno than EEXIST, and returns that errno. `take` may change the path.
 template <class Take> int first_free(const std::string& path, Take take) {
   int error = EEXIST;
   for (int i = 0; i < kNamesTried && error == EEXIST; ++i) error = take(i == 0 ? path : path + "-" + std::to_string(i));
@@ -38,8 +38,8 @@ bool is_link(const std::string& path) {
   return ::lstat(path.c_str(), &is) == 0 && S_ISLNK(is.st_mode);
 }
 
-/// The descriptor that a path means, or -1. It is used as it is: opening the path again would start at offset 0 of a file that
-/// others append to.
+/// The descriptor that a path means, or -1. It is used as it is: opening
+/// the path again would start at offset 0 of a file that others append to.
 int standard_descriptor(std::string_view path) {
   return path == "-" || path == "/dev/stdout" ? STDOUT_FILENO : path == "/dev/stderr" ? STDERR_FILENO : -1;
 }
@@ -93,8 +93,8 @@ Diagnostic FileWriter::failed(int error) {
                                                 : ""};
 }
 
-/// Opens the file that a path names, as a shell's redirection does: the kernel follows symbolic links, and refuses those that it
-/// considers unsafe. Nothing changes yet. Returns 0 or an errno; ENOENT: there is no such file.
+/// Opens the file that a path names, as a shell's redirection does: the kernel follows symbolic links, and refuses
+/// those that it considers unsafe. Nothing changes yet. Returns 0 or an errno; ENOENT: there is no such file.
 int FileWriter::open_old() {
   fd_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
   if (fd_ >= 0 || errno != ENOENT || !is_link(path_)) return fd_ >= 0 ? 0 : errno;
@@ -116,8 +116,8 @@ int FileWriter::open_beside() {
   });
 }
 
-/// Makes a new file that can replace the open one, if no user's rights change by that. Returns 0, or an errno: EPERM, if the open
-/// file must be written itself.
+/// Makes a new file that can replace the open one, if no user's rights change by that. Returns 0, or an errno: EPERM,
+/// if the open file must be written itself.
 int FileWriter::open_instead() {
   struct stat old {
   }, is{};

@@ -11,8 +11,8 @@
 namespace sdma::inline v0::detail {
 namespace {
 
-/// Builds the value while the JSON library reports its parts. Its own builder keeps one of two equal keys, compares each key
-/// of an object with all keys before it, and nests without a limit.
+/// Builds the value while the JSON library reports its parts. Its own builder keeps one of two equal keys, compares
+/// each key of an object with all keys before it, and nests without a limit.
 class JsonBuilder final : public nlohmann::json_sax<Json> {
  public:
   bool null() override { return add(nullptr); }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Reads JSON files that users write, key by key, with errors that name the place; and writes JSON in one form. Internal. Only
-// json.cpp instantiates the parser and the printer of the JSON library, because they take seconds to compile.
+// Reads JSON files that users write, key by key, with errors that name the place; and writes JSON in one form.
+// Internal. Only json.cpp instantiates the parser and the printer of the JSON library, because they take
+// seconds to compile.
 //
 //   JsonReader in{"node.json"};
 //   const auto j = in.parse(text, "`sdma topology --json` prints an example");
@@ -32,8 +33,8 @@ struct JsonError {
 };
 /// How many arrays and objects may be nested.
 inline constexpr std::size_t kDeepestJson = 64;
-/// The only parser of JSON that is read. Refuses what is not JSON; a key that an object has twice, of which one value would be
-/// ignored; and nesting that is deeper than kDeepestJson. Takes time and memory linear in the text.
+/// The only parser of JSON that is read. Refuses what is not JSON; a key that an object has twice, of which one value
+/// would be ignored; and nesting that is deeper than kDeepestJson. Takes time and memory linear in the text.
 Result<Json, JsonError> parse_json(std::string_view text);
 /// On one line, or with this indentation. Invalid UTF-8 becomes U+FFFD.
 std::string json_text(const Json& j, int indent = -1);

@@ -4,12 +4,13 @@
 //
 //   Signal{.word = ..., .va = ..., .sleep = busy_wait}
 //
-// An engine answers within some microseconds to some milliseconds, and even the shortest nap takes 60 us with the usual timer
-// slack. So this polls the word for kSpin in one wait, and then naps for an eighth of the time that the wait has lasted. On a
-// machine with few cores it polls only for as long as a short copy may take, because another thread may need the core.
+// An engine answers within some microseconds to some milliseconds, and even the shortest nap takes 60 us with the
+// usual timer slack. So this polls the word for kSpin in one wait, and then naps for an eighth of the time that the
+// wait has lasted. On a machine with few cores it polls only for as long as a short copy may take, because another
+// thread may need the core.
 //
-// Each thread remembers its current wait; a call that comes a moment after the last one belongs to the same wait. Any thread;
-// internal; no errors.
+// Each thread remembers its current wait; a call that comes a moment after
+// the last one belongs to the same wait. Any thread; internal; no errors.
 #include "sdma/core/deadline.hpp"
 
 #include <chrono>

@@ -6,8 +6,8 @@
 //
 //   an engine: trap(id), report(fault)          a program: create_event, wait_event, wait_fault
 //
-// Requires of Node: what SharedNode requires, and `create_signal(const SignalRequest&)`. In the child of a fork, each call
-// is an error. Any thread; internal.
+// Requires of Node: what SharedNode requires, and `create_signal(const SignalRequest&)`.
+// In the child of a fork, each call is an error. Any thread; internal.
 #include "fault_log.hpp"
 #include "interrupts.hpp"
 #include "shared_node.hpp"

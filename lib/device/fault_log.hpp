@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The faults of a device that finds them itself: those that no wait has returned yet, and the one that stopped each queue.
+// The faults of a device that finds them itself: those not returned by a wait yet, and the one that stopped each queue.
 //
 //   log.add(fault);                  // from an engine; wakes a waiter
 //   log.wait(deadline)               // the oldest that no call has returned yet

@@ -6,8 +6,8 @@
 //   interrupts.trap(id);                       // after a FENCE to the mailbox; otherwise the interrupt is lost
 //   interrupts.wait(id, deadline)
 //
-// An event is set or not: several interrupts before a wait count as one, as in the kernel. Any thread; internal. Errors:
-// timed_out; bad_argument for an event that does not exist.
+// An event is set or not: several interrupts before a wait count as one, as in the kernel. Any thread; internal.
+// Errors: timed_out; bad_argument for an event that does not exist.
 #include "sdma/core/atomic_ref.hpp"
 #include "sdma/core/deadline.hpp"
 #include "sdma/core/result.hpp"

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Up to which position an engine in software may read a ring: the doorbell's value, or wptr's after the queue was mapped anew.
+// Up to which position an engine in software may read a ring: the doorbell's value, or wptr's after a new mapping.
 //
 //   Published p{ring};
 //   p.map();                     // at creation, and when a queue of the same GPU comes or goes
 //   p.position()                 // the doorbell, unless it has not changed since `map`
 //
-// As on hardware: a doorbell that rings while the queue is unmapped is lost, and the engine takes its position from wptr. A
-// queue without a doorbell is read up to wptr. One thread at a time; producers store at any time. Internal; no errors.
+// As on hardware: a doorbell that rings while the queue is unmapped is lost, and the engine takes its position
+// from wptr. A queue without a doorbell is read up to wptr. One thread at a time; producers store at any time.
+// Internal; no errors.
 #include "sdma/queue/ring.hpp"
 
 #include <cstdint>
@@ -23,7 +24,7 @@ class Published {
     const auto bell = load(doorbell_);
     return bell == stale_ ? mapped_at_ : bell;
   }
-  /// Loads the doorbell first: if a producer stores both words between the two loads, the doorbell's value is a new one.
+  /// Loads the doorbell first: if a producer stores both words between the two loads, the doorbell's value is new.
   void map() noexcept {
     if (doorbell_) stale_ = load(doorbell_);
     mapped_at_ = load(wptr_);

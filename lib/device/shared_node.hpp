@@ -4,10 +4,10 @@
 //
 //   class SoftNode final : public SharedNode<SoftNode> { friend SharedNode; ... };
 //
-//   hold(); return Memory(Lease(give_back<&SoftNode::free_block>, this, id), ...);        // give_back calls free_block and drop
+//   hold(); return Memory(Lease(give_back<&SoftNode::free_block>, this, id), ...);  // calls free_block, then drop
 //
-// A node exists until the device and every handle are destroyed: each holds a reference. In the child of a fork it is never
-// destroyed: everything in it belongs to the parent, threads do not exist, and locks may be held forever.
+// A node exists until the device and every handle are destroyed: each holds a reference. In the child of a fork it is
+// never destroyed: everything in it belongs to the parent, threads do not exist, and locks may be held forever.
 // Requires of Node: `allocate_block(const MemoryRequest&)`, which returns Result<NewBlock, Diagnostic>, and
 // `free_block(id)`. Any thread; internal.
 #include "request.hpp"

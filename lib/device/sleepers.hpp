@@ -9,13 +9,13 @@
 //   all others run --> they are done, or stuck --> quiet for kQuiet --> one nap ends --> quiet again --> the next ...
 //
 // A race between queues shows only if one of them is late: not by a moment, but until everything else has happened that
-// can happen without it. So a nap ends only when the whole node is quiet. Then one sleeper wakes, that of the lowest rank,
-// and the others sleep on until the node is quiet again. The rank of a nap depends on its seed alone. No nap is longer
-// than kLongest, and a node that is stuck is quiet: so a nap delays work, and never prevents it.
+// can happen without it. So a nap ends only when the whole node is quiet. Then one sleeper wakes, that of the lowest
+// rank, and the others sleep on until the node is quiet again. The rank of a nap depends on its seed alone. No nap is
+// longer than kLongest, and a node that is stuck is quiet: so a nap delays work, and never prevents it.
 //
-// Quiet is a matter of time: a thread that does not get a core for kQuiet looks like one that is stuck. The result is then
-// another order, not an error. Any thread may call any function; a Nap belongs to one thread at a time, and its destructor
-// ends it. After a fork, the child must not call `ends`. No allocation; no errors.
+// Quiet is a matter of time: a thread that does not get a core for kQuiet looks like one that is stuck. The result is
+// then another order, not an error. Any thread may call any function; a Nap belongs to one thread at a time, and its
+// destructor ends it. After a fork, the child must not call `ends`. No allocation; no errors.
 #include "../engine/sleepiness.hpp"
 #include "sdma/core/deadline.hpp"
 

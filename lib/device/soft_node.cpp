@@ -46,7 +46,7 @@ void SoftNode::stop() noexcept {
     if (e) e->stop();
 }
 
-// --- Memory -----------------------------------------------------------------------------------------------------------
+// --- Memory ----------------------------------------------------------------------------------------------------------
 
 Result<SoftNode::NewBlock, Diagnostic> SoftNode::allocate_block(const MemoryRequest& r) {
   if (!in_opening_process()) return forked_error("allocate");
@@ -126,7 +126,7 @@ Errc SoftNode::peek(GpuVa va, std::span<std::byte> out) const noexcept {
   return Errc::ok;
 }
 
-// --- Signals and events -----------------------------------------------------------------------------------------------
+// --- Signals and events ----------------------------------------------------------------------------------------------
 
 Result<SignalMemory, Diagnostic> SoftNode::create_signal(const SignalRequest& r) {
   if (!in_opening_process()) return forked_error("create_signal");
@@ -146,7 +146,7 @@ void SoftNode::sleep_for_signal(void* node, std::uint64_t* word, std::uint64_t s
                                   [&] { return atomic_ref(*word).load(std::memory_order_seq_cst) != seen; });
 }
 
-// --- Faults and wake-ups ----------------------------------------------------------------------------------------------
+// --- Faults and wake-ups ---------------------------------------------------------------------------------------------
 
 std::optional<Fault> SoftNode::fault(std::uint64_t queue) const noexcept {
   if (!in_opening_process()) return {};
@@ -168,8 +168,8 @@ template <class F> void SoftNode::wake_waiters(F which) noexcept {
     }
 }
 
-/// After an action of a host thread. An adversarial node may delay the thread here, until everything else has happened that
-/// can happen without it. Before the first doorbell there is nothing that could.
+/// After an action of a host thread. An adversarial node may delay the thread here, until everything else has happened
+/// that can happen without it. Before the first doorbell there is nothing that could.
 void SoftNode::delay_host() noexcept {
   if (!adversarial() || !in_opening_process()) return;
   sleepers_.activity();

@@ -2,7 +2,7 @@
 #pragma once
 // What the engines and handles of one software device share: memory, signals, events, faults, and the list of waiters.
 //
-// The device's destructor stops the threads; remaining queues and memory stay in place until their handles are destroyed.
+// The device's destructor stops the threads; queues and memory stay in place until their handles are destroyed.
 //
 // Locks, in the order in which they may be taken: `creation_` (queues are created and destroyed), an engine's mutex,
 // `memory_`, then the others. No engine thread takes `creation_` or `memory_`. Internal to the library.

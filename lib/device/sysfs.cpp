@@ -129,8 +129,8 @@ class TreeWriter {
     files_[at + "/name"] = fmt::format("{}\n", kernel_name(s.device_id, g.name));
     if (g.memory_bytes != 0)
       files_[at + "/mem_banks/0/properties"] = bank(kPublicVram, g.memory_bytes, p.memory_bits, p.memory_mhz);
-    // 64-bit doorbells that take AQL indices; watch points; error correction in caches and memory; firmware for debuggers, without
-    // which ROCr's shutdown fails.
+    // 64-bit doorbells that take AQL indices; watch points; error correction in caches and memory; firmware for
+    // debuggers, without which ROCr's shutdown fails.
     constexpr std::uint32_t kCapability = 0x2410'2280;
     files_[at + "/properties"] =
         Lines()("cpu_cores_count", 0)("simd_count", s.compute_units * std::uint64_t{p.simds_per_unit()})(

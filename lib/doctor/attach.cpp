@@ -244,7 +244,7 @@ class Examination {
     s_.peek = [memory = memory_](GpuVa va, std::span<std::byte> out) { return memory->read(va, out); };
   }
 
-  /// Page faults of this process. A fault that was logged before the process began is of an earlier one with its number.
+  /// Page faults of this process. A fault that was logged before it began is of an earlier one with its number.
   void page_faults() {
     const auto log = kernel_log();
     if (!log)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What the parts of a diagnosis share: the snapshot, the followed execution, and how a finding is put into words. Internal.
+// What the parts of a diagnosis share: the snapshot, the followed
+// execution, and how a finding is put into words. Internal.
 #include "../sync/phrases.hpp"
 #include "follow.hpp"
 #include "sdma/doctor/diagnose.hpp"
@@ -52,7 +53,7 @@ std::vector<Post> helpers_of(const Case&, const Wait&);
 void explain_hosts(const Case&, std::vector<Finding>&);
 /// The class of a wait that no pending packet satisfies, with its statements. `queue`: the one that waits, or nullopt.
 void explain_unmet(const Case&, const Wait&, std::optional<std::size_t> queue, Finding&);
-/// A TRAP after the packet, in its queue, without a fence to a mailbox: the index of the TRAP. `traps`: set if there is any.
+/// A TRAP after the packet, in its queue, without a fence to a mailbox: the index of the TRAP. `traps`: is there any?
 std::optional<std::size_t> trap_without_mailbox(const Line&, std::size_t after, bool& traps);
 
 }  // namespace sdma::inline v0::doctor

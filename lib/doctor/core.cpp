@@ -131,8 +131,8 @@ class CoreReader {
     return {};
   }
 
-  /// The files that the process had mapped: uint64 count and page size, then uint64 begin, end and position of each, then their
-  /// names. Those of GPUs have no contents in a core of the kernel.
+  /// The files that the process had mapped: uint64 count and page size, then uint64 begin, end and position of each,
+  /// then their names. Those of GPUs have no contents in a core of the kernel.
   void files(std::span<const std::byte> d) {
     const auto number = [&](std::size_t i) {
       std::uint64_t n = 0;
@@ -155,16 +155,16 @@ class CoreReader {
     }
   }
 
-  /// The kernel lists every mapping, with contents or without. A debugger's core lists only those that it has read, so an address that
-  /// is not listed there may be mapped.
+  /// The kernel lists every mapping, with contents or without. A debugger's core lists only those that it has read, so
+  /// an address that is not listed there may be mapped.
   void add_ranges() {
     auto ranges = ranges_of(mappings_);
     std::move(ranges.begin(), ranges.end(), std::back_inserter(s_.ranges));
     s_.ranges_complete = s_.ranges_complete || lists_all_;
   }
 
-  /// uint64 version; uint32 driver's version, major and minor; uint64 bytes of the runtime's information; uint32 number and size of
-  /// the devices, then of the queues; then these three, each padded to a multiple of 8.
+  /// uint64 version; uint32 driver's version, major and minor; uint64 bytes of the runtime's information; uint32 number
+  /// and size of the devices, then of the queues; then these three, each padded to a multiple of 8.
   Result<void, Diagnostic> core_state(std::span<const std::byte> d) {
     struct Header {
       std::uint64_t version;

@@ -80,8 +80,8 @@ int take_snapshot(const Calls& call, std::vector<kfd::QueueEntry>& queues) {
   return EAGAIN;
 }
 
-/// Lets a call of the runtime return that waits for the debugger. One answer more than was asked for covers a call that comes
-/// between the question and the end of the session: nothing would wake it afterwards.
+/// Lets a call of the runtime return that waits for the debugger. One answer more than was asked for covers a call that
+/// comes between the question and the end of the session: nothing would wake it afterwards.
 bool answer_runtime(const Calls& call) noexcept {
   kfd::DebugTrap a;
   a.exceptions = kRuntimeCall;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// A debug session with the driver, short enough that the process does not notice: sdma/doctor/attach.hpp has the sequence. Internal.
+// A debug session with the driver, short enough that the process does
+// not notice: sdma/doctor/attach.hpp has the sequence. Internal.
 //
 //   const auto s = list_queues(4711);
 //   if (s.error != 0) ... s.step says which call failed
@@ -19,7 +20,8 @@ struct Listing {
   int tracer = 0;           ///< who traces the process already, if that is why it cannot be traced
   std::vector<kfd::QueueEntry> queues{};
 };
-/// Waits up to a second for another tracer to end, because sessions are short. Returns after the process is not traced any more.
+/// Waits up to a second for another tracer to end, because sessions
+/// are short. Returns after the process is not traced any more.
 Listing list_queues(int pid);
 
 }  // namespace sdma::inline v0::doctor

@@ -76,8 +76,8 @@ class Diagnostician {
     return i - 1;
   }
 
-  /// Nothing is pending in `q`. A poll that it has read last may still keep the engine, if another queue of the engine stands still at a
-  /// packet that does not wait, and would satisfy the poll.
+  /// Nothing is pending in `q`. A poll that it has read last may still keep the engine, if another queue of the engine
+  /// stands still at a packet that does not wait, and would satisfy the poll.
   bool keeps_release(std::size_t q, const Wait& w) const {
     if (!case_.watched()) return false;
     for (const auto& p : helpers_of(case_, w)) {

@@ -3,12 +3,12 @@
 // Follows one execution of all pending packets, from the positions of a snapshot. Internal.
 //
 //   Following f{snapshot, lines, waits};
-//   f.freeze(2, StopWhy::fault);        // a queue that cannot execute anything
+//   f.freeze(2, StopWhy::fault);      // a queue that cannot execute anything
 //   f.run();
-//   f.stops[0]                          // where queue 0 ends, and why: at the end, at a poll that nothing satisfies, ...
+//   f.stops[0]                        // where queue 0 ends, and why: at the end, at a poll that nothing satisfies, ...
 //
-// Every queue proceeds as far as it can. A poll of a word whose value is not known holds if the queue was found at it, and passes
-// otherwise, after everything else has been tried.
+// Every queue proceeds as far as it can. A poll of a word whose value is not known holds if the queue was found at it,
+// and passes otherwise, after everything else has been tried.
 #include "memory.hpp"
 
 #include "sdma/packets/poll.hpp"

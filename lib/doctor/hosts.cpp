@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Host threads that wait for words: a wake-up that was lost, a trap without its mailbox, a completion that does not come.
+// Host threads that wait for words: a lost wake-up, a trap without its mailbox, a completion that does not come.
 #include "case.hpp"
 #include "sdma/packets/control.hpp"
 #include "sdma/packets/sync.hpp"

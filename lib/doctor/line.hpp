@@ -6,8 +6,8 @@
 //   for (const auto& p : line.packets) use(p.view, p.position, p.consumed);
 //   line.packets[line.head]                      // the packet at rptr, if any is pending
 //
-// Packets of an indirect buffer that can be read follow their INDIRECT, with its position. A packet that the end of the ring or
-// wptr cuts is the last one of its line.
+// Packets of an indirect buffer that can be read follow their INDIRECT, with its position. A packet that the end of the
+// ring or wptr cuts is the last one of its line.
 #include "sdma/doctor/snapshot.hpp"
 #include "sdma/stream/reader.hpp"
 

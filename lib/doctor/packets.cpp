@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Why an engine does not proceed at a packet that it cannot execute: an unknown opcode, a header that was overwritten, a packet
-// that wptr or the end of the ring cuts, an address that is not mapped.
+// Why an engine does not proceed at a packet that it cannot execute: an unknown opcode, a header that was overwritten,
+// a packet that wptr or the end of the ring cuts, an address that is not mapped.
 #include "../dump/plausible.hpp"
 #include "case.hpp"
 #include "sdma/packets/overlap.hpp"
@@ -163,7 +163,7 @@ class PacketExplainer {
     return true;
   }
 
-  /// Looks for a header at or before the dword that begins no packet, with which everything up to wptr reads as packets.
+  /// Looks for a header at or before the dword that begins no packet, with which all up to wptr reads as packets.
   std::optional<Lost> find_lost() const {
     constexpr std::size_t kLongestBody = 15;  // the longest fixed packet has 16 dwords
     const auto& all = line_.dwords;

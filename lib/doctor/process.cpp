@@ -106,7 +106,7 @@ std::string status_of(int pid, std::string_view name) {
 
 std::optional<double> start_of(int pid) {
   const auto text = proc_file(pid, "stat");
-  // The name, in parentheses, may have blanks. After it, the start is the 20th word, in ticks since the machine started.
+  // The name, in parentheses, may have blanks. After it, the start is the 20th word, in ticks since the boot.
   std::string_view rest = std::string_view(text).substr(std::min(text.rfind(')') + 1, text.size()));
   std::string_view word;
   for (int i = 0; i < 20; ++i) word = take_word(rest);

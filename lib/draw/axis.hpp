@@ -13,8 +13,8 @@ namespace sdma::inline v0::detail {
 class Axis {
  public:
   enum class Scale { linear, log };
-  /// Maps the values from `least` to `most` to the pixels from `from` to `to`. Both values are finite, and positive for `log`.
-  /// An empty range is widened.
+  /// Maps the values from `least` to `most` to the pixels from `from` to `to`.
+  /// Both values are finite, and positive for `log`. An empty range is widened.
   Axis(Scale scale, double least, double most, double from, double to)
       : log_(scale == Scale::log), least_(position(least)), most_(position(most)), from_(from), to_(to) {
     if (most_ - least_ >= 1e-9) return;

@@ -78,7 +78,7 @@ std::optional<DumpPosition> position_of(const Rows& rows, std::size_t c, std::si
       // od writes octal and decimal offsets, with 7 digits or more and without a colon.
       const auto& first = rows.front().cells();
       if (radix != 16 && g.matches < 2 && (c >= first.size() || first[c].marked || first[c].digits != 7)) continue;
-      // Two lines may agree by chance, unless the column looks different or whole lines of bytes lie between its numbers.
+      // Two lines may agree by chance, unless the column looks different or its numbers differ by whole lines of bytes.
       const bool certain = g.matches >= 2 || looks_different || (bytes == 1 && g.from_zero);
       if (!certain || (bytes == 0 && !looks_different)) continue;
       best = p;
@@ -216,7 +216,7 @@ class Survey {
     });
   }
   bool find_positions(std::size_t marked, std::uint32_t size) {
-    // More columns first: an index and an offset are both positions, and the offset alone would leave the index as a dword.
+    // More columns first: of an index and an offset, the offset alone would leave the index as a dword.
     for (std::size_t lead = DumpLayout::kMostPositions; lead >= std::max<std::size_t>(marked, 1); --lead) {
       if (usual_count(rows_, lead) == 0) continue;
       std::array<DumpPosition, DumpLayout::kMostPositions> found{};
@@ -240,8 +240,8 @@ class Survey {
     }
     return false;
   }
-  /// One line has no steps. Its first number is an offset if it is written in another width, or if it is a multiple of the bytes that
-  /// follow and they are as many as a line of a dump has.
+  /// One line has no steps. Its first number is an offset if it is written in another width, or if it is a multiple of
+  /// the bytes that follow and they are as many as a line of a dump has.
   void single_line() {
     std::size_t with_data = 0;
     const Row* only = nullptr;
@@ -346,7 +346,7 @@ class Survey {
       doubt("groups of 4 digits may be in either order",
             "dump dwords or bytes: xxd -e, xxd -g1, hexdump -C, od -A n -v -t x4");
   }
-  /// Numbers without 0x are hexadecimal, unless they look like another radix: od prints octal words, and -td4 and debuggers decimal.
+  /// Numbers without 0x are hexadecimal, unless they look like another radix: od prints octal, debuggers decimal.
   void radix() {
     if (l_.prefixed || l_.digits != 0 || l_.unit != DumpUnit::dword) return;
     std::size_t all = 0, bytes = 0, words = 0, long_ones = 0;

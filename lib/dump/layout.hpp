@@ -5,8 +5,8 @@
 //   DumpLayout layout = survey(text);
 //   layout.describe()  ==  "an offset in bytes, then 4 dwords a line"
 //
-// A survey reads at most kSurveyed lines that have numbers. What it finds holds for the whole text; the reader (text.cpp) checks every
-// line against it. Pure and allocating; any thread may call it.
+// A survey reads at most kSurveyed lines that have numbers. What it finds holds for the whole text; the reader
+// (text.cpp) checks every line against it. Pure and allocating; any thread may call it.
 #include "line.hpp"
 
 #include <array>
@@ -58,8 +58,8 @@ struct CutLine {
   DumpLine line;
   enum class Shows : std::uint8_t { nothing, values, memory, both } shows = Shows::nothing;
 };
-/// Cuts off a column that shows exactly the bytes of the line as characters, and says in which order: the value's (lowest byte first),
-/// or as the digits stand.
+/// Cuts off a column that shows exactly the bytes of the line as characters, and says in which order: the value's
+/// (lowest byte first), or as the digits stand.
 CutLine cut_characters(std::string_view line);
 
 DumpLayout survey(std::string_view text);

@@ -42,8 +42,8 @@ class Items {
     if (words_after_) begin_again();
     line_out_.cells.push_back(c);
   }
-  /// A word ends the cells before it. If numbers follow, the earlier ones were part of the label, unless they are marked as a line of
-  /// a dump.
+  /// A word ends the cells before it. If numbers follow, the earlier ones
+  /// were part of the label, unless they are marked as a line of a dump.
   void word(std::size_t at, std::size_t end, bool colon) {
     if (line_out_.cells.empty()) {
       label_end_ = end;

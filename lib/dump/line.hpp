@@ -42,7 +42,8 @@ struct DumpLine {
 
   /// How many leading cells are marked, the unmarked ones before them included.
   std::size_t marked() const noexcept;
-  /// Words before the numbers, and nothing that separates them: a sentence of a log, if the lines of the dump have no such words.
+  /// Words before the numbers, and nothing that separates them: a
+  /// sentence of a log, if the lines of the dump have no such words.
   bool is_sentence() const noexcept { return !label.empty() && !labelled_by_colon && marked() == 0; }
 };
 

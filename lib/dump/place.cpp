@@ -42,7 +42,7 @@ std::size_t find_start(std::span<const std::uint32_t> dwords, bool must_end, con
   }
   if (best.good < kEvidence) return 0;
   if (best.exact && !first.exact) return best.at;
-  // A first packet that breaks a rule is a finding. One that sets reserved bits is more likely the end of another packet.
+  // A first packet that breaks a rule is a finding. One with reserved bits set is more likely the end of another.
   const auto v = Reader{dwords, packets}.next();
   bool fragment = !v.whole() || v.is<Nop>();
   for (std::size_t i = 0; !fragment && i < v.info->head; ++i) fragment = (v.dwords[i] & v.info->reserved(i)) != 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The text of a dump without what terminals, editors, mail and Markdown have put around it. Lines stay lines, so their numbers hold.
+// The text of a dump without what terminals, editors, mail and Markdown
+// have put around it. Lines stay lines, so their numbers hold.
 //
 //   auto plain = plain_text(bytes);
 //

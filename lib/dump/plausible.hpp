@@ -9,12 +9,13 @@
 
 namespace sdma::inline v0::detail {
 
-/// Might someone have written this packet? Its reserved bits are 0, its fields are aligned and within their limits, its rules hold and
-/// its addresses are in user space. Of a packet that is cut off, only the dwords that are there are judged.
+/// Might someone have written this packet? Its reserved bits are 0, its fields are aligned and within their
+/// limits, its rules hold and its addresses are in user space. Of a packet that is cut off, only the dwords that
+/// are there are judged.
 bool is_plausible(const PacketView&) noexcept;
 
-/// The packet's dwords if it is plausible; a negative number if it is not. Zeros count as nothing: they are NOPs, and memory that was
-/// never written.
+/// The packet's dwords if it is plausible; a negative number if it is not.
+/// Zeros count as nothing: they are NOPs, and memory that was never written.
 std::int64_t plausibility(const PacketView&) noexcept;
 
 /// The sum for all packets of these dwords.

@@ -4,9 +4,10 @@
 //
 //   for (const DumpGap& g : find_gaps(dwords, 0, true, packets)) skip(g.at, g.end);
 //
-// Every dword after a gap is a candidate for the next start. The value of a start is the plausibility of all packets from it on, up to
-// the end or to the next gap, which is decided in the same way; so one pass from the end to the gap values all of them. Dwords are valued
-// in windows of 4 Mi; a start in a later window is not compared with those of an earlier one.
+// Every dword after a gap is a candidate for the next start. The value of a start is the plausibility of all
+// packets from it on, up to the end or to the next gap, which is decided in the same way; so one pass from the end
+// to the gap values all of them. Dwords are valued in windows of 4 Mi; a start in a later window is not compared
+// with those of an earlier one.
 //
 // Without a gap, the dwords are read once, and nothing is allocated. Any thread may call these functions. No errors.
 #include "sdma/stream/reader.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The lines of one dump, in the layout that a survey found: bytes, gaps, repeats, and the lines that are not part of it.
+// The lines of one dump, in the layout that a survey found: bytes, gaps, repeats, and lines that are not part of it.
 //
 //   DumpRows rows{layout, "dmesg.txt", dump};
 //   for (each line) if (auto r = rows.add(line, number); !r) return r.error();

@@ -7,8 +7,8 @@
 //   SDMA_EMULATE_NAMES=FILE  SDMA_EMULATE_NO_SYSTEM_MEM_LIMIT=1
 //   SDMA_EMULATE_KERNELS=refuse
 //
-// `sdma emulate` refuses values that it cannot parse. If a variable was set by hand to a wrong value, the default is used, and
-// a message on stderr says so.
+// `sdma emulate` refuses values that it cannot parse. If a variable was set by
+// hand to a wrong value, the default is used, and a message on stderr says so.
 #include "sdma/engine/pipeline.hpp"
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The C library's own functions, which this library interposes. Each is looked up once, at its first call, because constructors
-// of other libraries open files before ours has run.
+// The C library's own functions, which this library interposes. Each is looked up once, at its first call, because
+// constructors of other libraries open files before ours has run.
 //
 //   return SDMA_REAL(open)(path, flags, mode);
 //

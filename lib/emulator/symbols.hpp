@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What the program calls the bytes at an address: its variables, as the symbol tables of its files name them. Host memory that a
-// program gives to the node keeps its addresses, so the packets of a recording can name it.
+// What the program calls the bytes at an address: its variables, as the symbol tables of its files name them. Host
+// memory that a program gives to the node keeps its addresses, so the packets of a recording can name it.
 //
 //   Symbols symbols;
 //   symbols.at(GpuVa{0x55d0c0de4060})   ==  {0x55d0c0de4040, 65536, "weights"}        // -> weights[32]
@@ -11,15 +11,16 @@
 //   another part of a loaded program or library                "my_program"; where the file is loaded
 //   a mapping of another file                                  "data.bin", or "data.bin+4K" if it begins at this offset
 //   the heap (brk), the stack of the first thread              "heap", "stack"; where the kernel shows that it begins
-//   memory of the node (VRAM, GTT), any anonymous mapping      none: neither the kernel nor the file says what it is for
+//   memory of the node (VRAM, GTT), any anonymous mapping      none: neither the kernel nor
+//                                                              the file says what it is for
 //
-// Nothing is guessed. A program or library counts as loaded only if /proc/self/maps shows each of its segments where its headers
-// place it: a file that is mapped to be read is not loaded, and has no variables. A name that files of names would refuse
-// (core/names.hpp) is left out. A stripped file has only its exported variables. What is true now may change later: a library can
-// be unloaded.
+// Nothing is guessed. A program or library counts as loaded only if /proc/self/maps shows each of its segments where
+// its headers place it: a file that is mapped to be read is not loaded, and has no variables. A name that files of
+// names would refuse (core/names.hpp) is left out. A stripped file has only its exported variables. What is true now
+// may change later: a library can be unloaded.
 //
-// One thread at a time. Reads /proc/self/maps and, once each, the files that it lists; takes no lock of the loader. Allocates.
-// Errors: none; what cannot be read has no name.
+// One thread at a time. Reads /proc/self/maps and, once each, the files that it lists; takes no lock of the loader.
+// Allocates. Errors: none; what cannot be read has no name.
 #include "sdma/core/names.hpp"
 
 #include <cstdint>

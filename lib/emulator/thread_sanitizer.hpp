@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// For programs that are built with ThreadSanitizer. It follows the copies of an engine's thread, but not the packets, doorbells
-// and signals that order them, so each copy between buffers of the program would be reported as a data race.
+// For programs that are built with ThreadSanitizer. It follows the copies of an engine's thread, but not the packets,
+// doorbells and signals that order them, so each copy between buffers of the program would be reported as a data race.
 //
 //   exempt_this_thread();       // at the beginning of a thread that acts as the hardware
 //
-// The thread's accesses are then ignored; races between threads of the program are still reported. Does nothing in other
-// programs. Any thread. No allocation.
+// The thread's accesses are then ignored; races between threads of the program are still reported. Does nothing in
+// other programs. Any thread. No allocation.
 #include <dlfcn.h>
 
 namespace sdma::emulator {

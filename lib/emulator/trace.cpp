@@ -39,8 +39,8 @@ class File {
     }
     const auto& path = options().trace;
     if (path.empty()) return;
-    // `sdma emulate` has emptied the file, and the first process locks it. A process that finds it locked or written creates
-    // its own.
+    // `sdma emulate` has emptied the file, and the first process locks
+    // it. A process that finds it locked or written creates its own.
     int fd = SDMA_REAL(open)(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (fd >= 0 && (::flock(fd, LOCK_EX | LOCK_NB) != 0 || ::lseek(fd, 0, SEEK_END) != 0)) {
       ::close(fd);
@@ -104,8 +104,8 @@ class File {
   std::optional<trace::LinesWriter> writer_{};
 };
 
-/// The File of this process, created by the first thread that needs it; a second File would find the path locked by the first.
-/// A forked child creates its own, and never touches the parent's lock.
+/// The File of this process, created by the first thread that needs it; a second File would find the path locked by the
+/// first. A forked child creates its own, and never touches the parent's lock.
 File& file() {
   static std::atomic<File*> current{nullptr};
   static std::atomic<pid_t> maker{0};

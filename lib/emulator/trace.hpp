@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Records what the node does: the JSON Lines of docs/trace.md, one line per event. Each line is written at once, so a killed
-// program leaves a readable trace. The first process with an event writes FILE; each further one creates FILE.PID or,
-// if that exists, FILE.PID-1, FILE.PID-2 ...: no process writes to a file with contents.
+// Records what the node does: the JSON Lines of docs/trace.md, one line per event. Each line is written at once, so a
+// killed program leaves a readable trace. The first process with an event writes FILE; each further one creates
+// FILE.PID or, if that exists, FILE.PID-1, FILE.PID-2 ...: no process writes to a file with contents.
 //
-//   sdma trace --follow FILE        follows events from another terminal; SDMA_EMULATE_WATCH=1: the same lines on stderr
+//   sdma trace --follow FILE        follows events from another terminal;
+//                                   SDMA_EMULATE_WATCH=1: the same lines on stderr
 //
-// Addresses have the names of SDMA_EMULATE_NAMES, and those of the program's variables; see symbols.hpp. A range is named when an
-// event first has one of its addresses.
+// Addresses have the names of SDMA_EMULATE_NAMES, and those of the program's variables; see symbols.hpp. A range is
+// named when an event first has one of its addresses.
 //
 // Tracing is off unless SDMA_EMULATE_TRACE names a file or SDMA_EMULATE_WATCH is 1. Any thread may call these
 // functions; they write one event at a time. Tracing never stops the program: an event that cannot be written is lost,

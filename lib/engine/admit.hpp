@@ -16,7 +16,7 @@ namespace detail {
 constexpr bool ends_with(std::string_view s, std::string_view end) noexcept {
   return s.size() >= end.size() && s.substr(s.size() - end.size()) == end;
 }
-/// Fields that request features that software memory does not have. Cache policies and coherence hints have no visible effect.
+/// Fields that request features that software memory does not have. Cache policies and hints have no effect.
 constexpr bool asks_too_much(std::string_view field) noexcept {
   return ends_with(field, "swap") || ends_with(field, "_gpa") || field == "tmz" || field == "encrypt" ||
          field == "mailbox" || field == "memlog_clear";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The front end of a queue: it fetches packets up to the doorbell, through prefetch and indirect buffers, and holds the current
-// one. The pipeline and the simulator drive it.
+// The front end of a queue: it fetches packets up to the doorbell, through prefetch and indirect buffers, and holds the
+// current one. The pipeline and the simulator drive it.
 //
 //   FrontEnd front{config};
 //   front.doorbell(position, chooser);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// A place where one or more threads sleep until another thread calls `wake`. It is a futex that also records whether any
-// thread sleeps, so `wake` makes no system call if no thread sleeps, nor if the woken thread has not run yet.
+// A place where one or more threads sleep until another thread calls `wake`. It is a futex that also records whether
+// any thread sleeps, so `wake` makes no system call if no thread sleeps, nor if the woken thread has not run yet.
 //
 //   sleeper                                   waker
 //   auto t = place.ticket();                  store what the sleeper waits for

@@ -258,7 +258,7 @@ class Pipeline::Impl {
     window_.drop(landed.index);
   }
 
-  /// One effect of the packets before a fault. In rocr all of them land, in adversarial any part of them; then the queue stops.
+  /// One effect of the packets before a fault. In rocr all of them land, in adversarial any part; then the queue stops.
   void land_before_fault() noexcept {
     const auto n = window_.effects(machine_);
     if (n == 0 || (weak() && chooser_.choose(Choice::at_fault, 2) == 0)) return stop(failing_);
@@ -329,8 +329,8 @@ class Pipeline::Impl {
     if (!i.weak()) i.trap_ = context;
     else if (i.c_.hooks.trap) i.c_.hooks.trap(i.c_.hooks.context, i.c_.queue, context);
   }
-  /// Raises the interrupt of the trap that has just finished. Unless the ordering is adversarial, rptr comes first, so a program
-  /// that wakes finds the trap consumed.
+  /// Raises the interrupt of the trap that has just finished. Unless the ordering is adversarial, rptr comes first, so
+  /// a program that wakes finds the trap consumed.
   void raise() noexcept {
     if (!trap_) [[likely]]
       return;

@@ -7,12 +7,12 @@
 //   n = w.effects(machine);                // how many effects may land now: any of 0 to n - 1
 //   landed = w.land(k, machine, left);     // Landed::last: it was the packet's last effect
 //
-// `land` executes at most what the step's Allowance permits. If that is only a part of an effect, the rest of that effect
-// is the only one that may land next, so an effect looks whole to all other packets of the queue.
+// `land` executes at most what the step's Allowance permits. If that is only a part of an effect, the rest of that
+// effect is the only one that may land next, so an effect looks whole to all other packets of the queue.
 //
-// `effects` holds all rules of the ordering model about effects: data lands at any time; a release or a timestamp after every
-// earlier effect; an interrupt after every earlier release. A release to VRAM need not wait for data that goes to host memory only
-// (Q3: nothing shows that it does). One thread; no allocation.
+// `effects` holds all rules of the ordering model about effects: data lands at any time; a release or a timestamp after
+// every earlier effect; an interrupt after every earlier release. A release to VRAM need not wait for data that goes to
+// host memory only (Q3: nothing shows that it does). One thread; no allocation.
 #include "allowance.hpp"
 
 #include <array>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// A thread that serves queues: it runs rounds while there is work, spins briefly when there is none, and then sleeps. The owner
-// of the queues implements Served: what a round does, and how to sleep. Internal.
+// A thread that serves queues: it runs rounds while there is work, spins briefly when there is none, and then sleeps.
+// The owner of the queues implements Served: what a round does, and how to sleep. Internal.
 //
 //   class Engine : Worker::Served { ... };
 //   Worker worker{*this, {.spin = 30us, .first_nap = 50us}};
@@ -17,7 +17,7 @@
 //   spin(fresh) -- true --> pause, then the next round     fresh: the last work was less than Pace::spin ago
 //     | false
 //     v
-//   rest(p, nap)    again: the next round    woken: the same, and work counts as fresh    slept: the next nap is twice as long
+//   rest(p, nap)    again: the next round   woken: the same, and work counts as fresh   slept: the next nap is doubled
 //
 // Rounds run under the lock; spin() and rest() do not. So that no wake-up is lost, rest() must return for every wake()
 // that came after its round began. A Served that sleeps in a Parking therefore takes the ticket in round(). Releasing

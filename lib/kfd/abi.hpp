@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The kernel driver's ioctl interface as bytes: numbers, structs and flags. Code that calls the driver includes this, and so does
-// the software node, which implements it.
+// The kernel driver's ioctl interface as bytes: numbers, structs and flags. Code that calls the driver includes this,
+// and so does the software node, which implements it.
 //
 //   CreateQueue args{.ring = ..., .type = kQueueSdmaByEngine, .sdma_engine_id = 3};
 //   ioctl(fd, request<CreateQueue>(Nr::create_queue), &args)
@@ -9,8 +9,8 @@
 // <linux/kfd_ioctl.h> cannot be used: the header of a distribution may be older than this interface (Debian 12 stops at
 // 1.11, without an engine id in CREATE_QUEUE, and without EXPORT_DMABUF and RUNTIME_ENABLE).
 //
-//   CREATE_QUEUE   88 bytes until 1.16, 96 with `sdma_engine_id`. The ioctl's number contains the caller's size; the driver
-//                  reads members that the caller lacks as zero, and does not write them back.
+//   CREATE_QUEUE   88 bytes until 1.16, 96 with `sdma_engine_id`. The ioctl's number contains the caller's size; the
+//                  driver reads members that the caller lacks as zero, and does not write them back.
 //
 // Sizes are asserted, because they are part of the interface. Plain data; members are zero unless they are set.
 #include <linux/ioctl.h>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The part of the DRM ioctl interface that identifies a GPU, and that allocates, shares and maps buffers: its numbers, structs and
-// queries. Both sides include it: code that asks a render node, and the software node, which answers.
+// The part of the DRM ioctl interface that identifies a GPU, and that allocates, shares and maps buffers: its numbers,
+// structs and queries. Both sides include it: code that asks a render node, and the software node, which answers.
 //
 //   Info question{.pointer = address of the answer, .bytes = its size, .query = kDevInfo};
 //   ioctl(render, kInfoRequest, &question)
 //
-// <drm/amdgpu_drm.h> is not used, because not every system installs it with libc's headers. Plain data; members are zero unless
-// they are set.
+// <drm/amdgpu_drm.h> is not used, because not every system installs it
+// with libc's headers. Plain data; members are zero unless they are set.
 #include <linux/ioctl.h>
 
 #include <cstdint>

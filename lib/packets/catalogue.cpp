@@ -14,8 +14,8 @@ using namespace grammar;
 // Each packet of the registry has a consistent description: a packet_info is proved.
 static_assert([]<class... P>(PacketList<P...>) { return ((packet_info<P>.head != 0) && ...); }(Packets{}));
 
-// What later generations have under headers that 4.4.2 has for something else. The lengths come from newer headers and a
-// debugger.
+// What later generations have under headers that 4.4.2 has for
+// something else. The lengths come from newer headers and a debugger.
 constexpr std::array kOtherLayouts{
     recognised("copy_tiled_subwindow", op(1, 5), 17, "copy a box between a tiled and a linear surface", 1, since(v5_0)),
     recognised("copy_tiled_to_tiled", op(1, 6), 18, "copy a box between tiled surfaces", 1, since(v5_0)),

@@ -34,8 +34,8 @@ void fill(std::span<std::byte> out, Init init, std::uint64_t seed, std::uint64_t
   randomise(out, seed * 0x2545f4914f6cdd1d + number);
 }
 
-/// Calls fn(k) for each buffer that is filled, in that order. An alias has the contents of the bytes that it is an alias
-/// of, unless its own `init` says otherwise.
+/// Calls fn(k) for each buffer that is filled, in that order. An alias has the contents of the bytes that it is an
+/// alias of, unless its own `init` says otherwise.
 template <class Fn> void each_filled(const Schedule& s, Fn fn) {
   for (const bool alias : {false, true})
     for (std::size_t i = 0; i < s.buffers.size(); ++i)

@@ -105,7 +105,7 @@ class Formatter {
       return !before.is("[") && !t.is("]") && !before.is("*") && !t.is("*") && !before.is("-");
     if (keyword == "submit" && t.is("*")) return true;
     const auto symbol = [](const Token& x) { return x.kind == Token::symbol; };
-    // `old (x)`, `in -1`: a blank follows a word of the language. `)` and `]` end a value, and a word begins the next one.
+    // `old (x)`, `in -1`: a blank follows a word of the language. `)` and `]` end a value; a word begins the next one.
     if (symbol(before)) return (before.is(")") || before.is("]")) && !symbol(t);
     if (!symbol(t)) return true;
     const bool word_of_language =

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The lane of a host thread of a run, or of a kernel's stand-in: records what the thread does while it does it. Internal.
+// The lane of a host thread of a run, or of a kernel's stand-in: records what it does while it does it. Internal.
 //
 //   HostLane lane(recorder, bound, "host", "main");
 //   bound.submit(q, deadline, lane.watch_submit(q));      // builds 3 packets for gpu0.push, epoch 1 | rings gpu0.push
 //   lane.begin_wait(action, reference);                   // waits for host.done >= 8
 //   lane.end_wait();
 //
-// Without a recorder, nothing is recorded. One thread at a time per object. Only the first record of an action, or of a queue,
-// allocates.
+// Without a recorder, nothing is recorded. One thread at a time per
+// object. Only the first record of an action, or of a queue, allocates.
 #include "sdma/schedule/bind.hpp"
 #include "sdma/trace/trace.hpp"
 

@@ -8,8 +8,8 @@
 //   const auto linked = link_queue(queue, home, then);  home(address): the machine's address for a link address
 //
 //   packets   | a | b |  c  | d | e |
-//   pieces    |-----------| |-------|    cut between packets, each at most half the ring: one slot, one doorbell. With doorbell_each
-//                                        also before each packet that moves data, but the first
+//   pieces    |-----------| |-------|    cut between packets, each at most half the ring: one slot, one doorbell. With
+//                                        doorbell_each also before each packet that moves data, but the first
 //
 // Any thread may call these functions. They allocate, so they are for the control path.
 #include "../device/request.hpp"
@@ -31,8 +31,8 @@ std::uint64_t ring_bytes(const Schedule::Queue&) noexcept;
 /// Message and hint about the first packet that is larger than half the ring; nothing if every packet fits.
 std::optional<Diagnostic> too_large(const Schedule::Queue&);
 
-/// The engine that runs a queue. `gpus`: the node's GPU for each GPU of the schedule; empty: the same numbers. An error if
-/// the node recommends no engine for the queue's peer.
+/// The engine that runs a queue. `gpus`: the node's GPU for each GPU of the schedule; empty: the same numbers. An error
+/// if the node recommends no engine for the queue's peer.
 Result<EngineId> engine_of(const Schedule::Queue&, const Topology&, std::span<const GpuId> gpus = {});
 
 struct Linked {

@@ -5,9 +5,10 @@
 //   ScheduleParser p{lex, names, source, options};
 //   p.run();                         // source.count() == 0: p.schedule() is it
 //
-// A name may be used before the line that declares it, and that line may be in a loop. So the first pass evaluates loops
-// and declarations and skips the bodies of queues and hosts; the second evaluates loops again, skips declarations, and
-// reads bodies, aliases and expectations with all names known. Queues and hosts come in the same order in both.
+// A name may be used before the line that declares it, and that line may be in a loop. So the first pass
+// evaluates loops and declarations and skips the bodies of queues and hosts; the second evaluates loops again,
+// skips declarations, and reads bodies, aliases and expectations with all names known. Queues and hosts come in
+// the same order in both.
 #include "../stream/blocks.hpp"
 #include "../stream/packet_line.hpp"
 #include "sdma/schedule/text.hpp"

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// How recordings call what a schedule does: its addresses and the actions of its host threads. Runs and simulations share these
-// names. Internal.
+// How recordings call what a schedule does: its addresses and the actions
+// of its host threads. Runs and simulations share these names. Internal.
 //
 //   recorder.name(names_of(schedule, [&](const SymbolOffset& l) { return bound.address(link_address(l)); }));
 //   recorder.text(builds_text("gpu0.push", 3))                       "builds 3 packets for gpu0.push, epoch {}"
 //   recorder.text(waits_text(schedule, done, Compare::ge))           "waits for host.done >= {}"
 //
-// In a trace, "{}" means the event's value (sdma/trace/trace.hpp), so a schedule has few texts, however many rounds it runs.
-// Pure functions without errors; they allocate.
+// In a trace, "{}" means the event's value (sdma/trace/trace.hpp), so a schedule has few texts, however many rounds it
+// runs. Pure functions without errors; they allocate.
 #include "sdma/core/names.hpp"
 #include "sdma/core/plural.hpp"
 #include "symbols.hpp"

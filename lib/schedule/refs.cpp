@@ -177,7 +177,8 @@ std::optional<Schedule::Range> ScheduleParser::range(const Ref& r, const Part& p
   return Schedule::Range{base + static_cast<std::uint64_t>(p.from), static_cast<std::uint64_t>(end - p.from)};
 }
 
-/// A value that a signal holds or is compared with. In a thread, it may depend on a sample; in its repeats, on the epoch, too.
+/// A value that a signal holds or is compared with. In a thread,
+/// it may depend on a sample; in its repeats, on the epoch, too.
 std::optional<ActionValue> ScheduleParser::word_value(GpuVa signal, Varies how) {
   const Token t = lex_.peek();
   const auto v =

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The last round of a run, by the rule of simulate.hpp: it begins with the first `set` after the last wait, or with the first submit
-// if there is no such `set`, and ends with the waits of the first host thread that follow. Internal.
+// The last round of a run, by the rule of simulate.hpp: it begins with the first `set` after the last wait, or with the
+// first submit if there is no such `set`, and ends with the waits of the first host thread that follow. Internal.
 //
 //   Rounds rounds;
 //   rounds.submits();      rounds.sets();      rounds.waited();       // each at the moment that it happens

@@ -63,10 +63,11 @@ constexpr std::string_view sign_of(Compare f) noexcept {
 
 /// Through how many aliases an alias may lead: every address of a packet is followed through all of them.
 inline constexpr int kMostAliases = 64;
-/// Follows aliases to an address in link space, or to a fixed address; returns any other address unchanged. In a cycle of
-/// aliases, returns any address of the cycle.
+/// Follows aliases to an address in link space, or to a fixed address; returns any other address unchanged. In a cycle
+/// of aliases, returns any address of the cycle.
 GpuVa resolve(const Schedule&, GpuVa) noexcept;
-/// What is wrong with the chain of aliases that begins at this symbol: it leads back to itself, or it is too long. "" if nothing is.
+/// What is wrong with the chain of aliases that begins at this symbol:
+/// it leads back to itself, or it is too long. "" if nothing is.
 std::string_view wrong_alias(const Schedule&, SymbolOffset) noexcept;
 
 }  // namespace sdma::inline v0::detail

@@ -192,8 +192,8 @@ class Search {
     return more * spent / static_cast<double>(result_.simulated) <= left;
   }
 
-  /// Every candidate, in the order of the choices' alternatives: the last choice that has another alternative takes it, and those
-  /// after it begin anew. A choice depends only on those before it.
+  /// Every candidate, in the order of the choices' alternatives: the last choice that has another alternative takes it,
+  /// and those after it begin anew. A choice depends only on those before it.
   void exhaust() {
     for (Take take; time(take);) {
       const auto choices = met(take);

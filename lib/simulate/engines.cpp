@@ -50,7 +50,7 @@ std::uint32_t World::peer_of(const Program& q) {
   return several ? kNoPeer : out;
 }
 
-/// The engine has as many copies in flight to the peer of the queue's next packet as it can: the packet waits for a landing.
+/// The engine has as many copies in flight to the peer of the queue's next packet as it can: that waits for a landing.
 bool World::held(Engine& e, std::uint32_t queue) {
   const auto most = std::floor(cost(Cost::engine_peer_copies));
   const auto& q = programs_[queue];

@@ -96,7 +96,8 @@ void describe(Fit& out, const Certainty& c, const MachineDescription& initial, c
   out.alike = c.alike;
 }
 
-/// How much of an observation's value no link decides: what its errors are relative to. Nothing if so little that it says nothing of them.
+/// How much of an observation's value no link decides: what its errors
+/// are relative to. Nothing if so little that it says nothing of them.
 std::optional<double> latent_part(const Observation& o, const MachineDescription& m) {
   constexpr double kLeast = 0.25;
   const auto own = simulate(*o.schedule, m);
@@ -110,8 +111,9 @@ std::optional<double> latent_part(const Observation& o, const MachineDescription
   return part < kLeast ? std::nullopt : std::optional(part);
 }
 
-/// What 68 % of the errors of times and ratios do not exceed, relative to their latent parts, if there are more of them than
-/// parameters. That parameters bend towards what they are fitted to is not in it: predictions have the parameters' uncertainty beside it.
+/// What 68 % of the errors of times and ratios do not exceed, relative to their latent parts, if there are more of them
+/// than parameters. That parameters bend towards what they are fitted to is not in it: predictions have the parameters'
+/// uncertainty beside it.
 double left_over(std::span<const Observation> all, const std::vector<double>& errors, std::size_t parameters,
                  const MachineDescription& m) {
   constexpr double kOneDeviation = 0.6827;

@@ -7,8 +7,8 @@
 //   if (!p) return f.end();              // a limit was reached, or the caller stopped the fit
 //   if (p->cost < best.cost) best = std::move(*p);
 //
-// Each distinct schedule is simulated once per point. If a schedule cannot be simulated at a point, its cost is infinite.
-// Thread-safety: none. Errors: `complaints` has those of the observations at the initial machine.
+// Each distinct schedule is simulated once per point. If a schedule cannot be simulated at a point, its cost is
+// infinite. Thread-safety: none. Errors: `complaints` has those of the observations at the initial machine.
 #include "sdma/simulate/fit.hpp"
 
 namespace sdma::inline v0::detail {
@@ -20,8 +20,8 @@ class Objective {
     std::vector<double> predictions{};  ///< in the observations' units
     std::vector<double> errors{};       ///< unweighted
     std::vector<double> shared{};       ///< the part of each error that its group shares
-    /// What the cost is the sum of, each to the power: the weighted error of each observation less what its group shares, and then
-    /// what each group shares, relative to FitOptions::common.
+    /// What the cost is the sum of, each to the power: the weighted error of each observation less what its group
+    /// shares, and then what each group shares, relative to FitOptions::common.
     std::vector<double> parts{};
     double cost{}, mean{}, worst{};
     std::size_t worst_at{};

@@ -166,7 +166,8 @@ std::optional<Certainty> uncertainty(Objective& f, const Objective::Point& best)
     const auto widest = std::max(std::exp(bounds.high) - value, value - std::exp(bounds.low));
     p.deviation = std::min(value * std::sqrt(covariance(a, a)) / scale[a], widest);
     for (std::size_t b = 0; b < n; ++b) {
-      // Of the inverse, not of the covariance: whether two parameters act alike does not depend on how large the errors are.
+      // Of the inverse, not of the covariance: whether two parameters
+      // act alike does not depend on how large the errors are.
       const auto r = inverse(a, b) / std::sqrt(inverse(a, a) * inverse(b, b));
       out.correlation[used[a] * free.size() + used[b]] = r;
       if (a == b || std::abs(r) <= Fit::kAlike) continue;

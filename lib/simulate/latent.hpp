@@ -2,9 +2,9 @@
 #pragma once
 // The part of a time that a machine's model_error applies to. Internal.
 //
-// The rates of links and engines are public and well known; what a fit leaves over are errors of latencies. So the part of a round in
-// which bytes move has only the uncertainty of the rates, and that in which kernels compute has none. For a ratio, the parts of both
-// times count equally.
+// The rates of links and engines are public and well known; what a fit leaves over are errors of latencies. So the part
+// of a round in which bytes move has only the uncertainty of the rates, and that in which kernels compute has none. For
+// a ratio, the parts of both times count equally.
 #include "sdma/simulate/simulate.hpp"
 
 #include <cmath>

@@ -12,9 +12,9 @@
 //
 // `resolve` replaces an alias by the address of the bytes that it is an alias of. Errors: `findings`.
 //
-// Where std::size_t has 32 bits, the buffers may be larger than the address space, and pages take memory at once. There,
-// a buffer whose bytes do not matter shares a few MiB with all others of its kind: its addresses are valid, and what
-// is stored there gets lost.
+// Where std::size_t has 32 bits, the buffers may be larger than the address space, and pages take memory at once.
+// There, a buffer whose bytes do not matter shares a few MiB with all others of its kind: its addresses are valid, and
+// what is stored there gets lost.
 //
 //   va    | buffer of 40 MiB    |          bytes matter if a word of the buffer is watched, if a packet that does not
 //         |  16  |  16  |   8   |          just move bytes accesses it, or one that also touches such a word

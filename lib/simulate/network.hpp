@@ -4,8 +4,8 @@
 //
 //   Network net;
 //   auto link = net.add({.kind = Busy::Kind::link, .name = "link gpu0->gpu1", .rate = 48});
-//   auto f = net.start(now, 65536, {{link, 1.0}, {engine, 2.0}});        // each byte of the flow is two bytes of the engine
-//   for (auto c : net.changed()) push(net.finish(c), c);                 // flows whose end has changed
+//   auto f = net.start(now, 65536, {{link, 1.0}, {engine, 2.0}});   // each byte of the flow is two bytes of the engine
+//   for (auto c : net.changed()) push(net.finish(c), c);            // flows whose end has changed
 //   net.end(now, f);
 //
 // Progressive filling: all rates grow together, and a flow stops growing when one of its resources is full. Only flows

@@ -57,8 +57,8 @@ Result<Sensitivity, std::vector<Diagnostic>> sensitivity(const Schedule& s, cons
       auto r = simulate(s, changed(m, i, value), quiet);
       return r ? *std::move(r) : *base;
     };
-    // A step of a tenth is large enough that rounding to packets and turns does not hide the effect. It goes down if the
-    // value cannot go up.
+    // A step of a tenth is large enough that rounding to packets and turns
+    // does not hide the effect. It goes down if the value cannot go up.
     const auto step = part && p.value * 1.1 > 1 ? 0.9 : 1.1;
     const auto stepped = with(p.value * step);
     const auto [lower, upper] = ends(p);

@@ -101,8 +101,8 @@ void World::end_action(const Thread& t, double end) {
   if (o_.recorder) o_.recorder->action_end(t.lane, static_cast<std::uint64_t>(end + 0.5));
 }
 
-/// A trigger finds its queues at their polls, because work is published long before it: a `set` that begins a round is held until
-/// each queue whose last submit begins with a poll of that word has reached a poll.
+/// A trigger finds its queues at their polls, because work is published long before it: a `set` that begins a round is
+/// held until each queue whose last submit begins with a poll of that word has reached a poll.
 bool World::early(std::uint32_t id, std::size_t signal) {
   if (std::exchange(forced_, false) || (open_ && by_set_ && !waited_)) return false;
   const auto word = memory_->resolve(link_signal(signal));
@@ -129,8 +129,8 @@ bool World::release_trigger() {
   return true;
 }
 
-/// The engine sees the doorbell one flight later; a kernel's doorbell for its own GPU stays inside the GPU. Reading the ring's first
-/// lines, from the host's memory, takes a round trip.
+/// The engine sees the doorbell one flight later; a kernel's doorbell for its own GPU stays inside the GPU. Reading the
+/// ring's first lines, from the host's memory, takes a round trip.
 double World::fetch_flights(const Thread& t, const Program& q) const noexcept {
   const auto doorbell = t.kernel() ? flight(t.place.index, Place::gpu(q.gpu)) : cost(Cost::pcie_flight);
   return doorbell + 2 * cost(Cost::pcie_flight);
@@ -225,7 +225,8 @@ void World::computed(std::uint32_t id, std::uint64_t version) {
   at(now_, Event::thread, id);
 }
 
-/// Loads, stores or compares bytes at the rate of the memory that is the slowest on the way: the accessing side's or the owner's.
+/// Loads, stores or compares bytes at the rate of the memory that
+/// is the slowest on the way: the accessing side's or the owner's.
 void World::access(Thread& t, std::uint32_t id, const Schedule::Action& a, std::uint64_t round) {
   const auto va = memory_->resolve(a.range.va);
   if (o_.contents && a.kind == Schedule::Action::Kind::store)
@@ -275,8 +276,8 @@ void World::store_lands(std::uint32_t index, std::uint32_t cause) {
   notify({.va = memory_->resolve(link_signal(st.signal)), .bytes = 8}, cause);
 }
 
-/// A submit or a set begins a round. A round that a wait has ended is complete now. With kernels, which continue after the waits of the
-/// host, the whole run is one round.
+/// A submit or a set begins a round. A round that a wait has ended is complete now. With kernels, which continue after
+/// the waits of the host, the whole run is one round.
 void World::round_begins(bool by_set) {
   if (open_ && !s_.kernels.empty()) return;  // the whole run is one round
   if (waited_) {

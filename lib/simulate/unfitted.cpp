@@ -42,8 +42,9 @@ constexpr std::string_view kAssumed = "assumed",
                                "assumed, for several at once";
 constexpr double kSeveral = 0.02;
 
-/// What is not fitted, or only if it was measured. The time from a doorbell to the first packet cannot be separated from that of the
-/// completion, so it is not fitted. Memories are assumed to be no bottleneck: the rates of links and engines contain theirs.
+/// What is not fitted, or only if it was measured. The time from a doorbell to the first packet cannot be separated
+/// from that of the completion, so it is not fitted. Memories are assumed to be no bottleneck: the rates of links and
+/// engines contain theirs.
 struct Assumed {
   Cost cost{};
   double value{};

@@ -27,7 +27,7 @@ void World::find(std::string where, std::string message, std::string hint) {
 std::string World::where(const Thread& t) const {
   const Schedule::Action* action = nullptr;
   if (t.blocked) action = &(*t.frames.back().actions)[t.frames.back().next];
-  // A frame counts an action before it performs it. A round that has just begun has performed none: the repeat itself is meant.
+  // A frame counts an action before it performs it. A round that just began has performed none: the repeat is meant.
   for (auto f = t.frames.rbegin(); !action && f != t.frames.rend(); ++f)
     if (f->next > 0) action = &(*f->actions)[f->next - 1];
   const auto line = action && o_.map ? o_.map->action(s_, *action).line : 0;

@@ -6,9 +6,10 @@
 //   World world{schedule, machine, options};
 //   auto result = world.run();
 //
-// Events are handled in order of time, and at the same time in the order in which they were created. Each step that takes
-// time adds a Node with its end and the Node that it waited for; the critical path leads back from the last Node (path.cpp).
-//   threads.cpp  host threads and kernels       engines.cpp  front ends, windows, flows        queues.cpp  packets and words
+// Events are handled in order of time, and at the same time in the order in which they were created. Each step that
+// takes time adds a Node with its end and the Node that it waited for; the critical path leads back from the last
+// Node (path.cpp).
+//   threads.cpp  host threads and kernels    engines.cpp  front ends, windows, flows    queues.cpp  packets and words
 #include "../core/budget.hpp"
 #include "../engine/front.hpp"
 #include "../schedule/link.hpp"
@@ -166,7 +167,8 @@ class World {
   void stuck();
   void expectations(Simulation&);
   void find(std::string where, std::string message, std::string hint = "");
-  /// Takes steps from the budget. If they are too many, reports that this thread, or else the first that has not ended, goes on.
+  /// Takes steps from the budget. If they are too many, reports that
+  /// this thread, or else the first that has not ended, goes on.
   bool spend(std::uint64_t steps, const Thread* = nullptr);
   /// "host main, line 12": the thread, and the action that it performs.
   std::string where(const Thread&) const;

@@ -3,19 +3,22 @@
 // Statements, `let` and loops. Internal: the part of the language that streams and schedules share.
 //
 //   class Streams : Blocks {
-//     bool statement(int depth) override { return at("let") ? let() : at("for") ? loop(depth) : at("if") ? branches(depth) : ...; }
+//     bool statement(int depth) override {
+//       return at("let") ? let() : at("for") ? loop(depth) : at("if") ? branches(depth) : ...;
+//     }
 //   };
 //
 //   for i in 0..4                     i = 0, 1, 2, 3
 //   for b in [41, 7, N-1]             each value of the list, which may span lines
-//   for b in file("blocks.txt")       each number of a file: blanks, commas and line ends separate them, # begins a comment
+//   for b in file("blocks.txt")       each number of a file: blanks, commas and
+//                                     line ends separate them, # begins a comment
 //   for i in 0..4 choose order        in an order that the reader of the text chooses
 //   if a < b ... else if ... else ... end
 //   require N > 1 "at least two GPUs, got {N}"
 //
-// A block is a sequence of statements up to `end`, or up to the end of the text. A loop evaluates its body once per round, by
-// going back in the text. An `if` reads only the branch that is taken. All errors are reported to the Source; after an error, the next line is the next statement. After many
-// errors, the rest of the text is skipped.
+// A block is a sequence of statements up to `end`, or up to the end of the text. A loop evaluates its body once per
+// round, by going back in the text. An `if` reads only the branch that is taken. All errors are reported to the Source;
+// after an error, the next line is the next statement. After many errors, the rest of the text is skipped.
 #include "../core/budget.hpp"
 #include "expression.hpp"
 #include "sdma/core/result.hpp"
@@ -56,13 +59,14 @@ class Blocks : protected Parser {
   /// Is this word, at the start of a line, out of place in this block?
   virtual bool misplaced(const Token&) const noexcept { return false; }
 
-  /// The values of a loop in the order that is chosen for it, after `choose`; nothing after an error. Streams leave nothing open.
+  /// The values of a loop in the order that is chosen for it, after
+  /// `choose`; nothing after an error. Streams leave nothing open.
   virtual std::optional<Values> ordered(const std::string& variable, const Values&);
   /// The text of another file, by the name that the language gives; a Diagnostic if there is none.
   virtual Result<std::string, Diagnostic> other_file(const std::string& name);
 
-  /// Parses statements up to the `end` of the block, which it leaves, or up to the end of the text. In a branch of an `if`, an `else`
-  /// ends the block, too.
+  /// Parses statements up to the `end` of the block, which it leaves, or up to
+  /// the end of the text. In a branch of an `if`, an `else` ends the block, too.
   void block(int depth, bool branch = false);
   bool let();
   /// require CONDITION "message": an error with this message if the condition does not hold. `asked`: not skipped.

@@ -93,7 +93,7 @@ Nearest nearest(std::string_view word, const All& all, WordOf word_of = {}) {
 /// A hint: "did you mean 'x'?" and then `more`; only `more` if no candidate is close.
 std::string suggestion(const Nearest&, std::string more = "");
 
-/// Reads expressions. The base of everything that reads the language: it takes tokens, and reports what is wrong with them.
+/// Reads expressions. The base of all that reads the language: it takes tokens, and reports what is wrong with them.
 class Parser {
  public:
   /// All must outlive the Parser.
@@ -103,8 +103,8 @@ class Parser {
   /// A number, a name, -x or (x), as in a list.
   std::optional<Number> primary() { return constant(value()); }
   enum class Allow : std::uint8_t { epoch = 1, sample = 2, both = 3 };
-  /// An expression that may use the reserved `epoch` (add it, subtract it, or multiply it by a number), or one sample (add numbers to
-  /// it), or both.
+  /// An expression that may use the reserved `epoch` (add it, subtract it, or
+  /// multiply it by a number), or one sample (add numbers to it), or both.
   std::optional<Linear> linear(Allow what = Allow::epoch);
   /// An expression whose value is in a range; `what` is its name in a message.
   std::optional<std::uint64_t> number(std::string_view what, Number least, Number most);

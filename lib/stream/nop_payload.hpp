@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What a NOP skips. A NOP whose length is wrong swallows the packets after it, and nothing executes them. Internal to the
-// stream rules.
+// What a NOP skips. A NOP whose length is wrong swallows the packets
+// after it, and nothing executes them. Internal to the stream rules.
 //
 //   const auto s = skipped_by(view.dwords.subspan(1));
 //   s.nonzero          how many of the dwords are not 0, which is what all public code leaves there

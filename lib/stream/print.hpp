@@ -4,8 +4,8 @@
 //
 //   char buffer[kNumber]; char* end = put_hex(buffer, 0x7f00);        "0x7f00"
 //
-// Each put function writes at most kNumber characters at `p` and returns a pointer past the last. No allocation, no error.
-// Where speed does not matter, hex_text and value_text return a string.
+// Each put function writes at most kNumber characters at `p` and returns a pointer past the last. No allocation, no
+// error. Where speed does not matter, hex_text and value_text return a string.
 #include "sdma/core/number.hpp"
 #include "sdma/packets/info.hpp"
 

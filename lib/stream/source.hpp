@@ -4,11 +4,12 @@
 //
 //   Source s{"bytes=64KB", "a.sdma"};
 //   s.error(6, "'64KB' is not a number", "numbers are 4096, 0x1000, ...");     // 6: the offset of the character
-//   to_string(s.take_errors()[0])  ==  "a.sdma:1:7: error: '64KB' is not a number\n  1 | bytes=64KB\n    |       ^\n  hint: ..."
+//   to_string(s.take_errors()[0])
+//       == "a.sdma:1:7: error: '64KB' is not a number\n  1 | bytes=64KB\n    |       ^\n  hint: ..."
 //
-// Keeps the first kMost errors: binary data, for example, has an error in every line. A parser asks `full` before each statement, and
-// stops if it is. A text may be read more than once:
-// an error that is reported again counts, but is shown once. One thread at a time.
+// Keeps the first kMost errors: binary data, for example, has an error in every line. A parser asks `full` before each
+// statement, and stops if it is. A text may be read more than once: an error that is reported again counts, but is
+// shown once. One thread at a time.
 #include "sdma/core/diagnostic.hpp"
 
 #include <cstddef>

@@ -146,7 +146,7 @@ QueueRun run_of(const Lane& lane, std::vector<Round> rounds, const detail::LaneB
   return q;
 }
 
-/// The last round of each queue. If one of them has fewer packets, it is preceded by earlier ones until the numbers are equal.
+/// The last round of each queue. If one has fewer packets, earlier ones precede it until the numbers are equal.
 std::pair<std::size_t, std::size_t> last_rounds(const QueueRun& a, const QueueRun& b) {
   const std::pair last{a.rounds.size() - 1, b.rounds.size() - 1};
   auto [x, y] = last;

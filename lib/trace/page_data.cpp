@@ -31,7 +31,7 @@ void append_signed32(std::string& out, std::uint32_t v) {
 }
 std::uint64_t moved(std::uint64_t& from, std::uint64_t to) { return to - std::exchange(from, to); }
 
-/// JSON for a script element. HTML would end the element at "</" and change its parsing at "<!--", so this escapes every "<".
+/// JSON for a script element. HTML would end it at "</" and change its parsing at "<!--", so this escapes every "<".
 void append_script_json(std::string& page, std::string_view json) {
   for (const char c : json) {
     if (c == '<') page += "\\u003c";

@@ -3,20 +3,20 @@
 // What packets of a page have in common, so that the page holds it once. Internal.
 //
 //   Shapes shapes;
-//   const auto p = shapes.add(bar, trace);     // p.shape: 3; p.words: the packet's dwords, and the numbers of its text that are not in them
-//   shapes.json();                         // [..., {"name":"copy_linear","length":7,"dwords":7,"text":"copy_linear bytes=..", ..}]
+//   const auto p = shapes.add(bar, trace);   // p.shape: 3; p.words: the dwords, and the text's numbers not in them
+//   shapes.json();           // [..., {"name":"copy_linear","length":7,"dwords":7,"text":"copy_linear bytes=..", ..}]
 //
-// A shape is a packet's name, its length, and its text with a slot for each number. A slot is U+0001, the form of the number,
-// and the character '0' + the index of the word that holds it:
+// A shape is a packet's name, its length, and its text with a slot for each number. A slot is U+0001, the form of the
+// number, and the character '0' + the index of the word that holds it:
 //
 //   d D   decimal, of one word; of two words, the low one first
 //   x X   0x and hexadecimal digits, of one word; of two words
 //   z     0x and eight hexadecimal digits, of one word
 //
-// So a million copies between a million addresses have one shape. A number that has no room in the words, or that is not
-// written in one of these forms, stays in the text: the text is exact in any case. `waits` is the address that a poll
-// or a waiting host thread reads, in the same way, and "" for others. An action has no dwords; its name is its text up to
-// the value.
+// So a million copies between a million addresses have one shape. A number that has no room in the words, or that is
+// not written in one of these forms, stays in the text: the text is exact in any case. `waits` is the address that a
+// poll or a waiting host thread reads, in the same way, and "" for others. An action has no dwords; its name is its
+// text up to the value.
 #include "bars.hpp"
 #include "sdma/trace/trace.hpp"
 

@@ -50,7 +50,7 @@ std::string_view name_of(const Trace& t, const Event& begin) {
   return info ? info->name : "packet";
 }
 
-/// Adds the lanes in the picture's order: threads, GPUs, links. Returns the index in the picture for each lane of the trace.
+/// Adds the lanes in the picture's order: threads, GPUs, links. Returns each lane's index in the picture.
 std::vector<std::size_t> add_lanes(const std::vector<Lane>& lanes, Lanes& picture) {
   std::vector<std::size_t> order(lanes.size()), place(lanes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

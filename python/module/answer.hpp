@@ -6,8 +6,8 @@
 //   if (!s) fail(s.error());                       raises sdma.Error with all of them
 //   fail("the device is closed", "open another");  raises sdma.Error with one
 //
-// Call these functions only while this thread holds the interpreter's lock. Errors of Python itself, such as no memory, are thrown as
-// pybind11::error_already_set.
+// Call these functions only while this thread holds the interpreter's lock. Errors of Python itself, such as no memory,
+// are thrown as pybind11::error_already_set.
 #include "json/json.hpp"
 #include "sdma/core/result.hpp"
 

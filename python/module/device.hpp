@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// A device as Python holds it, and memory of it. Python decides when objects die, in any order and perhaps in a child after a fork:
+// A device as Python holds it, and memory of it. Python decides when
+// objects die, in any order and perhaps in a child after a fork:
 //
-//   Opened        the device; memory and runs keep it open. In a child, its threads do not exist, so it is left as it is
+//   Opened        the device; memory and runs keep it open. In a child,
+//                 its threads do not exist, so it is left as it is
 //   Block         memory that NumPy arrays are views of; it stays while an array is
 //   Stoppable     the device during one run, which Ctrl-C ends: its next wait_fault reports a fault
 //

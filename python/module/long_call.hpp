@@ -3,11 +3,14 @@
 // Calculations that take long, without the interpreter's lock, and ended by Ctrl-C.
 //
 //   auto report = long_call([s = box.snapshot()](const Stop&) { return check(*s); });
-//   auto found = long_call([=](const Stop& stop) { return search(text, ..., {.proceed = [&](auto&) { return !stop; }}); });
+//   auto found = long_call([=](const Stop& stop) {
+//     return search(text, ..., {.proceed = [&](auto&) { return !stop; }});
+//   });
 //
-// `work` runs in a thread of its own, while the caller waits for it and lets Python handle signals. If a handler raises an exception,
-// as that of Ctrl-C does, `stop` becomes true and the call raises the exception. A calculation that never reads `stop` continues,
-// and its result is dropped. Therefore `work` holds all that it uses by value, and uses nothing of Python.
+// `work` runs in a thread of its own, while the caller waits for it and lets Python handle signals. If a handler
+// raises an exception, as that of Ctrl-C does, `stop` becomes true and the call raises the exception. A calculation
+// that never reads `stop` continues, and its result is dropped. Therefore `work` holds all that it uses by value, and
+// uses nothing of Python.
 //
 // With Ends::first, the call returns only after the work has ended: for work that uses a device, and reads `stop`.
 //
@@ -26,8 +29,8 @@
 
 namespace sdma::python {
 
-/// The calculations that have not ended, also those whose callers have. At the end of the process they are given a few seconds:
-/// they use constants of the library, which are destroyed then.
+/// The calculations that have not ended, also those whose callers have. At the end of the process they are given a few
+/// seconds: they use constants of the library, which are destroyed then.
 class Running {
  public:
   /// Never destroyed, because a thread may end after everything else.

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// A schedule as Python holds it: with its text, if it was read, and safe from changes while something calculates with it.
+// A schedule as Python holds it: with its text, if it was read, and safe from changes while it is used.
 //
 //   Box b = ...;
 //   const Snapshot s = b.snapshot();               // constant from now on; keep it, and pass it to a thread
 //   b.edit().add_host("main");                     // copies the schedule first if a snapshot exists
 //
-// Every member is called with the interpreter's lock held. A Snapshot may be used and destroyed by any thread, without the lock.
-// Errors: `valid` raises what problems() says.
+// Every member is called with the interpreter's lock held. A Snapshot may be used and destroyed by any thread, without
+// the lock. Errors: `valid` raises what problems() says.
 #include "sdma/schedule/text.hpp"
 
 #include <map>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Schedules with one thing wrong, and some with nothing: for (const Case& c : kCases) check(c.text) has c.rule and no other error.
+// Schedules with one thing wrong, and some with nothing: for each Case c of kCases, check(c.text) has the error c.rule
+// and no other.
 
 namespace sdma::test {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Parses and checks a schedule: has(checked("gpus 1\n..."), "race"). The text needs no first line; checked_whole() takes a
-// text that has one.
+// Parses and checks a schedule: has(checked("gpus 1\n..."), "race"). The
+// text needs no first line; checked_whole() takes a text that has one.
 #include "sdma/check/check.hpp"
 #include "support/catch.hpp"
 

@@ -19,7 +19,8 @@ const CheckFinding* found(const CheckReport& r, std::string_view rule) {
   return nullptr;
 }
 
-/// The text with every "before line N add: X" and "after line N add: X" of the hint done. SIGNAL is a new word of the host.
+/// The text with every "before line N add: X" and "after line N add: X" of the hint done. SIGNAL is a new word of the
+/// host.
 std::string applied(const std::string& text, const std::string& hint) {
   std::vector<std::string> lines;
   std::istringstream in(text);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Is the checker sound? Small random schedules, executed in every way that the adversarial ordering allows (or in as many as
-// there is time for): whatever some execution breaks, the checker has reported.
+// Is the checker sound? Small random schedules, executed in every way that the adversarial ordering allows (or in as
+// many as there is time for): whatever some execution breaks, the checker has reported.
 #include "sdma/check/check.hpp"
 #include "sdma/engine/pipeline.hpp"
 #include "support/catch.hpp"
@@ -17,7 +17,8 @@ namespace {
 
 constexpr std::uint64_t kBytes = 16;
 
-/// Two or three queues of few packets, a host that submits them, sets and waits; with `samples`, for values that it has sampled.
+/// Two or three queues of few packets, a host that submits them,
+/// sets and waits; with `samples`, for values that it has sampled.
 Schedule random_schedule(std::mt19937& random, bool samples) {
   const auto any = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
   Schedule s{.gpus = 2};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What is proved: schedules that no execution breaks under an assumption, although the checker once reported them. Beside each
-// stands what it must not prove: the schedule with one change that breaks it, and the schedule without the assumption.
+// What is proved: schedules that no execution breaks under an assumption, although the checker once reported them.
+// Beside each stands what it must not prove: the schedule with one change that breaks it, and the schedule without
+// the assumption.
 #include "checked.hpp"
 
 #include <sstream>

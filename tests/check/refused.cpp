@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What an engine refuses at the addresses to which aliases lead. Each refusal is compared with that of the software device.
+// What an engine refuses at the addresses to which aliases lead. Each is compared with that of the software device.
 #include "checked.hpp"
 #include "sdma/device/soft.hpp"
 #include "sdma/schedule/run.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is proved, and what is not: schedules that were once proved although an execution breaks them, each with the assumption
-// under which it breaks.
+// What is proved, and what is not: schedules that were once proved although
+// an execution breaks them, each with the assumption under which it breaks.
 #include "cases.hpp"
 #include "checked.hpp"
 

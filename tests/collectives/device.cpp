@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A selection on the device that SDMA_TEST_DEVICE names (default: kfd), of this machine or of what stands in for it. Hidden: a run
-// of it names its tag. SDMA_TEST_GPUS: how many GPUs (default: those of the node, up to 8).
+// A selection on the device that SDMA_TEST_DEVICE names (default: kfd), of this machine or of what stands in for it.
+// Hidden: a run of it names its tag. SDMA_TEST_GPUS: how many GPUs (default: those of the node, up to 8).
 #include "sdma/device/open.hpp"
 #include "support.hpp"
 

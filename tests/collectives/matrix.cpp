@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Every variant, number of GPUs, ordering and boundary, on the software device: right to the last byte, and no byte besides.
+// Every variant, number of GPUs, ordering and boundary, on the software device: right to the last byte.
 #include "support.hpp"
 #include "support/sanitizer.hpp"
 
@@ -14,9 +14,9 @@ std::vector<std::pair<Collective, Variant>> everything() {
   return all;
 }
 
-/// Around every boundary: one byte, fewer bytes than GPUs, alignment of broadcast and swap, and the packet's limit, which is
-/// set low: chunk - 1, chunk, chunk + 1 and what takes several packets. Two of them at a time: over seven numbers of GPUs and
-/// three orderings each variant sees each size three times.
+/// Around every boundary: one byte, fewer bytes than GPUs, alignment of broadcast and swap, and the packet's limit,
+/// which is set low: chunk - 1, chunk, chunk + 1 and what takes several packets. Two of them at a time: over seven
+/// numbers of GPUs and three orderings each variant sees each size three times.
 std::vector<std::uint64_t> sizes(std::uint32_t n, std::size_t turn) {
   const std::uint64_t all[] = {1,      n - 1,  n,           n + 1,   31 * n,      32 * n + 1,  63 * n,
                                64 * n, 65 * n, 128 * n - 1, 128 * n, 128 * n + 1, 1000 * n + 7};

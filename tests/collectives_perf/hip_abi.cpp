@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What perf/hip_streams.hpp says of HIP's ABI, against <hip/hip_runtime_api.h>, where that is installed. Nothing runs: it
-// compiles, or it does not.
+// What perf/hip_streams.hpp says of HIP's ABI, against <hip/hip_runtime_api.h>,
+// where that is installed. Nothing runs: it compiles, or it does not.
 #include "perf/hip_streams.hpp"
 
 #if __has_include(<hip/hip_runtime_api.h>)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What perf/nccl_calls.hpp says of NCCL's ABI, against <nccl.h>, where that is installed. Nothing runs: it compiles, or it does
-// not.
+// What perf/nccl_calls.hpp says of NCCL's ABI, against <nccl.h>,
+// where that is installed. Nothing runs: it compiles, or it does not.
 #include "perf/nccl_calls.hpp"
 
 #if __has_include(<nccl.h>)

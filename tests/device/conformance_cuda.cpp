@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The conformance tests on NVIDIA GPUs, or on the stand-in for their driver: three logical GPUs, on as many physical ones as
-// there are.
+// The conformance tests on NVIDIA GPUs, or on the stand-in for their
+// driver: three logical GPUs, on as many physical ones as there are.
 #include "conformance.hpp"
 #include "sdma/device/cuda.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The conformance tests on a node of the kernel driver: real MI300X, or a software node that stands in for it. One device: what
-// varies is the node under it, which whoever starts the program chooses.
+// The conformance tests on a node of the kernel driver: real MI300X, or a software node that stands in for it. One
+// device: what varies is the node under it, which whoever starts the program chooses.
 #include "conformance.hpp"
 #include "sdma/device/kfd.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What any device's engines must do with packets: copies to the last byte, words that order queues, events and timestamps.
+// What any device's engines must do with packets: copies, words that order queues, events and timestamps.
 #include "conformance_support.hpp"
 
 namespace conformance {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The conformance tests on software devices: three orderings, several seeds, VAs that are and are not the host's addresses.
+// The conformance tests on software devices: three orderings, several seeds, VAs that are or are not the host's.
 #include "conformance.hpp"
 #include "sdma/device/soft.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What the tests of conformance share: a device of each kind, memory, a queue that counts what is done. Deadlines here are long:
-// they end a test that would hang, and decide nothing.
+// What the tests of conformance share: a device of each kind, memory, a queue that counts what is done. Deadlines here
+// are long: they end a test that would hang, and decide nothing.
 #include "conformance.hpp"
 #include "sdma/sync/wait.hpp"
 #include "support/catch.hpp"

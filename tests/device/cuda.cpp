@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is particular to the CUDA device: its limits, its window of commands, shadows, polls that CUDA would compare differently,
-// and what becomes of errors. On the stand-in for the driver, or on NVIDIA GPUs.
+// What is particular to the CUDA device: its limits, its window of commands, shadows, polls that CUDA would compare
+// differently, and what becomes of errors. On the stand-in for the driver, or on NVIDIA GPUs.
 #include "sdma/device/cuda.hpp"
 #include "conformance_support.hpp"
 #include "sdma/stream/writer.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What lib/device/cuda/driver.hpp says of the driver's ABI, against <cuda.h>, where that is installed. Nothing runs: it compiles,
-// or it does not.
+// What lib/device/cuda/driver.hpp says of the driver's ABI, against <cuda.h>,
+// where that is installed. Nothing runs: it compiles, or it does not.
 #include "../../lib/device/cuda/driver.hpp"
 
 #if __has_include(<cuda.h>)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What only a device of the kernel driver promises: what is missing and what to do, who the GPU is, where pointers lie, what a
-// fork leaves. Run on a node of three GPUs at least.
+// What only a device of the kernel driver promises: what is missing and what to do, who the GPU is, where pointers lie,
+// what a fork leaves. Run on a node of three GPUs at least.
 #include "sdma/device/kfd.hpp"
 
 #include <dlfcn.h>

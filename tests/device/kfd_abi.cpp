@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What lib/device/kfd/thunk.hpp says of libhsakmt's ABI, and drm.hpp of libdrm_amdgpu's, against their headers. Nothing runs: it
-// compiles, or it does not.
+// What lib/device/kfd/thunk.hpp says of libhsakmt's ABI, and drm.hpp of
+// libdrm_amdgpu's, against their headers. Nothing runs: it compiles, or it does not.
 #include "../../lib/device/kfd/drm.hpp"
 #include "../../lib/device/kfd/thunk.hpp"
 

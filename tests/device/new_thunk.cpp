@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// libhsakmt as newer versions are: with hsaKmtCreateQueueExt, which Debian 12's has not. All else is the library's own, behind
-// this one. SDMA_TEST_KFD_MINOR: the minor version that the driver pretends to have.
+// libhsakmt as newer versions are: with hsaKmtCreateQueueExt, which Debian 12's has not. All else is the library's own,
+// behind this one. SDMA_TEST_KFD_MINOR: the minor version that the driver pretends to have.
 #include "../../lib/kfd/abi.hpp"
 
 #include <fcntl.h>

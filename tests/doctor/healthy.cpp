@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Queues that do not hang: slow, idle, waiting for a queue that makes progress, or as they are at one moment. None is accused.
+// Queues that do not hang: slow, idle, waiting for one that makes progress, or seen at one moment. None is accused.
 #include "scene.hpp"
 #include "support/catch.hpp"
 #include "support/sanitizer.hpp"

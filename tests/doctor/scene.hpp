@@ -9,8 +9,8 @@
 //   s.set(word, 3);
 //   diagnose(s.snapshot(Form::live)).findings.front().what
 //
-// A ring is written as Ring::reserve writes it: a packet that does not fit before the ring's end begins after NOPs. Sizes, addresses,
-// laps and the traffic before and after come from the seed.
+// A ring is written as Ring::reserve writes it: a packet that does not fit before the ring's end begins after NOPs.
+// Sizes, addresses, laps and the traffic before and after come from the seed.
 #include "sdma/doctor/diagnose.hpp"
 #include "sdma/doctor/read.hpp"
 #include "sdma/packets/registry.hpp"

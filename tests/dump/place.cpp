@@ -131,7 +131,7 @@ TEST_CASE("garbage before rptr does not swallow what follows it") {
 
 namespace {
 
-/// The packets of stream(6), with these dwords before packet `before`, as a dump whose end is `wptr` or just the dump's end.
+/// The packets of stream(6), with these dwords before packet `before`, as a dump that ends at `wptr` or just ends.
 RingPart with_garbage(const Dwords& garbage, std::size_t before, bool pending, std::size_t* boundary = nullptr) {
   auto d = stream(6);
   const auto n = lengths(d);

@@ -35,7 +35,8 @@ inline std::string lines(const Dwords& d, std::size_t n, const std::function<std
 }
 inline std::string nothing(std::size_t) { return {}; }
 
-/// 16 bytes a line in groups, as xxd and hexdump print them. `characters`: ' ' for two blanks before the column, '|', or 0 for none.
+/// 16 bytes a line in groups, as xxd and hexdump print them. `characters`:
+/// ' ' for two blanks before the column, '|', or 0 for none.
 inline std::string groups(const Dwords& d, std::size_t group, bool little, char characters, const char* offset) {
   const auto b = bytes_of(d);
   std::string out;

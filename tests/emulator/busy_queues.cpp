@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A GPU's queues while others of its queues are created and destroyed, and events with many waiters. Part of the program of
-// queues.cpp.
+// A GPU's queues while others of its queues are created and destroyed,
+// and events with many waiters. Part of the program of queues.cpp.
 #include "raw.hpp"
 #include "sdma/core/deadline.hpp"
 #include "sdma/packets/copy.hpp"

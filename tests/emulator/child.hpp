@@ -16,8 +16,8 @@
 #include <csignal>
 #include <utility>
 
-/// This program again, in a process of its own, with one (hidden) test. The child reads and writes the other end of `link()` as
-/// descriptor kLink.
+/// This program again, in a process of its own, with one (hidden) test. The
+/// child reads and writes the other end of `link()` as descriptor kLink.
 class Child {
  public:
   static constexpr int kLink = 100;

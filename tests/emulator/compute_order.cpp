@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Compute queues: rptr and data are visible before an interrupt is raised. rptr lies in the event's slot here: the interrupt wakes
-// only if the slot was written before.
+// Compute queues: rptr and data are visible before an interrupt is raised. rptr lies in the event's slot here: the
+// interrupt wakes only if the slot was written before.
 #include "../../lib/emulator/queues/aql.hpp"
 #include "../../lib/emulator/queues/pm4_queue.hpp"
 #include "compute_rig.hpp"

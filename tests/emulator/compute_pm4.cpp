@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// PM4 packets one by one, in a queue of PM4 and in the vendor packet of an AQL queue: effects, waits, and everything that is refused.
+// PM4 packets one by one, in a queue of PM4 and in the vendor packet
+// of an AQL queue: effects, waits, and everything that is refused.
 #include "../../lib/emulator/queues/aql.hpp"
 #include "../../lib/emulator/queues/pm4_queue.hpp"
 #include "compute_rig.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// A process to be debugged: it does what it is told through a socket, in the test "(process) is debugged" of debugger.cpp.
+// A process to be debugged: it obeys a socket, in the test "(process) is debugged" of debugger.cpp.
 //
 //   Debuggee t;                              // with one queue
 //   t.tell(Order::queue, 2 * engine + gpu);  // one more; t.state says where it is

@@ -27,7 +27,7 @@ namespace {
 
 using kfd::DebugOp;
 
-// --- The process that is debugged ---------------------------------------------------------------------------------------
+// --- The process that is debugged ------------------------------------------------------------------------------------
 
 std::atomic<int> arrived{0};
 void on_signal(int) { ++arrived; }
@@ -153,7 +153,7 @@ TEST_CASE("(process) is debugged", "[.]") {
 
 namespace {
 
-// --- The debugger -------------------------------------------------------------------------------------------------------
+// --- The debugger ----------------------------------------------------------------------------------------------------
 
 int kfd_of_this_process() {
   static const Client c;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A kernel that is neither ROCr's nor HIP's: it is compiled at run time, and must not seem to work on a node without shaders.
+// A kernel that is neither ROCr's nor HIP's: compiled at run time, it must not seem to work on a node without shaders.
 #define __HIP_PLATFORM_AMD__
 #include <hip/hip_runtime_api.h>
 #include <hip/hiprtc.h>

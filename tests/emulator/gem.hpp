@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// One client for the whole program: only the first DRM file that a process acquires has the mappings that its queues use.
+// One client for the whole program: only the first DRM file that a process acquires has the queues' mappings.
 #include "raw.hpp"
 
 #include "sdma/packets/copy.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// An engine's access through GEM_VA that is not permitted is a VM fault. A fault stops the GPU's queues for good, so these
-// tests come last, each with a GPU of its own. Part of the program of gem.cpp.
+// An engine's access through GEM_VA that is not permitted is a VM fault. A fault stops the GPU's queues for good, so
+// these tests come last, each with a GPU of its own. Part of the program of gem.cpp.
 #include "gem.hpp"
 
 #include <poll.h>

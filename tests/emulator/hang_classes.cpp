@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A program that hangs in the way that its argument names, for `sdma doctor PID`: hang_classes CLASS. The classes are those of
-// docs/doctor.md; `cycle-2`, `cycle-3` and `cycle-8` are cycles of so many queues, and `slow` is a healthy queue that copies for ever.
-// Its queues are made with ioctls alone. It prints its process id when its queues are in that state, and then waits to be killed.
+// A program that hangs in the way that its argument names, for `sdma doctor PID`: hang_classes CLASS. The classes are
+// those of docs/doctor.md; `cycle-2`, `cycle-3` and `cycle-8` are cycles of so many queues, and `slow` is a healthy
+// queue that copies for ever. Its queues are made with ioctls alone. It prints its process id when its queues are in
+// that state, and then waits to be killed.
 #include "raw.hpp"
 #include "sdma/packets/copy.hpp"
 #include "sdma/packets/poll.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Programs of an unmodified runtime that hang on purpose: hangs dependency|idle|64 queues ... The tests of `sdma doctor` examine
-// them from outside.
+// Programs of an unmodified runtime that hang on purpose. The tests of `sdma doctor` examine them from outside.
+//
+//   hangs dependency|queues N|released|idle
 //
 //   dependency     a copy waits for a signal that nothing sets
 //   queues N       N such copies, in as many sDMA queues as the runtime uses

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Programs of an unmodified HIP that hang on purpose, without a kernel of their own: hip_hangs callback|value|event|process|released.
-// The tests of `sdma doctor` examine them from outside.
+// Programs of an unmodified HIP that hang on purpose, without a kernel of their own. The tests of `sdma doctor` examine
+// them from outside.
+//
+//   hip_hangs callback|value|event|process|released
 //
 //   callback    a copy follows a host callback that never returns
 //   value       a copy follows hipStreamWaitValue32 on a word that nothing writes
 //   event       a copy on a second stream waits for an event of the first, which follows such a callback
-//   process     a stream waits for an event that another process has recorded, which was killed before it could complete: HIP waits in
-//               the host's thread, and submits nothing
+//   process     a stream waits for an event that another process has recorded, which was killed before it could
+//               complete: HIP waits in the host's thread, and submits nothing
 //   released    as callback, but the callback returns after half a second
 #define __HIP_PLATFORM_AMD__
 #include <hip/hip_runtime_api.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// HIP's kernels against models of them that execute work item by work item, in the argument layouts of HIP 5.2 and 6.4; and what is
-// refused.
+// HIP's kernels against models of them that execute work item by work
+// item, in the argument layouts of HIP 5.2 and 6.4; and what is refused.
 #include "../../lib/emulator/queues/hip_kernels.hpp"
 
 #include "../../lib/emulator/queues/aql.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// HIP's fills, copies within a GPU and copies of rectangles and boxes, which are kernels for the most part: every byte is verified, at
-// odd sizes and offsets, on each GPU. Run under `sdma emulate`.
+// HIP's fills, copies within a GPU and copies of rectangles and boxes, which are kernels for the most part: every byte
+// is verified, at odd sizes and offsets, on each GPU. Run under `sdma emulate`.
 #define __HIP_PLATFORM_AMD__
 #include <hip/hip_runtime_api.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What HIP shares: registered and managed memory of the program, graphs that are launched again, and memory and events of another
-// process. Run under `sdma emulate`.
+// What HIP shares: registered and managed memory of the program, graphs that are launched again, and memory and events
+// of another process. Run under `sdma emulate`.
 #define __HIP_PLATFORM_AMD__
 #include <hip/hip_runtime_api.h>
 

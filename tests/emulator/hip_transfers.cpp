@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Transfers as a bandwidth benchmark runs them: hipMemcpyAsync between all pairs of GPUs and the host, each with a stream and two events of
-// its own, several in parallel and from several threads. The destinations are cleared by hipMemset, and verified. Run under `sdma emulate`.
+// Transfers as a bandwidth benchmark runs them: hipMemcpyAsync between all pairs of GPUs and the host, each with a
+// stream and two events of its own, several in parallel and from several threads. The destinations are cleared by
+// hipMemset, and verified. Run under `sdma emulate`.
 #define __HIP_PLATFORM_AMD__
 #include <hip/hip_runtime_api.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the node answers to ioctls, good and bad, from a program that uses no library. Run under `sdma emulate --gpus=2`.
+// What the node answers to ioctls, good and bad, of a program without a library. Run under `sdma emulate --gpus=2`.
 #include "raw.hpp"
 
 #include "support/catch.hpp"

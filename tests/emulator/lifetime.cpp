@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How programs end, and what they leave: lifetime copy|fork|exit|kill|wait|children. cases/ runs it under `sdma emulate`.
+// How programs end, and what they leave. cases/ runs it under `sdma emulate`.
+//
+//   lifetime copy|fork|exit|kill|wait|children
 #include "raw.hpp"
 #include "sdma/packets/copy.hpp"
 #include "sdma/packets/poll.hpp"

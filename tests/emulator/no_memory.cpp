@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Each allocation of each ioctl, and of each interposed function, fails in turn: the process lives, the call says ENOMEM and has
-// changed nothing, and it succeeds afterwards. Run under `sdma emulate --gpus=2 --watch`.
+// Each allocation of each ioctl, and of each interposed function, fails in turn: the process lives, the call says
+// ENOMEM and has changed nothing, and it succeeds afterwards. Run under `sdma emulate --gpus=2 --watch`.
 #include "raw.hpp"
 
 #include "support/catch.hpp"
@@ -243,8 +243,8 @@ TEST_CASE("the interposed functions; the first of them builds the tree and the n
     int failures = 0;
     const bool first = name == "open";
     if (!first) (void)::access("/dev/kfd", F_OK);
-    // The tree has thousands of entries: each of the first allocations fails, then some of the others. The children inherit
-    // the tree after the first function.
+    // The tree has thousands of entries: each of the first allocations fails, then some of the others. The children
+    // inherit the tree after the first function.
     for (long n = 0;; n += first ? 1 + n / 8 : 1) {
       const auto child = ::fork();
       if (child == 0) {

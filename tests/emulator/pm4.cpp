@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Compute queues of PM4 packets: writes, fences with interrupts, indirect buffers, wrap-around, and what they refuse. Part of the
-// program of queues.cpp.
+// Compute queues of PM4 packets: writes, fences with interrupts, indirect
+// buffers, wrap-around, and what they refuse. Part of the program of queues.cpp.
 #include "pm4_words.hpp"
 #include "raw.hpp"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Dispatches by a PM4 queue, of a kernel that a loaded code object names and of one without a name: they are refused, or skipped.
+// Dispatches by a PM4 queue, of a kernel that a loaded code object
+// names and of one without a name: they are refused, or skipped.
 #include "code_object_image.hpp"
 #include "raw.hpp"
 

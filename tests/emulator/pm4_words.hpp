@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What tests write into PM4 packets by hand: the header of type 3, and the halves of an address. The node's own description is in
-// lib/emulator/queues/pm4_packets.hpp; these do not use it, because they check it.
+// What tests write into PM4 packets by hand: the header of type 3, and the halves of an address. The node's own
+// description is in lib/emulator/queues/pm4_packets.hpp; these do not use it, because they check it.
 //
 //   const std::uint32_t wait[] = {header(0x3c, 7), 3u | 1u << 4, low(va), high(va), 7, ~0u, 4};
 //

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Queues of the node through bare ioctls: all engines, all slots, and everything that the kernel takes away from a program.
-// Run under `sdma emulate --gpus=2`.
+// Queues of the node through bare ioctls: all engines, all slots, and everything that the kernel takes away from a
+// program. Run under `sdma emulate --gpus=2`.
 #include "raw.hpp"
 #include "sdma/core/deadline.hpp"
 #include "sdma/packets/copy.hpp"

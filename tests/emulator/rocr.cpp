@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// ROCr's asynchronous copies on the node, every byte verified: both ways, a box, locked memory, profiling, between GPUs.
-// Run under `sdma emulate --gpus=N --gpu=gfx90a`, and with gfx942.
+// ROCr's asynchronous copies on the node, every byte verified: both ways, a box, locked memory, profiling, between
+// GPUs. Run under `sdma emulate --gpus=N --gpu=gfx90a`, and with gfx942.
 #include "rocr_runtime.hpp"
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Memory of ROCr: what it reports of its pools and pointers, memory of the program of every origin, fills, and boxes of all
-// element sizes. Part of the program of rocr.cpp.
+// Memory of ROCr: what it reports of its pools and pointers, memory of the program of every origin, fills, and boxes of
+// all element sizes. Part of the program of rocr.cpp.
 #include "rocr_runtime.hpp"
 
 #include <sys/mman.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What Debian's ROCr 5.2.3 does not have, apart from virtual memory: DMABUFs of ROCr's memory, and copies on an engine that the
-// program chooses. Part of the program of vmem.cpp.
+// What Debian's ROCr 5.2.3 does not have, apart from virtual memory: DMABUFs of ROCr's memory, and copies on an engine
+// that the program chooses. Part of the program of vmem.cpp.
 #include "child.hpp"
 #include "rocr_runtime.hpp"
 #include "send_fd.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Programs of several processes on ROCr: memory and signals that they share, all kinds of children, and faults, which end a
-// process's work on a GPU. Hidden tests are the other processes. Part of the program of rocr.cpp.
+// Programs of several processes on ROCr: memory and signals that they share, all kinds of children, and faults, which
+// end a process's work on a GPU. Hidden tests are the other processes. Part of the program of rocr.cpp.
 #include "child.hpp"
 #include "rocr_runtime.hpp"
 

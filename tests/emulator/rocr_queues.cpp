@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// AQL queues that a program drives by itself: many at once, in a chain of barriers, with a full ring, and with a packet that does
-// not exist. Part of the program of rocr.cpp.
+// AQL queues that a program drives by itself: many at once, in a chain of barriers, with a full ring, and with a packet
+// that does not exist. Part of the program of rocr.cpp.
 #include "rocr_runtime.hpp"
 
 #include <atomic>

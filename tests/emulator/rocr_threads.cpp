@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// ROCr under threads and signals of Unix: waits of many threads for one signal, copies by 16 threads, and a runtime that starts
-// again and again. Catch's assertions are for one thread, so threads count what fails. Part of the program of rocr.cpp.
+// ROCr under threads and signals of Unix: waits of many threads for one signal, copies by 16 threads, and a runtime
+// that starts again and again. Catch's assertions are for one thread, so threads count what fails. Part of the
+// program of rocr.cpp.
 #include "rocr_runtime.hpp"
 
 #include <sys/time.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Memory of one process in another: DMABUFs through a socket, IPC handles as bytes, copies by the receiver's engines. Part of the
-// program of ioctl.cpp.
+// Memory of one process in another: DMABUFs through a socket, IPC handles as
+// bytes, copies by the receiver's engines. Part of the program of ioctl.cpp.
 #include "raw.hpp"
 #include "send_fd.hpp"
 
@@ -218,8 +218,8 @@ TEST_CASE("an IPC handle: another process maps the same pages, and a handle that
           in.gpu_id = mine.gpu_id(1);
           std::memcpy(in.shared, out.shared, sizeof in.shared);
           for (auto& word : in.shared) {
-            // Another process, descriptor, object or nonce. The next process id may be a thread or a child with the same
-            // descriptors, but init has none of ours.
+            // Another process, descriptor, object or nonce. The next process id may be a thread or a child with the
+            // same descriptors, but init has none of ours.
             const auto right = std::exchange(word, &word == in.shared ? 1 : word + 1);
             EXPECT(call(mine.kfd, Nr::ipc_import, in) == EINVAL);
             word = right;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// libhsakmt, as the distribution ships it, on the node: properties, memory, events, and a queue whose interrupt wakes a wait.
-// Run under `sdma emulate --gpus=2`.
+// libhsakmt, as the distribution ships it, on the node: properties, memory, events, and a queue whose interrupt wakes a
+// wait. Run under `sdma emulate --gpus=2`.
 #include "sdma/packets/copy.hpp"
 #include "sdma/packets/sync.hpp"
 #include "sdma/queue/ring.hpp"

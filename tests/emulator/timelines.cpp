@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A runtime that drives KFD itself, without ROCr and without AQL: on each GPU a compute queue of PM4, which is bound to an indirect buffer, and an
-// sDMA queue. Both wait for, post and time signals of a timeline, and wake the host by an event. No kernel is dispatched. Run under
-// `sdma emulate`.
+// A runtime that drives KFD itself, without ROCr and without AQL: on each GPU a compute queue of PM4, which is bound to
+// an indirect buffer, and an sDMA queue. Both wait for, post and time signals of a timeline, and wake the host by an
+// event. No kernel is dispatched. Run under `sdma emulate`.
 #include "pm4_words.hpp"
 #include "raw.hpp"
 #include "sdma/packets/copy.hpp"

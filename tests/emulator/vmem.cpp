@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// ROCr's virtual memory: addresses and memory are allocated apart, and mapped for chosen agents. Debian's ROCr 5.2.3 does not have it;
-// SDMA_TEST_ROCR names the folder of a newer one.
+// ROCr's virtual memory: addresses and memory are allocated apart, and mapped for chosen agents. Debian's ROCr 5.2.3
+// does not have it; SDMA_TEST_ROCR names the folder of a newer one.
 #include "support/catch.hpp"
 
 #include <dlfcn.h>

@@ -15,7 +15,7 @@ std::size_t allocations = 0;
 
 }  // namespace
 
-// ThreadSanitizer has operators of its own that cannot be replaced: there, nothing is counted; every other build counts.
+// ThreadSanitizer has operators of its own that cannot be replaced: there, nothing is counted.
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define SDMA_TEST_OWN_NEW 0

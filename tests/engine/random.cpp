@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Random packets of every kind, through the fuzz target: fields as the registry describes them, addresses mostly mapped.
+// Random packets of every kind, through the fuzz target: fields of the registry, addresses mostly mapped.
 #include "sdma/packets/registry.hpp"
 #include "support/catch.hpp"
 #include "support/sanitizer.hpp"

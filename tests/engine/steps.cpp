@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A step returns soon, however large the packets are, and a packet that takes several steps still lands as the ordering says.
+// A step returns soon, however large the packets are, and a packet
+// that takes several steps still lands as the ordering says.
 #include "../../lib/engine/allowance.hpp"
 #include "engine/rig.hpp"
 

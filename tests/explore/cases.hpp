@@ -227,7 +227,8 @@ host main
   set host.go = 1
   wait host.x >= 2
 end)"},
-// A slot does not cross the end of the ring: the third slot of 100 dwords begins at 256, and the first one's 100 are not enough.
+// A slot does not cross the end of the ring: the third slot of 100
+// dwords begins at 256, and the first one's 100 are not enough.
 {"H9", "", Ending::stuck, R"(sdma 1
 gpus 1
 signal host.go value=1

@@ -18,8 +18,8 @@ inline std::uint32_t below(Random& r, std::uint32_t n) { return static_cast<std:
 
 void mutate(Schedule&, Random&);
 
-/// Adds the symbols, queues and hosts of `other`. With `after`, the hosts of both that have the same number become one, which
-/// does the one and then the other.
+/// Adds the symbols, queues and hosts of `other`. With `after`, the hosts of both
+/// that have the same number become one, which does the one and then the other.
 void combine(Schedule&, Schedule other, bool after);
 
 /// Removes packets, actions, queues, hosts, epochs and first values, as long as `holds` does. Requires holds(s).

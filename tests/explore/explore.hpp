@@ -16,7 +16,8 @@
 //   incomplete   all hosts have ended, and a packet that stores data has not completed
 //   undefined    a packet's source and destination overlap
 //
-// A schedule that is clean may still end with different signals, or while a fence or atomic has not landed; `note` says so.
+// A schedule that is clean may still end with different signals,
+// or while a fence or atomic has not landed; `note` says so.
 #include "sdma/check/check.hpp"
 #include "sdma/schedule/schedule.hpp"
 

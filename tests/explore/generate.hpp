@@ -6,8 +6,8 @@
 //   const auto g = generate(r, "", 2);       any family, up to two mutations
 //
 // Sometimes two schedules become one, with their host threads side by side or one after the other.
-// Buffers have few bytes, so that the explorer can execute a schedule in every way. A mutation may cause problems(g.schedule);
-// such a schedule is not worth a check.
+// Buffers have few bytes, so that the explorer can execute a schedule in every way. A mutation may cause
+// problems(g.schedule); such a schedule is not worth a check.
 #include "edit.hpp"
 
 #include <span>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The operational model: which steps a state allows, and what each does. Every rule of docs/ordering.md that concerns order
-// is in machine.cpp, once.
+// The operational model: which steps a state allows, and what each does. Every rule of docs/ordering.md that concerns
+// order is in machine.cpp, once.
 //
-//   A queue has a front end, which takes packets in order, and packets in flight. A data packet is in flight from its start
-//   until something proves it complete: that is the longest that it can last, so every race shows as two packets in
-//   flight. Its moves between data cells happen at its start; where nothing races, the time makes no difference. Its moves
-//   from and to sync cells are steps of their own. A release is in flight until it lands.
+//   A queue has a front end, which takes packets in order, and packets in flight. A data packet is in flight from its
+//   start until something proves it complete: that is the longest that it can last, so every race shows as two packets
+//   in flight. Its moves between data cells happen at its start; where nothing races, the time makes no difference. Its
+//   moves from and to sync cells are steps of their own. A release is in flight until it lands.
 //
 //   pass     the front end passes a poll; a host passes a wait, sets a word or submits
 //   execute  a condition holds, or a selection selects
@@ -17,8 +17,8 @@
 //   store    a move writes a sync cell
 //
 // Where the rules leave something open, every answer is possible:
-//   - A waiting poll may hold its engine at any time. Then no other queue of that engine does anything, packets in flight
-//     included (X2).
+//   - A waiting poll may hold its engine at any time. Then no other queue of that engine does anything, packets in
+//     flight included (X2).
 //   - A finite poll may pass at any time; it never stops its queue (Q9).
 //   - PRE_EXEC may select its packets or not.
 //   - A front end makes room in the ring when it has passed a packet; a waiting poll is not passed (H8, E6).

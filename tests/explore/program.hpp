@@ -5,9 +5,9 @@
 //   const Program p = compile(schedule, profile);
 //   if (!p.unsupported.empty()) ...         the explorer does not model something: p.unsupported says what
 //
-// A cell is a run of bytes that every access takes whole. A cell is a *sync* cell if a poll, fence, atomic, condition or
-// host action uses it; any other cell holds *data*. Epochs are unrolled: a stream holds the packets of all submits of a
-// queue. All addresses have been replaced by cells.
+// A cell is a run of bytes that every access takes whole. A cell is a *sync* cell if a poll, fence, atomic, condition
+// or host action uses it; any other cell holds *data*. Epochs are unrolled: a stream holds the packets of all submits
+// of a queue. All addresses have been replaced by cells.
 #include "sdma/check/check.hpp"
 #include "sdma/schedule/schedule.hpp"
 

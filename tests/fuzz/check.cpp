@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Any schedule is checked, under any assumptions, in bounded time: the report agrees with itself, and what is checked only in part
-// is not proved. The first two bytes choose the assumptions.
+// Any schedule is checked, under any assumptions, in bounded time: the report agrees with itself, and what is checked
+// only in part is not proved. The first two bytes choose the assumptions.
 #include "sdma/check/check.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Core files with any numbers in their headers, notes and queues are diagnosed or refused. The input: which part an edit is in, its
-// position and its bytes, as often as it lasts; then what is left is the ring.
+// Core files with any numbers in their headers, notes and queues are diagnosed or refused. The input: which part an
+// edit is in, its position and its bytes, as often as it lasts; then what is left is the ring.
 #include "../doctor/core_file.hpp"
 #include "sdma/doctor/diagnose.hpp"
 #include "sdma/doctor/read.hpp"

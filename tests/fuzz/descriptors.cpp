@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Any text is the kernel's descriptors or registers of queues, or an error with a place. Descriptors survive their own text.
+// Any text is the kernel's descriptors or registers of queues, or an error with a place. They survive their own text.
 #include "sdma/dump/descriptors.hpp"
 
 #include <cstdlib>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Any bytes are diagnosed, whatever form they have: a core file, a ring dump, a recording, text, or the state of two queues. A diagnosis
-// ends, has a finding, names only queues that exist, and can be printed.
+// Any bytes are diagnosed, whatever form they have: a core file, a ring dump, a recording, text, or the state of two
+// queues. A diagnosis ends, has a finding, names only queues that exist, and can be printed.
 #include "sdma/doctor/diagnose.hpp"
 #include "sdma/doctor/read.hpp"
 #include "sdma/trace/write.hpp"

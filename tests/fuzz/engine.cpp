@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Any dwords at all, executed: no crash, no step without end, and not a byte written that is not mapped for writing.
-// The first byte picks the ordering and the seed; the rest is the ring, and, once more, memory that indirect buffers find.
+// The first byte picks the ordering and the seed; the rest is the ring, and, once more, memory that
+// indirect buffers find.
 #include "sdma/engine/pipeline.hpp"
 #include "space.hpp"
 

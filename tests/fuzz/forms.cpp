@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Dwords in every form that tools print: unchanged, the text gives them back or is refused, and never other dwords; with edits, it is
-// a dump or an error. The dwords begin with characters. The input: a form, how many lines of 16 bytes, the dwords, then edits of the text: a position, and the new character.
+// Dwords in every form that tools print: unchanged, the text gives them back or is refused, and never other dwords;
+// with edits, it is a dump or an error. The dwords begin with characters. The input: a form, how many lines of 16
+// bytes, the dwords, then edits of the text: a position, and the new character.
 #include "../dump/printed.hpp"
 #include "sdma/dump/text.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Any text is a kernel's log: each fault has a device that is in the text, and a cut log has no more faults than the whole.
+// Any text is a kernel's log: each fault's device is in the text, and a cut log has no more faults than the whole.
 #include "sdma/doctor/kernel_log.hpp"
 
 #include <cstdlib>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Ioctls of any number, size and content, and any dwords in rings of the queues that they make: no crash, an errno that the
-// kernel knows, nothing written where the caller gave no room, no round without end; and when all is destroyed and freed
-// again, nothing is held any more.
+// Ioctls of any number, size and content, and any dwords in rings of the queues that they make: no crash, an errno that
+// the kernel knows, nothing written where the caller gave no room, no round without end; and when all is destroyed and
+// freed again, nothing is held any more.
 //
 // The node says on stderr what it refuses to run: -close_fd_mask=2.
 //
-// A byte picks what happens, the bytes behind it are its arguments. Addresses, handles and GPUs are taken from those that
-// exist, mostly: no fuzzer would find them.
+// A byte picks what happens, the bytes behind it are its arguments. Addresses, handles and GPUs are taken from those
+// that exist, mostly: no fuzzer would find them.
 #include "../../lib/emulator/node/node.hpp"
 #include "../../lib/emulator/options.hpp"
 
@@ -112,7 +112,7 @@ class Client {
     }
   }
 
-  /// What a real caller may get wrong, and this process must not: pointers to its own heap, waits without end, terabytes.
+  /// What a real caller may get wrong, and this process must not: pointers to its heap, waits without end, terabytes.
   static std::uint64_t tame(std::uint64_t pointer) {
     const auto begin = reinterpret_cast<std::uint64_t>(user_pages());
     const bool harmless = pointer < kPageBytes || pointer >= std::uint64_t{1} << 47;
@@ -204,7 +204,7 @@ class Client {
     for (std::size_t i = 0, words = in_.byte() % 12; i < words; ++i) as<std::uint64_t>(args.data() + i * 8) = word();
     tame(nr, args.data());
     const auto sent = args;
-    // An event page stays pinned as long as the process lives: the arguments are short on purpose where it would be set.
+    // An event page stays pinned as long as the process lives: arguments that would set it are too short on purpose.
     if (nr == Nr::create_event && as<kfd::CreateEvent>(args.data()).page_offset != 0) page_ = true;
     const auto handles = handles_.size();
     (void)call(nr, args.data(), bytes);
@@ -285,7 +285,7 @@ class Client {
     if (call(Nr::create_queue, a) == 0) rings_.push_back({a, node_.memory.index(id)});
   }
 
-  /// An export gives exactly the object's bytes, shared with it; an import and a forged handle change nothing that others hold.
+  /// An export shares exactly the object's bytes; an import and a forged handle change nothing that others hold.
   void pass_on() {
     const auto h = handle();
     auto* o = node_.memory.find(h);

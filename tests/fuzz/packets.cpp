@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Any dwords at all: the reader loses none and reads none behind the end, a typed value keeps every bit that a field names,
-// and the two ways of asking whether a value is right agree.
+// Any dwords at all: the reader loses none and reads none behind the end, a typed value keeps every bit that a field
+// names, and the two ways of asking whether a value is right agree.
 #include "sdma/packets/encode.hpp"
 #include "sdma/stream/reader.hpp"
 

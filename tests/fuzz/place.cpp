@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Any dwords with any positions are a ring in parts, or an error. The parts hold dwords of the dump and no others; gaps are in order, apart
-// from each other and inside their part; each dword is in one packet or in one gap; a clean stream has no gap.
+// Any dwords with any positions are a ring in parts, or an error. The parts hold dwords of the dump and no others;
+// gaps are in order, apart from each other and inside their part; each dword is in one packet or in one gap; a clean
+// stream has no gap.
 #include "sdma/dump/place.hpp"
 
 #include <cstdlib>

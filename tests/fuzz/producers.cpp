@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Several threads produce into one ring while an engine reads it: every packet is executed once, in its producer's order, and
-// no dword is read that was not published. The input says what each producer does; the machine says when.
+// Several threads produce into one ring while an engine reads it: every packet is executed once, in its producer's
+// order, and no dword is read that was not published. The input says what each producer does; the machine says when.
 //
 //   input   [ how ][ start ][ engine ] then actions, dealt to the producers in turn
-//   how     % 4 + 1: producers;  4: the ring has 1024 dwords, not 256;  8: the engine watches wptr;  % 3 of its high bits: ordering
+//   how     % 4 + 1: producers;  4: the ring has 1024 dwords, not 256;  8: the engine watches wptr;
+//           % 3 of its high bits: ordering
 //   start   where in the ring, and where among all positions, the first packet lies
-//   action  a slot of up to 24 fences with room to spare, published whole or in part, given up, or kept open until the next one
+//   action  a slot of up to 24 fences with room to spare, published
+//           whole or in part, given up, or kept open until the next one
 //
 // Halfway, the ring object is destroyed, and a new one continues on the same memory, while the engine still reads.
 #include "../queue/memory.hpp"

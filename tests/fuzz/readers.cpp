@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Readers of files that people write or edit: any text is refused with an error that says where, or becomes a value that survives its
-// own text. The first character chooses the reader:
+// Readers of files that people write or edit: any text is refused with an error that says where, or becomes a value
+// that survives its own text. The first character chooses the reader:
 //
 //   t  a topology     m  a machine     l  a trace     j  packets as JSON     s  a schedule, which is also simulated
 //   n  names of addresses

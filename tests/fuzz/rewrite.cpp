@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
-// A ring and indirect buffers that change while the engine reads them, between any two of its looks: no crash, no read past a
-// copy, no step without end, and not a byte written that is not mapped for writing. Producers must not do this; engines meet it.
+// A ring and indirect buffers that change while the engine reads them, between any two of its looks: no crash, no read
+// past a copy, no step without end, and not a byte written that is not mapped for writing. Producers must not do this;
+// engines meet it.
 //
-//   input   [ how ][ seed ][ doorbell step ][ number of changes ] changes: [ where: 2 ][ value: 4 ] ..., then dwords of the ring
-//   how     % 3: ordering;  4: all doorbells ring before the first step;  8: a second thread makes the changes;  16: it sleeps
+//   input   [ how ][ seed ][ doorbell step ][ number of changes ] changes: [ where: 2 ][ value: 4 ] ..., then dwords of
+//           the ring
+//   how     % 3: ordering;  4: all doorbells ring before the first step;  8: a second thread makes the changes;
+//           16: it sleeps
 //
-// The changes are made in a circle. Without the thread, one is made at each hook that the engine calls and after each step, so
-// that a run can be repeated. With it, they hit the places between the hooks, too: a find may need several runs to show again.
+// The changes are made in a circle. Without the thread, one is made at each hook that the engine calls and after each
+// step, so that a run can be repeated. With it, they hit the places between the hooks, too: a find may need several
+// runs to show again.
 #include "../support/sanitizer.hpp"
 #include "sdma/engine/pipeline.hpp"
 #include "space.hpp"

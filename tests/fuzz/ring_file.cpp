@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Any bytes are a `.ring` file, which survives its own bytes, or an error. The first byte may change a valid file instead.
+// Any bytes are a `.ring` file, which survives its own bytes, or an error. The first byte may edit a valid file.
 #include "sdma/queue/dump.hpp"
 
 #include <algorithm>

@@ -33,7 +33,7 @@ struct Space {
     std::vector<std::byte> bytes;
   };
 
-  // Low addresses, so that a high dword of zeros hits; the same memory a second time; what may only be read; another GPU's.
+  // Low addresses, so that a high dword of 0 hits; the same memory again; what may only be read; another GPU's.
   Space() {
     map(0, low, Access::read_write, ~std::uint64_t{0});
     map(kBytes, low, Access::read_write, ~std::uint64_t{0});

@@ -344,6 +344,60 @@ def length(root):
     return bad
 
 
+COLUMNS, PAGE_COLUMNS = 120, 140
+WRAPPED = ("include", "lib", "tools", "examples", "bench", "tests", "integration", "playground", "python")
+# A program writes it, from the words of tests/museum.
+WRITTEN = pathlib.PurePath("docs/museum.md")
+# Comments and characters are here so that no literal begins in them.
+LITERAL = re.compile(r'''//[^\n]*|/\*.*?\*/|'(?:\\[^\n]+?|[^'\\\n])'|R"(\w*)\(.*?\)\1"\w*|"(?:\\.|[^"\\\n])*"\w*''', flags=re.S)
+
+
+def long_code(text):
+    """(number, line) of a source that are too long, and have no reason to be."""
+    # In the copy, each character of a string is a NUL.
+    hidden = lambda m: re.sub(r"[^\n]", "\0", m[0]) if m[0].startswith(('"', 'R"')) else m[0]
+    copy = LITERAL.sub(hidden, text).split("\n")
+    by_hand = False
+    for number, line in enumerate(text.split("\n"), 1):
+        shown = copy[number - 1]
+        if marker := re.match(r"\s*// clang-format (on|off)\b", shown):
+            by_hand = marker[1] == "off"
+        if len(line) <= COLUMNS or (by_hand and not shown.lstrip().startswith("//")):
+            continue
+        # A literal that begins in time, and nothing but punctuation after it.
+        if not re.fullmatch(rf"[^\n]{{0,{COLUMNS - 1}}}\0+[^\w\0]*", shown):
+            yield number, line
+
+
+def long_prose(text):
+    """(number, line) of a page that are too long: not those of tables, code blocks, and with nothing but a link."""
+    for number, line in prose_of_page(text):
+        link = re.fullmatch(r"\s*(?:[-*] )?\S*\[[^\]]*\]\(\S+\)\S*", line)
+        if len(line) > PAGE_COLUMNS and not link and not line.lstrip().startswith("|"):
+            yield number, line
+
+
+def prose_of_page(text):
+    code = False
+    for number, line in enumerate(text.split("\n"), 1):
+        fence = line.lstrip().startswith("```")
+        code ^= fence
+        if not code and not fence:
+            yield number, line
+
+
+def columns(root):
+    """a line of C++ ends at column 120 and one of Markdown at 140, but for literals, tables by hand, links and output"""
+    bad = []
+    for path in files(root, *WRAPPED):
+        bad += [f"{path}:{number}: {len(line)} columns; {COLUMNS} at most" for number, line in long_code(read(root, path))]
+    pages = [path.relative_to(root) for path in sorted(root.glob("*.md"))] + files(root, *SPDX_FOLDERS, suffixes=(".md",))
+    for path in pages:
+        if path != WRITTEN:
+            bad += [f"{path}:{number}: {len(line)} columns; {PAGE_COLUMNS} at most" for number, line in long_prose(read(root, path))]
+    return bad
+
+
 # In pieces, so that this file does not find itself.
 LEFT_OPEN = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
 OWN_MACHINE = re.compile(r"(?<![\w./$}])/(home/[a-z]|Users/[A-Za-z]|root/|work/|farm/)")
@@ -507,7 +561,7 @@ DRIVER_LINES = ("- Tests: ", "- Driver: ", "- Run: ")
 
 
 def drivers(root):
-    """each folder of tests/ says in three lines of its README.md what it tests, what drives it and how to run it"""
+    """each folder of tests/ says in three items of its README.md what it tests, what drives it and how to run it"""
     bad = []
     for folder in sorted(path for path in (root / "tests").iterdir() if path.is_dir()):
         if not any(files(root, folder, suffixes=(".cpp", ".py", ".test"))):
@@ -517,7 +571,7 @@ def drivers(root):
         if not path.exists():
             bad.append(f"{where}: missing: three lines, {', '.join(DRIVER_LINES)}")
             continue
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8").replace("\n  ", " ").splitlines()
         if len(lines) != 3 or not all(map(str.startswith, lines, DRIVER_LINES)):
             bad.append(f"{where}:1: has other lines than {', '.join(DRIVER_LINES)}")
             continue
@@ -600,7 +654,7 @@ def exports(root, *libraries):
 
 CHECKS = {
     check.__name__: check
-    for check in (includes, alone, standard, attributes, weight, wire, length, words, overlay, paragraph, licence, version, drivers, paths, sources, exports)
+    for check in (includes, alone, standard, attributes, weight, wire, length, columns, words, overlay, paragraph, licence, version, drivers, paths, sources, exports)
 }
 
 

@@ -199,6 +199,51 @@ class Length(Tree):
         self.bad(self.check, {"tools/main.cpp": "\n" * 501}, "501 lines")
 
 
+class Columns(Tree):
+    check = staticmethod(hygiene.columns)
+
+    def test_limits(self):
+        good = {"lib/a.cpp": "//" + " x" * 59 + "\n", "docs/a.md": "x " * 69 + "xx\n"}
+        self.good(self.check, good | {"tests/museum/a.cpp": "\n", "docs/museum.md": "x " * 90})
+
+    def test_code(self):
+        for line in (
+            "//" + " x" * 60, "  /// " + "x" * 120, "  f(" + "x, " * 40 + "x);", "int x;  // " + "x" * 120,
+            'f("x", ' + "x, " * 40 + "x);", '// "' + "x" * 120 + '"', "f(" + "x, " * 40 + '"x");',
+            'f("' + "x" * 110 + '", x, x, x);', "c = '\"';  // " + "x" * 110 + '"',
+        ):
+            for path in ("include/sdma/core/a.hpp", "tests/core/a.cpp", "integration/rocr/a.h", "python/module/a.cpp"):
+                with self.subTest(line):
+                    self.bad(self.check, {path: f"int y;\n{line}\nint z;\n"}, f"{path}:2: {len(line)} columns; 120 at most")
+
+    def test_literals(self):
+        for text in (
+            'f(x, "' + "x" * 120 + '");', "  puts(\n" + "    " + '"' + "x" * 120 + '\\"");', 'f("x", "' + "x" * 120 + '"sv}));',
+            'f(R"(x\n' + "// " + "x " * 100 + '\nx)");', 'f(R"x(' + "x " * 100 + ')" )x");', "#error " + '"' + "x" * 120 + '"',
+        ):
+            with self.subTest(text):
+                self.good(self.check, {"lib/core/a.cpp": text + "\n"})
+
+    def test_tables_by_hand(self):
+        row = "    {1, " + "x, " * 40 + "x},"
+        table = f"  // clang-format off\nint a[] = {{\n{row}\n}};\n  // clang-format on\n"
+        self.good(self.check, {"lib/core/a.cpp": table})
+        self.bad(self.check, {"lib/core/a.cpp": table + row}, "a.cpp:6: ")
+        self.bad(self.check, {"lib/core/a.cpp": table.replace(row, row + "\n    // " + "x" * 120)}, "a.cpp:4: ")
+
+    def test_pages(self):
+        for line in ("x " * 70 + "x", "- " + "x " * 70, "see [x](" + "x" * 140 + ")", "```\nx\n```\n" + "x " * 71):
+            for path in ("README.md", "docs/journeys/a.md", "tests/core/README.md", "integration/rocr/README.md"):
+                with self.subTest(line):
+                    self.bad(self.check, {path: line}, f"{path}:{line.count(chr(10)) + 1}: ")
+
+    def test_what_pages_may(self):
+        long = "x " * 80
+        for text in (f"| {long} |", f"  | {long} |", f"```\n{long}\n```", f"- x\n\n  ```sh\n  {long}\n  ```", "- [x](" + "x" * 140 + ").", f"[{long}](x)"):
+            with self.subTest(text):
+                self.good(self.check, {"docs/a.md": f"x\n{text}\nx\n"})
+
+
 class Words(Tree):
     check = staticmethod(hygiene.words)
 
@@ -323,6 +368,10 @@ class Drivers(Tree):
 
     def test_said(self):
         self.good(self.check, self.TREE | {"tests/ring/README.md": self.SAID})
+
+    def test_a_long_item_goes_on(self):
+        self.good(self.check, self.TREE | {"tests/ring/README.md": self.SAID.replace("and `one", "and\n  `one")})
+        self.bad(self.check, self.TREE | {"tests/ring/README.md": self.SAID.replace("and `one", "and\n  `two")}, "`two.py` is gone")
 
     def test_suite_of_another_name(self):
         said = {"tests/ring/README.md": self.SAID.replace("--suite ring", "--suite queue")}

@@ -9,8 +9,8 @@ enum : std::uint32_t { kA, kB, kFlag, kSeen };
 
 }  // namespace
 
-// A kernel's part is played by the World. On the software engine an L2 of one line a word stands in for it, which keeps what
-// a kernel stored until it is evicted, and what it loaded until a probe, which may or may not come.
+// A kernel's part is played by the World. On the software engine an L2 of one line a word stands in for it, which keeps
+// what a kernel stored until it is evicted, and what it loaded until a probe, which may or may not come.
 std::vector<Program> cache_programs() {
   std::vector<Program> all;
 

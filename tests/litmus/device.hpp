@@ -5,8 +5,9 @@
 //   DeviceWorld world{device, program};
 //   histogram[world.run()] += 1;
 //
-// Rings and doorbells are used raw, as the programs need it. Each step waits until the engines stand still, which is all that
-// a host can know; a run ends when nothing has changed for a while. Programs with a kernel (rules C) are not for it.
+// Rings and doorbells are used raw, as the programs need it. Each step waits until the engines stand still, which
+// is all that a host can know; a run ends when nothing has changed for a while. Programs with a kernel (rules C)
+// are not for it.
 #include "litmus.hpp"
 #include "sdma/device/device.hpp"
 

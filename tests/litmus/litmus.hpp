@@ -9,8 +9,9 @@
 //           .outcomes = {{"before", true, true}, {"after", false, false}}}
 //
 // A program speaks to a World only: words, rings, doorbells, and a kernel's loads and stores. It is run on the software
-// engine with every sequence of choices, and with many seeds; the same program runs on a device, as often as one likes, and
-// its histogram is compared with the table. A World of a device keeps the steps' order and gives each a moment to happen.
+// engine with every sequence of choices, and with many seeds; the same program runs on a device, as often as one
+// likes, and its histogram is compared with the table. A World of a device keeps the steps' order and gives each a
+// moment to happen.
 #include "sdma/packets/registry.hpp"
 
 #include <functional>
@@ -21,8 +22,8 @@
 
 namespace sdma::litmus {
 
-/// What a program can do. Words are 32 bits, 64 bytes apart, and begin as 0. Those from kVram on lie in the memory of the queues' GPU,
-/// the others in host memory.
+/// What a program can do. Words are 32 bits, 64 bytes apart, and begin as 0. Those from kVram on lie in the memory of
+/// the queues' GPU, the others in host memory.
 class World {
  public:
   static constexpr std::uint32_t kWords = 16, kVram = 14;
@@ -69,7 +70,7 @@ struct Expected {
   bool rocr, strict;  ///< seen in these orderings as well; adversarial shows all
 };
 
-/// Parts of the model that a program is about: leaving the others out keeps the search small. Seeded runs have all of them.
+/// Parts of the model that a program is about: leaving others out keeps the search small. Seeded runs have all.
 struct Parts {
   bool prefetch = false, late_rptr = false, holding_polls = false, split_stores = false;
   std::uint32_t pieces = 1;

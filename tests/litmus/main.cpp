@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // litmus [--device=soft|kfd|cuda] [--seeds=N] [--runs=N] [RULE|NAME...]
-// Runs each program and prints how often each outcome was seen. On the software engine: once with every sequence of choices
-// in each ordering, which must give exactly the outcomes of the table, and with N seeds of the whole model, which must give
-// no other. On the kernel driver's device: N runs of each program that needs no kernel, which must give no outcome that the
-// table does not have. Exit code: 0 as the table says, 1 not so, 2 usage.
+// Runs each program and prints how often each outcome was seen. On the software engine: once with every sequence of
+// choices in each ordering, which must give exactly the outcomes of the table, and with N seeds of the whole model,
+// which must give no other. On the kernel driver's device: N runs of each program that needs no kernel, which must give
+// no outcome that the table does not have. Exit code: 0 as the table says, 1 not so, 2 usage.
 #include "device.hpp"
 #include "sdma/device/open.hpp"
 #include "soft.hpp"

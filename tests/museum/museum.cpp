@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The exhibits of the museum that need the C++ interface. The page shows the lines between `// exhibit NAME VERSION` and
-// `// end`; museum.py compares what `says` reports with what the table expects.
+// The exhibits of the museum that need the C++ interface. The page shows the lines between `// exhibit NAME VERSION`
+// and `// end`; museum.py compares what `says` reports with what the table expects.
 #include "queue/memory.hpp"
 #include "sdma/check/check.hpp"
 #include "sdma/device/soft.hpp"
@@ -19,8 +19,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// What the library reports about a version of an exhibit; an empty text if there is nothing to report. Appends its first
-/// line and its hint, which contain no addresses, to the file that SDMA_MUSEUM_SAYS names.
+/// What the library reports about a version of an exhibit; an empty text if there is nothing to report. Appends its
+/// first line and its hint, which contain no addresses, to the file that SDMA_MUSEUM_SAYS names.
 void says(const std::string& exhibit, const std::string& text) {
   const bool bug = exhibit.ends_with(".bug");
   INFO(exhibit << ": " << text);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// must not compile: a field of this packet is wider than its member (a bool holds one bit, a value stored minus one needs one more)
+// must not compile: a field of this packet is wider than its member
+// (a bool holds one bit, a value stored minus one needs one more)
 #include "sdma/packets/encode.hpp"
 
 namespace {

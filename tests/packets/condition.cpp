@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Conditions of polls: what some value satisfies, what every value satisfies, and what one condition says about another.
+// Conditions of polls: what some or every value satisfies, and what one condition says about another.
 #include "sdma/packets/condition.hpp"
 #include "support/catch.hpp"
 

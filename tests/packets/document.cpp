@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is generated from the registry: the tables of docs/packets.md and the rows of include/sdma/packets/length_table.hpp.
+// What is generated from the registry: tables of docs/packets.md and rows of include/sdma/packets/length_table.hpp.
 //
 //   document KIND FILE            exit code 1 and a message if the part of FILE after its marker line is out of date
 //   document KIND --write FILE    replaces that part; the text before the marker is written by hand and kept

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What packets do to memory and to their queue, as told before they run: regions with their fields, words, what is skipped.
+// What packets do to memory and to their queue, before they run: regions with their fields, words, what is skipped.
 #include "sdma/packets/footprint.hpp"
 
 #include <string>

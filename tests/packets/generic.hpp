@@ -6,8 +6,8 @@
 //   Dice dice{7};  P p = dice.packet<P>();           a value that obeys every limit, alignment and rule
 //   same(p, q)                                       all fields equal, payloads by content
 //
-// generic.cpp instantiates the templates that are only declared here, for each type of Packets. Checks in a template are
-// compiled once for each type: collect values in the template, and check them outside.
+// generic.cpp instantiates the templates that are only declared here, for each type of Packets. Checks in a template
+// are compiled once for each type: collect values in the template, and check them outside.
 #include <random>
 
 #include "sdma/packets/registry.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The dwords of packets, worked out by hand from the formats and not by this library: most are checked by the compiler.
-// Every packet stands here with all its fields at values that are not zero and not alike, so that two fields cannot change
-// places unseen; the short ones below are those of public runtimes.
+// Every packet stands here with all its fields at values that are not zero and not alike, so that two fields cannot
+// change places unseen; the short ones below are those of public runtimes.
 #include "packets/generic.hpp"
 
 using namespace sdma;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Packets of variable shape: parts that may be missing, and dwords after a repeated part. No packet of the registry has such a
-// shape; those of engines that do are only recognised. This one is ours.
+// Packets of variable shape: parts that may be missing, and dwords after a repeated part. No packet of the registry has
+// such a shape; those of engines that do are only recognised. This one is ours.
 #include "generic.hpp"
 #include "sdma/stream/json.hpp"
 #include "sdma/stream/text.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Random producers, through the fuzz target: several threads, slots of any size, given up and kept open, and a real engine.
+// Random producers, through the fuzz target: several threads, slots of any size, given up or kept open, a real engine.
 #include "support/catch.hpp"
 
 #include <sys/mman.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Real threads, a tiny ring, and an engine that trusts nobody: what the model cannot have wrong about the compiler and this
-// machine. Under ThreadSanitizer the dwords themselves are watched.
+// Real threads, a tiny ring, and an engine that trusts nobody: what the model cannot have wrong about the compiler and
+// this machine. Under ThreadSanitizer the dwords themselves are watched.
 #include "memory.hpp"
 #include "sdma/packets/sync.hpp"
 #include "sdma/stream/reader.hpp"
@@ -50,7 +50,7 @@ class Verdict {
   std::atomic<const char*> what_{};
 };
 
-/// Reads behind the doorbell (or wptr), checks that each thread's fences come whole and in order, poisons what it has read.
+/// Reads up to the doorbell (or wptr), checks that each thread's fences come whole and in order, poisons those read.
 void engine(Memory& m, const Play& p, std::uint64_t fences, Verdict& verdict) {
   std::vector<std::uint32_t> next(static_cast<std::size_t>(p.threads));
   const auto* word = p.doorbell ? &m.doorbell : &m.wptr;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Races between queues as they occur in practice: the files of `races`, each with its mend (`--set fixed=1`). An adversarial run
-// shows each of them with several of the first hundred seeds (of three hundred, where the machine is busy), and never blames the
-// mended schedule.
+// Races between queues as they occur in practice: the files of `races`, each with its mend (`--set fixed=1`). An
+// adversarial run shows each of them with several of the first hundred seeds (of three hundred, where the machine is
+// busy), and never blames the mended schedule.
 #include "support.hpp"
 #include "support/sanitizer.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The all-gather of eight MI300X, from 1 KB to 1 GB: examples/schedules/9_allgather_open.sdma has a schedule at least as good as the
-// best of the variants that people wrote, at every size.
+// The all-gather of eight MI300X, from 1 KB to 1 GB: examples/schedules/9_allgather_open.sdma has a schedule at least
+// as good as the best of the variants that people wrote, at every size.
 #include "collectives/plan.hpp"
 #include "sdma/core/file.hpp"
 #include "sdma/core/number.hpp"
@@ -48,7 +48,7 @@ SearchResult explore(std::uint64_t bytes, const char* most_threads, const Machin
   return *std::move(r);
 }
 
-/// Is one of the best faster outside the uncertainty than by hand? The fastest may rest on a parameter that is less certain.
+/// Is one of the best faster outside the uncertainty than by hand? The fastest may rest on a less certain parameter.
 bool better(std::uint64_t bytes, const SearchResult& r, const MachineDescription& m) {
   const auto hand = by_hand(bytes, m);
   return std::any_of(r.best.begin(), r.best.end(), [&](const Candidate& c) {

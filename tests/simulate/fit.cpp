@@ -158,7 +158,7 @@ TEST_CASE("the stated uncertainty covers the truth in about 68 of 100 cases, and
       sum += u / m[c];
     }
   }
-  // 80 draws with 0.68 each: 54.4 +- 4.2, and a little less because the variance is estimated from six degrees of freedom.
+  // 80 draws with 0.68 each: 54.4 +- 4.2, and a little less: the variance is estimated from six degrees of freedom.
   CHECK(inside >= 40);
   CHECK(inside <= 66);
   const auto wide = fitted(measured(m, 0.01, 1, 0.1), {.free = {{Cost::engine_packet}, {Cost::engine_latency}}}, m);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a fit has not seen: which parts of a table are left out, that they do not act on the fit, and how their errors are counted.
+// What a fit has not seen: which parts of a table are left out, that
+// they do not act on the fit, and how their errors are counted.
 #include "sdma/simulate/held_out.hpp"
 #include "support/catch.hpp"
 

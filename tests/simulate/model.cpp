@@ -190,8 +190,8 @@ TEST_CASE("what never ends says who waits for what") {
 }
 
 TEST_CASE("an event of an earlier flight does not end a later one") {
-  // The rate of a flow changes while others come and go, and each change leaves an event behind that no longer counts. Every byte crosses
-  // the link exactly once.
+  // The rate of a flow changes while others come and go, and each change leaves an event behind that no longer counts.
+  // Every byte crosses the link exactly once.
   const std::string begin =
       "sdma 1\ngpus 2\nsignal host.done value=0\nbuffer gpu0.in bytes=4M\nbuffer gpu1.out bytes=4M\n";
   const auto queue = [](const std::string& name, const std::string& engine, std::initializer_list<const char*> sizes) {

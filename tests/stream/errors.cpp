@@ -144,7 +144,8 @@ TEST_CASE("a small text cannot become unbounded") {
   CHECK(one("for i in 0..1048577\nend") == "1:1: this loop has 1048577" + together);
   CHECK(one("for i in 0..2000\nfor k in 0..2000\nend\nend") ==
         "2:1: this loop has 2000" + together + ", of which 576 are left [i=523]");
-  // A loop takes all its rounds before the first: the outer one leaves none for the inner one, the first one few for the second.
+  // A loop takes all its rounds before the first: the outer one
+  // leaves none for the inner one, the first one few for the second.
   CHECK(one("for i in 0..1048576\nfor k in 0..1\nend\nend") ==
         "2:1: this loop has 1" + together + ", of which 0 are left [i=0]");
   CHECK(one("for i in 0..1000000\nend\nfor i in 0..1000000\nend") ==

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Golden files: NAME.hex are dwords, NAME.packets their text, NAME.json their JSON Lines. `ninja -C build bless` writes the latter two.
+// Golden files: NAME.hex are dwords, NAME.packets their text, NAME.json
+// their JSON Lines. `ninja -C build bless` writes the latter two.
 #include "sdma/stream/json.hpp"
 #include "sdma/stream/text.hpp"
 #include "support/catch.hpp"

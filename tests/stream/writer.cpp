@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::uint32_t kUntouched = 0xa5a5a5a5;
 
-/// `n`, of which the compiler knows nothing: where GCC 12 sees how small a buffer is, it warns of the very stores that the
-/// writer's look at its room prevents.
+/// `n`, of which the compiler knows nothing: where GCC 12 sees how small a buffer
+/// is, it warns of the very stores that the writer's look at its room prevents.
 std::size_t opaque(std::size_t n) {
   const volatile std::size_t hidden = n;
   return hidden;

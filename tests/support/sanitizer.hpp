@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Is this a build with a sanitizer? The thread sanitizer stops at every data race, also at those that a test makes on purpose. With
-// any of them, a search plays a smaller sample, because each input takes some ten times as long.
+// Is this a build with a sanitizer? The thread sanitizer stops at every data race, also at those that a test makes on
+// purpose. With any of them, a search plays a smaller sample, because each input takes some ten times as long.
 
 namespace sdma::test {
 
@@ -25,8 +25,7 @@ inline constexpr bool kThreadSanitizer = false, kAddressSanitizer = false;
 #endif
 
 /// How many inputs a search plays of the `all` that it plays without a sanitizer: an eighth, and at least two.
-template <typename Number>
-constexpr Number tries(Number all) {
+template <typename Number> constexpr Number tries(Number all) {
   if (!kThreadSanitizer && !kAddressSanitizer) return all;
   return all / 8 > 2 ? all / 8 : 2;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// hsa.hpp on the software engine: a gang of queues, dependencies and stamps take effect, in every order that it may choose.
+// hsa.hpp on the software engine: a gang of queues, dependencies
+// and stamps take effect, in every order that it may choose.
 #include "sdma/device/soft.hpp"
 #include "sdma/sync/hsa.hpp"
 #include "sdma/sync/submission.hpp"

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Writes the page of a trace with many packets in one lane: large_page PACKETS FILE. Prints how long that took, and the memory.
+// Writes the page of a trace with many packets in one lane:
+// large_page PACKETS FILE. Prints how long that took, and the memory.
 //
-// The packets are copies between rising addresses, in two rows; each 16th is a fence, which writes a signal, each 1000th a poll. Packet
-// i begins at 100 i ns and, if i is a multiple of 16384, lasts 150 us. Each 64 packets have a doorbell, and each 256 an arrow
-// from the host and a new value of a counter. tests/trace/large_page.py knows these numbers.
+// The packets are copies between rising addresses, in two rows; each 16th is a fence, which writes a signal,
+// each 1000th a poll. Packet i begins at 100 i ns and, if i is a multiple of 16384, lasts 150 us. Each 64
+// packets have a doorbell, and each 256 an arrow from the host and a new value of a counter.
+// tests/trace/large_page.py knows these numbers.
 #include "sdma/packets/copy.hpp"
 #include "sdma/packets/encode.hpp"
 #include "sdma/packets/poll.hpp"

@@ -176,7 +176,7 @@ TEST_CASE("packets that differ in numbers alone have one shape, whether a dword 
 }
 
 TEST_CASE("the rows of a lane are found without comparing all of its packets") {
-  // None of them ends; the last begins when the trace ends, in the first row. With a search of the rows, this takes minutes.
+  // None of them ends; the last begins when the trace ends, in the first row. A search of the rows takes minutes.
   trace::Trace t{.lanes = {{"gpu0", "q"}}};
   for (std::uint64_t i = 0; i < 200'000; ++i)
     t.events.push_back({.ns = i, .kind = trace::Kind::packet_begin, .position = i * 4});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// A trace with every kind of event, and what makes writers stumble: overlapping packets, one without an end, an end without
-// a beginning, names with quotes.
+// A trace with every kind of event, and what makes writers stumble: overlapping
+// packets, one without an end, an end without a beginning, names with quotes.
 #include "sdma/packets/copy.hpp"
 #include "sdma/packets/encode.hpp"
 #include "sdma/packets/poll.hpp"

@@ -24,18 +24,18 @@ Json of(const CheckFinding&);
 std::optional<Diagnostic> deliberate(const Schedule&, const std::string& file);
 /// What a schedule that is wrong on purpose expects the checker to find.
 std::vector<std::string> expected_findings(const Schedule&);
-/// On what a verdict rests: the options that differ from docs/ordering.md, the node, whether other programs may take part.
+/// On what a verdict rests: options that differ from docs/ordering.md, the node, whether other programs take part.
 Json assumed(const CheckReport&, const CheckOptions&);
-/// Everything but the findings: verdict, exit_code, file, packets, waits, summary, assumed, errors, warnings; expected and as_expected if the schedule
-/// expects findings.
+/// Everything but the findings: verdict, exit_code, file, packets, waits, summary, assumed, errors, warnings; expected
+/// and as_expected if the schedule expects findings.
 Json answer_of(const CheckReport&, const CheckOptions&, const Schedule&);
 /// The same, with `findings`.
 Json of(const CheckReport&, const CheckOptions&, const Schedule&);
-/// The sentence about a report that text and JSON have: "a.sdma: no race, no deadlock, no missing wait (checked packets: 6, waits: 1)".
-/// It names what --profile and --assume add.
+/// The sentence about a report that text and JSON have: "a.sdma: no race, no deadlock, no missing wait (checked
+/// packets: 6, waits: 1)". It names what --profile and --assume add.
 std::string summary(const CheckReport&, const CheckOptions&, const Schedule&);
 
-/// What a check of a stream has found. JSON calls it "clean" if nothing was found: rules about one stream prove nothing.
+/// What a check of a stream has found. Without findings, JSON calls it "clean": rules about one stream prove nothing.
 struct StreamAnswer {
   std::string file{};
   std::uint64_t bytes{};  ///< that were examined

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What the tool answers, as JSON: one function `of` per type of result. The program `sdma` prints these values with --json, and
-// bindings for other languages return them as their own dicts and lists. share/schemas describes each of them.
+// What the tool answers, as JSON: one function `of` per type of result. The program `sdma` prints these values
+// with --json, and bindings for other languages return them as their own dicts and lists. share/schemas
+// describes each of them.
 //
 //   const Json j = json::of(*simulate(s, m));            // tools/json/library.hpp
 //   puts(json::document(j).c_str());                     // with line breaks; json::line(j) has none
@@ -14,8 +15,8 @@
 //   of(Fit, ..), ..          calibrate.hpp    a fit, predictions, a fit judged by what it has not seen
 //   of(Simulation), ..       library.hpp      what the library itself writes as JSON
 //
-// Numbers are in the unit that the key's suffix names: _ns, _bytes, _percent, _per_s. A key that is missing does not apply; null is a
-// value that is not known. Keys may be added; their names and meanings do not change (docs/json.md).
+// Numbers are in the unit that the key's suffix names: _ns, _bytes, _percent, _per_s. A key that is missing does not
+// apply; null is a value that is not known. Keys may be added; their names and meanings do not change (docs/json.md).
 //
 // Pure functions; any thread may call them. They allocate, and throw only what the allocator throws.
 #include "sdma/core/diagnostic.hpp"

@@ -15,8 +15,8 @@
 
 namespace sdma::json {
 
-/// passed, elapsed_ns, round_ns, wrong, queues, expectations, gpus, findings. `options`: those of the bind. The run has to have compared
-/// the expectations (RunOptions::contents).
+/// passed, elapsed_ns, round_ns, wrong, queues, expectations, gpus, findings. `options`: those of the bind. The run has
+/// to have compared the expectations (RunOptions::contents).
 Json of(const RunReport&, const Bound&, const BindOptions& options = {});
 
 /// One run of a file by the tool, in one ordering.

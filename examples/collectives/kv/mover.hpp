@@ -6,10 +6,12 @@
 //   const auto times = m.median_of({.way = Way::b2b, .engines = 2, .blocks = 256, .bytes = 16 << 10});
 //   printf("%lu bytes wrong\n", m.wrong());
 //
-// Each round shuffles the pool, fills the request's blocks there, fetches them, checks them, changes them on the GPU, returns them,
-// and checks them in the pool. Only the copies are timed. Bytes outside the request's blocks are neither filled nor checked.
+// Each round shuffles the pool, fills the request's blocks there, fetches them, checks them, changes them on the GPU,
+// returns them, and checks them in the pool. Only the copies are timed. Bytes outside the request's blocks are neither
+// filled nor checked.
 //
-// A Mover belongs to one thread. The device must outlive it, and the GPU must have the largest number of engines in the options. Errors end the program with a message and exit code 1.
+// A Mover belongs to one thread. The device must outlive it, and the GPU must have the largest number of engines in the
+// options. Errors end the program with a message and exit code 1.
 #include "../../support.hpp"
 #include "options.hpp"
 

@@ -2,7 +2,7 @@
 #pragma once
 // The command line of kv_fetch: its manual, and what the arguments ask for.
 //
-//   const auto o = kv::options(argc, argv);      // --help prints the manual and ends the program; an error ends it with 2
+//   const auto o = kv::options(argc, argv);   // --help prints the manual and ends the program; an error ends it with 2
 //
 // Call it from the main thread, before others start.
 #include "request.hpp"

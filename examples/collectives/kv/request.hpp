@@ -11,7 +11,7 @@
 //   b2b          all blocks of a lane                       at the end
 //   prelaunched  all blocks of a lane, after a poll         at the end, timed from the trigger
 //
-// A group is `[poll] copies completion`, published with one doorbell. mover.hpp executes groups, simulated.hpp simulates them.
+// A group is `[poll] copies completion`, with one doorbell. mover.hpp executes groups, simulated.hpp simulates them.
 //
 // Plain values; any thread may use these functions. Error: engines_of returns bad_argument if there is no such GPU.
 #include "sdma/device/topology.hpp"
@@ -47,8 +47,8 @@ struct Times {
   double fetch{}, give{};
 };
 
-/// The live engines of a GPU, in the order of their use: the one that the node recommends for this direction, the others that face
-/// the host, then those that face other GPUs.
+/// The live engines of a GPU, in the order of their use: the one that the node recommends for this direction, the
+/// others that face the host, then those that face other GPUs.
 sdma::Result<std::vector<sdma::EngineId>> engines_of(const sdma::Topology&, sdma::GpuId, sdma::HostDirection);
 
 }  // namespace collectives::kv

@@ -7,8 +7,8 @@
 //   #      1K  b2b+pl       11.20  nccl         20.10         1.79
 //   #    256K  pcpy+pl      19.60  nccl         21.90         1.12  tie
 //
-// Ours is the way with the smallest median, without auto; theirs, the mode with the smallest. Pure functions; any thread. No
-// errors.
+// Ours is the way with the smallest median, without auto; theirs,
+// the mode with the smallest. Pure functions; any thread. No errors.
 #include "point.hpp"
 
 #include <string>

@@ -6,9 +6,9 @@
 //   auto blas = Blas::load(*library, Where::cuda);
 //   blas->create(&handle);   blas->set_stream(handle, stream);   blas->multiply(handle, n, a, b, c);
 //
-// hipBLAS has had two forms of hipblasGemmEx, which differ in the numbers of their data types. From 2.0 on, a function of the
-// new form has a name of its own, hipblasGemmEx_v2; in libhipblas.so.3 the plain name means the new form. The numbers are from
-// the vendors' headers. It has not run with a real hipBLAS yet.
+// hipBLAS has had two forms of hipblasGemmEx, which differ in the numbers of their data types. From 2.0 on, a function
+// of the new form has a name of its own, hipblasGemmEx_v2; in libhipblas.so.3 the plain name means the new form. The
+// numbers are from the vendors' headers. It has not run with a real hipBLAS yet.
 //
 // The calls are plain values. Errors: a Diagnostic of loading; numbers of the vendor, which `describe` explains.
 #include "gpu_streams.hpp"

@@ -2,8 +2,8 @@
 #pragma once
 // What --against, --energy and --beside need, opened in the right order and kept until the program ends.
 //
-//   OpenCompanions::prepare(settings);                                // before the device is opened
-//   auto c = OpenCompanions::open(device, settings);                  // libraries, memory, idle power, the product alone
+//   OpenCompanions::prepare(settings);                              // before the device is opened
+//   auto c = OpenCompanions::open(device, settings);                // libraries, memory, idle power, the product alone
 //   measure(settings, table, device, ways, bytes, (*c)->all(), go_on);
 //
 // One thread. Errors: the Diagnostic of what is missing: a library, a counter.
@@ -16,8 +16,8 @@ namespace collectives::perf {
 
 class OpenCompanions {
  public:
-  /// Sets variables that drivers read once, unless they are set. Starts HIP if it is needed: ROCr refuses to share the kernel
-  /// driver with a device that was opened before.
+  /// Sets variables that drivers read once, unless they are set. Starts HIP if it is needed: ROCr refuses to share the
+  /// kernel driver with a device that was opened before.
   static sdma::Result<void, sdma::Diagnostic> prepare(const Settings&);
   /// Both arguments must outlive it.
   static sdma::Result<std::unique_ptr<OpenCompanions>, sdma::Diagnostic> open(sdma::Device&, const Settings&);

@@ -8,8 +8,9 @@
 //   begin = now();  c->start(deadline);  c->wait(deadline);  end = now();
 //   wrong += c->check()->wrong;
 //
-// Between `wait` and the next `arm`, nothing of a contender waits on a GPU. That matters on the CUDA device: while a stream
-// of the process waits, many calls of the driver block, and others' streams may be held up. So contenders can take turns.
+// Between `wait` and the next `arm`, nothing of a contender waits on a GPU. That matters on the CUDA device: while
+// a stream of the process waits, many calls of the driver block, and others' streams may be held up. So contenders
+// can take turns.
 //
 // One thread at a time uses a contender. Errors: Diagnostics; afterwards, destroy it.
 #include "collectives/run.hpp"

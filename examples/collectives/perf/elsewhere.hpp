@@ -8,8 +8,8 @@
 //   #      8M      45.30 us     161.99 GB/s busbw  RCCL by graph replay; ROCm/mori docs/...
 //
 // A line of the table belongs to the collective if it is a time, its schedule's file has the collective's name, such as
-// mori/all_gather.sdma, and the schedule has as many GPUs. The size is that of the largest buffer of a GPU, as nccl-tests counts.
-// Pure functions; any thread may call them. No errors: a table without such lines gives none.
+// mori/all_gather.sdma, and the schedule has as many GPUs. The size is that of the largest buffer of a GPU, as
+// nccl-tests counts. Pure functions; any thread may call them. No errors: a table without such lines gives none.
 #include "point.hpp"
 #include "sdma/simulate/measurements.hpp"
 

@@ -7,8 +7,9 @@
 //   s->wait_for(go, 7);   library(s->handle());   s->write(7);      // 7 in `done` when everything before is complete
 //   s->await(7, deadline);
 //
-// A StreamDriver is one vendor's calls: the few that these programs need. What it allocates stays for the life of the process,
-// because a library does not say when it has stopped using it. A GPU is current only while a Current exists, in that thread.
+// A StreamDriver is one vendor's calls: the few that these programs need. What it allocates stays for the life of the
+// process, because a library does not say when it has stopped using it. A GPU is current only while a Current exists,
+// in that thread.
 //
 // One thread uses a stream at a time. Errors: Diagnostics with the vendor's text. Streams are never destroyed.
 #include "sdma/device/device.hpp"

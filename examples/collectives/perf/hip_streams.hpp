@@ -3,11 +3,12 @@
 // Streams of HIP beside the KFD device: RCCL's and hipBLAS's work runs on them.
 //
 //   start_hip(library);                                          // before the device is opened
-//   auto driver = hip_driver(device, settings, library);         // functions of the libamdhip64 that the library was linked with
+//   auto driver = hip_driver(device, settings, library);         // functions of the libamdhip64 that the library links
 //
-// HIP finds the ranks' GPUs by their PCI addresses. HIP and the KFD device share one process of the kernel driver, so both have
-// to use the same libhsakmt.so.1: a HIP with one of its own would acquire the GPUs' address spaces a second time, which the
-// kernel refuses. ROCr also refuses to start after such a device. Words are HIP's signal memory, as its documentation asks for words that a stream waits for.
+// HIP finds the ranks' GPUs by their PCI addresses. HIP and the KFD device share one process of the kernel driver, so
+// both have to use the same libhsakmt.so.1: a HIP with one of its own would acquire the GPUs' address spaces a second
+// time, which the kernel refuses. ROCr also refuses to start after such a device. Words are HIP's signal memory, as its
+// documentation asks for words that a stream waits for.
 //
 // tests/collectives_perf/hip_abi.cpp compares the declarations with <hip/hip_runtime_api.h> where that is installed.
 // Thread-safety and errors: gpu_streams.hpp.

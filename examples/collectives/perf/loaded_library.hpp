@@ -8,8 +8,9 @@
 //   nccl->take(calls.get_version, "ncclGetVersion");
 //   if (auto d = nccl->lacking()) return *d;            // a function that it does not have
 //
-// The file that the variable names is the only one that is tried; without the variable, the names are tried in their order, as
-// the loader finds them. A library is never unloaded, because it may keep threads. One thread. Errors: Diagnostics.
+// The file that the variable names is the only one that is tried; without the variable, the names are tried in
+// their order, as the loader finds them. A library is never unloaded, because it may keep threads. One thread.
+// Errors: Diagnostics.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 

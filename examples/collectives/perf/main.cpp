@@ -3,11 +3,12 @@
 //
 //   collective_perf -b 1K -e 64M -f 2 -g 8 -n 20 -w 5 -c 1 --csv=ag.csv --json=ag.json --plot=ag.svg
 //
-//   options.hpp  words to Settings       sweep.hpp   one size in one way      records.hpp, plot.hpp  saved files
-//   table.hpp    printed rows            summary.hpp conclusions             nccl.hpp, product.hpp, power.hpp: companions
+//   options.hpp  words to Settings    sweep.hpp    one size in one way    records.hpp, plot.hpp  saved files
+//   table.hpp    printed rows         summary.hpp  conclusions            nccl.hpp, product.hpp, power.hpp  companions
 //
-// The table goes to standard output, with '#' before every line that is not a row. Errors and, on a terminal, the progress go to
-// standard error. After Ctrl-C, a closed pipe or a full disk, the sweep ends after the current round, and results are written.
+// The table goes to standard output, with '#' before every line that is not a row. Errors and, on a terminal, the
+// progress go to standard error. After Ctrl-C, a closed pipe or a full disk, the sweep ends after the current round,
+// and results are written.
 #include "against.hpp"
 #include "axes.hpp"
 #include "companions.hpp"

@@ -4,13 +4,13 @@
 // schedule.
 //
 //   const auto machine = mi300x_machine();
-//   auto p = modelled(settings, default_table(), *machine, {Variant::b2b, true}, 64 << 10);     // a Point that was not verified
+//   auto p = modelled(settings, default_table(), *machine, {Variant::b2b, true}, 64 << 10);  // a Point, not verified
 //   auto rows = tuned(*machine, settings, [](std::size_t done, std::size_t of) { return !interrupted; });
-//   puts(to_text(*rows, "simulated: 8 x MI300X, SPX").c_str());                                 // parse_table reads this
+//   puts(to_text(*rows, "simulated: 8 x MI300X, SPX").c_str());                              // parse_table reads this
 //
-// For each collective and number of GPUs, with and without prelaunch, a table has the best variant by size: the one with the
-// shortest simulated time. Numbers of GPUs with equal results share a line. Sizes above the largest use the result of the
-// largest.
+// For each collective and number of GPUs, with and without prelaunch, a table has the best variant by size: the one
+// with the shortest simulated time. Numbers of GPUs with equal results share a line. Sizes above the largest use the
+// result of the largest.
 //
 // The results are deterministic. Absolute times are only as certain as the machine's parameters. Errors: Diagnostics of
 // plan and simulate.
@@ -37,8 +37,8 @@ sdma::Result<void, std::vector<sdma::Diagnostic>> find_ties(const Settings&, con
 sdma::Result<sdma::Schedule, std::vector<sdma::Diagnostic>> schedule_of_way(const Settings&, const Table&, const Way&,
                                                                             std::uint64_t bytes);
 
-/// Rows of one collective: `points` for one number of GPUs, all with or all without prelaunch. A row goes on while its variant's time
-/// is at most `tie` times the shortest.
+/// Rows of one collective: `points` for one number of GPUs, all with or all without prelaunch. A row goes on while its
+/// variant's time is at most `tie` times the shortest.
 Table rows_of(const Options&, std::span<const Point> points, double tie = 1);
 /// Rows of what a sweep has measured or simulated: first with prelaunch, then without. Only variants that a table may
 /// name count; times within kTie are equal. Empty if there are none.
@@ -48,7 +48,7 @@ Table merged(const Table&);
 /// The text of a table, with '#' lines that name its source.
 std::string to_text(const Table&, std::string_view source);
 
-/// Everything that Settings::tune requests. `go_on` is called before each size; if it returns false, the result is empty.
+/// Everything that Settings::tune requests. `go_on` is called before each size; if that is false, the result is empty.
 sdma::Result<Table, std::vector<sdma::Diagnostic>> tuned(const sdma::MachineDescription&, const Settings&,
                                                          const std::function<bool(std::size_t, std::size_t)>& go_on);
 

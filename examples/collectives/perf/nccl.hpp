@@ -9,12 +9,13 @@
 //                                        start   the host stores go
 //                                        wait    the host sees `done` of every rank
 //
-// The copy-engine mode is NCCL_CTA_POLICY_ZERO on buffers that are symmetric windows; it needs NCCL 2.28. An older NCCL, or one
-// that makes no windows on this machine, has only its kernels: `ways` and `note` say so.
+// The copy-engine mode is NCCL_CTA_POLICY_ZERO on buffers that are symmetric windows; it needs NCCL 2.28. An older
+// NCCL, or one that makes no windows on this machine, has only its kernels: `ways` and `note` say so.
 //
-// While a stream waits, NCCL must not load, allocate or free. So everything is allocated once, for the largest size, each size
-// runs before anything waits, and nothing is given back: the program ends soon after. Calls of NCCL take no deadline: the
-// watchdog bounds them. NCCL's parts have equal sizes, so the last one may have bytes that the collective does not need.
+// While a stream waits, NCCL must not load, allocate or free. So everything is allocated once, for the largest size,
+// each size runs before anything waits, and nothing is given back: the program ends soon after. Calls of NCCL take no
+// deadline: the watchdog bounds them. NCCL's parts have equal sizes, so the last one may have bytes that the
+// collective does not need.
 //
 // One thread. Errors: Diagnostics with NCCL's text. After an error, end the program by end_at_once (watchdog.hpp).
 #include "contender.hpp"

@@ -6,9 +6,10 @@
 //   auto calls = NcclCalls::load(*library, Collective::all_gather);        // which functions must be there
 //   calls->all_gather(from, to, bytes, kBytes, comm, stream);              // ncclAllGather
 //
-// tests/collectives_perf/nccl_abi.cpp compares this with <nccl.h> where that is installed. Configuration: a struct that begins
-// with its size and the version of NCCL that it is written for. A newer NCCL takes members that it does not find there as
-// undefined; an older one is never given this struct. The calls are plain values. Errors: a Diagnostic of loading.
+// tests/collectives_perf/nccl_abi.cpp compares this with <nccl.h> where that is installed. Configuration: a struct
+// that begins with its size and the version of NCCL that it is written for. A newer NCCL takes members that it does
+// not find there as undefined; an older one is never given this struct. The calls are plain values. Errors: a
+// Diagnostic of loading.
 #include "gpu_streams.hpp"
 #include "loaded_library.hpp"
 #include "settings.hpp"

@@ -11,11 +11,11 @@
 //   scatter       from: [A A']      to: [.]           to has one part in every rank
 //   gather        to: [A] [.]       from: [B]         from = to + root * part at the root    in place there
 //
-// In symmetric windows, the copy-engine mode takes a rank's offset of `to` for that of all ranks, so scatter is not in place at the
-// root, as it could be otherwise.
+// In symmetric windows, the copy-engine mode takes a rank's offset of `to` for that of all ranks, so scatter is not in
+// place at the root, as it could be otherwise.
 //
-// A piece begins as `given` bytes of the pattern or as poison, and ends as bytes of a rank's pattern, or does not matter.
-// Pure functions; any thread. No errors.
+// A piece begins as `given` bytes of the pattern or as poison, and ends as bytes of a rank's pattern, or does not
+// matter. Pure functions; any thread. No errors.
 #include "settings.hpp"
 
 #include <cstdint>

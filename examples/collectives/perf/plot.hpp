@@ -8,8 +8,8 @@
 //     1K   16K   256K
 //   bus bandwidth, GB/s         always
 //
-// Each variant has one colour; curves with prelaunch are dashed. What was measured elsewhere has curves of its own in the second plot. The function is pure, and returns "" if there are no
-// points.
+// Each variant has one colour; curves with prelaunch are dashed. What was measured elsewhere has curves of its own in
+// the second plot. The function is pure, and returns "" if there are no points.
 #include "elsewhere.hpp"
 
 #include <string>

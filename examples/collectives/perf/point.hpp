@@ -2,8 +2,8 @@
 #pragma once
 // The measurements of one size in one way, and values derived from them.
 //
-//   time     microseconds from before the first group is written (prelaunch: before the trigger is stored) until the host has
-//            seen the last completion; the mean of all timed rounds, as in the columns of nccl-tests
+//   time     microseconds from before the first group is written (prelaunch: before the trigger is stored) until the
+//            host has seen the last completion; the mean of all timed rounds, as in the columns of nccl-tests
 //   algbw    size / time, in 10^9 bytes per second
 //   busbw    algbw * bus_factor (plan.hpp): the rate of the links of the busiest GPU
 //
@@ -47,7 +47,7 @@ struct Point {
   std::optional<std::uint64_t> wrong{};  ///< bytes that differ; nothing: not verified
   std::string first_wrong{};             ///< position and value of the first
   std::vector<std::string> notes{};      ///< fallbacks of the variant
-  /// Simulated, of the fastest way with and without prelaunch: ways that are slower by no more than the model's uncertainty.
+  /// Simulated, of the fastest way with and without prelaunch: ways that are slower within the model's uncertainty.
   std::vector<Way> ties{};
   std::optional<Energy> energy{};
   std::optional<Beside> beside{};

@@ -4,9 +4,9 @@
 //
 //   PowerMeter meter{nvml_counters(...), watchdog, 30s};         // a reading that takes longer ends the program
 //   meter.measure_idle(1s);
-//   meter.begin();                                  // a thread reads the counters every 5 ms
+//   meter.begin();                                 // a thread reads the counters every 5 ms
 //   ... work ...
-//   meter.end();                                    // watts: the mean from the first to the last change of each counter
+//   meter.end();                                   // watts: the mean from the first to the last change of each counter
 //
 // A counter's age at a reading is not known, so readings count only at the moments at which a counter has changed.
 //

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Matrix products that keep every GPU of a collective busy, by cuBLAS or hipBLAS: what a collective has to share the GPU with.
+// Matrix products that keep every GPU of a collective busy, by
+// cuBLAS or hipBLAS: what a collective has to share the GPU with.
 //
-//   auto p = Product::open(device, settings, watchdog);      // loads the library, fills matrices, measures the product alone
-//   (*p)->begin();                                           // feeds the streams from a thread, waits until each GPU is busy
+//   auto p = Product::open(device, settings, watchdog);  // loads, fills matrices, measures the product alone
+//   (*p)->begin();                                       // feeds the streams from a thread; waits for busy GPUs
 //   ... rounds of a collective ...
-//   auto rate = (*p)->end();                                 // TFLOP/s of a GPU since begin; nothing runs any more
+//   auto rate = (*p)->end();                             // TFLOP/s of a GPU since begin; nothing runs any more
 //
-//   thread   gemm -> n | gemm -> n+1 | gemm -> n+2           at most three in flight per GPU; each is followed by a store of its
-//   GPU                gemm .............. gemm ........     number to a word of the host, which the thread reads
+//   thread   gemm -> n | gemm -> n+1 | gemm -> n+2       at most three in flight per GPU; each is followed by a store
+//   GPU                gemm .............. gemm ....     of its number to a word of the host, which the thread reads
 //
 // C = A^T B, bf16 with sums in fp32, on pseudo-random numbers, because constants would use less power than data does.
 //
-// The library loads and allocates before anything waits on a GPU. One thread calls. Errors: Diagnostics with the library's text.
-// The watchdog bounds its calls.
+// The library loads and allocates before anything waits on a GPU. One thread calls. Errors: Diagnostics with the
+// library's text. The watchdog bounds its calls.
 #include "sdma/device/device.hpp"
 #include "settings.hpp"
 #include "watchdog.hpp"

@@ -3,10 +3,10 @@
 // Shows the progress and an estimate of the remaining time on one line of a terminal, which it overwrites each time.
 // Prints nothing if standard error is not a terminal.
 //
-//   Progress p{total};                    // in any unit: bytes, sizes
-//   p.show("3 of 10: 1M b2b");            // "3 of 10: 1M b2b, about 5 s left": after the first second, ten times per second
-//   p.done(part);                         // adds to the completed part of the total
-//   p.clear();                            // before anything else is written to the terminal
+//   Progress p{total};               // in any unit: bytes, sizes
+//   p.show("3 of 10: 1M b2b");       // "3 of 10: 1M b2b, about 5 s left": after the first second, ten times per second
+//   p.done(part);                    // adds to the completed part of the total
+//   p.clear();                       // before anything else is written to the terminal
 //
 // A Progress belongs to one thread. No errors: a failure to write to standard error cannot be reported.
 #include <chrono>

@@ -2,8 +2,8 @@
 #pragma once
 // A sweep for other programs: CSV, one line per row, and JSON, written as a whole.
 //
-//   collective,gpus,device,order,size,count,type,variant,ran,time_us,min_us,median_us,max_us,algbw_gbps,busbw_gbps,wrong,notes,
-//   q1_us,q3_us,joules,nj_per_byte,watts,beside_us,gemm_alone_tflops,gemm_tflops,sweep
+//   collective,gpus,device,order,size,count,type,variant,ran,time_us,min_us,median_us,max_us,algbw_gbps,busbw_gbps,
+//   wrong,notes,q1_us,q3_us,joules,nj_per_byte,watts,beside_us,gemm_alone_tflops,gemm_tflops,sweep
 //   all_gather,8,soft,strict,65536,8192,uint8,b2b+pl,b2b,41.2,39.9,41,44.1,1.59,1.39,0,,40.2,42,,,,,,,
 //
 //   {"program":"collective_perf", ..., "complete":true, "points":[{"size":65536, ...}], "best":[{"from":..}]}

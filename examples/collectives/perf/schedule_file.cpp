@@ -29,7 +29,8 @@ std::string_view path_of(std::string_view word) noexcept {
 bool is_letter(char c) noexcept { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
-/// Calls `word` for each name in the expression and `other` for everything between names. A number such as 64K is not a name.
+/// Calls `word` for each name in the expression and `other` for
+/// everything between names. A number such as 64K is not a name.
 template <class Word, class Other> void split(std::string_view expression, Word word, Other other) {
   while (!expression.empty()) {
     std::size_t n = 0;

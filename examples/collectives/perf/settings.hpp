@@ -5,9 +5,10 @@
 //   auto s = settings_of(given);                     // words of a command line: options.hpp
 //   for (auto bytes : sizes(*s)) for (auto way : s->ways) ...
 //
-// A way is a variant with or without prelaunch: "b2b", "b2b+pl", "auto", "auto+pl"; a schedule file (schedule_file.hpp):
-// "my_ring.sdma:chunks=4"; or another library's collective: "nccl", "nccl-ce". These are plain values; any thread may use them.
-// The files that ways refer to belong to the Settings, and are empty until `load` has given them their text. Errors: Diagnostics that name the option, the value, and valid values.
+// A way is a variant with or without prelaunch: "b2b", "b2b+pl", "auto", "auto+pl"; a schedule file
+// (schedule_file.hpp): "my_ring.sdma:chunks=4"; or another library's collective: "nccl", "nccl-ce". These are plain
+// values; any thread may use them. The files that ways refer to belong to the Settings, and are empty until `load` has
+// given them their text. Errors: Diagnostics that name the option, the value, and valid values.
 #include "collectives/options.hpp"
 #include "sdma/core/number.hpp"
 #include "sdma/core/result.hpp"
@@ -88,8 +89,8 @@ struct Tune {
 };
 
 struct Settings {
-  /// Collective, number of GPUs and everything else that is the same for each size and way. `prelaunch` is the kind that "+pl"
-  /// uses, never off.
+  /// Collective, number of GPUs and everything else that is the same for
+  /// each size and way. `prelaunch` is the kind that "+pl" uses, never off.
   Options options{};
   std::vector<Way> ways{};
   std::vector<std::shared_ptr<ScheduleFile>> files{};
@@ -142,7 +143,8 @@ sdma::Result<Settings, sdma::Diagnostic> settings_of(const Given&);
 std::vector<std::uint64_t> sizes(const Settings&);
 /// The options to plan for one size and way.
 Options options_of(const Settings&, const Way&, std::uint64_t bytes);
-/// The count column in bytes, as in the benchmarks of RCCL: elements of the largest part of a GPU; for a broadcast, all elements.
+/// The count column in bytes, as in the benchmarks of RCCL: elements
+/// of the largest part of a GPU; for a broadcast, all elements.
 std::uint64_t count_of(const Options&) noexcept;
 
 /// "1K", "64M", "1000".

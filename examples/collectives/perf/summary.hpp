@@ -9,8 +9,8 @@
 //   # Best by size (3 % is a tie)           over pcpy
 //   #     1K to  128K  b2b+pl                 4.10 to 4.58
 //
-// A range continues while its way is within kTie of the best, so that noise does not split it, or while the model does not know which
-// of both is faster (Point::ties; the column `best` lists those, too). auto is compared, but is
+// A range continues while its way is within kTie of the best, so that noise does not split it, or while the model does
+// not know which of both is faster (Point::ties; the column `best` lists those, too). auto is compared, but is
 // never the best, because it is one of the others. These are pure functions; any thread may call them. No errors.
 #include "point.hpp"
 

@@ -10,12 +10,12 @@
 //   plan, bind | warm-up rounds | timed rounds | verified rounds: poison, patterns, a round, each byte compared
 //              |  a b c  a b c  |  a b c  ...  |  a a  b b  c c    | energy: a, b, c | beside a product: a, b, c
 //
-// A round: arm (prelaunch: publish), settle, then the timed part, start (off: build and publish; prelaunch: the trigger) and
-// wait. Filling and comparing are not timed. Each wait ends at Settings::timeout. One thread at a time may measure; other
-// threads may use the device meanwhile.
+// A round: arm (prelaunch: publish), settle, then the timed part, start (off: build and publish; prelaunch: the
+// trigger) and wait. Filling and comparing are not timed. Each wait ends at Settings::timeout. One thread at a time may
+// measure; other threads may use the device meanwhile.
 //
-// Several ways on one device of CUDA: they are spread over the engines, which are all alike there, because an engine has
-// few queues.
+// Several ways on one device of CUDA: they are spread over the engines,
+// which are all alike there, because an engine has few queues.
 #include "collectives/table.hpp"
 #include "contender.hpp"
 #include "point.hpp"

@@ -8,8 +8,9 @@
 //     nccl.group_end();                                   // if it has not returned after 30 s, the program ends
 //   }
 //
-// A call that hangs cannot be taken back, so the watchdog prints which call it was and ends the program with exit code 1,
-// without destructors. Several threads may watch at once. One thread of its own, which wakes up every 50 ms. No errors.
+// A call that hangs cannot be taken back, so the watchdog prints which call it was and ends the program with
+// exit code 1, without destructors. Several threads may watch at once. One thread of its own, which wakes up
+// every 50 ms. No errors.
 #include "settings.hpp"
 
 #include <chrono>

@@ -17,8 +17,8 @@
 //
 // The ordering rules are those of docs/ordering.md, and nothing stronger. A Profile says which rules to assume:
 // `conservative` is that page itself, `rocr` adds what shipping runtimes rely on (a fence holds back later packets),
-// `strict` assumes that each queue executes in order, and `cuda` assumes what a CudaDevice does. Every finding names the
-// rules that it rests on, how well established they are, and the option that removes them.
+// `strict` assumes that each queue executes in order, and `cuda` assumes what a CudaDevice does. Every finding names
+// the rules that it rests on, how well established they are, and the option that removes them.
 //
 //   events      packets of every submit of every queue, actions of host threads and kernels
 //   edges       program order of a host; doorbell -> packets; release -> poll, if the poll cannot pass without it
@@ -99,8 +99,8 @@ std::span<const std::string_view> profile_options() noexcept;
 struct CheckOptions {
   Profile profile{};              ///< the ordering rules that proofs may rest on
   std::string file = "schedule";  ///< the schedule's name in findings, if there is no map
-  /// The source lines of the packets, from parse_schedule. If the text leaves choices open, nothing is proved: only their first
-  /// alternatives are checked.
+  /// The source lines of the packets, from parse_schedule. If the text leaves
+  /// choices open, nothing is proved: only their first alternatives are checked.
   const SourceMap* map{};
   const Topology* topology{};     ///< the node's engines and links; null: eight MI300X
   std::size_t max_findings = 20;  ///< findings per rule; a note says how many more there were. 0: all
@@ -152,7 +152,8 @@ struct CheckFinding {
   std::vector<Location> locations{};            ///< the packets and actions that take part
   std::string overlap{};                        ///< "gpu1.buf[2K..+2K]", "" if the finding is not about bytes
   std::vector<const OrderingRule*> rests_on{};  ///< the ordering rules that the finding relies on
-  /// The line that the hint proposes, if it proposes one line and nothing else, at a place that stands for one packet or action.
+  /// The line that the hint proposes, if it proposes one line and
+  /// nothing else, at a place that stands for one packet or action.
   std::optional<CheckEdit> edit{};
 };
 
@@ -164,7 +165,7 @@ enum class Verdict : std::uint8_t {
 };
 /// "proved", "unproved", "refuted".
 std::string_view name(Verdict) noexcept;
-/// refuted if there are errors; else unproved if there are warnings; else proved. Notes are advice, which changes no verdict.
+/// refuted if there are errors; else unproved if there are warnings; else proved. Notes change no verdict.
 constexpr Verdict verdict_of(std::uint64_t errors, std::uint64_t warnings) noexcept {
   return errors > 0 ? Verdict::refuted : warnings > 0 ? Verdict::unproved : Verdict::proved;
 }

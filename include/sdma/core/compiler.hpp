@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What the C++ standard does not have: attributes, builtins and instructions, one macro each. To port sdma to a compiler,
-// write a branch here and nothing elsewhere.
+// What the C++ standard does not have: attributes, builtins and instructions, one macro each. To port sdma to a
+// compiler, write a branch here and nothing elsewhere.
 //
 //   template <class P> SDMA_ALWAYS_INLINE constexpr void f(P) {}                // after `template <>`, before `static`
 //
@@ -54,8 +54,8 @@
 
 #endif
 
-/// 1 if stores to cacheable memory become visible in program order, and if loads do too, so that only stores that bypass
-/// the caches need a fence.
+/// 1 if stores to cacheable memory become visible in program order, and if
+/// loads do too, so that only stores that bypass the caches need a fence.
 #if defined(__x86_64__) || (defined(_M_X64) && !defined(_M_ARM64EC))
 #define SDMA_KEEPS_ORDER 1
 #else

@@ -3,12 +3,14 @@
 // What is wrong, where, and what to do about it. The same form serves a packet, a stream, a schedule, and a device that
 // cannot be opened.
 //
-//   Diagnostic d{.rule = "alignment", .where = "ring.bin:0x0040", .message = "fence addr 0x1002 is not a multiple of 4",
+//   Diagnostic d{.rule = "alignment",
+//                .where = "ring.bin:0x0040",
+//                .message = "fence addr 0x1002 is not a multiple of 4",
 //                .hint = "a fence stores a dword: align its address to 4 bytes"};
-//   to_string(d)   ==   "ring.bin:0x0040: error[alignment]: fence addr 0x1002 is not a multiple of 4\n  hint: a fence ..."
+//   to_string(d) == "ring.bin:0x0040: error[alignment]: fence addr 0x1002 is not a multiple of 4\n  hint: a fence ..."
 //
 // A Diagnostic holds strings, so it allocates and is never used on a hot path. Hot paths return an Errc or a
-// StallReport, which hold only numbers. A Diagnostic is a plain value without shared state. Only the allocator may throw.
+// StallReport, which hold only numbers. It is a plain value without shared state. Only the allocator may throw.
 #include "sdma/core/standard.hpp"
 
 #include <cstdint>
@@ -17,8 +19,8 @@
 
 namespace sdma::inline v0 {
 
-/// `note`: information; `warning`: probably a mistake; `error`: certainly one, or a failure. The severity of a rule is its class: a
-/// finding that is an error refutes what is checked, a warning leaves it unproved, and a note is advice.
+/// `note`: information; `warning`: probably a mistake; `error`: certainly one, or a failure. The severity of a rule is
+/// its class: a finding that is an error refutes what is checked, a warning leaves it unproved, and a note is advice.
 enum class Severity : std::uint8_t { note, warning, error };
 
 constexpr std::string_view name(Severity s) noexcept {
@@ -38,7 +40,8 @@ struct Diagnostic {
   std::string excerpt{};                ///< the source line, and a caret under the place; "" if the input is not text
 };
 
-/// "where: severity[rule]: message", then the excerpt and a line "  hint: ...", if there are any. No newline at the end.
+/// "where: severity[rule]: message", then the excerpt and a line "  hint: ...", if there are any, without a newline at
+/// the end.
 std::string to_string(const Diagnostic&);
 
 }  // namespace sdma::inline v0

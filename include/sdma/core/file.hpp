@@ -11,29 +11,30 @@
 //   auto text = read_file("run.json");               // "-": standard input
 //
 //   kind    path                 bytes
-//   whole   a regular file       go to a new file without a name. `close` syncs it to disk, then replaces the old file with it
+//   whole   a regular file       go to a new file without a name. `close` syncs it to disk, then replaces the old one
 //   whole   "-", /dev/stdout,    are written immediately
 //           a pipe, a terminal
-//   live    any                  are visible immediately, for a log that others follow. A write that fails is undone, so the
-//                                file never ends with a part of a line
+//   live    any                  are visible immediately, for a log that others follow. A failed write is undone, so
+//                                the file never ends with a part of a line
 //
 // Neither an error nor a signal leaves half of a `whole` file, except where a file is written in place:
 //
 //   path                                      a `whole` file is
 //   nothing, in a folder that may be written  created with the rights 0666 less the umask
-//   a file of this user                       replaced by a file with the same group, and the same rights to read, write and
-//                                             execute; other bits (set-uid, sticky) are not copied
-//   a file of another user, with an access    written in place: owner and rights stay with the file. After an error the file
-//   list, or in a folder without rights       may hold a part of the new contents; `in_place` says so, and the error's hint
-//   a symbolic link                           what the link names, by the same rules; the link stays. The kernel follows it, so
-//                                             a link that a shell's redirection may not follow is refused. If it names no
-//                                             file, that file is created at once, empty
+//   a file of this user                       replaced by a file with the same group, and the same rights to read,
+//                                             write and execute; other bits (set-uid, sticky) are not copied
+//   a file of another user, with an access    written in place: owner and rights stay with the file. After an error the
+//   list, or in a folder without rights       file may hold a part of the new contents; `in_place` and the error's hint
+//                                             say so
+//   a symbolic link                           what the link names, by the same rules; the link stays. The kernel
+//                                             follows it, so a link that a shell's redirection may not follow is
+//                                             refused. If it names no file, that file is created at once, empty
 //   created by another user before `close`    not touched: `close` fails with EEXIST
 //
-// Errors: a Diagnostic has the path ("stdout" or "stdin" for "-"), the reason, and a hint. If `close` succeeds, all bytes were
-// written: a full disk is always reported. If the reader of a pipe has gone, the error satisfies `reader_gone`; the
-// program must ignore SIGPIPE to see it. After a failed write to a `whole` file, each further call returns the same
-// error, and the new contents are lost.
+// Errors: a Diagnostic has the path ("stdout" or "stdin" for "-"), the reason, and a hint. If `close` succeeds, all
+// bytes were written: a full disk is always reported. If the reader of a pipe has gone, the error satisfies
+// `reader_gone`; the program must ignore SIGPIPE to see it. After a failed write to a `whole` file, each further call
+// returns the same error, and the new contents are lost.
 // Threads: one at a time per FileWriter. If two writers replace the same file, the last one to close wins.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
@@ -57,7 +58,8 @@ class FileWriter {
   FileWriter& operator=(const FileWriter&) = delete;
   ~FileWriter();
 
-  /// Optional; reports early that a file cannot be written. A `whole` file does not change yet; a `live` file is created.
+  /// Optional; reports early that a file cannot be written. A
+  /// `whole` file does not change yet; a `live` file is created.
   Result<void, Diagnostic> open();
   /// Appends `bytes`.
   Result<void, Diagnostic> write(std::string_view bytes);
@@ -92,8 +94,8 @@ struct FreshFile {
   int fd = -1;         ///< for reading and writing; the caller closes it
   std::string path{};  ///< the name that was free
 };
-/// Creates the file `path` or, if that name is taken, the first of path-1, path-2, ... that is free. Never opens a file that
-/// exists, nor follows a symbolic link to one.
+/// Creates the file `path` or, if that name is taken, the first of path-1, path-2, ... that is free. Never opens a file
+/// that exists, nor follows a symbolic link to one.
 Result<FreshFile, Diagnostic> create_fresh(const std::string& path);
 
 /// Reads a file piece by piece.

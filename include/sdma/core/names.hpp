@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Names of address ranges: what the buffers and signals of a program are called. Everything that prints addresses for people
-// uses this table.
+// Names of address ranges: what the buffers and signals of a program are
+// called. Everything that prints addresses for people uses this table.
 //
 //   NameTable names;
 //   names.add(GpuVa{0x800000000000}, 1 << 20, "gpu7.buf");
@@ -10,8 +10,8 @@
 //
 //   auto t = parse_names(text, "names.txt");                              // the ranges that a file lists
 //
-// Ranges may overlap, because a signal may be a word in a buffer, and a buffer a part of another one. The smallest range that
-// contains an address names it; of equally large ones, the one that was added first.
+// Ranges may overlap, because a signal may be a word in a buffer, and a buffer a part of another one. The smallest
+// range that contains an address names it; of equally large ones, the one that was added first.
 //
 // A file of names has one range per line, in the notation that schedules use. '#' begins a comment; empty lines are
 // skipped. The ranges of a file must not overlap:
@@ -20,8 +20,8 @@
 //   0x7f5c00000000..+64M             weights
 //   0x7f5c04000000..0x7f5c04001000   done_flags        # 4K
 //
-// A name is one word, without blanks and without any of # [ ] =, and does not begin with a digit. `print_names` writes such a
-// file.
+// A name is one word, without blanks and without any of # [ ] =, and
+// does not begin with a digit. `print_names` writes such a file.
 //
 // Threads: any number may read a table; a change needs exclusive access. Allocates. `find` takes logarithmic time.
 // Errors: parse_names returns a Diagnostic with the file's name and the line.

@@ -5,8 +5,8 @@
 //   yield();                                  threads that wait for this core run first, if there are any
 //   nap(std::chrono::microseconds(10));       at least this long, unless a signal interrupts it: look again afterwards
 //
-// std::this_thread has both, but <thread> takes longer to compile than everything else that a wait needs; where POSIX is
-// there, two C headers do. No state; any thread may call. No errors: both are hints.
+// std::this_thread has both, but <thread> takes longer to compile than everything else that a wait needs; where POSIX
+// is there, two C headers do. No state; any thread may call. No errors: both are hints.
 #include "sdma/core/durations.hpp"
 
 #if !defined(SDMA_STANDARD_ONLY) && __has_include(<sched.h>) && __has_include(<unistd.h>)

@@ -65,8 +65,8 @@ class Nearest {
   std::size_t distance_;
 };
 
-/// The end of a message: "; did you mean 'x'?", or "". A word that begins exactly one candidate means that candidate, even if
-/// most of its letters are missing.
+/// The end of a message: "; did you mean 'x'?", or "". A word that begins exactly one candidate means that candidate,
+/// even if most of its letters are missing.
 std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known);
 
 }  // namespace sdma::inline v0

@@ -32,8 +32,8 @@ namespace sdma::inline v0 {
 /// "10s", "250ms" or "50us", from 1 to 1,000,000 of the unit.
 [[nodiscard]] std::optional<std::chrono::nanoseconds> parse_time(std::string_view) noexcept;
 
-/// The value of an option --gpus: "3" selects the first three GPUs of the node; "5,2" selects these two, in this order; "5,"
-/// selects GPU 5 alone. Refuses a count of zero, more than 64 GPUs, and a GPU that is named twice.
+/// The value of an option --gpus: "3" selects the first three GPUs of the node; "5,2" selects these two, in this order;
+/// "5," selects GPU 5 alone. Refuses a count of zero, more than 64 GPUs, and a GPU that is named twice.
 [[nodiscard]] std::optional<std::vector<GpuId>> parse_gpus(std::string_view);
 
 /// A size in the largest unit that divides it. `unit` is 'K', 'M' or 'G', or 0 for bytes.

@@ -20,8 +20,8 @@
 
 namespace sdma::inline v0 {
 
-/// Why a call on a hot path failed; `ok` if it did not. A function whose error is lost with its result is [[nodiscard]]; those of
-/// a Writer are not, because the Writer keeps its first error.
+/// Why a call on a hot path failed; `ok` if it did not. A function whose error is lost with its result is
+/// [[nodiscard]]; those of a Writer are not, because the Writer keeps its first error.
 enum class Errc : std::uint8_t {
   ok,
   no_space,        ///< no room at the moment: retry after the engine has read more

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Which version of sdma this is: of the headers, as macros and as a constant, and of the compiled library, as a function. They
-// can differ, because a program may be built with the headers of one version and run with the library of another.
+// Which version of sdma this is: of the headers, as macros and as a constant, and of the compiled library, as a
+// function. They can differ, because a program may be built with the headers of one version and run with the
+// library of another.
 //
 //   #if SDMA_VERSION >= 200                                          // 0.2.0: before the compiler reads what follows
 //   #endif
@@ -35,8 +36,8 @@ struct Version {
   }
   constexpr bool operator==(const Version& o) const noexcept { return (*this <=> o) == 0; }
 
-  /// May a program that was compiled with the headers `o` run with a library of this version? Yes, if the library is not
-  /// older, and both have the same major version and, before 1.0.0, the same minor version.
+  /// May a program that was compiled with the headers `o` run with a library of this version? Yes, if the library is
+  /// not older, and both have the same major version and, before 1.0.0, the same minor version.
   constexpr bool compatible_with(const Version& o) const noexcept {
     return major == o.major && (major != 0 || minor == o.minor) && *this >= o;
   }

@@ -7,13 +7,15 @@
 //   Device& d = **device;                                   // from here on like any other: see device/device.hpp
 //
 //   Ring -> wptr, doorbell -> wake --> decodes, checks, issues --> the queue's stream --> copy engines
-//                                      | at most 512 unfinished commands a stream; the rest, and what the GPU cannot do, by
+//                                      | at most 512 unfinished commands per stream; the rest, and what the GPU
+//                                      | cannot do, by
 //                                      +--> the device's thread, which also finds doorbells without `wake`
 //
-// sDMA packets stay the language; CUDA only executes them. Every queue has a stream, and a packet becomes commands of that
-// stream: a copy becomes a copy, a FENCE a write of a value, a POLL a wait for a value. No call blocks `publish`. rptr moves
-// when a packet has been issued, so an empty ring does not mean that anything is complete: completions are the packets' own
-// words. Consecutive copies go out as one batch if the driver has batches (CUDA 12.8) and they do not overlap.
+// sDMA packets stay the language; CUDA only executes them. Every queue has a stream, and a packet becomes commands of
+// that stream: a copy becomes a copy, a FENCE a write of a value, a POLL a wait for a value. No call blocks
+// `publish`. rptr moves when a packet has been issued, so an empty ring does not mean that anything is complete:
+// completions are the packets' own words. Consecutive copies go out as one batch if the driver has batches (CUDA
+// 12.8) and they do not overlap.
 //
 //   packet                                           executed by
 //   linear copy, broadcast, box, copy_struct         copy engines; between two host buffers through GPU memory
@@ -27,32 +29,36 @@
 //   INDIRECT, PRE_EXEC, NOP                          decoding; the buffer must be in host memory
 //   anything else                                    a fault: FaultKind::unsupported, with the reason
 //
-// CUDA compares cyclically: for its wait, 0xffffffff is less than 1. If a polled word jumps so far that this differs from
-// sDMA's compare, the queue stops with a fault instead of waiting for ever.
+// CUDA compares cyclically: for its wait, 0xffffffff is less than 1. If a polled word jumps so far that this differs
+// from sDMA's compare, the queue stops with a fault instead of waiting for ever.
 //
 // Streams. A waiting stream occupies a connection of the driver. With more waiting streams than connections, unrelated
-// streams are held up. So `open` sets CUDA_DEVICE_MAX_CONNECTIONS=32 before it initialises the driver, unless the variable
-// is set; one stream is the library's own, and a physical GPU has at most 30 queues in the process: 6 engines of 5. If the
-// program has initialised CUDA before, it must have set the variable itself.
+// streams are held up. So `open` sets CUDA_DEVICE_MAX_CONNECTIONS=32 before it initialises the driver, unless the
+// variable is set; one stream is the library's own, and a physical GPU has at most 30 queues in the process: 6 engines
+// of 5. If the program has initialised CUDA before, it must have set the variable itself.
 //
 // Memory. GPU memory is mapped by the driver's virtual memory calls, in units of 2 MiB. The host does not see it:
-// `host_access` gives a shadow in host memory, and flush_host_writes moves what changed in both directions. Flush between a
-// completion and your next store, too: a store of the value that the shadow held before is not seen as a change. Benchmarks
-// use host_access = false. Host memory is pinned. Signals and mailboxes are always in host memory, whatever a request says.
-// Freed pinned memory serves later requests, and is never given back to the driver: that would block while a stream waits.
+// `host_access` gives a shadow in host memory, and flush_host_writes moves what changed in both directions. Flush
+// between a completion and your next store, too: a store of the value that the shadow held before is not seen as a
+// change. Benchmarks use host_access = false. Host memory is pinned. Signals and mailboxes are always in host memory,
+// whatever a request says. Freed pinned memory serves later requests, and is never given back to the driver: that would
+// block while a stream waits.
 //
-// Destroying a queue waits until its issued commands have ended. Commands cannot be taken back from a stream: if one waits
-// at a poll that is not satisfied, the stream and all memory that it may touch stay for the life of the process, and its
-// later packets run if the word ever gets that value. `parked` counts such streams; each costs a queue of its GPU.
+// Destroying a queue waits until its issued commands have ended. Commands cannot be taken back from a stream: if one
+// waits at a poll that is not satisfied, the stream and all memory that it may touch stay for the life of the
+// process, and its later packets run if the word ever gets that value. `parked` counts such streams; each costs a
+// queue of its GPU.
 //
-// Logical GPUs. With CudaOptions::gpus above the number of physical GPUs, several logical GPUs share one: for correctness
-// only, so that suites for three or eight GPUs run on one. Queues beyond 30 on a physical GPU then wait in the thread.
+// Logical GPUs. With CudaOptions::gpus above the number of physical GPUs, several logical GPUs share one: for
+// correctness only, so that suites for three or eight GPUs run on one. Queues beyond 30 on a physical GPU then
+// wait in the thread.
 //
-// Faults. A packet's fault stops its queue, as in software. An error that CUDA reports stops every queue of that physical
-// GPU for good: FaultKind::driver_error, with the driver's name for it.
+// Faults. A packet's fault stops its queue, as in software. An error that CUDA reports stops every queue of that
+// physical GPU for good: FaultKind::driver_error, with the driver's name for it.
 //
 // After a fork, the child has neither the memory nor the queues of the device: every call in the child is an error, and
-// destructors leave everything to the parent. Thread-safe, as Device is. Errors: those of Device, and Diagnostics from open.
+// destructors leave everything to the parent. Thread-safe, as Device is. Errors: those of Device, and
+// Diagnostics from open.
 #include "sdma/device/device.hpp"
 
 #include <chrono>

@@ -78,19 +78,19 @@ class Device {
   /// The GPUs, engines and links of the node.
   virtual const Topology& topology() const noexcept = 0;
 
-  // Each of these returns a handle, or a Diagnostic if the request is invalid or cannot be served. In the child of a fork, each
-  // is an error.
-  /// Allocates memory. Errors: there is no such GPU; the size is 0; the alignment is not a power of two up to 2^40; out of
-  /// memory.
+  // Each of these returns a handle, or a Diagnostic if the request is
+  // invalid or cannot be served. In the child of a fork, each is an error.
+  /// Allocates memory. Errors: there is no such GPU; the size is 0;
+  /// the alignment is not a power of two up to 2^40; out of memory.
   virtual Result<Memory, Diagnostic> allocate(const MemoryRequest&) = 0;
   virtual Result<SignalMemory, Diagnostic> create_signal(const SignalRequest&) = 0;
   /// A signal in the host's memory that begins at 0.
   Result<SignalMemory, Diagnostic> create_signal() { return create_signal(SignalRequest{}); }
   /// An interrupt with its mailbox. Errors: the device or the driver has no event number left; out of memory.
   virtual Result<Event, Diagnostic> create_event() = 0;
-  /// A queue with its ring. Errors: there is no such GPU or engine, or the engine is dead; the GPU has no live engine of the
-  /// requested kind; `ring_bytes` or `priority` is out of range; all queues of the engine are in use; out of memory; the driver
-  /// refuses the queue; a thread of the device cannot start.
+  /// A queue with its ring. Errors: there is no such GPU or engine, or the engine is dead; the GPU has no live engine
+  /// of the requested kind; `ring_bytes` or `priority` is out of range; all queues of the engine are in use; out of
+  /// memory; the driver refuses the queue; a thread of the device cannot start.
   virtual Result<Queue, Diagnostic> create_queue(const QueueRequest&) = 0;
 
   /// Waits for the next interrupt of `e`, which may have arrived before the call. timed_out: none arrived.
@@ -108,8 +108,8 @@ class Device {
   [[nodiscard]] virtual Errc peek(GpuVa, std::span<std::byte>) const noexcept = 0;
   /// Reads the clocks of this GPU and of the host. bad_argument: there is no such GPU.
   virtual Result<Clock> clock(GpuId) const noexcept = 0;
-  /// May a thread of the host stand in for a compute kernel (schedule/run.hpp)? Only in software, where nothing else would start
-  /// one, and all memory is the host's.
+  /// May a thread of the host stand in for a compute kernel (schedule/run.hpp)? Only in software, where nothing else
+  /// would start one, and all memory is the host's.
   virtual bool kernels_stand_in() const noexcept { return false; }
 
  protected:

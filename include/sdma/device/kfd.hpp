@@ -37,8 +37,8 @@
 // work is complete. Hardware never reports an unknown opcode or a poll that waits forever. Only a deadline finds these:
 // sync/wait.hpp.
 //
-// Completion by ATOMIC into host memory needs a link that completes 64-bit PCIe AtomicOps: Topology::completion says which
-// packet to use, and `complete` (device/queues.hpp) writes it.
+// Completion by ATOMIC into host memory needs a link that completes 64-bit PCIe AtomicOps: Topology::completion says
+// which packet to use, and `complete` (device/queues.hpp) writes it.
 //
 // After a fork, the child has neither the memory nor the queues of the device: every call in the child is an error, and
 // destructors leave everything to the parent. Thread-safe, as Device is. Errors: those of Device, and Diagnostics from

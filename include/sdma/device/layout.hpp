@@ -4,19 +4,22 @@
 //
 //   auto ring = layout("ring:8");                     // Result<Topology, Diagnostic>
 //
-//   mi300x:8             a product's own node, 1 to 8 GPUs: mi300x, mi308x, mi325x, mi350x, mi355x; or mi250x, one module of two dies
+//   mi300x:8             a product's own node, 1 to 8 GPUs: mi300x, mi308x,
+//                        mi325x, mi350x, mi355x; or mi250x, one module of two dies
 //   mesh:16              a link from each GPU to each other
 //   ring:8               a link to the next and to the previous GPU
 //   switch:8x400G        a port of 400 Gbit/s a GPU into one switch: whatever enters or leaves a GPU shares its port
-//   nodes:2x8            two nodes, each a mesh of 8, and a NIC of 400 Gbit/s a GPU that reaches all GPUs of the other node
+//   nodes:2x8            two nodes, each a mesh of 8; each GPU has a NIC of 400 Gbit/s, which
+//                        reaches all GPUs of the other node
 //   nodes:2x8x200G       the same with other NICs
 //
-//   mesh:16x100G         the raw rate of the links of a mesh or a ring, in Gbit/s; the default is MI300X's: 512, which is 64 GB/s
+//   mesh:16x100G         the raw rate of the links of a mesh or a ring, in
+//                        Gbit/s; the default is MI300X's: 512, which is 64 GB/s
 //
-// The GPUs of built layouts are MI300X, so the parameters of share/machines/mi300x.json apply. With more peers than engines, peers
-// share engines in turn. Two GPUs without a link cannot exchange bytes directly: a schedule for ring:8 forwards them itself.
-// All GPUs share one host, those of several nodes, too. Switches and NICs are links of type `other`; the parameters nic.flight_ns and
-// nic.efficiency say what they cost.
+// The GPUs of built layouts are MI300X, so the parameters of share/machines/mi300x.json apply. With more peers than
+// engines, peers share engines in turn. Two GPUs without a link cannot exchange bytes directly: a schedule for ring:8
+// forwards them itself. All GPUs share one host, those of several nodes, too. Switches and NICs are links of type
+// `other`; the parameters nic.flight_ns and nic.efficiency say what they cost.
 //
 // A pure function that allocates; any thread may call it. Errors: a Diagnostic with the names that there are.
 #include "sdma/device/topology.hpp"

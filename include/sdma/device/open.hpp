@@ -3,10 +3,10 @@
 // A device by its name, for programs that run on any of them.
 //
 //   auto soft = open_device(DeviceKind::soft, {.soft = {.gpus = 8, .ordering = Ordering::rocr}});
-//   auto kfd = open_device(DeviceKind::kfd);                        // the kernel driver's node: this machine, or `sdma emulate`
-//   auto cuda = open_device(DeviceKind::cuda, {.gpus = 3});         // NVIDIA GPUs; three logical ones if there are fewer
+//   auto kfd = open_device(DeviceKind::kfd);                 // the kernel driver's node, or that of `sdma emulate`
+//   auto cuda = open_device(DeviceKind::cuda, {.gpus = 3});  // NVIDIA GPUs; three logical ones if there are fewer
 //
-//   device_kind("cuda") == DeviceKind::cuda       name(DeviceKind::cuda) == "cuda"       kDeviceNames == "soft, kfd or cuda"
+//   device_kind("cuda") == DeviceKind::cuda    name(DeviceKind::cuda) == "cuda"    kDeviceNames == "soft, kfd or cuda"
 //
 // Any thread. Errors: the Diagnostic of the device that was asked for.
 #include "sdma/device/cuda.hpp"
@@ -37,7 +37,7 @@ Result<std::unique_ptr<Device>, Diagnostic> open_device(DeviceKind, const OpenOp
 /// The kind of hardware that this process can use: kfd, else cuda; nothing if there is neither. Opens no device.
 std::optional<DeviceKind> hardware();
 
-/// True if this process runs under `sdma emulate`: the kernel driver's node is software, and its times are those of CPUs.
+/// True if this process runs under `sdma emulate`: the driver's node is software, and its times are those of CPUs.
 bool emulated();
 
 /// What a user should know before reading any time of this device, in one sentence; empty if there is nothing.

@@ -9,7 +9,7 @@
 // A row has what the kernel's driver says about the product and a runtime asks for. The rows of MI250X and MI300X were
 // compared with listings of real nodes. The others state the products' public data sheets and the driver's constants
 // from memory: their targets, engines and doorbells decide what a runtime sends to the engines; a wrong clock or cache
-// size only shows in a listing. 6.1 has no product, because its GPUs are parts of processors and share the host's memory.
+// size only shows in a listing. 6.1 has no product: its GPUs are in processors and share the host's memory.
 //
 // Constants and pure functions: any thread may call them. Errors: node_of refuses a number of GPUs from 9 on, and 0.
 #include "sdma/device/topology.hpp"
@@ -59,7 +59,8 @@ struct Product {
 // clang-format off
 /// The products whose figures are known: one for each target. `node_of` makes nodes of them.
 inline constexpr std::array kProducts{
-    //        target  device    name            kernel's name    GiB  engines queues   CUs dies SEs arrays  lanes waves  L1   L2    L3      MHz: engine, memory, bits  firmware  family rev   PCIe W    kind
+    // target, device, name, kernel's name | GiB | engines for the host, for GPUs; queues | CUs, dies, SEs, arrays |
+    // lanes, waves | L1, L2, L3 | MHz of engine and memory, bits | firmware, sDMA's | family, revision | PCIe, W | kind
     Product{ 90000, 0x6860, "MI25",           "vega10",          16,  2,  0, 2,        64, 1,  4, 1,        64, 10,      16, 4096, 0,      1500,  945, 2048,          468, 430,  141, 0x01,  3, 300,  ProductKind::display_without_output},
     Product{ 90006, 0x66a1, "MI50",           "vega20",          32,  2,  0, 8,        60, 1,  4, 1,        64, 10,      16, 4096, 0,      1725, 1000, 4096,          479, 145,  141, 0x28,  4, 300,  ProductKind::display_without_output},
     Product{ 90008, 0x738c, "MI100",          "arcturus",        32,  2,  6, 8,       120, 1,  8, 1,        64, 10,      16, 8192, 0,      1502, 1200, 4096,           67,  18,  141, 0x32,  4, 290,  ProductKind::display_without_output},
@@ -118,8 +119,8 @@ constexpr std::string_view kernel_name(std::uint32_t device_id, std::string_view
   return name;
 }
 
-/// A node with 1 to 8 of these GPUs. If they have engines for xGMI, links of xGMI connect them, as in `mi300x`; otherwise
-/// each reaches the host only.
+/// A node with 1 to 8 of these GPUs. If they have engines for xGMI, links of
+/// xGMI connect them, as in `mi300x`; otherwise each reaches the host only.
 Result<Topology, Diagnostic> node_of(const Product&, std::uint32_t gpus);
 
 }  // namespace sdma::inline v0

@@ -13,11 +13,12 @@
 //
 // Each engine that has a queue has one thread, which serves the engine's queues in turn. In adversarial mode a pending
 // poll may keep the engine from its other queues, a queue may sleep at its doorbell or between two packets, and a host
-// thread after it has rung or stored to a signal: until the rest of the node is quiet, and for at most 10 ms (docs/engine.md). After its last packet an engine spins for some microseconds, then
-// parks. RingMemory::on_doorbell wakes it. A program may also store the doorbell itself and not call the hook (a raw protocol).
-// For such programs, one thread checks all doorbells at least every `scan_interval`. If it finds work for an engine,
-// that engine checks its own doorbells more often for a while. An engine sees a new value of a polled word at once if
-// an engine or Signal::set stored it, and within a millisecond if a program stored it by its address.
+// thread after it has rung or stored to a signal: until the rest of the node is quiet, and for at most 10 ms
+// (docs/engine.md). After its last packet an engine spins for some microseconds, then parks. RingMemory::on_doorbell
+// wakes it. A program may also store the doorbell itself and not call the hook (a raw protocol). For such programs, one
+// thread checks all doorbells at least every `scan_interval`. If it finds work for an engine, that engine checks its
+// own doorbells more often for a while. An engine sees a new value of a polled word at once if an engine or Signal::set
+// stored it, and within a millisecond if a program stored it by its address.
 //
 // Memory is real: GPU memory and host memory are pages of this process, and a VA is the host's address unless `va_base`
 // is set. An access past the end of an allocation faults: an unmapped gap follows each allocation. If the mask of a
@@ -70,8 +71,8 @@ struct EngineCounters {
 
 class SoftDevice final : public Device {
  public:
-  /// Makes a node. Errors: it would have no GPU or too many, or a GPU with more than 64 engines; `va_base` is not a multiple
-  /// of 4096; `scan_interval` is negative.
+  /// Makes a node. Errors: it would have no GPU or too many, or a GPU with more than 64 engines; `va_base` is not a
+  /// multiple of 4096; `scan_interval` is negative.
   static Result<std::unique_ptr<SoftDevice>, Diagnostic> open(const SoftOptions& = {});
   ~SoftDevice() override;
 

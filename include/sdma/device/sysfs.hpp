@@ -2,9 +2,9 @@
 #pragma once
 // Reads and writes the kernel's description of a node: the files under /sys/devices/virtual/kfd/kfd/topology.
 //
-//   auto files = *read_sysfs();                       // this machine's, or those of any directory with such a tree
-//   SysfsNode node = *from_sysfs(files);              // node.topology, and what a driver needs to address each GPU
-//   auto again = to_sysfs(node);                      // *from_sysfs(again) == node, links in the order of their sources
+//   auto files = *read_sysfs();                      // this machine's, or those of any directory with such a tree
+//   SysfsNode node = *from_sysfs(files);             // node.topology, and what a driver needs to address each GPU
+//   auto again = to_sysfs(node);                     // *from_sysfs(again) == node, links in the order of their sources
 //
 //   generation_id, system_properties
 //   nodes/0/{gpu_id,name,properties,mem_banks/0/properties,io_links/0/properties}      a CPU: gpu_id is 0
@@ -64,8 +64,8 @@ struct SysfsNode {
 /// The PCI address of a GPU as the kernel writes it: "0000:c1:00.0".
 std::string pci_address(const SysfsGpu&);
 
-/// The tree of a node. Numbers that a SysfsNode does not hold (caches, clocks, wave limits) are those of the product with
-/// the GPU's target (product.hpp), or of an MI300X if there is none.
+/// The tree of a node. Numbers that a SysfsNode does not hold (caches, clocks, wave limits) are those of the product
+/// with the GPU's target (product.hpp), or of an MI300X if there is none.
 SysfsFiles to_sysfs(const SysfsNode&);
 
 /// The node that a software node presents for this topology: CPUs first, then GPUs, with made-up ids and minor numbers

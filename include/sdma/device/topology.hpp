@@ -80,8 +80,8 @@ struct LinkEnd {
 std::string to_string(LinkEnd);
 
 /// The type of a link. The numbers are the kernel's; all types that are not listed here become `other`.
-/// `pcie`: PCI Express; `xgmi`: AMD's direct link between GPUs, or between a GPU and a processor; `other`: also NVLink, a
-/// switch, a NIC.
+/// `pcie`: PCI Express; `xgmi`: AMD's direct link between GPUs, or between a GPU and a processor; `other`: also NVLink,
+/// a switch, a NIC.
 enum class LinkType : std::uint8_t { other = 0, pcie = 2, xgmi = 11 };
 constexpr std::string_view name(LinkType t) noexcept {
   return t == LinkType::pcie ? "pcie" : t == LinkType::xgmi ? "xgmi" : "other";
@@ -100,7 +100,7 @@ struct Link {
   friend bool operator==(const Link&, const Link&) = default;
 };
 
-/// What several links cross, such as one direction of a port to a switch, or of a NIC. The bytes of these links share its rate.
+/// What several links cross, such as one direction of a port to a switch, or of a NIC. These links share its rate.
 struct SharedPath {
   std::string name{};        ///< as reports show it
   std::uint32_t mb_per_s{};  ///< as Link::mb_per_s, but known
@@ -128,8 +128,8 @@ struct Topology {
   /// engine if it recommends none. For src == dst, the first live engine. bad_argument: there is no such GPU, or it has
   /// no live engine.
   Result<EngineId> engine_for(GpuId src, GpuId dst) const noexcept;
-  /// The host-facing engine of `g` for one direction, so that both directions can run at once: the first live one to the
-  /// host (0), the next from it (1). If only one is live, it serves both directions.
+  /// The host-facing engine of `g` for one direction, so that both directions can run at once: the first live one to
+  /// the host (0), the next from it (1). If only one is live, it serves both directions.
   Result<EngineId> engine_for(GpuId g, HostDirection) const noexcept;
 
   /// How an engine of `by` can signal a word in the memory of `where` (nullopt: the host's): with an atomic if every

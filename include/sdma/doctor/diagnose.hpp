@@ -7,28 +7,28 @@
 //   if (d.verdict() == Verdict::hung) ...
 //
 //   Hung: a poll of a word that nothing writes. gpu 0 queue 2 is at position 0x40, and has not moved for at least 5 s:
-//   poll_mem addr=0x7f0000001000 func=ge reference=5. It waits for 0x7f0000001000 ge 5; the word holds 4. No packet of the
-//   3 rings stores to the word, so only a host thread can change it. [inferred: ...] To do: ...
+//   poll_mem addr=0x7f0000001000 func=ge reference=5. It waits for 0x7f0000001000 ge 5; the word holds 4. No packet of
+//   the 3 rings stores to the word, so only a host thread can change it. [inferred: ...] To do: ...
 //
 //   queue          rptr   wptr   state
 //   gpu 0 queue 2  0x40   0x80   never-written
 //   ...
 //
 // `diagnose` first finds, for each queue, what stops its engine: a fault, positions that contradict each other, dwords
-// that begin no packet, or a poll whose condition is false. Then it follows one execution of all pending packets, in which
-// every queue proceeds as far as the known words allow. A poll that this execution satisfies is not a hang: its queue
-// waits for another one that makes progress. Each remaining queue is hung, and is either the cause, part of a cycle, or a
-// consequence of another one.
+// that begin no packet, or a poll whose condition is false. Then it follows one execution of all pending packets, in
+// which every queue proceeds as far as the known words allow. A poll that this execution satisfies is not a hang: its
+// queue waits for another one that makes progress. Each remaining queue is hung, and is either the cause, part of a
+// cycle, or a consequence of another one.
 //
-// Each statement says what it rests on. `seen`: it is in the snapshot. `inferred`: it follows from what was seen and from
-// how the engine is documented to work. `guessed`: another explanation is possible; the statement names what would decide.
-// What was not examined is not called healthy: a queue about which too little is known has the class `unknown`.
+// Each statement says what it rests on. `seen`: it is in the snapshot. `inferred`: it follows from what was seen and
+// from how the engine is documented to work. `guessed`: another explanation is possible; the statement names what would
+// decide. What was not examined is not called healthy: a queue about which too little is known has the class `unknown`.
 //
-// No document says whether hardware leaves rptr before or after a poll that waits, and rptr may lag. So the packet before
-// rptr and those after it are candidates too, as in sync/describe.hpp.
+// No document says whether hardware leaves rptr before or after a poll that waits, and rptr may lag. So the packet
+// before rptr and those after it are candidates too, as in sync/describe.hpp.
 //
-// Allocates in proportion to the rings; the time is at most N log N for N packets, for each word that is polled. No shared
-// state; any thread may call these functions. Errors: none; a snapshot that contradicts itself is a finding.
+// Allocates in proportion to the rings; the time is at most N log N for N packets, for each word that is polled. No
+// shared state; any thread may call these functions. Errors: none; a snapshot that contradicts itself is a finding.
 #include "sdma/doctor/snapshot.hpp"
 
 #include <cstdint>
@@ -159,7 +159,7 @@ struct QueueState {
   std::vector<NearPacket> near{};                   ///< the packets around rptr
 };
 
-/// `healthy`: nothing hangs; `undecided`: it is not sure whether anything hangs; `hung`: a queue or a host thread hangs.
+/// `healthy`: nothing hangs; `undecided`: it is not sure whether; `hung`: a queue or a host thread hangs.
 enum class Verdict : std::uint8_t { healthy, undecided, hung };
 std::string_view name(Verdict) noexcept;
 
@@ -170,8 +170,8 @@ struct Diagnosis {
   std::uint64_t watched_ns{};        ///< how long the queues were watched; 0: a single moment
   std::vector<std::string> notes{};  ///< what was not examined
 
-  /// hung: a finding is a hang, and neither a guess nor `follows`, which is as certain as what it follows from. undecided: none is, and
-  /// one is unsure.
+  /// hung: a finding is a hang, and neither a guess nor `follows`, which is as
+  /// certain as what it follows from. undecided: none is, and one is unsure.
   Verdict verdict() const noexcept;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Page faults of GPUs in the kernel's log: which process, which page, which GPU. Neither a queue's state nor a core file says this.
+// Page faults of GPUs in the kernel's log: which process, which page,
+// which GPU. Neither a queue's state nor a core file says this.
 //
 //   auto log = kernel_log();                                     // of this machine: as dmesg reads it
 //   for (const auto& f : page_faults(*log)) printf("%u %#lx\n", f.process, f.page ? f.page->value : 0);
@@ -11,14 +12,14 @@
 //   [ 812.4] amdgpu 0000:c1:00.0: amdgpu:   in page starting at address 0x00007f0901400000 from IH client 0x12 (VMC)
 //   [ 812.4] amdgpu 0000:c1:00.0: amdgpu:      Faulty UTCL2 client ID: SDMA0 (0x0)
 //
-// The lines of one fault follow each other, but those of two GPUs may be mixed. Older drivers name the process in the first
-// line. Whatever stands before "amdgpu" (time stamps of dmesg and journalctl, priorities, host names) does not belong to the form; a
-// time is known if it counts seconds since the machine started.
+// The lines of one fault follow each other, but those of two GPUs may be mixed. Older drivers name the process in the
+// first line. Whatever stands before "amdgpu" (time stamps of dmesg and journalctl, priorities, host names) does not
+// belong to the form; a time is known if it counts seconds since the machine started.
 //
 // The log is a ring, and the driver limits the rate of its messages: a fault that is not in the log may have happened.
 //
-// Allocates, in proportion to the text. No shared state; any thread may call these functions. Errors: a Diagnostic if the log
-// cannot be read, which is root's right on most machines, or if a text has the faults of several processes.
+// Allocates, in proportion to the text. No shared state; any thread may call these functions. Errors: a Diagnostic if
+// the log cannot be read, which is root's right on most machines, or if a text has the faults of several processes.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/doctor/snapshot.hpp"

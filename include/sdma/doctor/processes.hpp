@@ -2,12 +2,12 @@
 #pragma once
 // Processes that use GPUs, as far as the kernel shows them without a debug session.
 //
-//   for (int pid : gpu_processes_below(child)) if (sdma_activity(pid) == before[pid]) ...     // its engines stand still
+//   for (int pid : gpu_processes_below(child)) if (sdma_activity(pid) == before[pid]) ...    // its engines stand still
 //
 //   gpu_processes_below   the process and its descendants, of those that the driver lists in /sys/class/kfd/kfd/proc
-//   sdma_activity         what the driver counts of the process's sDMA work on all GPUs (sdma_GPUID). Only its change means anything.
-//                         No document says whether the driver counts an engine that waits at a poll: if it does, such a
-//                         process never seems to stand still
+//   sdma_activity         what the driver counts of the process's sDMA work on all GPUs (sdma_GPUID). Only its change
+//                         means anything. No document says whether the driver counts an engine that waits at a poll: if
+//                         it does, such a process never seems to stand still
 //
 // Any thread may call these functions. They allocate. Errors: an empty list, or nullopt.
 #include "sdma/core/standard.hpp"

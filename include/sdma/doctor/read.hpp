@@ -9,18 +9,19 @@
 //   s.words.add(GpuVa{0x7f0000001000}, 3, 4);              // what a polled word holds
 //   const auto d = diagnose(s);
 //
-// Files differ in what they hold. A `.ring` has positions, the doorbell and the producer's own positions, and no memory. A text
-// has dwords, and positions only if a tool printed them. A recording has the packets that an engine has begun, doorbells, and the
-// last value of each signal, but not the packets that were never begun. Each function adds a note about what is missing.
+// Files differ in what they hold. A `.ring` has positions, the doorbell and the producer's own positions, and no
+// memory. A text has dwords, and positions only if a tool printed them. A recording has the packets that an engine has
+// begun, doorbells, and the last value of each signal, but not the packets that were never begun. Each function adds a
+// note about what is missing.
 //
-// The kernel's devcoredump has the rings of the kernel's own SDMA queues, and none of a process: `add` says so in a note.
+// The kernel's devcoredump has the rings of the kernel's own queues, and none of a process: `add` says so in a note.
 //
-// A core file of the kernel has no queues. It has the memory of the program, where words are, and the rings of queues that a
-// runtime allocates there, as ROCr does; mappings of a device are not dumped. A `gpucore.*` of ROCr has queues and what is mapped
-// from devices. Give both: each has what the other lacks.
+// A core file of the kernel has no queues. It has the memory of the program, where words are, and the rings of queues
+// that a runtime allocates there, as ROCr does; mappings of a device are not dumped. A `gpucore.*` of ROCr has queues
+// and what is mapped from devices. Give both: each has what the other lacks.
 //
-// Everything here allocates, in proportion to its input. No shared state; any thread may call these functions. Errors: one
-// Diagnostic with the name of the file.
+// Everything here allocates, in proportion to its input. No shared state; any thread may call these functions. Errors:
+// one Diagnostic with the name of the file.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/doctor/snapshot.hpp"
@@ -44,8 +45,8 @@ void add(Snapshot&, const trace::Trace&, std::string_view name);
 bool is_core(std::span<const std::byte>) noexcept;
 /// Are these the bytes of a `gpucore.*`?
 bool is_gpu_core(std::span<const std::byte>) noexcept;
-/// The bytes of a core file: they have to stay until the snapshot is diagnosed, because its `peek` reads them. Add the core file of
-/// the kernel first: the memory of a file that is added later is read first.
+/// The bytes of a core file: they have to stay until the snapshot is diagnosed, because its `peek` reads them. Add the
+/// core file of the kernel first: the memory of a file that is added later is read first.
 Result<void, Diagnostic> add_core(Snapshot&, std::span<const std::byte>, std::string_view name);
 
 }  // namespace sdma::inline v0::doctor

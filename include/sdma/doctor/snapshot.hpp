@@ -17,11 +17,12 @@
 //   text                             dwords, perhaps rptr and wptr; neither memory nor the other queues
 //   trace.jsonl                      the packets that were executed, doorbells, signals, destroyed queues
 //
-// Positions are bytes, counted as the queue counts them. Those of MI300X do not wrap: position p is at offset p modulo the
-// size of the ring. Set `positions_wrap` for a dump that has offsets instead.
+// Positions are bytes, counted as the queue counts them. Those of MI300X do not wrap: position p is at offset p modulo
+// the size of the ring. Set `positions_wrap` for a dump that has offsets instead.
 //
-// `watched_ns` and `rptr_first` say how the queue behaved while it was watched: a queue whose rptr has changed is slow, and
-// is never called hung. A snapshot of one moment has watched_ns = 0; then a queue at a copy may simply be executing it.
+// `watched_ns` and `rptr_first` say how the queue behaved while it was watched: a queue whose rptr has changed is
+// slow, and is never called hung. A snapshot of one moment has watched_ns = 0; then a queue at a copy may simply
+// be executing it.
 //
 // Plain values; any thread may use them. `peek` is called by `diagnose`, in its thread. Errors: none.
 #include "sdma/core/units.hpp"

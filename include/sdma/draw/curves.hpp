@@ -2,7 +2,9 @@
 #pragma once
 // Draws curves over sizes: SVG 1.1 without scripts or embedded fonts.
 //
-//   save_file("all_gather.svg", curves_svg({.title = "all-gather", .y_label = "speed-up", .series = {{"bcst", {{1024, 1.6}, {4096, 1.5}}}}}));
+//   save_file("all_gather.svg", curves_svg({.title = "all-gather",
+//                                           .y_label = "speed-up",
+//                                           .series = {{"bcst", {{1024, 1.6}, {4096, 1.5}}}}}));
 //
 //   all-gather
 //      2 |                      --- pcpy

@@ -8,12 +8,12 @@
 //     std::string s = to_text(*all);                                // each field by name
 //   }
 //
-//   Process 4711 PASID 32770:                            mqds: a queue's descriptor in memory. The driver fills it when it
-//     SDMA queue on device 4d01                          unmaps the queue, so rptr and wptr may be old while it is mapped.
+//   Process 4711 PASID 32770:              mqds: a queue's descriptor in memory. The driver fills it when it
+//     SDMA queue on device 4d01            unmaps the queue, so rptr and wptr may be old while it is mapped.
 //       00000000: 00047011 00007f10 ...
 //   Node 1, gpu_id 4d01:
-//     SDMA Engine 3, RLC 1                               hqds: the registers of a mapped queue. That they come in the order
-//       00005080: 00047011 00007f10 ...                  of the descriptor is inferred.
+//     SDMA Engine 3, RLC 1                 hqds: the registers of a mapped queue. That they come in the order
+//       00005080: 00047011 00007f10 ...    of the descriptor is inferred.
 //
 //   dword   0        1-2          3-4    5-6    8-9        11       12          13-14     15        126      127
 //           control  base >> 8    rptr   wptr   rptr_va    ib_rptr  ib_offset   ib_base   ib_dwords engine   queue
@@ -26,8 +26,8 @@
 //   d.set("ring_base", 0x7f1000000000);  d.set("engine", 3);        // 128 dwords, in which every other field is 0
 //   fputs(to_debugfs({{d}}).c_str(), file);                         // what read_descriptors reads back as `d`
 //
-// Queues of other engines are left out, and counted. Everything here allocates. No shared state; any thread may call these
-// functions. Errors: a Diagnostic with file:line for a descriptor that is cut off or has a gap.
+// Queues of other engines are left out, and counted. Everything here allocates. No shared state; any thread may call
+// these functions. Errors: a Diagnostic with file:line for a descriptor that is cut off or has a gap.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 
@@ -50,7 +50,7 @@ struct QueueDescriptor {
   /// A field by name: "ring_base", "ring_bytes", "rptr", "wptr", "rptr_va", "ib_base", "ib_dwords", "ib_rptr",
   /// "ib_offset", "engine", "queue"; nothing if the dwords do not reach it.
   std::optional<std::uint64_t> value(std::string_view field) const;
-  /// Stores a field of a descriptor in memory. Returns false if there is no such field, or if the value does not fit it.
+  /// Stores a field of a descriptor in memory. Returns false if there is no such field, or the value does not fit.
   bool set(std::string_view field, std::uint64_t value);
   /// The engine that the heading names, else the field "engine"; nothing if neither is there.
   std::optional<std::uint64_t> engine() const;
@@ -68,8 +68,8 @@ struct QueueDescriptors {
 bool has_descriptors(std::string_view text) noexcept;
 Result<QueueDescriptors, Diagnostic> read_descriptors(std::string_view text, std::string_view name);
 
-/// The descriptors in memory as `mqds` shows them: a heading per process, a heading per queue, 8 dwords a line. Those of a process have
-/// to follow each other. The PASID is invented, because a QueueDescriptor does not have it.
+/// The descriptors in memory as `mqds` shows them: a heading per process, a heading per queue, 8 dwords a line. Those
+/// of a process have to follow each other. The PASID is invented, because a QueueDescriptor does not have it.
 std::string to_debugfs(const QueueDescriptors&);
 /// Each queue with its fields, one a line.
 std::string to_text(const QueueDescriptors&);

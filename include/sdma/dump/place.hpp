@@ -2,7 +2,8 @@
 #pragma once
 // A dump of a ring by its positions: what the engine has consumed, where it stands, what is pending.
 //
-//   auto placed = place_ring(dump.dwords, {.rptr = dump.rptr, .wptr = dump.wptr, .first = dump.first.value_or(0)}, "sdma0");
+//   const RingPositions at{.rptr = dump.rptr, .wptr = dump.wptr, .first = dump.first.value_or(0)};
+//   auto placed = place_ring(dump.dwords, at, "sdma0");
 //   for (const RingPart& part : placed->parts)
 //     for (const PacketView& v : packets_of(part)) use(v);
 //
@@ -11,25 +12,26 @@
 //         | consumed, the oldest first    | hangs, or is next ...     |
 //         |   lost: rest of a packet      | pending                   |
 //
-// Without positions there is one part, the whole dump. With rptr alone, all dwords follow from rptr on, around the ring's end.
-// Positions are bytes; a position that never wraps is taken modulo the ring's size. If the dump begins elsewhere than at the ring's
-// start (`first`), it is a window: positions count as `first` does, and nothing wraps.
+// Without positions there is one part, the whole dump. With rptr alone, all dwords follow from rptr on, around the
+// ring's end. Positions are bytes; a position that never wraps is taken modulo the ring's size. If the dump begins
+// elsewhere than at the ring's start (`first`), it is a window: positions count as `first` does, and nothing wraps.
 //
-// A part may begin in the middle of a packet. Then several starts are tried: first those whose packets end exactly where the part
-// ends, then those with more dwords in packets without reserved bits. `lost` says how many dwords come before that start; a note
-// says that it is a choice.
+// A part may begin in the middle of a packet. Then several starts are tried: first those whose packets end exactly
+// where the part ends, then those with more dwords in packets without reserved bits. `lost` says how many dwords come
+// before that start; a note says that it is a choice.
 //
-// A part may also hold dwords that no packet begins with, and headers of packets that would reach past rptr or wptr. Neither can be a
-// packet, and how long such garbage is, no header says. The next start is the one from which most dwords read as packets that someone
-// may have written, up to the part's end; a dword that is skipped counts against it, and so does each further gap. If no start is worth
-// that, the rest of the part is skipped. Each such `RingGap` is a guess: it says why reading was lost, and what the choice rests on.
-// The payload of a NOP belongs to the NOP, so it is never garbage.
+// A part may also hold dwords that no packet begins with, and headers of packets that would reach past rptr or wptr.
+// Neither can be a packet, and how long such garbage is, no header says. The next start is the one from which most
+// dwords read as packets that someone may have written, up to the part's end; a dword that is skipped counts against
+// it, and so does each further gap. If no start is worth that, the rest of the part is skipped. Each such `RingGap` is
+// a guess: it says why reading was lost, and what the choice rests on. The payload of a NOP belongs to the NOP, so it
+// is never garbage.
 //
 //   00000040: 00000005 00002000 00007f00 00000006    fence
 //   00000050: deadbeef 00000007 20202020             a gap of 3 dwords: 0xdeadbeef begins no packet
 //   0000005c: 00000005 00003000 00007f00 00000007    fence: the next start, because its packets end at wptr
 //
-// Allocates. No shared state; any thread may call these functions. Errors: Diagnostics for positions that contradict the dump.
+// Allocates; no shared state; any thread may call it. Errors: Diagnostics for positions that contradict the dump.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/stream/reader.hpp"
@@ -89,8 +91,8 @@ struct PlacedRing {
 Result<PlacedRing, Diagnostic> place_ring(std::span<const std::uint32_t> dump, const RingPositions&,
                                           std::string_view name);
 
-/// Where reading was lost, how many dwords are skipped, and what the choice rests on: a sentence without a full stop. `base` is added to
-/// positions.
+/// Where reading was lost, how many dwords are skipped, and what the choice
+/// rests on: a sentence without a full stop. `base` is added to positions.
 std::string describe(const RingPart&, const RingGap&, std::uint64_t base = 0);
 
 /// The packets of a part. Each dword of a gap is a view without `info`.

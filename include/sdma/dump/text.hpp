@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Dumps of rings as people have them, in text: pasted from a log, a debugger, a hex viewer, a register tool, the kernel.
+// Dumps of rings as people have them, in text: from a log, a debugger, a hex viewer, a register tool, the kernel.
 //
 //   auto dumps = read_text_dump(text, "dmesg.txt");       // or a Diagnostic: file, line, column, what to do
 //   for (const TextDump& d : dumps->dumps) use(d.form, d.dwords, d.rptr, d.wptr);
@@ -12,24 +12,27 @@
 //   0000000 0005 0000 1008 0000                           hexdump, od -x: words of 16 bits
 //   0x7ffff7fb1000 <ring+16>: 0x00000005 0x00001008       gdb x/4xw, x/2xg, x/16xb
 //   [  12.345678] amdgpu 0000:c1:00.0: 0x0040: 5 1008     a log with time stamps and labels
-//   0x0004 0x00001008   [0001] 0x1008   3 0x0c 0x1008     an index, an offset, an address, or two of them, however marked
+//   0x0004 0x00001008   [0001] 0x1008   3 0x0c 0x1008     an index, an offset, an address,
+//                                                         or two of them, however marked
 //   sdma0.ring[  12] == 0x00001008    r.D                 umr: `r` and `w` mark the read and the write pointer
 //   ring name: sdma0 / Rptr: 0x1c0 Wptr: 0x1c8 / 0x4 0x5  the kernel's devcoredump: one dump a ring
-//   {0x00000005, 0x1008u, 0x7f00}                         C; gdb's `$1 = {0x5, 0x0 <repeats 7 times>}`, which is written out
+//   {0x00000005, 0x1008u, 0x7f00}                         C; gdb's `$1 = {0x5, 0x0 <repeats
+//                                                         7 times>}`, which is written out
 //
-// What terminals, editors, mail and Markdown add is removed first: colours, byte order marks, UTF-16, no-break blanks, `> `, tables.
+// What terminals, editors, mail and Markdown add is removed first:
+// colours, byte order marks, UTF-16, no-break blanks, `> `, tables.
 //
-// The layout is found from the whole text, not from one line: which columns grow as offsets do, how wide the others are,
-// and which order of bytes a column of characters shows. A column is an offset only if the numbers say so, or if it is
-// marked as one (`:`, brackets, `==`). What the text was taken for is in `form`, so that a reader can object.
+// The layout is found from the whole text, not from one line: which columns grow as offsets do, how wide the others
+// are, and which order of bytes a column of characters shows. A column is an offset only if the numbers say so, or if
+// it is marked as one (`:`, brackets, `==`). What the text was taken for is in `form`, so that a reader can object.
 //
 // Lines of other text between the lines of the dump are skipped and counted. A line that has numbers as the dump has
 // them, but does not fit, is an error, and so is a gap in the offsets: nothing that may be data is dropped silently.
 //
 // The kernel's descriptors of queues are not a dump, and an error: descriptors.hpp reads them.
 //
-// Everything here allocates, in proportion to its input. `*` repeats at most 1 GiB in all. There is no shared state; any
-// thread may call these functions. Errors: one Diagnostic with file:line:column.
+// Everything here allocates, in proportion to its input. `*` repeats at most 1 GiB in all. There is no shared state;
+// any thread may call these functions. Errors: one Diagnostic with file:line:column.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 
@@ -57,7 +60,8 @@ struct TextDumps {
   std::vector<Diagnostic> notes{};  ///< what was skipped, and what was left out
 };
 
-/// Is this UTF-16, of which read_text_dump reads the letters of ASCII? Bytes of a ring are not, because its packets have larger numbers.
+/// Is this UTF-16, of which read_text_dump reads the letters of ASCII?
+/// Bytes of a ring are not, because its packets have larger numbers.
 bool is_wide_text(std::string_view bytes) noexcept;
 
 /// The dumps of a text. `name`: the name of the text in errors. A text without any dwords is one empty dump.

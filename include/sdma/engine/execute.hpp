@@ -15,12 +15,13 @@
 // overlapping copy is unspecified. If memory is not mapped, the outcome is Outcome::lost, and earlier stores of the
 // packet remain.
 //
-// Accesses to memory: a fence, a semaphore's store and a timestamp are release stores of their width, never torn; an atomic
-// is one lock-free read-modify-write, acquire and release; a poll is an acquire load; all other accesses are plain.
-// Where nothing is documented, this engine makes these choices:
+// Accesses to memory: a fence, a semaphore's store and a timestamp are release stores of their width, never torn; an
+// atomic is one lock-free read-modify-write, acquire and release; a poll is an acquire load; all other accesses are
+// plain. Where nothing is documented, this engine makes these choices:
 //   copy_struct       an element is a dword
 //   copy_dirty_page   software memory has no dirty bits: every page counts as dirty, and is copied
-//   semaphore         64 bits: a signal adds one (write_one: stores 1), a wait subtracts one as soon as the value is not 0
+//   semaphore         64 bits: a signal adds one (write_one: stores 1),
+//                     a wait subtracts one as soon as the value is not 0
 //   pre_exec          bit (engine mod 8) of `devices` selects an engine
 //   hdp_flush         does nothing: software memory has no data path to flush
 //   dummy_trap        does nothing: it has no handler

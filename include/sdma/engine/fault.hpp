@@ -8,9 +8,9 @@
 // Hardware reports less. The software engine finds a fault before the first store of its packet:
 //
 //   kind              software                          hardware
-//   unmapped          queue stops, nothing written      VM fault: the kernel evicts ALL queues of the process on that GPU
-//                                                       and raises a memory event; accesses may be dropped meanwhile, but
-//                                                       the completion after them may still be seen
+//   unmapped          queue stops, nothing written      VM fault: the kernel evicts ALL queues of the process on that
+//                                                       GPU and raises a memory event; accesses may be dropped
+//                                                       meanwhile, but the completion after them may still be seen
 //   read_only         the same                          the same
 //   unknown_packet    queue stops                       no event at all: the queue stalls
 //   truncated_packet  queue stops                       the engine waits for the dwords that are missing
@@ -22,9 +22,11 @@
 //   unsupported       queue stops                       works: software has no registers, no dirty bits, no endian swap
 //   poll_timeout      stops or continues: PollTimeout   an interrupt that the kernel prints at debug level
 //   bad_ib            queue stops                       not documented
-//   bad_doorbell      queue stops                       an interrupt (byte enables), a wptr that moves backwards, or nothing
+//   bad_doorbell      queue stops                       an interrupt (byte enables), a wptr
+//                                                       that moves backwards, or nothing
 //   driver_error      never: only a CudaDevice has it   does not exist
-//   reset             never                             an exception event: all queues of the process on that GPU are lost
+//   reset             never                             an exception event: all queues of
+//                                                       the process on that GPU are lost
 //
 // A kernel driver reports the GPU, and the page of a VM fault, but neither the queue nor the position nor the packet.
 // Those members are then 0, and `anonymous` says that they mean nothing: 0 is also the number of a queue.

@@ -16,14 +16,15 @@
 //   va      0x7f0000000000       0x7f0000100000                     a region may cross from one mapping into the next;
 //           |  host A, owner 3   |  host B, owner host   |   hole   an access to the hole is a fault and stores nothing
 //
-// A VA may equal the host's address, but need not. Mappings do not overlap. va, bytes and host are multiples of 8, so that
-// an aligned word lies in one mapping and is also aligned for the host.
+// A VA may equal the host's address, but need not. Mappings do not overlap. va, bytes and host are multiples of 8, so
+// that an aligned word lies in one mapping and is also aligned for the host.
 //
 // Threads: any thread may call map, unmap, share and drain, but they lock and allocate, so they are for the control
 // path. A Reader belongs to one thread; its lookups neither lock nor allocate. A Section sees the mappings as they were
 // when it began. It may still use a mapping that is being unmapped, and `unmap` waits for it. The next Section, or the
 // same Section after `refresh`, sees new mappings.
-// Errors: Errc::bad_argument, unmapped, timed_out; no_space: there is no memory for the new list, and nothing has changed.
+// Errors: Errc::bad_argument, unmapped, timed_out; no_space: there is no memory for the new list, and nothing has
+// changed.
 #include "sdma/core/deadline.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/packets/region.hpp"
@@ -66,13 +67,13 @@ class AddressSpace {
   /// Adds several at once, or none.
   [[nodiscard]] Errc map(std::span<const Mapping>);
   /// Removes the mapping that begins at `va` and waits for every engine that may still use it. unmapped: no mapping
-  /// begins there. timed_out: new Sections do not see the mapping, but an engine may still be using it: keep the memory,
-  /// and call `drain`.
+  /// begins there. timed_out: new Sections do not see the mapping, but an engine may still be using it: keep the
+  /// memory, and call `drain`.
   [[nodiscard]] Errc unmap(GpuVa va, Deadline d) { return unmap({&va, 1}, d); }
   /// Removes several at once, or none.
   [[nodiscard]] Errc unmap(std::span<const GpuVa> all, Deadline d) { return replace(all, {}, d); }
-  /// Removes some mappings and adds others, in one step: an access finds either all old ones or all new ones. Errors as for
-  /// unmap and map; then nothing has changed, except after timed_out.
+  /// Removes some mappings and adds others, in one step: an access finds either all old ones or all new ones. Errors as
+  /// for unmap and map; then nothing has changed, except after timed_out.
   [[nodiscard]] Errc replace(std::span<const GpuVa> removed, std::span<const Mapping> added, Deadline);
   /// Waits until no engine uses a mapping that was removed before the call. timed_out: an engine may still use one.
   [[nodiscard]] Errc drain(Deadline);

@@ -35,10 +35,10 @@
 //   a full ring         is full     is full                    may be mistaken for empty
 //   a queue             is prompt   is prompt                  may sleep at a doorbell or between two packets: `asleep`
 //
-// Everything lands in finite time: `step` returns idle or waiting only when nothing is left to land. A step takes bounded
-// time, however large its packets are: after about 4 MiB it returns, and the next step continues in the same packet. The window has a fixed
-// size: when it is full, the front end waits until a packet has landed. Nothing is allocated after construction, except by an
-// adversarial pipeline that prefetches its first indirect buffer.
+// Everything lands in finite time: `step` returns idle or waiting only when nothing is left to land. A step takes
+// bounded time, however large its packets are: after about 4 MiB it returns, and the next step continues in the same
+// packet. The window has a fixed size: when it is full, the front end waits until a packet has landed. Nothing is
+// allocated after construction, except by an adversarial pipeline that prefetches its first indirect buffer.
 //
 // Each packet is checked (privilege, fields, footprint) before its first store. A packet that fails the check writes
 // nothing and stops the queue for good. In rocr, the effects of earlier packets land first; in adversarial, any part of

@@ -2,9 +2,9 @@
 #pragma once
 // The packet that writes back and invalidates the GPU's caches: SDMA 5.0 and later, whose engines use the GPU's L2.
 //
-//   Gcr{.gl2_writeback = true, .glk_writeback = true}                   what kernels wrote becomes visible to the engine
-//   Gcr{.gl2_invalidate = true, .gl1_invalidate = true}                 what others wrote becomes visible to kernels
-//   encode_to(gcr, out, generation)                                     4.x has no such packet: fits(gcr) is false
+//   Gcr{.gl2_writeback = true, .glk_writeback = true}        what kernels wrote becomes visible to the engine
+//   Gcr{.gl2_invalidate = true, .gl1_invalidate = true}      what others wrote becomes visible to kernels
+//   encode_to(gcr, out, generation)                          4.x has no such packet: fits(gcr) is false
 //
 // A runtime sends the first form before its copies, and the second after them. The addresses limit the operation to a
 // range; 0 to 0 is all memory. Positions and names are those of a runtime's structure; no source says what the values

@@ -8,8 +8,8 @@
 //   for (Reader r{dwords, gfx11}; r;) ...              // stream/reader.hpp
 //   label(*p);                                         // "fence"; "gcr of 5.0 to 7.0, not of 4.4.2"
 //
-// A packet that another generation has, and this one lacks, is recognised: `foreign` is true, its fields are not read, and
-// its dwords are not read as another packet. Where generations give the same header to different packets, the
+// A packet that another generation has, and this one lacks, is recognised: `foreign` is true, its fields are not read,
+// and its dwords are not read as another packet. Where generations give the same header to different packets, the
 // catalogue's own comes first.
 //
 // catalogue() builds a list at its first use; any thread may call it, and a Catalogue is constant from then on. No

@@ -61,7 +61,7 @@ constexpr Condition opposite(Condition c) noexcept {
 constexpr bool must_hold(const Condition& c) noexcept {
   return c.func == Compare::always || (c.func <= Compare::gt && !can_hold(opposite(c)));
 }
-/// Does every value that satisfies `a` also satisfy `b`? May be false although it does, if a mask has gaps or they differ.
+/// Does every value that satisfies `a` also satisfy `b`? May be false although it does, if masks differ or have gaps.
 constexpr bool implies(const Condition& a, const Condition& b) noexcept {
   if (a.func > Compare::gt || b.func > Compare::gt) return false;
   if (must_hold(b) || !can_hold(a)) return true;

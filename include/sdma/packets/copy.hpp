@@ -9,8 +9,8 @@
 // In these three, `bytes` is 1 to 2^30: SDMA 4.4.x stores the length minus one in 30 bits, as 5.2 and later do; 4.0 to
 // 4.2 and 5.0 have 22 bits (max_bytes<CopyLinear>(generation)).
 // Writer::copy splits longer copies. All public code leaves the `_swap` (endian swap) and `_policy` (cache policy)
-// fields at 0. A cache policy follows each swap field; where a debugger alone says so, or it only follows from the other
-// packets, the field is [inferred].
+// fields at 0. A cache policy follows each swap field; where a debugger alone says so, or it only follows from the
+// other packets, the field is [inferred].
 //
 // Bits 30 and 31 of a copy's dw0 are 0: on the engines of gfx12.5, they say that the packet also waits or signals, and
 // is longer. Such packets are recognised (tiled.hpp).
@@ -112,8 +112,8 @@ template <> inline constexpr auto grammar::layout<CopyStruct> = packet(
     bits  <&CopyStruct::table_policy> ("table_policy",  5, 26, 28, "cache policy of the array [inferred]").opt().in(kPolicies))
   | in(k4);
 
-/// Copies a box of x * y * z elements, each of 2^element_log2 bytes, between two pitched volumes. Pitches and slices are
-/// in elements. 7.0 has larger boxes and slices, and shorter pitches.
+/// Copies a box of x * y * z elements, each of 2^element_log2 bytes, between two pitched volumes. Pitches and slices
+/// are in elements. 7.0 has larger boxes and slices, and shorter pitches.
 struct CopySubwindow {
   GpuVa src{}, dst{};                    ///< dword aligned; the box begins at (src_x, src_y, src_z) from there
   std::uint8_t element_log2{};           ///< 0 to 4: 1 to 16 bytes

@@ -16,9 +16,9 @@
 // A packet that the generation lacks, or a field that it lacks and that does not hold its default, does not fit.
 //
 // `fits` returns true or false and is for hot paths; `check` names the field and the rule and is for error messages.
-// encode_to does not check: it truncates an out-of-range value to the width of its field, and may write a field that the
-// generation lacks. Call `fits` first, as Writer and Ring do. encode_to never reads from its target, so the target may be
-// write-combining memory.
+// encode_to does not check: it truncates an out-of-range value to the width of its field, and may write a field that
+// the generation lacks. Call `fits` first, as Writer and Ring do. encode_to never reads from its target, so the target
+// may be write-combining memory.
 //
 // Everything here is constexpr and noexcept, and allocates nothing. There is no shared state: any thread may call any
 // function.
@@ -30,7 +30,8 @@ namespace sdma::inline v0 {
 namespace detail {
 /// For each generation, one whose layout serves for it. A generation that lacks the packet needs none.
 using Eras = std::array<std::uint8_t, kGenerationCount>;
-/// The layout of `a` serves for `b` if serves(layout, a, b). If several do, takes the one that serves for most generations.
+/// The layout of `a` serves for `b` if serves(layout, a, b). If
+/// several do, takes the one that serves for most generations.
 template <class Layout, class Fn> consteval Eras choose_eras(const Layout& l, Fn serves) {
   Eras count{}, chosen{};
   const auto has = [&](std::size_t g) { return l.generations.contains(static_cast<Generation>(g)); };
@@ -57,7 +58,8 @@ inline constexpr auto kEras = choose_eras(grammar::layout<P>, [](const auto& l, 
     if (!alike(f.generations) || !alike(f.moved_generations)) return false;
   return alike(l.exception.pattern_generations) && alike(l.exception.length_generations);
 });
-/// `a` writes the dwords of `b` for each packet that fits `b`: a field that only `a` has then holds its default, which is 0 on the wire.
+/// `a` writes the dwords of `b` for each packet that fits `b`: a field
+/// that only `a` has then holds its default, which is 0 on the wire.
 template <class P>
 inline constexpr auto kWriters = choose_eras(grammar::layout<P>, [](const auto& l, Generation a, Generation b) {
   const auto alike = [&](Generations s) { return s.contains(a) == s.contains(b); };
@@ -234,8 +236,8 @@ constexpr std::array<bool, 2> parts_of(const grammar::Length& l, std::span<const
     there[k] = l.parts[k].dwords != 0 && decisive(fields, l.parts[k].flag, d) != 0;
   return there;
 }
-/// Puts the dwords of a packet where its description numbers them, with zeroes for what is missing. Returns the payload.
-/// `out`: as many as the description has.
+/// Puts the dwords of a packet where its description numbers them, with zeroes for what is missing. Returns the
+/// payload. `out`: as many as the description has.
 constexpr std::span<const std::uint32_t> unfold(const grammar::Length& l, std::span<const FieldInfo> fields,
                                                 std::span<const std::uint32_t> d,
                                                 std::span<std::uint32_t> out) noexcept {
@@ -351,9 +353,9 @@ template <Packet P> [[nodiscard]] constexpr bool fits(const P& p, Generation g) 
   return exists<P>(g) && detail::in_era<detail::kEras<P>>(g, [&]<Generation G>() { return fits<G>(p); });
 }
 
-/// The first thing that is wrong with a value: the field (empty for a rule over several fields), and "range", "alignment",
-/// "generation" (it lacks the packet or the field), "absent" (the field is in an optional part that is not there), or the
-/// id of the packet's own rule. Converts to false if nothing is wrong.
+/// The first thing that is wrong with a value: the field (empty for a rule over several fields), and "range",
+/// "alignment", "generation" (it lacks the packet or the field), "absent" (the field is in an optional part that is not
+/// there), or the id of the packet's own rule. Converts to false if nothing is wrong.
 struct [[nodiscard]] Violation {
   std::string_view field{}, rule{};  ///< as above; `rule` is empty if nothing is wrong
   constexpr explicit operator bool() const noexcept { return !rule.empty(); }

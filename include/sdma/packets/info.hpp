@@ -61,8 +61,8 @@ struct PacketInfo {
   constexpr std::uint32_t reserved(std::size_t i) const noexcept { return i < described() ? ~owned[i] : 0; }
 };
 
-/// The dwords of a whole packet at the places where its description has them, so that value_of finds its fields. A part that
-/// is not there is zero. It refers to `d`, and to itself: do not copy it.
+/// The dwords of a whole packet at the places where its description has them, so that value_of finds its fields. A part
+/// that is not there is zero. It refers to `d`, and to itself: do not copy it.
 class Unfolded {
  public:
   constexpr Unfolded(const PacketInfo& info, std::span<const std::uint32_t> d) noexcept
@@ -143,8 +143,8 @@ constexpr auto owned(std::span<const FieldInfo> fields, const Pattern& pattern) 
   for (const auto& f : fields) store(f, f.mask(), out.data());
   return out;
 }
-/// One function for all packets: each of them costs a call in a constant expression, and no instance of a template. GCC 12
-/// rejects the call if this function returns the braces themselves.
+/// One function for all packets: each of them costs a call in a constant expression, and no instance of a template. GCC
+/// 12 rejects the call if this function returns the braces themselves.
 constexpr PacketInfo describe(const grammar::Description& l, std::span<const FieldInfo> all_fields,
                               std::span<const RuleInfo> rules) {
   const auto fields = all_fields.first(l.default_fields);

@@ -34,10 +34,10 @@
 // field's default, and text omits a field marked `opt()` that holds its default. Fields are listed in the order of the
 // text form, and members in the order in which you write designated initialisers.
 //
-// The words of the language (`packet`, `op`, `dwords`, `bits`, ...) are in the namespace sdma::grammar, so that a program
-// that says `using namespace sdma` can use them for things of its own. In a description they need no prefix, because
-// `grammar::layout<Store>` is defined in that namespace. A program describes packets of its own in the same way, as this
-// example does.
+// The words of the language (`packet`, `op`, `dwords`, `bits`, ...) are in the namespace sdma::grammar, so that a
+// program that says `using namespace sdma` can use them for things of its own. In a description they need no prefix,
+// because `grammar::layout<Store>` is defined in that namespace. A program describes packets of its own in the same
+// way, as this example does.
 //
 // Everything is a constant expression, so there is no shared state and nothing fails at run time. A faulty description
 // fails a static_assert of `well_formed`. The formats are those of the SDMA 4.x packet header in the Linux kernel, with

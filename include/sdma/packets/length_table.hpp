@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// By which dwords each packet is identified, and how long it is: extracted from the descriptions of all packets, for lengths.hpp.
+// By which dwords each packet is identified, and how long it is:
+// extracted from the descriptions of all packets, for lengths.hpp.
 //
-//   for (const PacketLength& p : detail::kLengths)                // in the order of the registry: the first match is the packet
+//   for (const PacketLength& p : detail::kLengths)       // in the order of the registry: the first match is the packet
 //
-// The descriptions take a third of a second to compile; a wait that only steps over packets for its report does without them. A test
-// (packets / lengths) compares the table with the registry. Constants: any thread may read them. No errors.
+// The descriptions take a third of a second to compile; a wait that only steps over packets for its report does
+// without them. A test (packets / lengths) compares the table with the registry. Constants: any thread may read
+// them. No errors.
 #include "sdma/packets/encode.hpp"
 
 namespace sdma::inline v0::detail {

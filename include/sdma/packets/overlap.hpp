@@ -9,11 +9,12 @@
 //
 //   copy_subwindow   |aaaa|bb|aaaa|bb|aaaa|bb|     a: source, b: destination: rows between rows do not overlap
 //
-// The software engine refuses such packets, and the stream rules and the schedule checker report them, by this function.
-// Boxes are compared exactly, row by row. The only exception is a box that overlaps itself: boxes whose rows and slices
-// interlace, with neither rows within slices nor slices within rows, count as overlapping although some do not.
-// Page table entries may be copied onto themselves, so packets that only the kernel uses do not overlap, except physical
-// copies. Constant expressions without state or errors; the cost of comparing boxes depends only on their slices.
+// The software engine refuses such packets, and the stream rules and the schedule checker report them, by this
+// function. Boxes are compared exactly, row by row. The only exception is a box that overlaps itself: boxes whose
+// rows and slices interlace, with neither rows within slices nor slices within rows, count as overlapping although
+// some do not. Page table entries may be copied onto themselves, so packets that only the kernel uses do not
+// overlap, except physical copies. Constant expressions without state or errors; the cost of comparing boxes depends
+// only on their slices.
 #include "sdma/packets/footprint.hpp"
 
 namespace sdma::inline v0 {

@@ -3,8 +3,8 @@
 // Memory that a packet touches, as data: a run of bytes, or rows and slices of such runs.
 //
 //   const Region run{.va = src, .bytes = 4096, .access = Access::read};
-//   const Region box{.va = dst, .bytes = 64, .access = Access::write, .rows = 4, .pitch = 256};     // four runs of 64 bytes
-//   hull(box)   ==   832                                          // from the first of these bytes to the last
+//   const Region box{.va = dst, .bytes = 64, .access = Access::write, .rows = 4, .pitch = 256};  // 4 runs of 64 bytes
+//   hull(box)   ==   832                                            // from the first of these bytes to the last
 //
 // These are plain values; any thread may use them. No errors.
 #include "sdma/core/units.hpp"
@@ -35,7 +35,7 @@ struct Region {
   std::uint64_t slice_pitch{};
 };
 
-/// How many bytes lie from the first byte of a region to its last, gaps included: at most 2^64 - 1. 0 if it has no byte.
+/// How many bytes lie from the first byte of a region to its last, gaps included: at most 2^64 - 1; 0 if it has none.
 constexpr std::uint64_t hull(const Region& r) noexcept {
   if (r.bytes == 0 || r.rows == 0 || r.slices == 0) return 0;
   std::uint64_t room = ~std::uint64_t{} - r.bytes;

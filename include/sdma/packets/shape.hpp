@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What a packet looks like in a generation: which fields, where, with which pattern and length. Internal to the headers of
-// packets, but for well_formed:
+// What a packet looks like in a generation: which fields, where, with which
+// pattern and length. Internal to the headers of packets, but for well_formed:
 //
 //   static_assert(well_formed<Mine>());                         a description of your own is consistent
 //   static_assert(well_formed<Mine, Generation::v7_0>());       in another generation, too
@@ -123,8 +123,8 @@ SDMA_ALWAYS_INLINE constexpr std::uint32_t part(const P& p) noexcept {
   if constexpr (f.dword == D) return static_cast<std::uint32_t>(stored << f.lo);
   else return static_cast<std::uint32_t>(stored >> ((D - f.dword) * 32 - f.lo));
 }
-/// Dword `D` of `p` on the wire. Expands the fields of this dword alone: packets have up to 30 fields, and programs choose among
-/// generations.
+/// Dword `D` of `p` on the wire. Expands the fields of this dword alone:
+/// packets have up to 30 fields, and programs choose among generations.
 template <class P, std::size_t D, Generation G = kDefaultGeneration>
 SDMA_ALWAYS_INLINE constexpr std::uint32_t dword(const P& p) noexcept {
   constexpr auto fields = fields_of_dword(shape<P, G>.fields, D);

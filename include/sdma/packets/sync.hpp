@@ -51,10 +51,10 @@ template <> inline constexpr auto grammar::layout<Fence> = packet(
 #define SDMA_ENUMERATOR(code, name, form, offset) name##form = code + offset,
 #define SDMA_NAME(code, name, form, offset) Name{code + offset, #name #form},
 
-/// The operation of an Atomic: add_rtn_64, cmpswap_32, ... `*_32` changes a word of 32 bits, `*_64` one of 64 bits. `*_rtn_*` is the
-/// form in which the GPU caches return the old value. The codes are those of the caches' atomics. Public sDMA code
-/// uses only add_rtn_64. write_64 (code 0x20) stores the operand; that it stores 64 bits is [inferred].
-/// With v for the word and s for the operand, inc stores `v >= s ? 0 : v + 1` and dec stores
+/// The operation of an Atomic: add_rtn_64, cmpswap_32, ... `*_32` changes a word of 32 bits, `*_64` one of 64 bits.
+/// `*_rtn_*` is the form in which the GPU caches return the old value. The codes are those of the caches' atomics.
+/// Public sDMA code uses only add_rtn_64. write_64 (code 0x20) stores the operand; that it stores 64 bits is
+/// [inferred]. With v for the word and s for the operand, inc stores `v >= s ? 0 : v + 1` and dec stores
 /// `v == 0 || v > s ? s : v - 1`.
 enum class AtomicOp : std::uint8_t { SDMA_ATOMICS_IN_ALL_FORMS(SDMA_ENUMERATOR) };
 template <> inline constexpr auto grammar::names<AtomicOp> = std::to_array<Name>({SDMA_ATOMICS_IN_ALL_FORMS(SDMA_NAME)});

@@ -2,8 +2,8 @@
 #pragma once
 // Packets that are identified by their header and skipped as a whole; their fields are not described:
 //
-//   - the tiled copies, which a compute GPU does not need, and a wide sub-window copy, which public code sends to MI300X
-//     although no 4.x header lists it
+//   - the tiled copies, which a compute GPU does not need, and a wide sub-window copy, which public code sends to
+//     MI300X although no 4.x header lists it
 //   - packets that only other generations have. They are listed so that their dwords are not read as something else
 //
 //   identify(dwords)->fields_unknown       the length is known; text prints one `.dword` line and the name as a comment

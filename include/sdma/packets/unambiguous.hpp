@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Proves that dwords begin at most one of a list of packets. The library asserts it of kPackets; it is apart from the registry
-// because every source would pay for the proof.
+// Proves that dwords begin at most one of a list of packets. The library asserts it of kPackets; it is apart from the
+// registry because every source would pay for the proof.
 //
 //   static_assert(detail::unambiguous(kPackets));
 //

@@ -21,11 +21,12 @@
 // and dwords that the producer leaves unwritten, become NOPs.
 //
 //   up to max_slot_anywhere()    half the ring: fits at every position once the engine has read enough
-//   up to max_slot()             may fit at the start of the ring only. If it cannot begin at the current position even in an
-//                                empty ring, `reserve` publishes NOPs up to the end of the ring and returns no_space. Try
-//                                again: once the engine has read the NOPs, the slot fits. While one producer keeps other
-//                                slots open, `reserve` publishes nothing, so publish those first. Among many producers, smaller
-//                                slots may take the start of the ring before the large one; then the next try pads again
+//   up to max_slot()             may fit at the start of the ring only. If it cannot begin at the current position even
+//                                in an empty ring, `reserve` publishes NOPs up to the end of the ring and returns
+//                                no_space. Try again: once the engine has read the NOPs, the slot fits. While one
+//                                producer keeps other slots open, `reserve` publishes nothing, so publish those first.
+//                                Among many producers, smaller slots may take the start of the ring before the large
+//                                one; then the next try pads again
 //
 // sync/submission.hpp waits for room, with a deadline, and divides work that is longer than a slot.
 //
@@ -58,8 +59,8 @@ namespace sdma::inline v0 {
 
 /// A doorbell that is a call: a driver that takes the new position as an argument, a software engine to wake, a layer
 /// that records submissions. Called with the context and the new wptr, in bytes, after wptr and `doorbell` (if there is
-/// one) have been stored with all the fences that the memory needs. With many producers, the thread that rings calls it;
-/// calls do not overlap, and their positions grow. It must not submit to the same ring.
+/// one) have been stored with all the fences that the memory needs. With many producers, the thread that rings calls
+/// it; calls do not overlap, and their positions grow. It must not submit to the same ring.
 using DoorbellCall = void (*)(void* context, std::uint64_t wptr) noexcept;
 
 /// The memory of a queue, as hardware sees it. The creator (KFD, ROCr, a software device, a test) keeps it alive.
@@ -148,8 +149,8 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
   /// max_slot(), or zero), bad_ring.
   Result<Slot> reserve(std::size_t dwords) noexcept { return take<false>(dwords); }
 
-  /// Like `reserve`, but where `reserve` would publish NOPs up to the end of the ring, the slot is that part of the ring:
-  /// shorter than `dwords`. Publish it, empty or with packets, and try again.
+  /// Like `reserve`, but where `reserve` would publish NOPs up to the end of the ring, the slot is that part of the
+  /// ring: shorter than `dwords`. Publish it, empty or with packets, and try again.
   Result<Slot> reserve_or_rest(std::size_t dwords) noexcept { return take<true>(dwords); }
 
   /// Makes a slot visible to the engine; call it once per slot. Dwords after the first `used` become NOPs, so used = 0

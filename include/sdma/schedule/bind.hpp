@@ -21,8 +21,8 @@
 // 32 bits and does not wrap), submit returns Errc::epoch_overflow and publishes nothing. `restart` begins again at
 // epoch 0 and stores the signals' initial values: call it only after you have seen that everything is complete.
 //
-// Threads: any thread may submit, set, add and read. Concurrent submits of one queue are serialised. bind and restart are
-// not for hot paths.
+// Threads: any thread may submit, set, add and read. Concurrent submits of one queue are serialised. bind and restart
+// are not for hot paths.
 // Errors: bind returns Diagnostics, the schedule's own problems first; submit returns an Errc. Destruction destroys the
 // queues first, then signals and memory; it does not drain (queue/queue.hpp). The device must outlive the Bound.
 #include "sdma/core/deadline.hpp"

@@ -6,16 +6,17 @@
 //   for k in 1..N choose order                a loop in any order; as written by default
 //
 //   Decisions c;
-//   auto s = parse_schedule(text, "ag.sdma", {.decisions = &c});       // the defaults; c.met is what the text leaves open
-//   c.take[c.met[0].id] = 2;                                         // another alternative of the first choice
-//   s = parse_schedule(text, "ag.sdma", {.decisions = &c});            // the schedule with it
-//   puts(decisions_text(c.met).c_str());                               // "engines=3"
+//   auto s = parse_schedule(text, "ag.sdma", {.decisions = &c});    // the defaults; c.met is what the text leaves open
+//   c.take[c.met[0].id] = 2;                                        // another alternative of the first choice
+//   s = parse_schedule(text, "ag.sdma", {.decisions = &c});         // the schedule with it
+//   puts(decisions_text(c.met).c_str());                            // "engines=3"
 //
-// The alternatives of a choice may depend on the choices before it, and so may whether it is met at all. `met` is in an order in
-// which a choice depends only on earlier ones. An order of n values is n choices: which of the remaining values comes next.
+// The alternatives of a choice may depend on the choices before it, and so may whether it is met at all. `met` is in an
+// order in which a choice depends only on earlier ones. An order of n values is n choices: which of the remaining
+// values comes next.
 //
-// Plain values; any thread may use them. No errors: parse_schedule reports those of a text. An alternative in `take` that a choice
-// does not have counts as the first.
+// Plain values; any thread may use them. No errors: parse_schedule reports those of a text. An alternative in `take`
+// that a choice does not have counts as the first.
 #include "sdma/core/standard.hpp"
 
 #include <cstddef>
@@ -44,7 +45,7 @@ struct Decisions {
   std::vector<Decision> met{};                             ///< of the last reading
 };
 
-/// "engines=3 k=2,1,3": every choice that had an alternative; orders only if they are not as written. "" if there is none.
+/// "engines=3 k=2,1,3": every choice that had an alternative; orders only if not as written. "" if there is none.
 std::string decisions_text(std::span<const Decision>);
 
 }  // namespace sdma::inline v0

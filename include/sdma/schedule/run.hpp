@@ -7,22 +7,23 @@
 //
 //   1. fills      buffers as `init` says or with an input; signals with their initial values; epochs begin at 1
 //   2. saves      the bytes that expectations call `old`
-//   3. runs       a thread for each host block: submit, set, wait, repeat, ... A kernel has such a thread as its stand-in
+//   3. runs       a thread for each host block: submit, set, wait,
+//                 repeat, ... A kernel has such a thread as its stand-in
 //   4. checks     once all threads have ended: which bytes of which buffer differ
 //
-// A benchmark repeats a run with `contents` off: then buffers keep what they hold, steps 2 and 4 are left out, and `round` is the time.
-// A round is that of simulate/simulate.hpp: from the first `set` after the last wait, or from the first submit if there is no such
-// `set`, to the end of the waits of the first host thread that follow.
+// A benchmark repeats a run with `contents` off: then buffers keep what they hold, steps 2 and 4 are left out, and
+// `round` is the time. A round is that of simulate/simulate.hpp: from the first `set` after the last wait, or from the
+// first submit if there is no such `set`, to the end of the waits of the first host thread that follow.
 //
 // A wait that is still pending at the timeout is a finding, and so is an action or a round of a repeat that has not
-// begun by then. An `expect` of a thread or a kernel that finds a difference is one, too. A stall report describes every
-// queue that has not read all its packets. A fault of a queue is a finding as soon as it is seen. Each of these stops all
-// host threads and kernels, and then nothing else is compared. A Bound may run many times. After a run that timed out, the
-// Bound's queues may still be stalled, so make a new Bound.
+// begun by then. An `expect` of a thread or a kernel that finds a difference is one, too. A stall report describes
+// every queue that has not read all its packets. A fault of a queue is a finding as soon as it is seen. Each of these
+// stops all host threads and kernels, and then nothing else is compared. A Bound may run many times. After a run that
+// timed out, the Bound's queues may still be stalled, so make a new Bound.
 //
-// Kernels run only on a device where a thread can stand in for them (Device::kernels_stand_in); on any other device, a schedule
-// with kernels is not run, and a finding says so. The stand-in performs the kernel's actions in order; `compute` takes at least
-// its time, by the host's clock, and ends early when the run does.
+// Kernels run only on a device where a thread can stand in for them (Device::kernels_stand_in); on any other device, a
+// schedule with kernels is not run, and a finding says so. The stand-in performs the kernel's actions in order;
+// `compute` takes at least its time, by the host's clock, and ends early when the run does.
 //
 // The contents of a buffer depend only on the seed and the buffer's number. A schedule that expects a finding from the
 // checker is not run; the report's only finding says so. `run` blocks the calling thread, and allocates. A Bound may
@@ -48,8 +49,8 @@ struct RunOptions {
   std::vector<Input> inputs{};
   bool contents = true;    ///< false: only signals are set, no buffer is filled, and no expectation is checked
   const SourceMap* map{};  ///< the lines of the actions, from parse_schedule
-  /// Records the names of the schedule, the epochs of its queues, and what each host thread does, in a lane of its own. Give
-  /// the same recorder to the device, and its packets are in the same recording. Not owned.
+  /// Records the names of the schedule, the epochs of its queues, and what each host thread does, in a lane of its own.
+  /// Give the same recorder to the device, and its packets are in the same recording. Not owned.
   trace::Recorder* recorder{};
 };
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Many queues as one object: buffers, signals and queues by name, the actions of host threads and of compute kernels, and
-// what must be true in the end.
+// Many queues as one object: buffers, signals and queues by name, the actions
+// of host threads and of compute kernels, and what must be true in the end.
 //
 //   Schedule s{.gpus = 2};
 //   const GpuVa in = s.add_buffer({.place = Place::gpu(0), .name = "in", .bytes = 64 << 10, .init = Init::random});
 //   const GpuVa out = s.add_buffer({.place = Place::gpu(1), .name = "out", .bytes = 64 << 10});
-//   const GpuVa done = s.add_signal({.name = "done"});                            // in host memory, 64 bits, 0
+//   const GpuVa done = s.add_signal({.name = "done"});                      // in host memory, 64 bits, 0
 //   Schedule::Queue& q = s.add_queue({.place = Place::gpu(0), .name = "push", .peer = Place::gpu(1)});
 //   q.copy({.src = in, .dst = out, .bytes = 64 << 10}).put(Atomic{.addr = done, .value = 1});
 //   s.add_host("main").submit(q).wait(done, Compare::eq, 1);
 //   s.expect_equal({out, 64 << 10}, {in, 64 << 10});
-//   if (auto bound = bind(s, device)) run(*bound);                                // schedule/bind.hpp, schedule/run.hpp
+//   if (auto bound = bind(s, device)) run(*bound);                          // schedule/bind.hpp, schedule/run.hpp
 //
 // A schedule is like an object file. Its packets are ordinary packets, and the addresses in them are in link space:
 //
@@ -26,10 +26,12 @@
 // `dwords` the bits of such a field are zero, and `epochs` says what they become. The packets of a queue without epoch
 // values never change.
 //
-// Kernels. A compute kernel that runs beside the queues is an agent with actions, as a host thread is: it computes, waits,
-// loads, stores, sets, and may submit queues. check/ examines its order, simulate/ its time, and `run` lets a thread stand in
-// for it on a device in software:
-//   s.add_kernel(Place::gpu(0), "gemm").repeat(4, [&](auto& k) { k.compute(20000).store({in, 4096}).set(tile, kEpoch); });
+// Kernels. A compute kernel that runs beside the queues is an agent with actions, as a host thread is: it computes,
+// waits, loads, stores, sets, and may submit queues. check/ examines its order, simulate/ its time, and `run` lets a
+// thread stand in for it on a device in software:
+//   s.add_kernel(Place::gpu(0), "gemm").repeat(4, [&](auto& k) {
+//     k.compute(20000).store({in, 4096}).set(tile, kEpoch);
+//   });
 //
 // A schedule is plain data that you can read and compare; text.hpp prints it, and bind.hpp links it. References that
 // add_queue, add_host and add_kernel return stay valid.
@@ -89,8 +91,8 @@ struct EpochValue {
 };
 inline constexpr EpochValue kEpoch{1, 0};
 
-/// A value that a host thread or a kernel sets, adds or waits for: `plus`, and what the thread has sampled before, if `sample`
-/// names it. `sampled("n") + 4` is the text `n + 4`.
+/// A value that a host thread or a kernel sets, adds or waits for: `plus`, and what the thread has sampled before, if
+/// `sample` names it. `sampled("n") + 4` is the text `n + 4`.
 struct ActionValue {
   EpochValue plus{};
   std::string sample{};  ///< the name that Action::Kind::sample gave; "": there is none
@@ -159,13 +161,14 @@ struct Schedule {
     Place place{};                ///< a GPU
     std::string name{};           ///< after the place: gpu0.NAME
     std::optional<Place> peer{};  ///< selects the engine that the node recommends for this peer; none: `engine`
-    /// With the host as the peer: the engine that reads from the host, not the one that writes to it. Runtimes keep one engine
-    /// for each direction (Topology::engine_for).
+    /// With the host as the peer: the engine that reads from the host, not the one that writes to it. Runtimes keep one
+    /// engine for each direction (Topology::engine_for).
     bool from_host = false;
     std::uint32_t engine{};      ///< the number of the engine; used only without a peer
     std::uint64_t ring_bytes{};  ///< 0: bind chooses
-    /// Each packet that moves data is published with a doorbell of its own, together with the packets that follow it; the first also with
-    /// those before it. Otherwise, one doorbell publishes as many packets as fit into half of the ring.
+    /// Each packet that moves data is published with a doorbell of its own, together with the packets that follow
+    /// it; the first also with those before it. Otherwise, one doorbell publishes as many packets as fit into
+    /// half of the ring.
     bool doorbell_each = false;
     std::vector<std::uint32_t> dwords{};  ///< in link space
     std::vector<EpochField> epochs{};     ///< in the order of their packets
@@ -235,16 +238,16 @@ struct Schedule {
 
   /// One action of a host thread or of a kernel.
   struct Action {
-    /// `submit`: publishes queues; `set`: stores a value to a signal; `add`: adds one to it; `wait`: waits until a comparison
-    /// with it is true; `sample`: reads it and names what it holds; `repeat`: performs `body` several times; `compute`: keeps a
-    /// kernel busy; `load`, `store`: access bytes; `expect`: bytes must equal others at this moment.
+    /// `submit`: publishes queues; `set`: stores a value to a signal; `add`: adds one to it; `wait`: waits until a
+    /// comparison with it is true; `sample`: reads it and names what it holds; `repeat`: performs `body` several times;
+    /// `compute`: keeps a kernel busy; `load`, `store`: access bytes; `expect`: bytes must equal others at this moment.
     enum class Kind : std::uint8_t { submit, set, wait, repeat, add, compute, load, store, expect, sample };
     Kind kind{};                        ///< which action it is
     std::vector<std::size_t> queues{};  ///< submit: indices of queues, submitted in this order, one doorbell each
     GpuVa signal{};                     ///< set, wait, add, sample: an address in link space
     Compare func = Compare::eq;         ///< wait
-    /// set, wait, add: the epoch is the round of the innermost repeat, from 1. sample: `value.sample` is the name that what the
-    /// signal holds now gets, until the end of the block or the next sample of that name
+    /// set, wait, add: the epoch is the round of the innermost repeat, from 1. sample: `value.sample` is the name that
+    /// what the signal holds now gets, until the end of the block or the next sample of that name
     ActionValue value{};
     std::uint64_t rounds{};      ///< repeat
     std::vector<Action> body{};  ///< repeat
@@ -254,11 +257,12 @@ struct Schedule {
     Range range{};  ///< load, store, expect: the bytes
     Range right{};  ///< expect: the bytes that `range` must equal at this moment
     bool old{};     ///< expect: it must equal what `right` held before the run
-    /// store: what each byte becomes. Without a value, random contents, which depend on the seed of the run, the range and
-    /// the round.
+    /// store: what each byte becomes. Without a value, random contents,
+    /// which depend on the seed of the run, the range and the round.
     std::optional<std::uint8_t> byte{};
-    /// Only in a kernel: a wait or a sample is followed by an acquire at system scope, and a release at system scope comes before a set
-    /// and an add. If not, the scope is the GPU (`scope=agent`), and the checker says what that breaks.
+    /// Only in a kernel: a wait or a sample is followed by an acquire at system scope, and a release at system
+    /// scope comes before a set and an add. If not, the scope is the GPU (`scope=agent`), and the checker says
+    /// what that breaks.
     bool system_scope = true;
     friend bool operator==(const Action&, const Action&) = default;
   };

@@ -54,7 +54,7 @@ struct SourceMap {
 };
 
 struct ParseOptions {
-  /// A value for a `param`, or for a `choose` outside all blocks, as text: a number, or an expression that uses only numbers.
+  /// A value for a `param`, or for a `choose` outside all blocks, as text: a number, or an expression of numbers.
   struct Setting {
     std::string name{}, value{};  ///< of the `param` or `choose`, and its new value
   };
@@ -63,13 +63,14 @@ struct ParseOptions {
   std::size_t max_text = std::size_t{1} << 27;    ///< bytes of text that the rounds of loops repeat
   std::size_t max_dwords = std::size_t{1} << 26;  ///< of all queues
   std::size_t max_items = std::size_t{1} << 20;   ///< declarations, actions, queues of each submit, and expectations
-  /// The text of a file that the schedule names: `for b in file("blocks.txt")`. Empty: a schedule may not read other files.
+  /// The text of a file that the schedule names: `for b in file("blocks.txt")`. Empty: it may not read other files.
   std::function<Result<std::string, Diagnostic>(const std::string& name)> read{};
   SourceMap* map = nullptr;        ///< filled if the text has no error
   Decisions* decisions = nullptr;  ///< which alternatives to take, and those that were taken; null: the defaults
 };
 
-/// For ParseOptions::read: names are relative to the folder of the file `path`; of standard input ("-"), to the working directory.
+/// For ParseOptions::read: names are relative to the folder of the
+/// file `path`; of standard input ("-"), to the working directory.
 std::function<Result<std::string, Diagnostic>(const std::string& name)> files_beside(const std::string& path);
 
 /// The schedule of a text, or all of its errors. `file`: the name of the text in errors.

@@ -19,10 +19,10 @@
 // so only the last round is recorded. A conditional packet and the packets that it may skip make one bar, under the
 // first packet's name.
 //
-// Events are epoch, packet_begin and packet_end, in lanes that are named like those of the software device (gpu0, "engine
-// 14 push"), and the names of the schedule's buffers and signals are recorded. Packets have the positions and dwords that
-// they have without TIMESTAMPs, and times in nanoseconds of the host's steady clock (Device::clock). A packet that has begun
-// but not ended has no packet_end. Both calls allocate, and neither is for hot paths.
+// Events are epoch, packet_begin and packet_end, in lanes that are named like those of the software device (gpu0,
+// "engine 14 push"), and the names of the schedule's buffers and signals are recorded. Packets have the positions and
+// dwords that they have without TIMESTAMPs, and times in nanoseconds of the host's steady clock (Device::clock). A
+// packet that has begun but not ended has no packet_end. Both calls allocate, and neither is for hot paths.
 #include "sdma/schedule/bind.hpp"
 #include "sdma/trace/trace.hpp"
 

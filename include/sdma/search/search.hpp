@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Finds the fastest of the schedules that a text leaves open (sdma/schedule/decisions.hpp): a search by simulation, with the
-// checker as judge. `sdma explore` is its command line (docs/explore.md).
+// Finds the fastest of the schedules that a text leaves open (sdma/schedule/decisions.hpp): a search by simulation,
+// with the checker as judge. `sdma explore` is its command line (docs/explore.md).
 //
 //   auto r = search(text, "ag.sdma", *mi300x_machine(), {.tries = 5000});
 //   if (!r) for (const auto& d : r.error()) puts(to_string(d).c_str());
@@ -10,20 +10,23 @@
 //
 // A *candidate* is one way to take every choice. The search
 //
-//   1. simulates the default in any case, and then changes one choice at a time for the better, until no single change helps;
-//   2. simulates all other candidates, if their number fits into what is left of `tries` and `deadline`: then `complete` is true;
+//   1. simulates the default in any case, and then changes one choice at a time for the better, until no single change
+//      helps;
+//   2. simulates all other candidates, if their number fits into what is left of `tries` and `deadline`: then
+//      `complete` is true;
 //   3. else changes pairs of choices, and begins again at random candidates, until `tries` or `deadline` end it.
 //
-// A candidate that would enter `best` is checked first, and does not enter unless all of its executions are proved. So `best` holds
-// only schedules that are proved on this machine's topology; the other candidates were simulated, but not examined. Among candidates
-// with the same time, only the first to be found is checked and kept; the others are counted.
+// A candidate that would enter `best` is checked first, and does not enter unless all of its executions are
+// proved. So `best` holds only schedules that are proved on this machine's topology; the other candidates were
+// simulated, but not examined. Among candidates with the same time, only the first to be found is checked and
+// kept; the others are counted.
 //
-// With `tries` alone, a search is deterministic: the same text, options and seed give the same result. A time is a prediction, as
-// uncertain as `sensitivity` says; `speed_up` says whether two candidates differ.
+// With `tries` alone, a search is deterministic: the same text, options and seed give the same result. A time is a
+// prediction, as uncertain as `sensitivity` says; `speed_up` says whether two candidates differ.
 //
-// Errors: the Diagnostics of the text as it is by default; a text that leaves nothing open is not an error. Candidates that cannot be
-// read or simulated, or are not proved, are counted in `refused`, and the first is kept with its choices.
-// Allocates. Any thread may call it; nothing is shared.
+// Errors: the Diagnostics of the text as it is by default; a text that leaves nothing open is not an error. Candidates
+// that cannot be read or simulated, or are not proved, are counted in `refused`, and the first is kept with its
+// choices. Allocates. Any thread may call it; nothing is shared.
 #include "sdma/check/check.hpp"
 #include "sdma/core/deadline.hpp"
 #include "sdma/schedule/decisions.hpp"
@@ -69,7 +72,8 @@ struct SearchResult {
   std::vector<Candidate> best{};       ///< proved; the fastest first, each with a time of its own
   std::optional<Candidate> initial{};  ///< the default; nothing if it is refused
   std::uint64_t simulated{};           ///< different candidates that were simulated or refused
-  /// How many there are: exact if `complete`, else the number that there would be if every candidate left open what the default does.
+  /// How many there are: exact if `complete`, else the number that
+  /// there would be if every candidate left open what the default does.
   double candidates{};
   bool complete{};           ///< all of them were simulated
   std::uint64_t refused{};   ///< candidates that could not be read or simulated, or were not proved

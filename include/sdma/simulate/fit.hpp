@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Fits a machine to measurements: finds the values of parameters with which the simulator comes closest to times, speed-ups
-// and shares that were measured elsewhere.
+// Fits a machine to measurements: finds the values of parameters with which the simulator comes closest to times,
+// speed-ups and shares that were measured elsewhere.
 //
 //   std::vector<Observation> o;
 //   o.push_back(Observation::time("copy 64K", copy_64k, 8670, 120));          // took 8.67 us, +- 0.12 us
@@ -14,42 +14,46 @@
 // The fit minimises the sum of |weight * error| ^ power over all observations. The error of a time or a ratio is
 // predicted / measured - 1; the error of a share is (predicted - measured) / 100.
 //
-// Errors with a common cause. All ratios to one measured baseline share the baseline's error: where it was measured 10 % too slow, each
-// of them is 10 % too large. With FitOptions::common, an observation's error is the sum of its own and one that its group shares,
-// and the sum above has the term |shared / common| ^ power for each group instead. Parameters then explain what differs within
-// groups, and what all of a group have in common only as far as that costs less than a shared error.
+// Errors with a common cause. All ratios to one measured baseline share the baseline's error: where it was measured 10
+// % too slow, each of them is 10 % too large. With FitOptions::common, an observation's error is the sum of its own and
+// one that its group shares, and the sum above has the term |shared / common| ^ power for each group instead.
+// Parameters then explain what differs within groups, and what all of a group have in common only as far as that costs
+// less than a shared error.
 //
-// Method. A parameter is varied in its logarithm, within its bounds. Levenberg-Marquardt with finite differences comes first.
-// Times have kinks where another resource becomes the bottleneck, and a parameter such as engine.window_bytes acts in steps;
-// a search then varies each parameter alone, with steps that shrink to 0.1 %. Finally, the derivatives of
-// all predictions give uncertainties and correlations. No random number is used: the same arguments give the same result, unless
-// the deadline or the callback ends the fit.
+// Method. A parameter is varied in its logarithm, within its bounds. Levenberg-Marquardt with finite differences comes
+// first. Times have kinks where another resource becomes the bottleneck, and a parameter such as engine.window_bytes
+// acts in steps; a search then varies each parameter alone, with steps that shrink to 0.1 %. Finally, the derivatives
+// of all predictions give uncertainties and correlations. No random number is used: the same arguments give the same
+// result, unless the deadline or the callback ends the fit.
 //
-// Uncertainty. The result's `uncertainty` of a free parameter is one standard deviation: if the model is right and errors are
-// independent and normal, the true value lies within it in 68 of 100 cases. It is computed from the derivatives at the
-// result, as for least squares. Each observation counts with the variance of the residuals (the sum of squares divided by
-// observations less parameters) or with its own `spread`, whichever is larger; the other free parameters may move, too. The
-// errors of a model are not independent, so for tables that it does not match well the uncertainty is a guide, not
-// a limit. It never reaches beyond the bounds. If there are no more observations than parameters, and no spread is known,
-// the uncertainty of the initial machine stays, and the source says "; its uncertainty is not determined".
+// Uncertainty. The result's `uncertainty` of a free parameter is one standard deviation: if the model is right and
+// errors are independent and normal, the true value lies within it in 68 of 100 cases. It is computed from the
+// derivatives at the result, as for least squares. Each observation counts with the variance of the residuals (the sum
+// of squares divided by observations less parameters) or with its own `spread`, whichever is larger; the other free
+// parameters may move, too. The errors of a model are not independent, so for tables that it does not match well the
+// uncertainty is a guide, not a limit. It never reaches beyond the bounds. If there are no more observations than
+// parameters, and no spread is known, the uncertainty of the initial machine stays, and the source says "; its
+// uncertainty is not determined".
 //
 // What measurements cannot decide is part of the result:
 //
-//   state          meaning                                    value      uncertainty            source
-//   fitted         the measurements determine it              fitted     as above               "fitted: NOTE"
-//   range          every value of a range fits equally well   fitted     to the far end         "fitted: NOTE; 65536 to 98303 fit equally well"
-//   at_bound       the best value is one of its bounds        fitted     as above               "fitted: NOTE; at its lower bound"
-//   undetermined   no observation depends on it               initial    initial                "not determined by these measurements; ..."
+//   state         meaning                                   value    uncertainty     source
+//   fitted        the measurements determine it             fitted   as above        "fitted: NOTE"
+//   range         every value of a range fits equally well  fitted   to the far end  "fitted: NOTE; 65536 to 98303 fit
+//                                                                                    equally well"
+//   at_bound      the best value is one of its bounds       fitted   as above        "fitted: NOTE; at its lower bound"
+//   undetermined  no observation depends on it              initial  initial         "not determined by these
+//                                                                                    measurements; ..."
 //
-// If the estimates of two parameters have a correlation above kAlike, only a combination of both is known: the source of each
-// adds "; cannot be distinguished from engine.release_ns". A parameter that three or more share in this way adds
-// "; known only together with ...".
+// If the estimates of two parameters have a correlation above kAlike, only a combination of both is known: the source
+// of each adds "; cannot be distinguished from engine.release_ns". A parameter that three or more share in this way
+// adds "; known only together with ...".
 //
 // Costs: a few hundred evaluations for ten parameters; each evaluation simulates each distinct schedule once. Schedules
 // are compared by pointer: share them between observations. Any thread may fit; nothing is shared. Allocates.
-// Errors: a Diagnostic for each observation that has no schedule, no baseline or no valid value, and for each that cannot be simulated
-// (`where` is its id); and for options that cannot be used: no free parameter, one named twice, bounds that
-// exclude each other.
+// Errors: a Diagnostic for each observation that has no schedule, no baseline or no valid value, and for each that
+// cannot be simulated (`where` is its id); and for options that cannot be used: no free parameter, one named twice,
+// bounds that exclude each other.
 #include "sdma/core/deadline.hpp"
 #include "sdma/simulate/simulate.hpp"
 
@@ -123,7 +127,7 @@ struct FitProgress {
 
 struct FitOptions {
   std::vector<FreeParameter> free{};  ///< those that are fitted; the others keep their values
-  /// The standard deviation of an error that a group shares, relative to that of an observation's own error. 0: none is shared.
+  /// The standard deviation of an error that a group shares, relative to that of its own error. 0: none is shared.
   double common = 0;
   double power = 2;  ///< 2: least squares. A larger power gives more weight to the worst errors. From 1 to 16
   std::uint64_t max_simulations = 1000000;                     ///< after so many, the fit ends
@@ -134,11 +138,11 @@ struct FitOptions {
 
 /// A machine fitted to observations, and how well it fits.
 struct Fit {
-  /// How well the observations determine a parameter: fitted, range, at_bound or undetermined, as the table at the top of this
-  /// header says.
+  /// How well the observations determine a parameter: fitted, range,
+  /// at_bound or undetermined, as the table at the top of this header says.
   enum class State : std::uint8_t { fitted, range, at_bound, undetermined };
-  /// `converged`: the search found no better values; `simulations`, `deadline`: that limit was reached; `stopped`: the callback
-  /// ended the fit.
+  /// `converged`: the search found no better values; `simulations`, `deadline`:
+  /// that limit was reached; `stopped`: the callback ended the fit.
   enum class End : std::uint8_t { converged, simulations, deadline, stopped };
   /// What the fitted machine predicts for an observation.
   struct Prediction {
@@ -160,8 +164,9 @@ struct Fit {
   double mean_error{}, worst_error{};     ///< of |error| over the observations whose weight is above 0
   std::size_t worst{};                    ///< the observation with the worst error
   std::uint64_t simulations{};            ///< how many it took
-  /// What ended the search. If not `converged`, the values are the best so far; a fit that ended before the derivatives were complete has no
-  /// uncertainties (they are those of the initial machine) and no correlations, and the sources say so.
+  /// What ended the search. If not `converged`, the values are the best so far; a fit that ended before the
+  /// derivatives were complete has no uncertainties (they are those of the initial machine) and no correlations, and
+  /// the sources say so.
   End end{};
 
   static constexpr double kAlike = 0.95;  ///< pairs with a larger |correlation| are in `alike`
@@ -174,8 +179,8 @@ Result<Fit, std::vector<Diagnostic>> fit(std::span<const Observation>, const Mac
 Result<std::vector<Fit::Prediction>, std::vector<Diagnostic>> predict(std::span<const Observation>,
                                                                       const MachineDescription&, double common = 0);
 
-/// The machine of a fit, for a file: values of free parameters with three or four digits, uncertainties with two, sizes in
-/// whole bytes. A value that is not `fitted` or `at_bound` stays as it is.
+/// The machine of a fit, for a file: values of free parameters with three or four digits, uncertainties with two, sizes
+/// in whole bytes. A value that is not `fitted` or `at_bound` stays as it is.
 MachineDescription rounded(const Fit&, const FitOptions&);
 
 /// "fitted", "a range", "at a bound", "undetermined".

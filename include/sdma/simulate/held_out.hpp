@@ -9,16 +9,18 @@
 //
 // Each part is left out once:
 //
-//   column    ratios of one schedule with one set of settings, apart from those that its baseline has, too: a column of a table in which
-//             each size is a row. A column of shares is one phase
-//   half,     rows that follow one another: the rows of ratios, in the order of the table, are cut into two and into four blocks, and so
-//   quarter   are those of shares. Tables go from small sizes to large ones, so most of what is left out lies beyond what remains
+//   column    ratios of one schedule with one set of settings, apart from those that its baseline has, too: a column of
+//             a table in which each size is a row. A column of shares is one phase
+//   half,     rows that follow one another: the rows of ratios, in the order
+//             of the table, are cut into two and into four blocks, and so
+//   quarter   are those of shares. Tables go from small sizes to large
+//             ones, so most of what is left out lies beyond what remains
 //   source    where lines of another source have the same kind: nothing else could fit them
 //
 // Lines with weight 0 are never fitted to; `unseen` is the part that has them, predicted by the fit to all others.
 //
-// Costs: a fit for each part, which begins at the values of the fit to all. Thread-safety, errors: those of fit.hpp; a fit that a limit ends
-// is an error, too.
+// Costs: a fit for each part, which begins at the values of the fit to all.
+// Thread-safety, errors: those of fit.hpp; a fit that a limit ends is an error, too.
 #include "sdma/simulate/measurements.hpp"
 
 #include <string>
@@ -26,12 +28,12 @@
 
 namespace sdma::inline v0 {
 
-/// Half of the 68 % interval of what a machine predicts for an observation, in its unit: of a time or a ratio; 0 for a share.
+/// Half of the 68 % interval of a machine's prediction of an observation, in its unit; 0 for a share.
 double half_interval(const Observation&, const MachineDescription&);
 
 /// One part of a table that was left out of a fit, and predicted by that fit.
 struct HeldOut {
-  /// Which lines were left out: unseen, those of weight 0; column, half, quarter and source, as the top of this header says.
+  /// Which lines were left out: unseen, those of weight 0; the others as the top of this header says.
   enum class Kind : std::uint8_t { unseen, column, half, quarter, source };
   /// One observation that was held out.
   struct Cell {
@@ -63,7 +65,7 @@ struct HeldOutErrors {
   /// Rows with all their ratios: how many there are, and how often the best variant is right.
   std::size_t compared{}, best{};
 };
-/// Over the cells of several parts, of which each cell may be in one. `shares`: of shares, otherwise of times and ratios.
+/// Over the cells of several parts; each cell may be in one. `shares`: of shares, otherwise of times and ratios.
 HeldOutErrors errors_of(const Measurements&, std::span<const HeldOut* const>, bool shares);
 
 }  // namespace sdma::inline v0

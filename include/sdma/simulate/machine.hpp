@@ -8,16 +8,17 @@
 //   auto ring = layout_machine("ring:16");                          // or a layout without hardware
 //   m.set("engine.poll_ns", 1000);                                  // or an experiment: what if engines polled faster?
 //
-//   host thread            PCIe            engine                            xGMI                memory
+//   host thread            PCIe            engine                            xGMI              memory
 //   build_ns per packet    flight_ns  ->   fetch_ns                          flight_ns
-//   submit_ns per submit   efficiency      packet_ns per data packet         efficiency          hbm.bytes_per_ns
-//   doorbell_ns            (of the         window_bytes in flight            (of the link's      host.memory_bytes_per_ns
+//   submit_ns per submit   efficiency      packet_ns per data packet         efficiency        hbm.bytes_per_ns
+//   doorbell_ns            (of the         window_bytes in flight            (of the link's    host.memory_bytes_per_ns
 //   store_ns per set       link's rate)    bytes_per_ns                      rate)
 //   poll_ns per wait                       latency_ns until it has landed
 //   atomic_ns per word                     release_ns, poll_ns
 //
 // The topology gives the raw rates of links; a parameter here says what fraction of that rate is left for data. Each
-// parameter has a unit, an uncertainty and a source: a public fact, "fitted" (by fit.hpp to measurements), or "assumed".
+// parameter has a unit, an uncertainty and a source: a public fact, "fitted" (by fit.hpp to measurements),
+// or "assumed".
 //
 // Plain values that allocate; one thread may write, or many may read. Errors: a Diagnostic names the file, the key and
 // the problem: a parameter is missing, unknown or negative, or has no source.
@@ -44,28 +45,28 @@ enum class Cost : std::uint8_t {
   host_atomic,  ///< time that one atomic occupies its word in host memory: atomics on one word are serialised
   host_memory,  ///< rate of the host's memory
   pcie_flight,  ///< latency, one way, between host memory and an engine
-  pcie_efficiency,  ///< fraction of the link's rate
-  xgmi_flight,      ///< latency, one way, between two GPUs
-  xgmi_efficiency,  ///< fraction of the link's rate
-  nic_flight,       ///< latency, one way, between two GPUs over a link that is neither PCIe nor xGMI: a switch, a NIC
-  nic_efficiency,   ///< fraction of such a link's rate
-  hbm_rate,         ///< rate of one GPU's memory, reads and writes together
-  engine_fetch,     ///< time from the doorbell to the front end's start, without flight and ring round trip
-  engine_doorbell,  ///< time of the front end for the first packet of a doorbell that arrived while it worked on earlier ones
-  engine_packet,          ///< time of the front end for a packet that moves data
-  engine_control,         ///< time of the front end for any other packet
-  engine_window,          ///< bytes that an engine can have in flight
-  engine_rate,            ///< rate that an engine sustains, however many links it feeds
-  engine_broadcast,       ///< fraction of that rate that a broadcast's two destinations get together
-  engine_swap,            ///< fraction of that rate that a swap's two directions get together
-  engine_other_link,      ///< fraction of that rate to a peer for which the node recommends another engine
-  engine_latency,         ///< time from the request for the last byte until it has landed and is acknowledged
-  engine_read_peer,       ///< additional time if bytes are read from another GPU
-  engine_swap_time,       ///< additional time of a swap
-  engine_release,         ///< fence, atomic: time from the landing of the last earlier packet until the word leaves
-  engine_poll,            ///< time from a change of a polled word until the engine reads it again, without the flight
-  engine_host_rate,       ///< rate that an engine sustains between a GPU and its host
-  engine_first_down,      ///< fraction of that rate that a GPU's first host engine gets towards the host
+  pcie_efficiency,    ///< fraction of the link's rate
+  xgmi_flight,        ///< latency, one way, between two GPUs
+  xgmi_efficiency,    ///< fraction of the link's rate
+  nic_flight,         ///< latency, one way, between two GPUs over a link that is neither PCIe nor xGMI: a switch, a NIC
+  nic_efficiency,     ///< fraction of such a link's rate
+  hbm_rate,           ///< rate of one GPU's memory, reads and writes together
+  engine_fetch,       ///< time from the doorbell to the front end's start, without flight and ring round trip
+  engine_doorbell,    ///< time of the front end for the first packet of a doorbell that arrived while it was busy
+  engine_packet,      ///< time of the front end for a packet that moves data
+  engine_control,     ///< time of the front end for any other packet
+  engine_window,      ///< bytes that an engine can have in flight
+  engine_rate,        ///< rate that an engine sustains, however many links it feeds
+  engine_broadcast,   ///< fraction of that rate that a broadcast's two destinations get together
+  engine_swap,        ///< fraction of that rate that a swap's two directions get together
+  engine_other_link,  ///< fraction of that rate to a peer for which the node recommends another engine
+  engine_latency,     ///< time from the request for the last byte until it has landed and is acknowledged
+  engine_read_peer,   ///< additional time if bytes are read from another GPU
+  engine_swap_time,   ///< additional time of a swap
+  engine_release,     ///< fence, atomic: time from the landing of the last earlier packet until the word leaves
+  engine_poll,        ///< time from a change of a polled word until the engine reads it again, without the flight
+  engine_host_rate,   ///< rate that an engine sustains between a GPU and its host
+  engine_first_down,  ///< fraction of that rate that a GPU's first host engine gets towards the host
   engine_broadcast_time,  ///< additional time of the front end for a broadcast
   engine_peer_copies,     ///< copies that an engine can have in flight to one peer; 0: no limit but the window
   engine_occupied,        ///< time that a fence or atomic occupies the front end, from when it is sent
@@ -100,32 +101,32 @@ struct MachineDescription {
   /// GPUs, engines and links.
   Topology topology{};
   std::array<Parameter, kCosts> parameters{};  ///< indexed by Cost
-  /// What is left of a fit's errors, relative to the part of a time in which neither bytes move nor kernels compute: 68 % of the times and ratios that it was
-  /// fitted to are off by less. 0: not known.
+  /// What is left of a fit's errors, relative to the part of a time in which neither bytes move nor kernels compute: 68
+  /// % of the times and ratios that it was fitted to are off by less. 0: not known.
   double model_error{};
 
   double operator[](Cost c) const noexcept { return parameters[static_cast<std::size_t>(c)].value; }
   Parameter& parameter(Cost c) noexcept { return parameters[static_cast<std::size_t>(c)]; }
   /// The parameter for a cost.
   const Parameter& parameter(Cost c) const noexcept { return parameters[static_cast<std::size_t>(c)]; }
-  /// Sets a parameter by name. `xgmi.rate`, `pcie.rate` and `nic.rate` are the raw rates of all links of that type, in GB/s.
-  /// bad_argument: there is no such parameter, or it cannot have this value.
+  /// Sets a parameter by name. `xgmi.rate`, `pcie.rate` and `nic.rate` are the raw rates of all links of that type, in
+  /// GB/s. bad_argument: there is no such parameter, or it cannot have this value.
   [[nodiscard]] Errc set(std::string_view parameter, double value) noexcept;
   friend bool operator==(const MachineDescription&, const MachineDescription&) = default;
 };
 
 /// A node of 1 to 8 MI300X, with the parameters of share/machines/mi300x.json.
 Result<MachineDescription, Diagnostic> mi300x_machine(std::uint32_t gpus = 8);
-/// The node of that name (layout.hpp), such as "mesh:16": with the parameters of share/machines/mi355x.json for MI350X and MI355X,
-/// and with those of mi300x.json for all others.
+/// The node of that name (layout.hpp), such as "mesh:16": with the parameters of share/machines/mi355x.json for MI350X
+/// and MI355X, and with those of mi300x.json for all others.
 Result<MachineDescription, Diagnostic> layout_machine(std::string_view layout);
 /// The text of mi300x.json.
 std::string_view mi300x_machine_json() noexcept;
 
-/// The machine that `text` describes. `file`: the name of the text in errors. Parameters that files of earlier versions do not have
-/// may be missing: then their mechanisms are off, engines reach the host at engine.bytes_per_ns, and links that are neither PCIe nor
-/// xGMI are like xGMI. The topology in it is {"mi300x": 8}, the name of a layout such as "ring:8" (layout.hpp), or an object as
-/// to_json(Topology) writes it.
+/// The machine that `text` describes. `file`: the name of the text in errors. Parameters that files of earlier versions
+/// do not have may be missing: then their mechanisms are off, engines reach the host at engine.bytes_per_ns, and links
+/// that are neither PCIe nor xGMI are like xGMI. The topology in it is {"mi300x": 8}, the name of a layout such as
+/// "ring:8" (layout.hpp), or an object as to_json(Topology) writes it.
 Result<MachineDescription, Diagnostic> machine_from_json(std::string_view text, std::string_view file = "machine");
 std::string to_json(const MachineDescription&);
 

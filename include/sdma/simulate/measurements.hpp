@@ -30,14 +30,16 @@
 //   includes           what lies inside the value: the host, an engine alone, ...
 //   id                 for messages. Empty: schedule, settings and what
 //
-// The columns schedule, what, value and source are required. A field with a comma or a quote is written in double quotes,
-// and a quote in it twice. A field cannot contain a newline.
+// The columns schedule, what, value and source are required. A field with a comma or a quote is written in double
+// quotes, and a quote in it twice. A field cannot contain a newline.
 //
 // Settings of a fit to this table begin with "#:", so programs that skip comments can read the table as it is:
 //
 //   #: power P                            FitOptions::power
-//   #: common C                           FitOptions::common: ratios to one baseline, with the same settings of it, are a group
-//   #: free PARAMETER START [LOW HIGH] [NOTE...]   a free parameter, the value from which the fit starts, its bounds, its note
+//   #: common C                           FitOptions::common: ratios to one baseline,
+//                                         with the same settings of it, are a group
+//   #: free PARAMETER START [LOW HIGH] [NOTE...]   a free parameter, the value from which
+//                                                  the fit starts, its bounds, its note
 //
 // Each distinct pair of schedule and settings is parsed once and shared by its observations.
 // Errors: all that the table has, up to 100, each with file:line, the problem and what to do; and those of a schedule

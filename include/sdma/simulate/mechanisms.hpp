@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The single mechanisms that a machine is measured by, and their times on a device: the table from which a machine is fitted.
+// The single mechanisms that a machine is measured by, and their times on a device: the table of a fit.
 //
 //   const auto all = mechanisms(device->topology());
 //   auto m = measure(*device, all, {.source = "my node, today"});        // a table: sdma/simulate/measurements.hpp
@@ -9,8 +9,8 @@
 // A mechanism is a schedule of one round with as few other costs as possible:
 //
 //   submit_*    a doorbell: one fence or eight; two queues or four; a copy of 4K or 1M; an atomic
-//   copy_*      a trigger, then a copy of one size over one path: within GPU 0, to and from the host, to and from GPU 1;
-//               or several copies in a row
+//   copy_*      a trigger, then a copy of one size over one path: within GPU 0, to and from the host, to and from GPU
+//               1; or several copies in a row
 //   engines_*   a trigger, then a copy on each of two engines: over one path, or in both directions of the host's link
 //   swap_*, broadcast_*, atomic_*      a trigger, then one of these
 //
@@ -19,9 +19,9 @@
 //   submitted      time = the host submits ... the host has seen all completions
 //   triggered      publish | settle | time = the host stores the trigger ... the host has seen all completions
 //
-// `measure` goes through all mechanisms in several passes, so that a slow change of the machine becomes spread, not error. The
-// value of an observation is the median of the passes' medians; its spread is the standard deviation of these medians. Above 5 %
-// of the value, the spread lowers the weight of the observation in the fit, in proportion.
+// `measure` goes through all mechanisms in several passes, so that a slow change of the machine becomes spread, not
+// error. The value of an observation is the median of the passes' medians; its spread is the standard deviation of
+// these medians. Above 5 % of the value, the spread lowers the weight of the observation in the fit, in proportion.
 // No byte is compared: measure what works.
 //
 // One thread measures; anything else that runs on the device or on the host disturbs the times. Each round ends at its
@@ -58,13 +58,13 @@ struct MechanismOptions {
   std::uint64_t most_bytes = std::uint64_t{64} << 20;  ///< of the largest copy; at least 1 MiB
 };
 
-/// A schedule as a mechanism, to be measured, too. Its one host thread may submit queues once, then set one signal once (the
-/// trigger), and then wait until signals reach 1; polls and fences use epochs, so that it can be repeated. Diagnostics: the errors
-/// of the text, or what of this the schedule does not keep to.
+/// A schedule as a mechanism, to be measured, too. Its one host thread may submit queues once, then set one signal once
+/// (the trigger), and then wait until signals reach 1; polls and fences use epochs, so that it can be repeated.
+/// Diagnostics: the errors of the text, or what of this the schedule does not keep to.
 Result<Mechanism, std::vector<Diagnostic>> mechanism(std::string file, std::string text, std::string settings = {});
 
-/// All mechanisms of a node; none if it has no GPU with a live engine. GPU 0 and its first peer stand for all. Between other
-/// pairs of GPUs, only the two largest sizes are measured, for the rate of the link.
+/// All mechanisms of a node; none if it has no GPU with a live engine. GPU 0 and its first peer stand for all. Between
+/// other pairs of GPUs, only the two largest sizes are measured, for the rate of the link.
 std::vector<Mechanism> mechanisms(const Topology&, const MechanismOptions& = {});
 
 /// How `measure` measures mechanisms.
@@ -83,8 +83,8 @@ struct MeasureOptions {
 /// Diagnostics: `progress` ended it.
 Result<Measurements, std::vector<Diagnostic>> measure(Device&, std::span<const Mechanism>, const MeasureOptions& = {});
 
-/// The machine from which the fit starts. Links have the rates that the two largest copies show, where these were measured
-/// and the topology knows none; what was not measured is assumed, and its source says so.
+/// The machine from which the fit starts. Links have the rates that the two largest copies show, where these were
+/// measured and the topology knows none; what was not measured is assumed, and its source says so.
 MachineDescription unfitted(const Topology&, const Measurements&);
 
 }  // namespace sdma::inline v0

@@ -14,8 +14,8 @@ namespace sdma::inline v0 {
 
 /// Ends with a newline. The table has the uncertainty, and what it depends on, only if a Sensitivity is given.
 std::string to_table(const Simulation&, const Sensitivity* = nullptr);
-/// Per phase of the critical path, the parameters that it depends on most: by how much the phase and the time grow if the parameter
-/// grows by one percent. Phases that take no time are left out. Ends with a newline.
+/// Per phase of the critical path, the parameters that it depends on most: by how much the phase and the time grow if
+/// the parameter grows by one percent. Phases that take no time are left out. Ends with a newline.
 std::string explain(const Simulation&, const Sensitivity&);
 /// {"ns":.., "uncertainty_ns":.., "phases":{..}, "path":[..], "busy":[..], "sensitivity":[..]}
 std::string to_json(const Simulation&, const Sensitivity* = nullptr);

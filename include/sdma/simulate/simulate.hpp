@@ -20,12 +20,11 @@
 //   needs min(bytes, window), so a packet that needs the whole window runs alone. It requests its bytes once the
 //   packets before it have requested theirs, and it lands latency_ns later. Until then it holds its room, and the next
 //   packet may overlap it.
-//   A fence or an atomic stays in the front end until all earlier packets of its queue have landed, then issues. The next
-//   packet starts at that moment, before the fence or atomic itself has landed. Atomics on one word in host memory are
-//   serialised.
-//   A poll reads its word, which takes a round trip. If the condition does not hold, the poll sees a later change
-//   of the word poll_ns and one flight after that change.
-//   Flows share the engine, each direction of a link, and memory by max-min fairness.
+//   A fence or an atomic stays in the front end until all earlier packets of its queue have landed, then issues. The
+//   next packet starts at that moment, before the fence or atomic itself has landed. Atomics on one word in host memory
+//   are serialised. A poll reads its word, which takes a round trip. If the condition does not hold, the poll sees a
+//   later change of the word poll_ns and one flight after that change. Flows share the engine, each direction of a
+//   link, and memory by max-min fairness.
 //
 // engine/ fetches, checks and executes the packets: fences, atomics, polls, conditions and indirect buffers really
 // execute, in the simulation's own memory. The bytes of copies are moved only if `contents` is set or a packet waits
@@ -36,13 +35,13 @@
 // `ns` is the time of the last round. Phases are those of the critical path. To find that path, start at the end of the
 // round and go back from each step to the one that it waited for. The phases add up to `ns`.
 //
-// The schedule's kernels run beside the host threads, from the beginning: they wait (acquire), compute, set (release), submit. A
-// simulation is deterministic: the same schedule and machine give the same times. Absolute times are only as certain as
-// the machine's parameters; `sensitivity` computes how certain.
+// The schedule's kernels run beside the host threads, from the beginning: they wait (acquire), compute, set (release),
+// submit. A simulation is deterministic: the same schedule and machine give the same times. Absolute times are only as
+// certain as the machine's parameters; `sensitivity` computes how certain.
 // Any thread may simulate; nothing is shared. Allocates.
 // Errors: Diagnostics for the schedule's own problems; for a GPU, engine or link that the machine does not have; for a
-// packet that the engine refuses; for each wait that never ends, with the agent that waits and what it waits for; and for a
-// schedule that is too long to simulate.
+// packet that the engine refuses; for each wait that never ends, with the agent that waits and what it waits for; and
+// for a schedule that is too long to simulate.
 #include "sdma/schedule/schedule.hpp"
 #include "sdma/schedule/text.hpp"
 #include "sdma/simulate/machine.hpp"
@@ -50,9 +49,9 @@
 
 namespace sdma::inline v0 {
 
-/// What a part of a round is spent on. `control`: the host builds packets; `schedule`: doorbells, fetches, triggers and polls;
-/// `copy`: from the engine's front end until all bytes have landed; `sync`: fences and atomics, until a thread notices them;
-/// `compute`: kernels work.
+/// What a part of a round is spent on. `control`: the host builds packets; `schedule`: doorbells, fetches, triggers and
+/// polls; `copy`: from the engine's front end until all bytes have landed; `sync`: fences and atomics, until a thread
+/// notices them; `compute`: kernels work.
 enum class Phase : std::uint8_t { control, schedule, copy, sync, compute };
 inline constexpr std::size_t kPhases = 5;  ///< how many phases there are
 /// "control", ...
@@ -64,8 +63,8 @@ struct SimulateOptions {
   bool contents = false;        ///< also move the bytes, and check the schedule's expectations
   std::uint64_t seed = 0;       ///< seed of the contents
   double time_limit_ns = 1e12;  ///< a simulation that has not ended by this virtual time is an error
-  /// A simulation that takes more steps is an error. An action of a host is a step, and so is each event: a doorbell, a packet that an
-  /// engine fetches, bytes that have moved. A step takes about 100 bytes of memory.
+  /// A simulation that takes more steps is an error. An action of a host is a step, and so is each event: a doorbell, a
+  /// packet that an engine fetches, bytes that have moved. A step takes about 100 bytes of memory.
   std::uint64_t max_steps = std::uint64_t{1} << 23;
   const SourceMap* map{};  ///< the lines of the actions, from parse_schedule
 };
@@ -81,8 +80,8 @@ struct PathStep {
 
 /// A resource, and how busy it was.
 struct Busy {
-  /// `host`: a host thread; `engine`: an sDMA engine; `link`: a link, or a path that links share; `memory`: of a GPU or of the
-  /// host; `agent`: a compute kernel.
+  /// `host`: a host thread; `engine`: an sDMA engine; `link`: a link, or a path that
+  /// links share; `memory`: of a GPU or of the host; `agent`: a compute kernel.
   enum class Kind : std::uint8_t { host, engine, link, memory, agent };
   Kind kind{};         ///< what kind of resource it is
   std::string name{};  ///< "host main", "gpu0 engine 14", "link gpu0->gpu1", "gpu0 memory"
@@ -110,7 +109,7 @@ struct Simulation {
   std::vector<Diagnostic> findings{};             ///< expectations that fail, with `contents`
 };
 
-/// Can the machine begin this schedule? If not, `simulate` says why: too few GPUs, an engine that it lacks, a fixed address.
+/// Can the machine begin this schedule? If not, `simulate` says why: too few GPUs, a missing engine, a fixed address.
 [[nodiscard]] bool can_begin(const Schedule&, const MachineDescription&);
 
 /// Simulates one run of the schedule on the machine.
@@ -126,9 +125,9 @@ struct Sensitivity {
     double low_ns{}, high_ns{};  ///< the time with the parameter at either end of its uncertainty, the lower first
     std::array<double, kPhases> phase_ns{};  ///< by how much each phase grows if the parameter grows by one percent
   };
-  /// `ns` is the time, and `uncertainty_ns` half the width of its 68 % interval. The uncertainty combines the deviations of the
-  /// rows and the machine's model_error, as independent errors. The model_error applies to the part of the time in which neither
-  /// bytes move nor kernels compute: rates are known better.
+  /// `ns` is the time, and `uncertainty_ns` half the width of its 68 % interval. The uncertainty combines the
+  /// deviations of the rows and the machine's model_error, as independent errors. The model_error applies to the part
+  /// of the time in which neither bytes move nor kernels compute: rates are known better.
   double ns{}, uncertainty_ns{};
   std::vector<Row> rows{};  ///< the parameters that matter, the most important first
 };
@@ -143,8 +142,9 @@ struct SpeedUp {
   /// Whether the interval contains 1: the model does not know which of the two is faster.
   bool tie() const noexcept { return value - uncertainty <= 1 && value + uncertainty >= 1; }
 };
-/// Simulates both schedules for each end of each parameter's uncertainty, as `sensitivity` does for one. Most parameters change
-/// both times alike, so the ratio is more certain than a time: what is left is mostly the machine's model_error.
+/// Simulates both schedules for each end of each parameter's uncertainty, as `sensitivity` does for one. Most
+/// parameters change both times alike, so the ratio is more certain than a time: what is left is mostly the
+/// machine's model_error.
 Result<SpeedUp, std::vector<Diagnostic>> speed_up(const Schedule& baseline, const Schedule&, const MachineDescription&,
                                                   const SimulateOptions& = {});
 /// The same of several schedules: the baseline is simulated only once for each parameter.

@@ -7,10 +7,12 @@
 //   machine.set(axis.name, axis.values[0]);                      // a parameter of the machine: its name has a dot
 //   auto caps = caps_of(schedule, machine, "xgmi.rate", 61, 122);     // {"engine.bytes_per_ns"}
 //
-// A name with a dot is a parameter of the machine, as MachineDescription::set takes it. Any other name is a param of the schedule, whose values are whole numbers.
+// A name with a dot is a parameter of the machine, as MachineDescription::set takes it. Any other name is a param of
+// the schedule, whose values are whole numbers.
 //
-// A cap is found by trial: `caps_of` relaxes every other parameter, one at a time, and reports those with which the two values no
-// longer give the same time. If there is none, no single parameter caps it; the schedule may not use what it describes.
+// A cap is found by trial: `caps_of` relaxes every other parameter, one at a time, and reports those with which the
+// two values no longer give the same time. If there is none, no single parameter caps it; the schedule may not use
+// what it describes.
 //
 // Pure functions that allocate; any thread may call them. Errors: texts, and the Diagnostics of `simulate`.
 #include "sdma/simulate/simulate.hpp"

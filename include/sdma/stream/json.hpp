@@ -6,8 +6,9 @@
 //    "dwords":["0x00000005","0x00001008","0x00007f00","0x00000001"]}                                    (one line)
 //
 //   offset     where the packet begins, in bytes
-//   packet     its name; null for a dword that does not begin a known packet, for a packet that the end of the stream cuts
-//              off (then `truncated` holds the name), and for a packet that only other generations have (`foreign`)
+//   packet     its name; null for a dword that does not begin a known packet, for a
+//              packet that the end of the stream cuts off (then `truncated` holds the
+//              name), and for a packet that only other generations have (`foreign`)
 //   fields     every field, including those that text leaves out. The JSON type depends on the field, never on its
 //              value: counts and bytes are numbers, flags are booleans, enumerants are names (a number if the code has
 //              no name); addresses, values, masks and lists of dwords are "0x..." strings: a JSON number does not hold
@@ -29,7 +30,7 @@
 
 namespace sdma::inline v0 {
 
-/// Appends the object of one packet, without a newline. `members`: further members at its end, each with a comma before it.
+/// Appends the object of one packet, without a newline. `members`: members at its end, each with a comma before it.
 void append_json(std::string& out, const PacketView&, std::uint64_t offset, std::string_view members = {});
 
 /// Writes JSON Lines for a stream that arrives in pieces. Call it as you would a Disassembler (stream/text.hpp).

@@ -42,8 +42,8 @@ std::string to_text(const PacketView&);
 
 /// What an address is called, or "" if it has no name.
 using AddressName = std::function<std::string(GpuVa)>;
-/// The line of one packet, with names for those addresses that have one: "copy_linear bytes=4K src=gpu0.in dst=gpu1.buf[64K]".
-/// The assembler does not read such a line; a schedule does, if the names are its own.
+/// The line of one packet, with names for those addresses that have one: "copy_linear bytes=4K src=gpu0.in
+/// dst=gpu1.buf[64K]". The assembler does not read such a line; a schedule does, if the names are its own.
 std::string to_text(const PacketView&, const AddressName&);
 
 /// What the text of a stream contains, and where the stream begins.
@@ -69,7 +69,8 @@ class Disassembler {
   /// beginning of a packet that is still incomplete; with `last`, no dwords remain. Do not call it again after a call
   /// with `last`.
   std::size_t append(std::string& out, std::span<const std::uint32_t> in, bool last);
-  /// Appends the lines of one packet that a caller has found; equal packets are held back until another one or `end` comes.
+  /// Appends the lines of one packet that a caller has found;
+  /// equal packets are held back until another one or `end` comes.
   void append(std::string& out, const PacketView&);
   /// Ends the text: appends the packets that are held back.
   void end(std::string& out) { flush(out); }

@@ -21,16 +21,16 @@
 //   WriterOf<Generation::v6_0> w{slot.dwords};                     // known when you compile: costs what 4.4.2 costs
 //   AnyWriter v{slot.dwords, {topology.gpus[0].generation()}};     // known at run time: one branch for each packet
 //
-// All of them take the same requests, and recipes take any of them. A packet, or a field, that the generation lacks is a
-// bad_packet. The default chunk is kChunk22 where a packet's length has 22 bits.
+// All of them take the same requests, and recipes take any of them. A packet, or a field, that the generation lacks is
+// a bad_packet. The default chunk is kChunk22 where a packet's length has 22 bits.
 //
 // Splitting: the default chunk is kChunk, the largest multiple of 64 bytes below the 2^30 that the field holds, so each
 // packet is as aligned as the first. kChunk22 is for stacks that keep to the 22 bits of older engines. A request that
 // runs past the end of the 64-bit address space is a bad_packet, because no engine could execute it.
 //
 // Fills: the field of a packet that repeats a dword may hold the number of bytes less one, or the offset of the last
-// dword (bytes less four). Engines ignore its low two bits [inferred], so both are the same fill. ROCr writes the second;
-// FillCount::last_dword does so for a stream that must equal ROCr's.
+// dword (bytes less four). Engines ignore its low two bits [inferred], so both are the same fill. ROCr writes the
+// second; FillCount::last_dword does so for a stream that must equal ROCr's.
 #include "sdma/core/compiler.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/packets/copy.hpp"

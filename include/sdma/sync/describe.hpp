@@ -5,7 +5,8 @@
 //   auto r = wait(done, Compare::ge, 5, Deadline::in(200ms), ring);
 //   if (!r) log(describe(r.error(), [&](GpuVa a, std::span<std::byte> out) { return device.peek(a, out); }));
 //
-//   queue is at position 0x1c0 of 0x240; probably waiting in poll_mem addr=0x7f0000001000 func=ge reference=5 (value: 3)
+//   queue is at position 0x1c0 of 0x240; probably waiting in poll_mem addr=0x7f0000001000 func=ge reference=5
+//   (value: 3)
 //     waited for: signal 0x7f0000002000 ge 5 (value: 4)
 //     before:     0x1a4 copy_linear bytes=4K src=0x7f1122334000 dst=0x7f5566778000
 //     at:         0x1c0 poll_mem addr=0x7f0000001000 func=ge reference=5 (value: 3)

@@ -14,22 +14,24 @@
 // lies in memory that engines reach at the host's addresses, so the address of a member is also its GPU VA.
 //
 // Timestamps. The engine stores both directly into the signal's `start_ts` and `end_ts`, in ticks of the 100 MHz clock.
-// They precede the completion in the queue and must not be read before the completion has been seen (Q10). A runtime that
-// keeps its stamps elsewhere names the words: stamp(w, va), and CompleteOptions::stamp_end_at. 8-byte alignment is enough.
+// They precede the completion in the queue and must not be read before the completion has been seen (Q10). A
+// runtime that keeps its stamps elsewhere names the words: stamp(w, va), and CompleteOptions::stamp_end_at. 8-byte
+// alignment is enough.
 //
 // Halves. An engine compares and stores 32 bits. Signals of ROCr are small, so a runtime may leave the high half alone:
-// Halves::low if it knows that the high half is 0, Halves::by_value to let the value decide while it is encoded. ROCr does
-// the latter.
+// Halves::low if it knows that the high half is 0, Halves::by_value to let the value decide while it is encoded. ROCr
+// does the latter.
 //
 // Gangs. One copy, cut over the queues of several engines, with one completion:
 //
 //   member i   w.copy(share(copy, i, n));  hsa::complete(w, *item[i]);         each item begins at 2, without a mailbox
 //   leader     w.copy(share(copy, 0, n));  for each i: hsa::join(w, *item[i]);  hsa::complete(w, *out);
 //
-// `join` waits until the item is 1 and makes it 0. Only then, after the last access of an engine, may the host destroy the
-// item. Give each queue of a gang an engine of its own: the pending poll of a leader may keep its engine from a member.
+// `join` waits until the item is 1 and makes it 0. Only then, after the last access of an engine, may the host
+// destroy the item. Give each queue of a gang an engine of its own: the pending poll of a leader may keep its
+// engine from a member.
 //
-// Generations. The Writer chooses the generation of the packets. From 5.0 on, fences have the memory type of uncached memory.
+// Generations. The Writer chooses that of the packets. From 5.0 on, fences have the memory type of uncached memory.
 //
 // Calls are transactional, like the recipes (sync/recipes.hpp): each writes all its packets or none. Errors:
 // Errc::bad_packet (a misaligned address, an event_id of more than 28 bits), Errc::no_space. `event_mailbox_ptr` and
@@ -63,7 +65,7 @@ template <class S> GpuVa value_va(const S& s) noexcept { return detail::member_v
 enum class Halves : std::uint8_t {
   both,      ///< the high half, then the low half
   low,       ///< the low half alone: the caller knows that the high half is 0
-  by_value,  ///< `both` if the high half is not 0 during encoding, otherwise `low`. A dependency that is 0: no poll at all
+  by_value,  ///< `both` if the high half is not 0 during encoding, otherwise `low`. If the value is 0: no poll at all
 };
 
 /// How `depend` polls a signal.
@@ -106,8 +108,8 @@ struct CompleteOptions {
   Halves fences = Halves::both;
 };
 
-/// Decrements `value` once all earlier packets are complete (Q3). Then, if a host thread may be asleep on the signal, fills
-/// its mailbox and interrupts the host (Q4, Q11).
+/// Decrements `value` once all earlier packets are complete (Q3). Then, if a host thread may be asleep on the signal,
+/// fills its mailbox and interrupts the host (Q4, Q11).
 template <class T, class S> Errc complete(BasicWriter<T>& w, const S& s, const CompleteOptions& options = {}) noexcept {
   const auto woken = [&](const auto&... packets) noexcept {
     if (s.event_mailbox_ptr == 0) return put_all(w, packets...);

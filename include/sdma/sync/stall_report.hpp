@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The state of a queue when a wait gave up: numbers and dwords, no text. `describe` (sync/describe.hpp, compiled) prints what it
-// holds; `doctor::diagnose(doctor::snapshot_of(report, peek, waited))` (doctor/stall.hpp, compiled) says why the queue hangs.
+// The state of a queue when a wait gave up: numbers and dwords, no text. `describe` (sync/describe.hpp, compiled)
+// prints what it holds; `doctor::diagnose(doctor::snapshot_of(report, peek, waited))` (doctor/stall.hpp, compiled) says
+// why the queue hangs.
 //
 //   auto r = wait(done, Compare::ge, epoch, Deadline::in(200ms), ring);
 //   if (!r) log(describe(r.error(), peek));
@@ -69,9 +70,9 @@ struct StallReport {
 namespace detail {
 
 /// Loads a dword that others may be overwriting. The caller then loads the positions again and discards what may be
-/// torn, as the reader of a seqlock does; the acquire keeps that second load of the positions after this load. This load
-/// is volatile and not atomic: the producers' stores are plain, and ThreadSanitizer reports an atomic load against them
-/// even in a function with `no_sanitize`.
+/// torn, as the reader of a seqlock does; the acquire keeps that second load of the positions after this load. This
+/// load is volatile and not atomic: the producers' stores are plain, and ThreadSanitizer reports an atomic load against
+/// them even in a function with `no_sanitize`.
 SDMA_NO_THREAD_SANITIZER inline std::uint32_t shared_dword(const std::uint32_t& d) noexcept {
   const std::uint32_t value = static_cast<const volatile std::uint32_t&>(d);
   if constexpr (SDMA_KEEPS_ORDER) std::atomic_signal_fence(std::memory_order_acquire);  // for the compiler alone

@@ -5,29 +5,31 @@
 //   auto slot = reserve(ring, 64, Deadline::in(1s));            // as ring.reserve(64), but waits for room
 //
 //   const Writer::Copy copy{.src = a, .dst = b, .bytes = 80ull << 30, .chunk = kChunk22};
-//   Submission s{ring, Writer::dwords_of(copy) + 20, Deadline::in(1s)};       // 20: the other packets
-//   s.with(kAcquireDwords, [&](Writer& w) { return acquire(w, go, epoch); });   // a recipe; or s.put(...)
-//   s.copy(copy);                                                             // 20,481 packets: more than half a ring of 1 MiB
+//   Submission s{ring, Writer::dwords_of(copy) + 20, Deadline::in(1s)};        // 20: the other packets
+//   s.with(kAcquireDwords, [&](Writer& w) { return acquire(w, go, epoch); });  // a recipe; or s.put(...)
+//   s.copy(copy);                                                              // 20,481 packets: over half of 1 MiB
 //   s.put(Atomic{.addr = left, .value = ~0ull});
-//   if (auto e = s.publish(); e != Errc::ok) return e;                        // one test for all calls
-//   Submission other{ring, n, deadline, AnyGeneration{g}};                    // packets of another generation than 4.4.2
+//   if (auto e = s.publish(); e != Errc::ok) return e;                         // one test for all calls
+//   Submission other{ring, n, deadline, AnyGeneration{g}};                     // packets of generation g
 //
 //   dwords <= ring.max_slot_anywhere()    one slot and one doorbell: all of it or nothing
-//   more                                  parts of a quarter of the ring, so that the engine executes one while the next is
-//                                         written. A part is published when the next packet does not fit
+//   more                                  parts of a quarter of the ring, so that the engine executes one while the
+//                                         next is written. A part is published when the next packet does not fit
 //
-// A queue executes parts in their order, so a division between two packets changes nothing for most packets. It does for a
-// packet that says how many dwords after it depend on it (COND_EXEC, PRE_EXEC): call `together` first. An INDIRECT must
-// end on a multiple of 8 dwords, so submit it through a slot of its own. Among many producers, packets of other threads
-// may come between two parts.
+// A queue executes parts in their order, so a division between two packets changes nothing for most packets. It does
+// for a packet that says how many dwords after it depend on it (COND_EXEC, PRE_EXEC): call `together` first. An
+// INDIRECT must end on a multiple of 8 dwords, so submit it through a slot of its own. Among many producers, packets of
+// other threads may come between two parts.
 //
 // Errors. The first one is kept: later calls return it and write nothing, and `publish` returns it. Errc::bad_packet;
-// Errc::timed_out: the deadline passed while the ring had no room; Errc::too_large: a packet, or a `together`, of more than
-// half the ring; Errc::bad_ring. The part that was open then is abandoned. Earlier parts have been published, and the
-// engine executes them: if parts() is not 0, the queue holds the beginning of the submission, without its completion.
+// Errc::timed_out: the deadline passed while the ring had no room; Errc::too_large: a packet, or a `together`, of
+// more than half the ring; Errc::bad_ring. The part that was open then is abandoned. Earlier parts have been
+// published, and the engine executes them: if parts() is not 0, the queue holds the beginning of the submission,
+// without its completion.
 //
-// The deadline covers all waits of one submission. A Submission holds an open slot between its first packet and `publish`
-// (the destructor abandons it), so with a single producer use one at a time. It belongs to one thread. No allocation.
+// The deadline covers all waits of one submission. A Submission holds an open slot between its first packet and
+// `publish` (the destructor abandons it), so with a single producer use one at a time. It belongs to one
+// thread. No allocation.
 #include "sdma/queue/ring.hpp"
 #include "sdma/stream/writer.hpp"
 #include "sdma/sync/wait.hpp"

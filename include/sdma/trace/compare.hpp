@@ -13,30 +13,34 @@
 //                            [copy.........][atomic]
 //   phase        sc wait     copy           sync
 //
-// Queues: lanes whose name begins with "engine N" are queues. Two queues are compared if their group and name are equal. One
-// trace may label a queue by name and the other by number: of the other queues, the n-th of an engine in one trace is
-// compared with the n-th in the other.
+// Queues: lanes whose name begins with "engine N" are queues. Two queues are compared if their group and name are
+// equal. One trace may label a queue by name and the other by number: of the other queues, the n-th of an engine in one
+// trace is compared with the n-th in the other.
 //
-// Rounds: the last round of each queue is compared: what its last doorbell published or, if the trace has no doorbells, all
-// packets. (On hardware, a trace covers only the last round.) Simulations of version 1 have doorbells in the lane of the host
-// thread; they belong to the queue in which the submitted packets run. A submit that does not fit its ring rings several times, and an
-// engine may notice two doorbells at once: if one trace has fewer packets, its earlier doorbells are added until the numbers
-// are equal. If they never are, only what the last doorbells published is compared.
+// Rounds: the last round of each queue is compared: what its last doorbell published or, if the trace has no
+// doorbells, all packets. (On hardware, a trace covers only the last round.) Simulations of version 1 have doorbells
+// in the lane of the host thread; they belong to the queue in which the submitted packets run. A submit that does not
+// fit its ring rings several times, and an engine may notice two doorbells at once: if one trace has fewer packets,
+// its earlier doorbells are added until the numbers are equal. If they never are, only what the last doorbells
+// published is compared.
 //
-// Packets: the packets of a round are compared in order, from its beginning and from its end, up to the first packets of
-// different kinds. What lies between has no counterpart. NOPs are not compared, because the padding of a ring consists of them,
-// nor are the packets of an indirect buffer, which only a simulation records: they belong to their INDIRECT.
+// Packets: the packets of a round are compared in order, from its beginning and from its end, up to the first
+// packets of different kinds. What lies between has no counterpart. NOPs are not compared, because the padding of a
+// ring consists of them, nor are the packets of an indirect buffer, which only a simulation records: they belong to
+// their INDIRECT.
 //
 // Times are in ns from the origin of each trace: the first of these moments that both traces have.
 //   trigger    the first store of a host thread after the last doorbell, if a packet ends after it
 //   doorbell   the earliest doorbell of the compared rounds
 //   packet     the begin of the first compared packet
-// A phase contains no time before the origin, and each moment until the queue's end belongs to one phase: `schedule` until the
-// queue's first packet begins; then `copy` while a data packet is in flight, else `sync` while a fence, an atomic, a trap or a
-// timestamp is, else `wait` while a poll is, else `rest`. If a queue begins before the origin, it has no `schedule`.
+// A phase contains no time before the origin, and each moment until the queue's end belongs to one phase: `schedule`
+// until the queue's first packet begins; then `copy` while a data packet is in flight, else `sync` while a fence, an
+// atomic, a trap or a timestamp is, else `wait` while a poll is, else `rest`. If a queue begins before the origin, it
+// has no `schedule`.
 //
-// What has no counterpart is listed in `differences`, never left out silently. The functions are pure and allocate; any thread may
-// call them. Errors: a Diagnostic names the trace, and says what to do. A Trace must be as write.hpp requires.
+// What has no counterpart is listed in `differences`, never left out silently. The functions are pure and
+// allocate; any thread may call them. Errors: a Diagnostic names the trace, and says what to do. A Trace must be
+// as write.hpp requires.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/trace/trace.hpp"

@@ -3,8 +3,8 @@
 // A trace as a JSON Lines file that grows during a run: a writer appends each event, and a reader returns the events so
 // far.
 //
-//   LinesWriter w(fd);                       // an empty file
-//   w.write(names, event);                   // appends the event, and before it the lanes, texts and names that are new
+//   LinesWriter w(fd);                      // an empty file
+//   w.write(names, event);                  // appends the event, and before it the lanes, texts and names that are new
 //
 //   LinesReader r("run.jsonl");
 //   while (read_more(piece)) {
@@ -12,8 +12,8 @@
 //     if (!t) return report(t.error());
 //   }
 //
-// The format is that of trace/write.hpp, and load_json_lines reads the file at any time. The header has room for its numbers to
-// grow, and is written again in place after each event:
+// The format is that of trace/write.hpp, and load_json_lines reads the file at any time. The header has room for its
+// numbers to grow, and is written again in place after each event:
 //
 //   {"sdma_trace":2,"clock":"steady","events":                   2,"lost":                   0}
 //   {"lane":0,"group":"gpu0","name":"engine 14 queue 0"}
@@ -26,8 +26,8 @@
 //
 // Threads: one at a time per object. Two writers of one file overwrite each other's lines, so a forked child must use a
 // file of its own.
-// Errors: the writer's `write` returns whether the event is in the file. The reader returns a Diagnostic that names the line;
-// after an error, every further call returns the same Diagnostic.
+// Errors: the writer's `write` returns whether the event is in the file. The reader returns a Diagnostic that names the
+// line; after an error, every further call returns the same Diagnostic.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/trace/trace.hpp"
@@ -45,8 +45,8 @@ class LinesWriter {
   /// Replaces the contents of the file. `fd` must be writable at any offset. The caller keeps it open, and closes it.
   explicit LinesWriter(int fd, std::string_view clock = "steady");
 
-  /// Uses only the lanes, texts and names of `names`, which may only grow from call to call. Returns false if the event is
-  /// lost, because the disk or the memory is full; `lost` then counts it.
+  /// Uses only the lanes, texts and names of `names`, which may only grow from call to call. Returns false if the event
+  /// is lost, because the disk or the memory is full; `lost` then counts it.
   bool write(const Trace& names, const Event&) noexcept;
   /// Counts an event that the caller could not bring here.
   void lose() noexcept;
@@ -75,8 +75,8 @@ class LinesReader {
   LinesReader(const LinesReader&) = delete;
   LinesReader& operator=(const LinesReader&) = delete;
 
-  /// Returns all lanes, texts and names so far, and the new events. A last line without a newline is kept until the rest
-  /// arrives. The header's count of events is not checked.
+  /// Returns all lanes, texts and names so far, and the new events. A last line without a newline is kept until the
+  /// rest arrives. The header's count of events is not checked.
   Result<Trace, Diagnostic> feed(std::string_view);
 
  private:

@@ -12,12 +12,12 @@
 //
 //   lane   gpu0 | engine 14 queue 0     --D--[copy_linear......][atomic]----
 //          gpu0 | engine 14 push        --D--------[poll_mem.........][copy_linear]---
-//          host | main                  [builds 3 packets for gpu0.push][rings gpu0.push][waits for host.done >= 8.....]
-//                                                                                            time, ns -->
+//          host | main                  [builds 3 packets for gpu0.push][rings gpu0.push][waits for host.done >= 8..]
+//                                                                                         time, ns -->
 //
-// Engines run packets; host threads and kernels perform actions. A lane of a queue is named by the queue's name, if it has one,
-// or by its number. `name` gives names to ranges of addresses. Whatever shows a trace then prints gpu7.buf[64K] instead of an
-// address. A name holds for the whole trace.
+// Engines run packets; host threads and kernels perform actions. A lane of a queue is named by the queue's name, if it
+// has one, or by its number. `name` gives names to ranges of addresses. Whatever shows a trace then prints
+// gpu7.buf[64K] instead of an address. A name holds for the whole trace.
 //
 // Times are in nanoseconds. A trace has one clock, which the constructor names: that of `now`, or another (virtual
 // time, or an engine's TIMESTAMPs converted to the host's clock). A position is a ring position in bytes. The
@@ -81,7 +81,8 @@ enum class Kind : std::uint8_t {
   counter,          ///< `text`: its name; `value`
   flow_begin,       ///< an arrow begins here; `value`: its number
   flow_end,         ///< the arrow with the number `value` ends here
-  action_begin,  ///< a host thread or a kernel begins what `text` says; "{}" in it means `value`; `address`: a word it waits for
+  /// A host thread or a kernel begins what `text` says; "{}" in it means `value`; `address`: a word that it waits for.
+  action_begin,
   action_end,  ///< it ends what it began last
   epoch,       ///< from `position` on, the packets of this queue belong to epoch `value` of its schedule
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// A trace as a file: JSON Lines, which can be read back without loss; Perfetto's JSON, for a trace viewer; a picture; and
-// plain text.
+// A trace as a file: JSON Lines, which can be read back without loss;
+// Perfetto's JSON, for a trace viewer; a picture; and plain text.
 //
 //   save_json_lines(trace, "run.jsonl");         auto t = load_json_lines("run.jsonl");         // *t == trace
 //   save_perfetto(trace, "run.json");            // open in ui.perfetto.dev or chrome://tracing
@@ -12,7 +12,7 @@
 //   {"lane":0,"group":"gpu0","name":"engine 14 queue 0"}
 //   {"text":0,"is":"bytes in flight"}
 //   {"range":0,"address":"0x800000000000","bytes":65536,"is":"gpu7.buf"}
-//   {"ns":1200,"lane":0,"event":"packet_begin","position":64,"length":4,"dwords":["0x00000005",...],"packet":"fence ..."}
+//   {"ns":1200,"lane":0,"event":"packet_begin","position":64,"length":4,"dwords":["0x00000005",..],"packet":"fence .."}
 //
 // Addresses, signal values and dwords are "0x..." strings (JSON numbers lose precision above 2^53); times, positions
 // and counts are numbers. `packet` is for people; it is not read back.
@@ -22,12 +22,12 @@
 // begins or ends where no packet runs is attached to a bar of one nanosecond. A packet without an end lasts until the
 // end of the trace and is marked `unfinished`; an end without a beginning becomes an instant called packet_end. Packets
 // of a lane that overlap (an engine runs several at once) go to further threads "NAME (2)", "(3)": nothing is dropped.
-// Actions of host threads are complete events, too, called by what they do. Packets and signals show names for addresses.
+// Actions of host threads are complete events, too, called by what they do. Addresses are shown by name.
 //
-// Picture (SVG): one bar per packet, one or more rows per lane, and arrows from trigger to completion. Times begin at the
-// first event. If there are more than 20000 packets, those of a row that are narrower than a pixel and begin in the same
-// pixel become one bar, whose title says how many they are and how much of the time they ran. At most 20000 bars and 2000
-// arrows are drawn; the picture says what is merged and what is missing.
+// Picture (SVG): one bar per packet, one or more rows per lane, and arrows from trigger to completion. Times begin at
+// the first event. If there are more than 20000 packets, those of a row that are narrower than a pixel and begin in the
+// same pixel become one bar, whose title says how many they are and how much of the time they ran. At most 20000 bars
+// and 2000 arrows are drawn; the picture says what is merged and what is missing.
 //
 // Text: one event per line, with its time since `first_ns`, its lane, and what happened. Packets are decoded.
 //
@@ -52,8 +52,8 @@ std::string to_json_lines(const Trace&);
 std::string to_perfetto(const Trace&);
 /// The trace as text, one event per line.
 std::string to_text(const Trace&);
-/// The line of one event. The event need not be one of the trace: only the trace's lanes, texts and names are used. Ends with
-/// a newline.
+/// The line of one event. The event need not be one of the trace: only
+/// the trace's lanes, texts and names are used. Ends with a newline.
 std::string to_line(const Trace&, const Event&, std::uint64_t first_ns);
 
 /// What timeline_svg draws.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Compiled twice: with the original tree and -DRIG_MAKE=theirs, with the patched one and -DRIG_MAKE=ours; -Drocr=NAMESPACE keeps
-// the two apart. RIG_BATCH: this tree has SubmitBatchCopyCommand.
+// Compiled twice: with the original tree and -DRIG_MAKE=theirs, with the patched one and -DRIG_MAKE=ours;
+// -Drocr=NAMESPACE keeps the two apart. RIG_BATCH: this tree has SubmitBatchCopyCommand.
 #include "core/runtime/amd_blit_sdma.cpp"
 
 #include <pthread.h>

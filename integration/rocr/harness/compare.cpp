@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Sends the same random commands through the original blits and through the patched ones, and compares the dwords in their rings.
+// Sends the same random commands through the original blits and
+// through the patched ones, and compares the dwords in their rings.
 //
 //   compare ISA PACKETS [SEED]         compare gfx942 1000000
 //
-// Prints one line: ISA, steps, packets, dwords, packets of each kind. Ends with 1 at the first difference, which it shows. What may
-// differ: how the end of the ring is filled, and that a command may end exactly there. Both must be NOPs.
+// Prints one line: ISA, steps, packets, dwords, packets of each kind. Ends with 1 at the first difference,
+// which it shows. What may differ: how the end of the ring is filled, and that a command may end exactly there.
+// Both must be NOPs.
 #include "rig.hpp"
 
 #include "sdma/packets/registry.hpp"

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 // What one submission costs: a copy with one dependency and an interrupt, on a ring whose engine consumes at once.
 //
-//   cost [ROUNDS]          prints ns per submission, original and patched, with one thread and with four; the best of ROUNDS
+//   cost [ROUNDS]          prints ns per submission, original and patched,
+//                          with one thread and with four; the best of ROUNDS
 //
-// One thread: its own processor time, so that other programs do not count; it moves rptr to wptr itself, every 1000 submissions.
-// Four: the wall's time, divided by the submissions of all, because waiting for each other is the cost; a fifth thread moves rptr
-// every 100 us. The status is 1 if the patched blit costs more than the original, beyond 5 % of noise.
+// One thread: its own processor time, so that other programs do not count; it moves rptr to wptr itself, every 1000
+// submissions. Four: the wall's time, divided by the submissions of all, because waiting for each other is the
+// cost; a fifth thread moves rptr every 100 us. The status is 1 if the patched blit costs more than the original,
+// beyond 5 % of noise.
 #include "rig.hpp"
 
 #include <sys/mman.h>

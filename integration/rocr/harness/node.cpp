@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Programs for a whole ROCr on the software node: four threads that copy at once, and an all-gather over all GPUs. Every byte is
-// verified.
+// Programs for a whole ROCr on the software node: four threads that copy
+// at once, and an all-gather over all GPUs. Every byte is verified.
 //
 //   LD_LIBRARY_PATH=FOLDER sdma emulate --gpus=8 -- node
 #include <hsa/hsa.h>

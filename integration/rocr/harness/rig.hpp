@@ -6,8 +6,8 @@
 //   auto blit = rig::theirs(state);              // or rig::ours
 //   blit->copy(dst, src, bytes, deps, out, gang);
 //
-// The two are made from amd_blit_sdma.cpp of two trees (blit.cpp). Signals are memory of the caller, so both write the same
-// addresses. One thread creates; `current` is that of the calling thread.
+// The two are made from amd_blit_sdma.cpp of two trees (blit.cpp). Signals are memory of the caller, so both write the
+// same addresses. One thread creates; `current` is that of the calling thread.
 #include <cstddef>
 #include <cstdint>
 #include <memory>

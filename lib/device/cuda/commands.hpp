@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The commands of one stream: copies, in batches where that helps, written values, waits, kernels; and how many are finished.
+// The commands of one stream: copies (in batches where that helps), written values, waits, kernels; and those finished.
 //
 //   Commands c(gpu, parts);
 //   if (!c.room(3)) return ...;                      // three more commands would exceed the window
@@ -8,11 +8,12 @@
 //   c.report();                                      // everything issued so far will be seen as finished when it is
 //   c.finished(c.issued());
 //
-// A copy is held back until a command of another kind, a copy that overlaps it, a full batch, or `send`: so runs of copies
-// become one call. `send` before rptr moves. A single copy goes out as a copy: a batch of one costs more (docs/silicon.md).
+// A copy is held back until a command of another kind, a copy that overlaps it, a full batch, or `send`: so runs of
+// copies become one call. `send` before rptr moves. A single copy goes out as a copy: a batch of one costs more
+// (docs/silicon.md).
 //
-// One thread at a time, with the GPU's context current. Nothing allocates after construction. Internal. Errors: those of the
-// GPU (PhysicalGpu::error); every function then does nothing.
+// One thread at a time, with the GPU's context current. Nothing allocates after construction. Internal. Errors: those
+// of the GPU (PhysicalGpu::error); every function then does nothing.
 #include "gpu.hpp"
 #include "sdma/core/units.hpp"
 
@@ -64,8 +65,8 @@ class Commands {
 
   /// Issues the copies that are held back.
   void send() noexcept;
-  /// Room for `bytes` of payload in pinned memory, until the commands that are issued before `payload_used`; null: come back
-  /// when earlier commands are complete.
+  /// Room for `bytes` of payload in pinned memory, until the commands that are issued before `payload_used`; null: come
+  /// back when earlier commands are complete.
   std::byte* payload(std::uint64_t bytes) noexcept;
   void payload_used() noexcept { payload_until_ = issued(); }
   /// Has the stream ended all of its commands? An error counts as not.

@@ -5,12 +5,12 @@
 //   auto d = load_driver("libcuda.so.1");       // a Diagnostic says what to install
 //   (*d)->stream_query(stream);                 // calls cuStreamQuery
 //
-// The ABI is stated here and not taken from <cuda.h>: a build needs no CUDA. tests/device/cuda_abi.cpp compares all of this
-// with the header where it is installed. A function with several versions is asked for by the version of the ABI that is
-// stated here (cuGetProcAddress), because the symbol without a suffix may be an older one.
+// The ABI is stated here and not taken from <cuda.h>: a build needs no CUDA. tests/device/cuda_abi.cpp compares all of
+// this with the header where it is installed. A function with several versions is asked for by the version of the ABI
+// that is stated here (cuGetProcAddress), because the symbol without a suffix may be an older one.
 //
-// What blocks while a stream of the process waits is not here, on purpose: cuMemFreeHost, cuCtxSynchronize and the like. Modules
-// are loaded once, when a GPU is first used.
+// What blocks while a stream of the process waits is not here, on purpose: cuMemFreeHost, cuCtxSynchronize and the
+// like. Modules are loaded once, when a GPU is first used.
 // Loaded once per name and never unloaded, because the driver keeps threads. Any thread may use it.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"

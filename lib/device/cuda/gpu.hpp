@@ -10,13 +10,13 @@
 //   connections of the driver   0         1             2 ... 31
 //   streams                     own       shared        those that may wait at a poll
 //
-// All streams are created when the GPU is first used, and none later: a new one would share a connection with one of these,
-// and stall when that one waits. The own stream carries shadows, peeks and clocks; one thread at a time uses it, under
-// `control`. The shared stream executes the queues that never wait. Nothing is given back to the driver before the process
-// ends: a stream may wait for ever, and most calls that free something would then block.
+// All streams are created when the GPU is first used, and none later: a new one would share a connection with one of
+// these, and stall when that one waits. The own stream carries shadows, peeks and clocks; one thread at a time uses it,
+// under `control`. The shared stream executes the queues that never wait. Nothing is given back to the driver before
+// the process ends: a stream may wait for ever, and most calls that free something would then block.
 //
-// Waits for the own stream are bounded. The first error of a call or a stream stops the GPU for good: `error`. Any thread;
-// internal. Errors: the driver's status.
+// Waits for the own stream are bounded. The first error of a call or a stream stops the GPU for good: `error`. Any
+// thread; internal. Errors: the driver's status.
 #include "driver.hpp"
 #include "sdma/core/deadline.hpp"
 

@@ -15,7 +15,8 @@
 
 namespace sdma::inline v0::detail::cuda {
 
-/// The entry for an operation, e.g. "add_64", and the operand that it takes for `value`: a subtraction adds its negative.
+/// The entry for an operation, e.g. "add_64", and the operand
+/// that it takes for `value`: a subtraction adds its negative.
 struct AtomicKernel {
   const char* name{};  ///< null: no kernel does it
   std::uint64_t operand{};

@@ -179,7 +179,7 @@ void MemoryPool::collect() noexcept {
   freed_.insert(freed_.end(), std::make_move_iterator(used), std::make_move_iterator(candidates.end()));
 }
 
-// --- Shadows ----------------------------------------------------------------------------------------------------------
+// --- Shadows ---------------------------------------------------------------------------------------------------------
 
 /// What the host has stored since the last flush goes to the GPU. Hold both locks.
 bool MemoryPool::push(PhysicalGpu& gpu, const Block& b) noexcept {

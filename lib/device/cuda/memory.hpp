@@ -2,13 +2,13 @@
 #pragma once
 // The memory that a CUDA device lends: pinned host memory, and GPU memory with or without a shadow for the host.
 //
-//   allocate(where, ...)  -> Block                     pinned, or mapped by the driver's virtual memory calls
-//   flush(gpu)                                         host stores -> GPU, then GPU -> host, for each shadow of that GPU
-//   free(id, in_use)                                   now, or when no stream can touch it any more
+//   allocate(where, ...)  -> Block           pinned, or mapped by the driver's virtual memory calls
+//   flush(gpu)                               host stores -> GPU, then GPU -> host, for each shadow of that GPU
+//   free(id, in_use)                         now, or when no stream can touch it any more
 //
-//   GPU memory    [ what engines see ]       flush: where shadow and base differ, the host has stored: those bytes go to the
-//   shadow        [ what the host sees ]     GPU, one by one (kernel `merge`). Then the GPU's bytes go to base, and to the
-//   base          [ both, at the last flush ] shadow where the host has not stored meanwhile.
+//   GPU memory  [ what engines see ]         flush: where shadow and base differ, the host has stored: those bytes go
+//   shadow      [ what the host sees ]       to the GPU, one by one (kernel `merge`). Then the GPU's bytes go to base,
+//   base        [ both, at the last flush ]  and to the shadow where the host has not stored meanwhile.
 //
 // Thread-safe: one lock. Internal. Errors: Diagnostics, as Device::allocate gives them; Errc.
 #include "../request.hpp"

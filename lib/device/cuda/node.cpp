@@ -61,7 +61,7 @@ void Node::stop() noexcept {
   for (auto& e : entries_) retire(e);
 }
 
-// --- Memory, signals, events ------------------------------------------------------------------------------------------
+// --- Memory, signals, events -----------------------------------------------------------------------------------------
 
 Result<Node::NewBlock, Diagnostic> Node::allocate_block(const MemoryRequest& r) {
   if (!in_opening_process()) return forked_error("allocate");
@@ -148,7 +148,7 @@ Result<Clock> Node::clock(GpuId g) noexcept {
   return best;
 }
 
-// --- Faults -----------------------------------------------------------------------------------------------------------
+// --- Faults ----------------------------------------------------------------------------------------------------------
 
 void Node::gpu_failed(PhysicalGpu& gpu) noexcept {
   for (std::size_t i = 0; i < physical_.size(); ++i) {
@@ -172,7 +172,7 @@ std::optional<Fault> Node::fault(const Queue& q) const noexcept {
   return f;
 }
 
-// --- The thread -------------------------------------------------------------------------------------------------------
+// --- The thread ------------------------------------------------------------------------------------------------------
 
 Progress Node::round() noexcept {
   ticket_ = parking_.ticket();

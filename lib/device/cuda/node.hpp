@@ -2,11 +2,11 @@
 #pragma once
 // What the queues and handles of one CUDA device share: physical GPUs, memory, events, faults, and the device's thread.
 //
-//   publishers --> CudaQueue::ring --> streams              the thread: every queue's step, in turn, while one of them needs it;
-//   thread     --> CudaQueue::step -->                      otherwise all doorbells every scan_interval
+//   publishers --> CudaQueue::ring --> streams    the thread: every queue's step, in turn, while one of them needs it;
+//   thread     --> CudaQueue::step -->            otherwise all doorbells every scan_interval
 //
-// Locks, in the order in which they may be taken: `creation_`, the worker's, a queue's, the memory pool's, a GPU's `control`.
-// Whether freed memory is still in use is asked without the pool's lock.
+// Locks, in the order in which they may be taken: `creation_`, the worker's, a queue's, the memory pool's, a GPU's
+// `control`. Whether freed memory is still in use is asked without the pool's lock.
 //
 // Internal. Errors: Diagnostics, as Device gives them.
 #include "../../engine/park.hpp"

@@ -5,8 +5,8 @@
 //   auto p = PinnedMemory::of_process().take(gpu, bytes);      // zeroed; at least so many bytes
 //   PinnedMemory::of_process().give(p);
 //
-// Nothing is given back to the driver: that call blocks while a stream of the process waits, and a stream may wait for ever.
-// A piece serves requests of at least half its size. Any thread; internal. Errors: the driver's status.
+// Nothing is given back to the driver: that call blocks while a stream of the process waits, and a stream may wait for
+// ever. A piece serves requests of at least half its size. Any thread; internal. Errors: the driver's status.
 #include "gpu.hpp"
 
 #include <mutex>

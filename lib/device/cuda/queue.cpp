@@ -34,8 +34,8 @@ CudaQueue::CudaQueue(Node& n, PhysicalGpu& g, AddressSpace& space, const QueuePa
 
 CudaQueue::~CudaQueue() = default;
 
-/// If another thread issues packets of this queue, that thread also issues those of the new doorbell. If it only reads the
-/// queue's state, the device's thread does. In the child of a fork, nothing executes.
+/// If another thread issues packets of this queue, that thread also issues those of the new doorbell. If it only reads
+/// the queue's state, the device's thread does. In the child of a fork, nothing executes.
 void CudaQueue::ring() noexcept {
   if (!node_.in_opening_process()) return;
   rung_.fetch_add(1, std::memory_order_seq_cst);
@@ -139,8 +139,8 @@ void CudaQueue::drop_met_waits() noexcept {
   for (; waits_.count != 0 && commands_.finished(waits_.front().command); suspect_since_ = {}) waits_.pop();
 }
 
-/// A wait that CUDA compares cyclically, and whose word is so far ahead that sDMA's compare would be satisfied and CUDA's is
-/// not, never ends: a fault is better.
+/// A wait that CUDA compares cyclically, and whose word is so far ahead that sDMA's compare would be satisfied and
+/// CUDA's is not, never ends: a fault is better.
 void CudaQueue::watch_polls() noexcept {
   drop_met_waits();
   if (waits_.count == 0) return;
@@ -199,7 +199,7 @@ bool CudaQueue::retire() noexcept {
   return true;
 }
 
-// --- What packets share -----------------------------------------------------------------------------------------------
+// --- What packets share ----------------------------------------------------------------------------------------------
 
 bool CudaQueue::thread_is_next() noexcept {
   if (!commands_.finished(commands_.issued())) commands_.report();

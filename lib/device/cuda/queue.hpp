@@ -2,18 +2,19 @@
 #pragma once
 // A queue of the CUDA device: its ring, its front end, and the stream that executes its packets.
 //
-//   doorbell -> step(): the front end fetches and checks a packet; `issue` turns it into commands of the stream, or says
+//   doorbell -> step(): the front end fetches and checks a packet; `issue` turns it into commands of the stream:
 //
 //     done     it has been issued: rptr may move past it
 //     room     the stream holds kWindow unfinished commands: come back when some are finished
 //     thread   the device's thread must do it, after everything earlier is complete (`step(Who::thread)`)
 //     refused  a fault: the queue stops
 //
-//   commands    1 2 3 ... 64 [report 64] 65 ...        every kReport commands the stream writes their number into a word of the
-//                                                      queue: what is finished is known without a call
+//   commands    1 2 3 ... 64 [report 64] 65 ...    every kReport commands the stream writes their number into a word of
+//                                                  the queue: what is finished is known without a call
 //
-// Publishers and the device's thread both issue packets; a thread that comes second leaves the work to the first. No call of the
-// driver that may block is made here: at most kWindow commands are unfinished, and a stream takes about twice as many.
+// Publishers and the device's thread both issue packets; a thread that comes second leaves the work to the first.
+// No call of the driver that may block is made here: at most kWindow commands are unfinished, and a stream takes
+// about twice as many.
 //
 // One stream, in order: a packet starts after all earlier packets of its queue are complete, except the copies of one
 // batch. Nothing allocates after construction. Internal. Errors: faults, to the node.
@@ -60,8 +61,8 @@ class CudaQueue {
     const std::lock_guard lock(mutex_);
     published_.map();
   }
-  /// Issues nothing more, and waits for what has been issued. False: a command waits at a poll that is not satisfied, or
-  /// does not end.
+  /// Issues nothing more, and waits for what has been issued. False: a
+  /// command waits at a poll that is not satisfied, or does not end.
   bool retire() noexcept;
 
   /// Does the queue wait for something that only the thread can do, or tell?

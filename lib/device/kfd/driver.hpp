@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // The kernel driver's ioctls that no function of libhsakmt offers, or that an old libhsakmt does not know: queues by
-// engine id (KFD 1.17), and waits that keep what the driver says about a fault. kfd/abi.hpp has the numbers and the structs.
+// engine id (KFD 1.17), and waits that keep what the driver says about a fault. The numbers and structs are
+// in kfd/abi.hpp.
 //
 //   kfd::CreateQueue a{.ring = ...};
 //   const int error = kfd::call(fd, kfd::Nr::create_queue, a);

@@ -18,8 +18,8 @@
 
 namespace sdma::inline v0::detail::drm {
 
-/// Sets all but `kernel`. A firmware version that is not reported stays 0. `library`: a name for the loader, or a path; "" for
-/// the ioctls.
+/// Sets all but `kernel`. A firmware version that is not reported stays
+/// 0. `library`: a name for the loader, or a path; "" for the ioctls.
 int identify(int render, const std::string& library, KfdGpu&);
 
 /// The beginning of struct amdgpu_gpu_info, up to the last member used here; libraries write more.

@@ -37,7 +37,7 @@ Errc wait_for(int fd, std::span<kfd::EventData> events, std::uint32_t ms) noexce
 
 }  // namespace
 
-// --- Signals ----------------------------------------------------------------------------------------------------------
+// --- Signals ---------------------------------------------------------------------------------------------------------
 
 Result<SignalMemory, Diagnostic> KfdNode::create_signal(const SignalRequest& r) {
   if (!in_opening_process()) return forked_error("create_signal");
@@ -51,7 +51,7 @@ Result<SignalMemory, Diagnostic> KfdNode::create_signal(const SignalRequest& r) 
   return SignalMemory(Lease(give_back<&KfdNode::free_signal>, this, id), signal);
 }
 
-// --- Events -----------------------------------------------------------------------------------------------------------
+// --- Events ----------------------------------------------------------------------------------------------------------
 
 Result<Event, Diagnostic> KfdNode::create_event() {
   if (!in_opening_process()) return forked_error("create_event");
@@ -86,7 +86,7 @@ Errc KfdNode::wait_event(std::uint32_t id, Deadline d) noexcept {
   }
 }
 
-// --- Faults -----------------------------------------------------------------------------------------------------------
+// --- Faults ----------------------------------------------------------------------------------------------------------
 
 std::optional<Diagnostic> KfdNode::watch_faults() {
   for (auto [type, event] :

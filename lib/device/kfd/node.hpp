@@ -4,8 +4,8 @@
 //
 // The device's destructor disables its queues; their rings and pointers stay until the handles are destroyed.
 //
-// Locks, in the order in which they may be taken: `queues_mutex_`, `memory_`, `faults_mutex_`. None is held across a wait.
-// Internal to the library.
+// Locks, in the order in which they may be taken: `queues_mutex_`, `memory_`,
+// `faults_mutex_`. None is held across a wait. Internal to the library.
 #include "../shared_node.hpp"
 #include "driver.hpp"
 #include "drm.hpp"

@@ -5,9 +5,10 @@
 //   auto t = load_thunk("libhsakmt.so.1");      // a Diagnostic says what to install
 //   (*t)->open();                               // calls hsaKmtOpenKFD
 //
-// The ABI is stated here and not taken from <hsakmt.h>. A build therefore needs no header, and one binary works both with a
-// library that has hsaKmtCreateQueueExt and with an older one. Structures that grow from version to version get extra
-// room (Grown), and only their first members are read. tests/device/kfd_abi.cpp compares all of this with the headers.
+// The ABI is stated here and not taken from <hsakmt.h>. A build therefore needs no header, and one binary works
+// both with a library that has hsaKmtCreateQueueExt and with an older one. Structures that grow from version to
+// version get extra room (Grown), and only their first members are read. tests/device/kfd_abi.cpp compares all of
+// this with the headers.
 //
 // Loaded once per name and never unloaded: the library installs fork handlers and uses thread-local storage. Any thread
 // may use it.

@@ -11,11 +11,11 @@
 //        |  aperture: one reservation per GPU  | pages that this GPU has mapped |   |
 //   GPU  0                                   address                             size
 //
-// The names, the order and the types are those of libhsakmt's hsakmtmodeliface.h, because this is a binary interface. What
-// its client does besides: it announces an allocation only to the model of the GPU that owns it, but maps it into the aperture
-// of every GPU that may access it; it passes GPU addresses where a pointer is declared (alloced_memory, freed_memory); it
-// leaves `doorbell` null, so that only the write pointer in memory tells of new packets; it takes a queue that is null for
-// a free slot; and it never calls destroy, set_notify_event and set_wait_event.
+// The names, the order and the types are those of libhsakmt's hsakmtmodeliface.h, because this is a binary interface.
+// What its client does besides: it announces an allocation only to the model of the GPU that owns it, but maps it into
+// the aperture of every GPU that may access it; it passes GPU addresses where a pointer is declared (alloced_memory,
+// freed_memory); it leaves `doorbell` null, so that only the write pointer in memory tells of new packets; it takes a
+// queue that is null for a free slot; and it never calls destroy, set_notify_event and set_wait_event.
 //
 // Plain C types.
 #include <cstdint>

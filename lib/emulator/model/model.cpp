@@ -53,8 +53,8 @@ struct Model::Queue final : hsakmt_model_queue {
                   .hooks = m.hooks()}) {
     told = __atomic_load_n(m.at<std::uint64_t>(i.read_pointer_address), __ATOMIC_ACQUIRE);
   }
-  /// The later of write pointer and doorbell. A doorbell counts once it has changed, because the page of doorbells may hold
-  /// the value of an earlier queue.
+  /// The later of write pointer and doorbell. A doorbell counts once it has
+  /// changed, because the page of doorbells may hold the value of an earlier queue.
   std::uint64_t position() noexcept {
     auto p = std::max(told, __atomic_load_n(write_pointer, __ATOMIC_ACQUIRE));
     if (!doorbell) return p;

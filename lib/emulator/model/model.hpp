@@ -9,13 +9,15 @@
 //   m.add_queue({.ring_base_address = ...}, q);     // the first queue starts the thread
 //   m.on_event([](void*, unsigned id) {...}, nullptr);
 //
-// Memory that no model has announced is a fault: the queue stops, with a message on stderr, because the interface cannot report
-// it. Memory that the caller has announced but not mapped into this aperture is an invalid access of the process.
+// Memory that no model has announced is a fault: the queue stops, with a message on stderr, because the interface
+// cannot report it. Memory that the caller has announced but not mapped into this aperture is an invalid access
+// of the process.
 //
-// One thread serves all queues, a few packets of each in turn, so a poll delays only its own queue. It polls write pointers, and
-// doorbells where the caller has given them. After its last work it spins for 50 us, and then sleeps for 20 us to 1 ms at a
-// time, because nothing can wake it. A compute queue exists, but no packet of it is executed; the first is reported. The
-// variables of the software node set ordering, seed and trace: SDMA_EMULATE_ORDER, _SEED, _TRACE, _WATCH.
+// One thread serves all queues, a few packets of each in turn, so a poll delays only its own queue. It polls write
+// pointers, and doorbells where the caller has given them. After its last work it spins for 50 us, and then sleeps for
+// 20 us to 1 ms at a time, because nothing can wake it. A compute queue exists, but no packet of it is executed; the
+// first is reported. The variables of the software node set ordering, seed and trace: SDMA_EMULATE_ORDER, _SEED,
+// _TRACE, _WATCH.
 //
 // Any thread, but not from within the function of on_event. Errors: a sentence, null if there is none.
 #include "interface.hpp"

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The offsets of a node: an mmap of /dev/kfd or of any render node, at the offset that an ioctl returned, must give the pages that
-// the ioctl meant.
+// The offsets of a node: an mmap of /dev/kfd or of any render node, at the
+// offset that an ioctl returned, must give the pages that the ioctl meant.
 //
 //   offset  0                          what other processes see of this one: shown.hpp
-//           (g+1) << 32                doorbells of GPU g: at multiples of 4 GiB, because libhsakmt 5.2.3 cuts offsets there
+//           (g+1) << 32                doorbells of GPU g: at multiples of 4 GiB,
+//                                      because libhsakmt 5.2.3 cuts offsets there
 //           (g+1) << 32 | 1 MiB        the page of remapped registers (HDP flush) of GPU g
 //           64 << 32 ...               memory objects, one after another; an offset is never reused
 //
-// Doorbells and registers are in one sparse memfd per process, the arena. Each object has a file of its own (object_file.hpp):
-// allocated here, or imported. The program's calls of mmap are intercepted (preload/interpose_map.cpp), because its descriptors
-// of the devices give access to nothing: each is opened for ioctl alone, so it can be neither read nor written nor mapped.
+// Doorbells and registers are in one sparse memfd per process, the arena. Each object has a file of its own
+// (object_file.hpp): allocated here, or imported. The program's calls of mmap are intercepted
+// (preload/interpose_map.cpp), because its descriptors of the devices give access to nothing: each is opened for ioctl
+// alone, so it can be neither read nor written nor mapped.
 //
-// The arena's inode identifies such a descriptor, so a program can dup it and pass it on. Its file position is a tag that all
-// dups share: it says whether the descriptor is /dev/kfd or a DRM node.
+// The arena's inode identifies such a descriptor, so a program can dup it and pass it on. Its file position is a tag
+// that all dups share: it says whether the descriptor is /dev/kfd or a DRM node.
 //
 // Our own view of an object stays mapped until the object is freed and no engine can access it any more. Forked
 // children do not inherit our views (MADV_DONTFORK). The kernel frees the memory with the last descriptor and mapping,
@@ -61,8 +63,8 @@ class Arena {
   int open_node(std::uint64_t tag, int flags) const noexcept;
   bool owns(dev_t dev, ino_t inode) const noexcept { return fd_ >= 0 && dev == dev_ && inode == inode_; }
 
-  /// Gives a file that `open` creates an offset in the node, for `bytes` bytes (whole pages), until `remove`. `open` returns a
-  /// descriptor, which then belongs to the arena. Returns 0, with errno, if it returns -1.
+  /// Gives a file that `open` creates an offset in the node, for `bytes` bytes (whole pages), until `remove`. `open`
+  /// returns a descriptor, which then belongs to the arena. Returns 0, with errno, if it returns -1.
   template <class Open> std::uint64_t add(std::uint64_t bytes, Open open) {
     const std::lock_guard lock(files_mutex_);
     const auto offset = next_;
@@ -84,11 +86,11 @@ class Arena {
   /// Call them around a fork, so that the child finds all files.
   void before_fork() noexcept { files_mutex_.lock(); }
   void after_fork() noexcept { files_mutex_.unlock(); }
-  /// For a forked child, after before_fork: closes our descriptors, so that the child does not keep the parent's memory alive.
+  /// For a forked child, after before_fork: closes our descriptors, so that the child does not keep the memory alive.
   void abandon() noexcept;
 
  private:
-  /// A descriptor with the inode that it had: the program may have closed it, and another file may have its number by now.
+  /// A descriptor with the inode that it had: the program may have closed it, and another file have its number.
   struct File {
     std::uint64_t bytes{};
     int fd = -1;

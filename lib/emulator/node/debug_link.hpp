@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// How DBG_TRAP reaches the process that it is about. The node of each process is in that process, so a thread of it answers the
-// debuggers of others, through a socket whose name is the arena's inode. The kernel answers by itself; here, a process whose
-// threads are all stopped does not answer (ETIMEDOUT after 10 s).
+// How DBG_TRAP reaches the process that it is about. The node of each process is in that process, so a thread of it
+// answers the debuggers of others, through a socket whose name is the arena's inode. The kernel answers by itself;
+// here, a process whose threads are all stopped does not answer (ETIMEDOUT after 10 s).
 //
 //   debugger:  ioctl(kfd, DBG_TRAP, {.pid = 4711, ...}) -> debug_trap -> socket -> DebugPort of 4711 -> Debug::answer
 //
-//   checks     by the thread that answers: the caller has to trace the leader of the process (PTRACE_SEIZE, PTRACE_ATTACH), except for
-//              DISABLE. A process may debug itself
-//   session    the connection of a successful ENABLE stays open; when it ends, the debugger has ended, and so does the session
+//   checks     by the thread that answers: the caller has to trace the leader of the process (PTRACE_SEIZE,
+//              PTRACE_ATTACH), except for DISABLE. A process may debug itself
+//   session    the connection of a successful ENABLE stays open; when
+//              it ends, the debugger has ended, and so does the session
 //   file       a descriptor of the debugger's file travels with ENABLE
 //   copies     are made in the debugger's process, because pointers are of that process
 //
-// ESRCH: no such process, or one that does not use a node. EPERM: it may not be examined, or is not traced by this thread.
-// Any thread may call these functions. Nothing waits longer than 10 s.
+// ESRCH: no such process, or one that does not use a node. EPERM: it may not be examined, or is not traced by this
+// thread. Any thread may call these functions. Nothing waits longer than 10 s.
 #include "../../kfd/abi.hpp"
 
 #include <sys/types.h>

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Export and import of memory objects: as a DMABUF, a descriptor that is sent through a socket or inherited by a fork, or as an
-// IPC handle, 16 bytes that can be sent in any way. The importer maps the same pages, in this process or in another, and no others.
+// Export and import of memory objects: as a DMABUF, a descriptor that is sent through a socket or inherited by a fork,
+// or as an IPC handle, 16 bytes that can be sent in any way. The importer maps the same pages, in this process or in
+// another, and no others.
 //
 //   DMABUF       a descriptor of the object's file (object_file.hpp)
 //   IPC handle   process, its descriptor of the file, inode, nonce: the importer opens /proc/PID/fd/N
 //
-// An IPC handle is valid while the exporting process has the object. The kernel keeps the pages until the last holder has closed
-// its descriptors and mappings.
+// An IPC handle is valid while the exporting process has the object. The kernel keeps the pages until the last holder
+// has closed its descriptors and mappings.
 //
-// As in the kernel, a DMABUF of an object that GPUs may only read cannot be mapped for writing; an imported object may be written
-// and executed, however the exporter allocated it; and the flags that the first export of an IPC handle passes are not
-// the driver's, but the caller's: every import returns them. They are the file position of the exporter's descriptor (see kExported).
+// As in the kernel, a DMABUF of an object that GPUs may only read cannot be mapped for writing; an imported object may
+// be written and executed, however the exporter allocated it; and the flags that the first export of an IPC handle
+// passes are not the driver's, but the caller's: every import returns them. They are the file position of the
+// exporter's descriptor (see kExported).
 #include "../real.hpp"
 #include "memory.hpp"
 #include "user.hpp"
@@ -34,7 +36,8 @@ struct Opened {
   const int fd;
 };
 
-/// The file position of an object's descriptor, once an IPC handle names it: this bit, and the exporter's flags below it.
+/// The file position of an object's descriptor, once an IPC
+/// handle names it: this bit, and the exporter's flags below it.
 constexpr std::uint64_t kExported = std::uint64_t{1} << 32;
 
 /// The position of descriptor `fd` of process `pid`, or 0.

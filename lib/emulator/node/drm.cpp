@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// DRM ioctls of a render node, as libdrm_amdgpu, libhsakmt and ROCr use them to identify the GPU, and to allocate, share and map
-// buffers. Submissions, and what belongs to them, return EINVAL.
+// DRM ioctls of a render node, as libdrm_amdgpu, libhsakmt and ROCr use them to identify the GPU, and to allocate,
+// share and map buffers. Submissions, and what belongs to them, return EINVAL.
 #include "../../kfd/drm_abi.hpp"
 #include "../no_memory.hpp"
 #include "../options.hpp"

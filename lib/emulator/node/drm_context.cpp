@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Contexts of a DRM file. The node has no rings of graphics that a context could submit to, so no context ever causes or sees a reset.
+// Contexts of a DRM file. The node has no rings of graphics that a
+// context could submit to, so no context ever causes or sees a reset.
 #include "drm_file.hpp"
 
 #include <linux/capability.h>

@@ -7,11 +7,12 @@
 //   file.import(prime);         // PRIME_FD_TO_HANDLE: one handle per buffer and file, however often it is imported
 //   file.va(args);              // GEM_VA
 //
-//   handle   -> pages, which a KFD object, a DMABUF, or another file may hold as well; GEM_CLOSE removes the file's mappings of them
+//   handle   -> pages, which a KFD object, a DMABUF, or another file may
+//            hold as well; GEM_CLOSE removes the file's mappings of them
 //   acquired    by ACQUIRE_VM: the GPU's queues use the mappings of this file, and it lives as long as the process
 //
-// The program's close of a descriptor is not intercepted: the files that have no descriptor any more are found when it opens the
-// next one, and when memory runs out.
+// The program's close of a descriptor is not intercepted: the files that have no descriptor any more are found when it
+// opens the next one, and when memory runs out.
 //
 // Threads: under the node's lock. Results are 0 or an errno. A call that fails or throws has changed nothing.
 #include "../../kfd/drm_abi.hpp"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // GEM: buffers as handles of a DRM file, how they are shared, and where GPUs see them.
 //
-// A buffer of KFD and a buffer of GEM are the same pages. A buffer that was created for VRAM is in GTT if VRAM has no room, as
-// in the kernel. Metadata and placements belong to the pages of this process: another process does not see them.
+// A buffer of KFD and a buffer of GEM are the same pages. A buffer that was created for VRAM is in GTT if VRAM
+// has no room, as in the kernel. Metadata and placements belong to the pages of this process: another process
+// does not see them.
 #include "drm_file.hpp"
 #include "user.hpp"
 

@@ -6,14 +6,14 @@
 //   vm.map(va, {.bytes = 4096, .offset = 0, .pages = buffer, .access = Access::read_write});
 //   vm.join(space);     // ACQUIRE_VM: from now on, engines use these mappings as well
 //
-//   va      | piece of A          | piece of B |    |        clear and replace may cut a piece; engines never see a gap where
-//                 |  replace with C   |                      a mapping remains, because the address space changes in one step
+//   va  | piece of A          | piece of B |    |   clear and replace may cut a piece; engines never see a gap where a
+//             |  replace with C   |                 mapping remains, because the address space changes in one step
 //
-// Until a file is acquired for /dev/kfd, no engine uses its mappings. Afterwards they share an address space with the mappings of
-// MAP_MEMORY_TO_GPU, and neither can be mapped over the other.
+// Until a file is acquired for /dev/kfd, no engine uses its mappings. Afterwards they share an address space with the
+// mappings of MAP_MEMORY_TO_GPU, and neither can be mapped over the other.
 //
-// Threads: under the node's lock. Results are 0 or an errno: EINVAL for an overlap, ENOENT, EBUSY if a queue uses the piece, ENOMEM. A
-// call that fails or throws has changed nothing.
+// Threads: under the node's lock. Results are 0 or an errno: EINVAL for an overlap, ENOENT, EBUSY if a queue uses the
+// piece, ENOMEM. A call that fails or throws has changed nothing.
 #include "memory.hpp"
 
 #include <map>

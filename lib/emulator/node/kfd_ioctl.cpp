@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The table of KFD ioctls: the argument and the handler of each number. The caller gives the size of its argument: fields beyond
-// it are zero on entry, and are not written back.
+// The table of KFD ioctls: the argument and the handler of each number. The caller gives the size of its argument:
+// fields beyond it are zero on entry, and are not written back.
 #include "../no_memory.hpp"
 #include "node.hpp"
 #include "user.hpp"

@@ -9,12 +9,12 @@
 //   GPU VA     va                va + bytes          an AQL ring that is allocated doubled is mapped twice:
 //              | object           |                  two halves of the VA range, one piece of memory
 //
-// Each GPU has its own address space: as in hardware, one VA may refer to different objects on different GPUs. The memory that
-// a queue uses is pinned: it can be neither unmapped nor freed while the queue exists.
+// Each GPU has its own address space: as in hardware, one VA may refer to different objects on different GPUs. The
+// memory that a queue uses is pinned: it can be neither unmapped nor freed while the queue exists.
 //
 // Threads: call everything under the node's lock; only engines look up addresses without it. Results are 0 or an errno.
-// A call that throws std::bad_alloc or returns ENOMEM has changed nothing, except that map and unmap say in `done` how many GPUs
-// they have served.
+// A call that throws std::bad_alloc or returns ENOMEM has changed nothing, except that map and unmap say in `done` how
+// many GPUs they have served.
 #include "../../kfd/abi.hpp"
 #include "../queues/doorbells.hpp"
 #include "arena.hpp"
@@ -33,7 +33,8 @@
 
 namespace sdma::emulator {
 
-/// A description of the contents of a buffer, by one program for others that use it (GEM_METADATA). The node only keeps it.
+/// A description of the contents of a buffer, by one program for
+/// others that use it (GEM_METADATA). The node only keeps it.
 struct Metadata {
   std::uint64_t flags{}, tiling{};
   std::vector<std::byte> bytes{};

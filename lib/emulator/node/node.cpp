@@ -12,7 +12,8 @@ namespace {
 std::atomic<Node*> the_node{nullptr};
 pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 
-/// In the child, the parent's node is dropped without its destructor, because its locks may be held and its threads do not exist.
+/// In the child, the parent's node is dropped without its destructor,
+/// because its locks may be held and its threads do not exist.
 void forget() noexcept {
   if (auto* n = the_node.exchange(nullptr)) {
     n->arena.abandon();

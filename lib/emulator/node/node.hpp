@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The state of the node for one process: its memory, events and queues. It is created when the process first opens one of our
-// devices, and lives until the process ends, as in the kernel, even if all descriptors are closed.
+// The state of the node for one process: its memory, events and queues. It is created when the process first opens one
+// of our devices, and lives until the process ends, as in the kernel, even if all descriptors are closed.
 //
 //   open("/dev/kfd")    -> Node::get().open_kfd(flags)
 //   ioctl(fd, 'K' ...)  -> device_of(fd) -> kfd_ioctl(node, ...)
 //
-//   fork   the child starts without a node: inherited descriptors answer EBADF, as in the kernel, and its first open creates
-//          its own node. It does not touch locks and threads of the parent.
+//   fork   the child starts without a node: inherited descriptors answer EBADF, as in the kernel, and its first open
+//          creates its own node. It does not touch locks and threads of the parent.
 //   exit   needs no action: the arena is freed with the last descriptor, and threads end with the process.
 //
 // Locks: `mutex` serialises ioctls, except waits for events. Engine threads never take it.
@@ -64,10 +64,11 @@ struct Device : Descriptor {
 };
 std::optional<Device> device_of(int fd) noexcept;
 
-/// Answers an ioctl as the kernel does: 0 or an errno; a negative value is a result that is not an error, negated. If there is no memory for it, the answer is ENOMEM, and nothing has changed.
+/// Answers an ioctl as the kernel does: 0 or an errno; a negative value is a result that is not an error, negated. If
+/// there is no memory for it, the answer is ENOMEM, and nothing has changed.
 int kfd_ioctl(Node&, unsigned long request, void* argument);
-/// `process`: null in a forked child that has not opened a device yet, and therefore uses no GPU memory. A file of another process
-/// answers questions, but has neither buffers nor contexts here (EBADF).
+/// `process`: null in a forked child that has not opened a device yet, and therefore uses no GPU memory. A file of
+/// another process answers questions, but has neither buffers nor contexts here (EBADF).
 int drm_ioctl(Node* process, const Descriptor&, unsigned long request, void* argument);
 /// The index of the GPU whose primary or render node has this minor; at least the number of GPUs if there is none.
 std::size_t gpu_of_minor(std::uint32_t minor) noexcept;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The file of one memory object: a memfd with the object's bytes and nothing else, so that a process that gets a descriptor of it
-// (a DMABUF) gets this object and no other.
+// The file of one memory object: a memfd with the object's bytes and nothing else, so that a process that gets a
+// descriptor of it (a DMABUF) gets this object and no other.
 //
 //   int fd = create_object({.bytes = 4096, .gpu = 0, .flags = kVram, .nonce = 7});
 //   object_of(fd)->flags;                 // in any process that has a descriptor of it
@@ -40,15 +40,15 @@ bool is_open(int fd) noexcept;
 /// The file position of a DMABUF descriptor that can be mapped only for reading; other DMABUFs have 0.
 inline constexpr off_t kReadOnlyDmabuf = 1;
 
-/// Whether the process may create a file of this size. Beyond its limit (`ulimit -f`), a call would end the process, so the answer
-/// is false, with errno EFBIG and, once, a message on stderr.
+/// Whether the process may create a file of this size. Beyond its limit (`ulimit -f`), a call would end the process, so
+/// the answer is false, with errno EFBIG and, once, a message on stderr.
 bool size_permitted(std::uint64_t bytes) noexcept;
 
 /// Opens a file only to recognise it: no one can read, write or map it through the descriptor (EBADF, EACCES).
 inline constexpr int kOnlyIdentity = 3;
 
-/// Moves a descriptor of ours to a number beyond the program's limit if possible, otherwise to a high one: some programs rely on
-/// the next free number or close all small ones, and objects must not use up the program's numbers.
+/// Moves a descriptor of ours to a number beyond the program's limit if possible, otherwise to a high one: some
+/// programs rely on the next free number or close all small ones, and objects must not use up the program's numbers.
 int away(int fd) noexcept;
 
 }  // namespace sdma::emulator

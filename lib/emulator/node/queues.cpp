@@ -367,7 +367,7 @@ int Queues::update(const kfd::UpdateQueue& a) {
   std::unique_ptr<HwQueue> fresh;
   if (wish.active && (wish.ring != e.ring || wish.bytes != e.ring_bytes)) {
     if (e.compute()) return EINVAL;
-    // The new ring takes the place of the old one when everything else has succeeded; the pages of the pointers stay pinned.
+    // The new ring takes the place of the old one when all else has succeeded; the pages of the pointers stay pinned.
     auto next = e;
     next.pinned = {};
     next.ring = wish.ring;

@@ -4,8 +4,8 @@
 //
 //   engine   SDMA: the host-facing engines; SDMA_XGMI: the others; BY_ENG_ID: the named engine; 8 slots each
 //   memory   a ring that is exactly one mapping, and a page for each pointer: pinned until the queue is destroyed
-//   change   creating, destroying and updating a queue unmaps all queues of the GPU for a moment: a doorbell that is rung
-//            during that time is lost, but wptr in memory counts
+//   change   creating, destroying and updating a queue unmaps all queues of the GPU for a moment: a doorbell that is
+//            rung during that time is lost, but wptr in memory counts
 //
 //   debug    what a debugger sees of the queues: debug.hpp
 //
@@ -31,8 +31,8 @@ class Queues {
   int update(const kfd::UpdateQueue&);
   /// Assigns the GPU's global wave sync to a queue, or removes it.
   int set_gws(std::uint32_t id, bool given);
-  /// A runtime asks for the exceptions of the queues that it creates from now on, or no longer does. EBUSY: it already does;
-  /// EEXIST: the process has queues already.
+  /// A runtime asks for the exceptions of the queues that it creates from now on, or no longer does. EBUSY: it already
+  /// does; EEXIST: the process has queues already.
   int set_runtime(bool enabled);
   bool runtime() const noexcept { return runtime_; }
   bool exists(std::uint32_t id) const { return queues_.count(id) != 0; }
@@ -42,8 +42,9 @@ class Queues {
   std::atomic<std::uint64_t>& exceptions(std::uint32_t id) noexcept;
   /// Unmaps all queues of all GPUs, and maps them again.
   void remap() noexcept;
-  /// Suspends queues, or lets them run again. Returns how many of them are in that state now; the numbers of the others get
-  /// kDebugQueueInvalid. A queue that is suspended before its debugger has cleared "queue new" is one of the others.
+  /// Suspends queues, or lets them run again. Returns how many of them are in that state now; the numbers of
+  /// the others get kDebugQueueInvalid. A queue that is suspended before its debugger has cleared "queue new"
+  /// is one of the others.
   int suspend(std::span<std::uint32_t> ids, bool suspended) noexcept;
   /// Lets all queues run again.
   void resume() noexcept;

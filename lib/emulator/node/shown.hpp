@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What a node shows the nodes of other processes, which read it from the beginning of the arena: whose arena it is, how much its
-// engines have done, its VM faults, and its sDMA queues. `sdma_GPUID` of a process in the tree, the kernel's log, and `mqds` in debugfs
-// come from here.
+// What a node shows the nodes of other processes, which read it from the beginning of the arena: whose arena it is, how
+// much its engines have done, its VM faults, and its sDMA queues. `sdma_GPUID` of a process in the tree, the kernel's
+// log, and `mqds` in debugfs come from here.
 //
 //   offset  0                    Shown
-//           kShownQueuesOffset   ShownQueues, which one thread at a time changes. While it does, the version is odd: a reader reads
-//                                the version, the queues, and the version again, until both are equal and even
+//           kShownQueuesOffset   ShownQueues, which one thread at a time changes. While it
+//                                does, the version is odd: a reader reads the version, the
+//                                queues, and the version again, until both are equal and even
 #include "../../kfd/abi.hpp"
 
 #include <array>

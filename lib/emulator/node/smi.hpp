@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The stream of a GPU's events for monitors (SMI_EVENTS): lines of text, from a descriptor that a program reads and polls.
+// The stream of a GPU's events for monitors (SMI_EVENTS): lines from a descriptor that a program reads and polls.
 //
 //   ioctl(kfd, SMI_EVENTS, {gpu_id, &fd});  write(fd, &mask, 8);  poll(fd, POLLIN);  read(fd, line, sizeof line)
 //
-//   "1 4d2:my_program\n"      event 1, a VM fault: thread and name of the program that acquired the GPU, numbers in hexadecimal
+//   "1 4d2:my_program\n"      event 1, a VM fault: thread and name of the program
+//                             that acquired the GPU, numbers in hexadecimal
 //
-//   mask     bit n-1 selects event n; 0 at first. Only VM faults happen here: nothing throttles, resets or migrates, and each process
-//            sees its own faults only. So bit 63, all processes, changes nothing
+//   mask     bit n-1 selects event n; 0 at first. Only VM faults happen here: nothing throttles, resets or migrates,
+//            and each process sees its own faults only. So bit 63, all processes, changes nothing
 //   read     never blocks: EAGAIN. The kernel keeps 1024 bytes per descriptor, and drops a line that does not fit
 //
-// The descriptor is the end of a pipe for reading, so that poll, select and the C library's streams work on it. A write to it fails
-// in the kernel with EBADF; only then does the interposed `write` find that it is ours.
+// The descriptor is the end of a pipe for reading, so that poll, select and the C library's streams work on it. A write
+// to it fails in the kernel with EBADF; only then does the interposed `write` find that it is ours.
 //
 // Threads: any thread may call anything, engine threads included; only `open` allocates.
 #include <sys/types.h>

@@ -2,8 +2,9 @@
 #pragma once
 // How much of the host's memory the driver lets a process use, and how much of it is in use.
 //
-//   total - total/64 - 3 GiB     GTT and USERPTR together: what ALLOC_MEMORY_OF_GPU may use. Where less than twice the 3 GiB would
-//                                be left, half of total - total/64 instead. The parameter no_system_mem_limit lifts this limit
+//   total - total/64 - 3 GiB     GTT and USERPTR together: what ALLOC_MEMORY_OF_GPU may use. Where less than twice the
+//                                3 GiB would be left, half of total - total/64 instead. The parameter
+//                                no_system_mem_limit lifts this limit
 //   total / 2                    GTT alone, because the kernel's allocator of such pages has a limit of its own
 //
 // Older kernels allow 15/16 of the total for the first and 3/8 for the second.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The files that the node adds to the machine. They are in memory: nothing is written to disk, so nothing can be left over.
+// The files that the node adds to the machine. They are in memory: nothing is written to disk or left over.
 //
-//   const Entry* e = tree().find("/sys/class/kfd/kfd/topology/nodes/1/gpu_id");    // null: not ours, so use the machine's
+//   const Entry* e = tree().find("/sys/class/kfd/kfd/topology/nodes/1/gpu_id");  // null: use the machine's
 //   e->kind == Kind::text;  contents(*e) == "19713\n"
 //
 //   /sys/devices/virtual/kfd/kfd/topology/...   also below /sys/class/kfd/kfd         tree/kfd.cpp
@@ -10,17 +10,18 @@
 //   /sys/kernel/debug/kfd/mqds                  their queues, for root               tree/debugfs.cpp
 //   /dev/kfd, /dev/dri/{renderD128,card0} ...   and their links below /sys/class      tree/kfd.cpp, tree/drm.cpp
 //   /sys/devices/pci0000:10/0000:10:00.0/...    each GPU, linked from /sys/bus/pci    tree/pci.cpp
-//     mem_info_*, pp_dpm_*, gpu_metrics,        what the driver adds to the device    tree/memory.cpp, power.cpp, metrics.cpp,
-//     ip_discovery, xgmi_*, fw_version, ...                                           ip_discovery.cpp, xgmi.cpp, board.cpp
-//   /sys/devices/system/node/node0/cpu0/cache    where the machine has none             tree/caches.cpp
+//     mem_info_*, pp_dpm_*, gpu_metrics,        what the driver adds to the device    tree/memory.cpp, power.cpp,
+//     ip_discovery, xgmi_*, fw_version, ...                                           metrics.cpp, ip_discovery.cpp,
+//                                                                                     xgmi.cpp, board.cpp
+//   /sys/devices/system/node/node0/cpu0/cache   where the machine has none            tree/caches.cpp
 //   /proc/modules, /sys/module/amdgpu/...       the driver's module                   tree/kfd.cpp
 //   /proc/self/maps                             mappings of the node by their names   tree/maps.cpp
 //
-// Some directories are the machine's and contain files of ours, such as /sys/class. They are `shared`: `find` does not return
-// them, and only a listing shows both.
+// Some directories are the machine's and contain files of ours, such as /sys/class. They are `shared`: `find` does not
+// return them, and only a listing shows both.
 //
-// The tree is built at its first use, and is never changed or destroyed afterwards, except for the directories of processes,
-// which are added when a program asks for them. Any thread may read it.
+// The tree is built at its first use, and is never changed or destroyed afterwards, except for the directories of
+// processes, which are added when a program asks for them. Any thread may read it.
 #include "sdma/device/sysfs.hpp"
 
 #include <sys/types.h>
@@ -59,7 +60,7 @@ class Tree {
     std::string path{};    ///< absolute, without `.`, `..` and links of the tree; "": there is no such path
     bool crossed{};        ///< leads through the tree, so the kernel cannot follow it
   };
-  /// Follows links of the tree within the path, and one at its end only if `follow`. Links of the machine are not followed.
+  /// Follows links of the tree within the path, and one at its end only if `follow`; not links of the machine.
   Resolved resolve(std::string_view absolute_path, bool follow = true) const;
   /// As `resolve`, for entries that hide those of the machine: null for a shared directory.
   const Entry* find(std::string_view absolute_path, bool follow = true) const;

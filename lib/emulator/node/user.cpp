@@ -13,7 +13,7 @@
 namespace sdma::emulator {
 namespace {
 
-/// Lets the kernel copy within this process, so that a bad address gives EFAULT. If a container forbids that, copies directly.
+/// Lets the kernel copy within this process, so that a bad address gives EFAULT. Copies directly if that is forbidden.
 template <class Fn> bool copy(Fn&& call, void* to, const void* from, std::size_t bytes) noexcept {
   const ssize_t n = call();
   if (n >= 0) return static_cast<std::size_t>(n) == bytes;

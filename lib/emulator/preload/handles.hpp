@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The objects of one kind that a program holds through pointers of the C library's type, as it holds a directory as DIR*. A function
-// that is interposed finds out with it whether a pointer is one of ours.
+// The objects of one kind that a program holds through pointers of the C library's type, as it holds a directory as
+// DIR*. A function that is interposed finds out with it whether a pointer is one of ours.
 //
 //   auto& listings = Handles<Listing, DIR>::all();
 //   return listings.add(std::move(listing));        // the program's DIR*

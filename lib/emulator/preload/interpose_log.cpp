@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Interposes klogctl: the kernel's log is that of the node, for root. The machine's own is not shown, because its GPUs are not
-// those of the node.
+// Interposes klogctl: the kernel's log is that of the node, for root. The
+// machine's own is not shown, because its GPUs are not those of the node.
 #include "../no_memory.hpp"
 #include "../node/tree/kernel_log.hpp"
 #include "front.hpp"

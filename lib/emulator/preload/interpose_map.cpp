@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Interposes mmap, lseek, and the functions that read and write through a descriptor, for our descriptors only.
 //
-//   mmap     of a device at an offset of the node maps what lies there; of a DMABUF, its bytes. Our descriptors cannot be mapped
-//            otherwise. All other calls go straight to the kernel, and those without a file without a look-up, because an
-//            allocator may call mmap while the loader is running
+//   mmap     of a device at an offset of the node maps what lies there; of a DMABUF, its bytes. Our descriptors cannot
+//            be mapped otherwise. All other calls go straight to the kernel, and those without a file without a
+//            look-up, because an allocator may call mmap while the loader is running
 //   lseek    of a DMABUF reports its size; a device has no position that a program could change
-//   read ... fail in the kernel (EBADF), because the descriptors were opened neither for reading nor for writing. Afterwards,
-//            the errno is changed to that of a device without such functions. All other calls cost nothing
+//   read ... fail in the kernel (EBADF), because the descriptors were opened neither for reading nor for writing.
+//            Afterwards, the errno is changed to that of a device without such functions. All other calls cost nothing
 //   write    to a descriptor of SMI events also fails in the kernel first, and then sets the mask
 #include "../node/node.hpp"
 #include "../real.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Interposes the functions that resolve or expand a path inside the C library: realpath, glob, ftw. They call the C library's own
-// stat and opendir, which cannot be intercepted, so they are replaced where files of the tree are concerned.
+// Interposes the functions that resolve or expand a path inside the C library: realpath, glob, ftw. They call
+// the C library's own stat and opendir, which cannot be intercepted, so they are replaced where files of the
+// tree are concerned.
 #include "../no_memory.hpp"
 #include "../real.hpp"
 #include "front.hpp"

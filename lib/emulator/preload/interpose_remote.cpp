@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Interposes process_vm_readv and process_vm_writev: memory of a driver does not answer them. The kernel finds no pages for a
-// mapping of a device, and a debugger that works here must also work there. /proc/PID/mem answers.
+// Interposes process_vm_readv and process_vm_writev: memory of a driver does not answer them. The kernel finds no pages
+// for a mapping of a device, and a debugger that works here must also work there. /proc/PID/mem answers.
 //
 // Only ranges of the other process are examined, as its /proc/PID/maps lists them at that moment.
 #include "../real.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Interposes the stat family, access, readlink and others that describe a path, so that the tree's entries and our descriptors look like the kernel's:
-// /dev/kfd appears as a character device, although it is a memfd.
+// Interposes the stat family, access, readlink and others that describe a path, so that the tree's entries and our
+// descriptors look like the kernel's: /dev/kfd appears as a character device, although it is a memfd.
 #include "../no_memory.hpp"
 #include "../node/node.hpp"
 #include "../real.hpp"
@@ -113,8 +113,8 @@ int check_access(const Entry& e, int mode) {
 
 using namespace sdma::emulator;
 
-// `suffix`: nothing, or 64. The functions with underscores are for programs that were linked before glibc 2.33: their struct is the
-// same, because 64-bit machines have one version of it.
+// `suffix`: nothing, or 64. The functions with underscores are for programs that were linked before glibc 2.33: their
+// struct is the same, because 64-bit machines have one version of it.
 #define SDMA_STAT(suffix)                                                                                   \
   extern "C" int __xstat##suffix(int, const char*, struct stat##suffix*);                                   \
   extern "C" int __lxstat##suffix(int, const char*, struct stat##suffix*);                                  \

@@ -6,8 +6,8 @@
 //   if (found.entry) ...                                               // ours, at found.path
 //   else real(found.dirfd(dirfd), found.name(path));                   // the machine's
 //
-// A relative path begins at a directory of the tree that is open, at one of the machine that contains files of ours, or at the
-// working directory. The working directory may be in the tree, too (working_directory.hpp).
+// A relative path begins at a directory of the tree that is open, at one of the machine that contains files of ours, or
+// at the working directory. The working directory may be in the tree, too (working_directory.hpp).
 //
 // Any thread may call these functions. They allocate. Errors are in errno.
 #include "../node/tree.hpp"

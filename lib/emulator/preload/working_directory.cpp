@@ -47,7 +47,7 @@ bool near_the_tree(std::string_view path) {
   return path == "/" || path.starts_with("/sys") || path.starts_with("/dev") || path.starts_with("/proc");
 }
 
-/// Whether relative paths can lead into the tree. Once true, it stays true, because a child of vfork shares it with its parent.
+/// Whether relative paths can lead into the tree. Once true, it stays so: a child of vfork shares it with its parent.
 enum class Relative : std::uint8_t { unknown, never, perhaps };
 std::atomic<Relative> relative{Relative::unknown};
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// A working directory in the tree. The kernel keeps it, so that it is inherited by fork and exec and is separate for a child of
-// vfork: it is an empty directory that was removed at once, and whose name contains the path in the tree.
+// A working directory in the tree. The kernel keeps it, so that it is inherited by fork and exec and is separate for a
+// child of vfork: it is an empty directory that was removed at once, and whose name contains the path in the tree.
 //
 //   enter("/sys/class/kfd/kfd")         -> /proc/self/cwd is "/dev/shm/sdma-cwd-1-0:\sys\class\kfd\kfd (deleted)"
 //   working_directory()                 -> {"/sys/class/kfd/kfd", true}
 //
-// Nothing is left over, unless the process is killed between the two calls. Any thread may call these functions. Errors: -1 with
-// errno.
+// Nothing is left over, unless the process is killed between the two
+// calls. Any thread may call these functions. Errors: -1 with errno.
 #include <string>
 
 namespace sdma::emulator {

@@ -204,8 +204,8 @@ AqlQueue::Done AqlQueue::refuse_kernel(const std::byte* at, const KernelName& na
   return stop(Error::no_code);
 }
 
-/// Stops the queue as a command processor does on an error: the queue's own signal gets the error's number. Its interrupt
-/// makes the driver report the exception to a runtime that has asked for it.
+/// Stops the queue as a command processor does on an error: the queue's own signal gets the error's number. Its
+/// interrupt makes the driver report the exception to a runtime that has asked for it.
 AqlQueue::Done AqlQueue::stop(const Error& error) noexcept {
   stopped_ = true;
   report(error.exception);

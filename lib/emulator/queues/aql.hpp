@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Compute queues without shaders: AQL packets that synchronise are executed, and a kernel dispatch is refused unless its effect is
-// known.
+// Compute queues without shaders: AQL packets that synchronise are
+// executed, and a kernel dispatch is refused unless its effect is known.
 //
 //   barrier-and, barrier-or    wait for their signals, then complete
 //   barrier-value (AMD)        waits for a value, then completes
@@ -9,14 +9,16 @@
 //   ROCr's own copies, fills   are executed: see blit.hpp
 //   HIP's own copies, fills    are executed: see hip_kernels.hpp
 //   other kernel dispatches    never complete: the queue stops with an error that the runtime reports, and a message on
-//                              stderr names the dispatch. With --kernels=skip they complete without effect: see skipped.hpp
+//                              stderr names the dispatch. With --kernels=skip
+//                              they complete without effect: see skipped.hpp
 //   agent dispatches,          stop the queue
 //   whatever else is unknown
 //
-// A packet is complete before the next one begins, so barrier bits and fence scopes need nothing more. A completed packet first
-// leaves the ring (its slot becomes invalid, then read_dispatch_id passes it), then its signal is completed with the steps of a
-// command processor: write timestamps, decrement the value, write the mailbox, raise the interrupt. A program that wakes thus
-// finds the packet consumed. All addresses are the GPU's. The GPU's server serves the queue; see hw_queue.hpp.
+// A packet is complete before the next one begins, so barrier bits and fence scopes need nothing more. A completed
+// packet first leaves the ring (its slot becomes invalid, then read_dispatch_id passes it), then its signal is
+// completed with the steps of a command processor: write timestamps, decrement the value, write the mailbox, raise the
+// interrupt. A program that wakes thus finds the packet consumed. All addresses are the GPU's. The GPU's server serves
+// the queue; see hw_queue.hpp.
 #include "code_object.hpp"
 #include "effect.hpp"
 #include "pm4.hpp"

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// A kernel of a loaded code object, by its name. ROCr copies the loadable segments of a code object to GPU memory, and the first of
-// them contains the ELF header, the dynamic symbols and the metadata note.
+// A kernel of a loaded code object, by its name. ROCr copies the loadable segments of a code object to GPU memory, and
+// the first of them contains the ELF header, the dynamic symbols and the metadata note.
 //
 //   base      ELF header   program headers   note   .dynsym   .hash   .dynstr   kernel descriptors   code ...
 //             ^ found page by page before the address             NAME.kd, NAME ^
 //
-//   char room[...]; auto name = kernel_at(kernel_object, reader, room);   // "__amd_rocclr_copyBuffer"; empty: not found
+//   char room[...]; auto name = kernel_at(kernel_object, reader, room);  // "__amd_rocclr_copyBuffer"; empty: not found
 //   Arguments args; if (arguments_of(kernel_object, name, reader, args)) args.find("size") ...
 //
-// The memory belongs to the program: it may contain anything and change at any time. Every read is bounded, and what is found is
-// copied. Call it inside a Section of the reader. One thread; no allocation. Nothing throws; whatever is not as expected is "not found".
+// The memory belongs to the program: it may contain anything and change at any time. Every read is bounded, and what is
+// found is copied. Call it inside a Section of the reader. One thread; no allocation. Nothing throws; whatever is not
+// as expected is "not found".
 #include "sdma/engine/memory.hpp"
 
 #include <array>

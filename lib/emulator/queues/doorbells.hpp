@@ -3,14 +3,14 @@
 // How a sleeping server notices that a program has stored a doorbell, which is a plain store to a shared page.
 //
 //   protect   The program's mappings of the page are write-protected (userfaultfd). A store blocks in the kernel, which
-//             notifies us. We remove the protection, the store completes, and the server is awake. There is no cost while idle,
-//             and no signal handler.
+//             notifies us. We remove the protection, the store completes, and the server is awake. There is no cost
+//             while idle, and no signal handler.
 //   park      Sleeps of 20 us to 1 ms. Used if the kernel refuses userfaultfd, and until the mapping is found.
 //   spin      Never sleeps: see Server.
 //
-// Mappings are those that /proc/self/maps shows for the page's file and offset, however the program created them. They are
-// looked up when the server goes to sleep after queues were created or destroyed. Another look-up every kSlow finds later
-// mappings, and protects them from then on.
+// Mappings are those that /proc/self/maps shows for the page's file and offset, however the program created them. They
+// are looked up when the server goes to sleep after queues were created or destroyed. Another look-up every kSlow finds
+// later mappings, and protects them from then on.
 //
 // The server thread calls `sleep` and `awake`; any thread may call `knock` and `mappings_changed`. No errors: at worst,
 // the server polls, with short sleeps.
@@ -36,9 +36,9 @@ class Doorbells {
   Doorbells(const Doorbells&) = delete;
   Doorbells& operator=(const Doorbells&) = delete;
 
-  /// Sleeps until a doorbell is stored or `knock` is called; at most `nap` ns if the page is not protected or with `short_nap`.
-  /// Returns at once after it has protected the page, so that the caller checks once more. True: a store was blocked, or
-  /// `knock` was called. The store itself may complete a moment later.
+  /// Sleeps until a doorbell is stored or `knock` is called; at most `nap` ns if the page is not protected or with
+  /// `short_nap`. Returns at once after it has protected the page, so that the caller checks once more. True: a store
+  /// was blocked, or `knock` was called. The store itself may complete a moment later.
   bool sleep(std::uint64_t nap, bool short_nap) noexcept;
   /// Removes the protection because the server has work. If the page was still protected, a doorbell came another way.
   void awake() noexcept {

@@ -13,8 +13,8 @@
 //                               |<dst_row>|             |
 //                               |<---- dst_slice ------>|
 //
-// Addresses are the GPU's. A step moves at most kStepBytes and touches at most kStepRows rows. Use it inside a Section of the reader;
-// one thread. Nothing allocates or throws.
+// Addresses are the GPU's. A step moves at most kStepBytes and touches at most kStepRows rows. Use it inside a Section
+// of the reader; one thread. Nothing allocates or throws.
 #include "sdma/engine/memory.hpp"
 
 #include <array>
@@ -36,8 +36,8 @@ struct Store {
   std::uint64_t value{};
   bool wide{};  ///< 64 bits
 };
-/// The comparisons of hipStreamWaitValue: the word, under the mask, is at least, or equal to, the value; shares a bit with it;
-/// or has a bit that is neither in the word nor in the value.
+/// The comparisons of hipStreamWaitValue: the word, under the mask, is at least, or equal to, the value; shares a bit
+/// with it; or has a bit that is neither in the word nor in the value.
 struct Wait {
   enum class Until : std::uint8_t { at_least, equal, and_not_zero, nor_not_zero };
   GpuVa at{};

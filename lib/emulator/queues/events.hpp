@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// KFD events as in the kernel: a list of events, waiters, and the page of mailbox slots, where an engine stores the number of
-// the event before it raises an interrupt.
+// KFD events as in the kernel: a list of events, waiters, and the page of mailbox slots, where an engine stores the
+// number of the event before it raises an interrupt.
 //
 //   FENCE  slot[id] = id           the mailbox
 //   TRAP   id                      the interrupt: wakes no waiter while the slot still holds "unsignalled" (all ones)
 //
-// After an interrupt whose slot is unsignalled, the kernel searches all slots and signals those that are set. A TRAP before its
-// mailbox FENCE is therefore a lost wake-up, here as in the kernel.
+// After an interrupt whose slot is unsignalled, the kernel searches all slots and signals those that are set. A TRAP
+// before its mailbox FENCE is therefore a lost wake-up, here as in the kernel.
 //
 // Any thread may call anything at any time, engine threads included. Results are 0 or an errno.
 #include "../../kfd/abi.hpp"

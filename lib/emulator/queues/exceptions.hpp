@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Exceptions that a debugger of the process may ask for: bits in the status of a queue, a GPU or the process, recorded only while a
-// debugger is there.
+// Exceptions that a debugger of the process may ask for: bits in the status
+// of a queue, a GPU or the process, recorded only while a debugger is there.
 //
 //   exceptions.raise(queue.exceptions, kfd::exception_bit(19));
 //

@@ -75,7 +75,7 @@ HipKernel fill_rows(const Call& c) noexcept {
   return make(r);
 }
 
-/// True if the items, each of which begins at its number times `each` and advances by `next`, reach all of `count` elements.
+/// True if items that begin at their number times `each` and advance by `next` reach all of `count` elements.
 bool reaches(std::uint64_t count, std::uint64_t items, std::uint64_t each, std::uint64_t next) noexcept {
   return count <= items * each || next == items * each;
 }

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// HIP's own kernels, with which it fills memory, copies within a GPU, and waits for and writes words of a stream. They are known by name:
-// their code is compiled at run time and depends on the compiler.
+// HIP's own kernels, with which it fills memory, copies within a GPU, and waits for and writes words of a stream. They
+// are known by name: their code is compiled at run time and depends on the compiler.
 //
-//   kernel                          effect
-//   __amd_rocclr_fillBufferAligned  a row of a pattern         __amd_rocclr_copyBuffer, copyBufferAligned          a row
-//   __amd_rocclr_fillBufferAligned2D rows of a pattern         __amd_rocclr_copyBufferRect, copyBufferRectAligned  slices of rows
-//   __amd_rocclr_streamOpsWrite     a word                     __amd_rocclr_streamOpsWait                          waits for a word
+//   __amd_rocclr_ and                      effect
+//   fillBufferAligned                      a row of a pattern
+//   fillBufferAligned2D                    rows of a pattern
+//   copyBuffer, copyBufferAligned          a row
+//   copyBufferRect, copyBufferRectAligned  slices of rows
+//   streamOpsWrite                         a word
+//   streamOpsWait                          waits for a word
 //
-// The code object's metadata gives the name, the offset and the size of each argument. A kernel is executed if names and sizes
-// are those of a version that is known: HIP 5.2 to 5.7, and 6.4. Work items beyond the grid do nothing, as on hardware.
+// The code object's metadata gives the name, the offset and the size of each argument. A kernel is executed
+// if names and sizes are those of a version that is known: HIP 5.2 to 5.7, and 6.4. Work items beyond the
+// grid do nothing, as on hardware.
 //
 //   const auto k = hip_kernel("__amd_rocclr_copyBuffer", packet, reader);
 //   if (k.effect) ... else if (k.refusal) ... else it is not one of HIP's

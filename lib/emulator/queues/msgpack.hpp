@@ -6,8 +6,8 @@
 //   for (auto n = m.map(); n > 0; --n)
 //     if (m.text() == ".name") name = m.text(); else m.skip();
 //
-// The bytes may be anything, and may change meanwhile: no read leaves them. After an error, or a value of another kind than the one
-// asked for, `ok` is false, and every further read returns nothing. One thread.
+// The bytes may be anything, and may change meanwhile: no read leaves them. After an error, or a value of another kind
+// than the one asked for, `ok` is false, and every further read returns nothing. One thread.
 #include <cstddef>
 #include <cstdint>
 #include <span>

@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Executes PM4 packets without shaders: waits, writes, fences, interrupts and timestamps. A queue of PM4 packets uses it, and an AQL
-// queue for the vendor packet that jumps to a buffer of PM4.
+// Executes PM4 packets without shaders: waits, writes, fences, interrupts and timestamps. A queue of PM4 packets uses
+// it, and an AQL queue for the vendor packet that jumps to a buffer of PM4.
 //
 //   auto r = pm4.step({ring, position, published}, position * 4);
 //   if (r.dwords != 0) store rptr;             // the packet is complete
 //   pm4.notify();                              // raises its interrupt: rptr and data are visible by then
 //
-//   packet             effect here                                           refused by name
+//   packet             effect here                                          refused by name
 //   NOP                nothing
-//   WRITE_DATA         stores dwords to memory                               registers, other engines than the queue's own
-//   COPY_DATA          memory, a constant or the GPU's clock to memory       registers, counters
-//   ATOMIC_MEM         the operations of the sDMA packet, once per XCC       loops
-//   WAIT_REG_MEM, 64   waits for memory; a flush of the HDP completes        other registers
-//   RELEASE_MEM        data or the clock to memory, then the interrupt       conditional interrupts, counters, queue pointers
+//   WRITE_DATA         stores dwords to memory                              registers, engines other than the queue's
+//   COPY_DATA          memory, a constant or the GPU's clock to memory      registers, counters
+//   ATOMIC_MEM         the operations of the sDMA packet, once per XCC      loops
+//   WAIT_REG_MEM, 64   waits for memory; a flush of the HDP completes       other registers
+//   RELEASE_MEM        data or the clock to memory, then the interrupt      conditional interrupts, counters, pointers
 //   ACQUIRE_MEM        nothing: there are no caches
-//   EVENT_WRITE        nothing: no work is in flight when it is reached      counters, which it would write to memory
-//   SET_SH_REG         keeps the address of the code, to name dispatches     (other values are state of dispatches only)
+//   EVENT_WRITE        nothing: no work is in flight when it is reached     counters, which it would write to memory
+//   SET_SH_REG         keeps the address of the code, to name dispatches    (other values: state of dispatches only)
 //   PRED_EXEC          skips dwords unless an XCC of this partition is selected
-//   INDIRECT_BUFFER    executes the buffer                                   buffers within a buffer, chains
-//   DISPATCH_*         see skipped.hpp                                       by default
+//   INDIRECT_BUFFER    executes the buffer                                  buffers within a buffer, chains
+//   DISPATCH_*         see skipped.hpp                                      by default
 //
-// One processor stands for all XCCs of the partition. Each of them executes each packet on hardware, which only an atomic shows.
-// A step executes one packet of the ring, or at most kBatch packets of a buffer, and ends after an interrupt. A wait that is not
-// satisfied is a step that waits: the next step reads the memory again. A packet that is refused or touches memory that is not
-// mapped stops the queue, and stderr says why. Use it inside a Section of the reader; one thread. Nothing throws.
+// One processor stands for all XCCs of the partition. Each of them executes each packet on hardware, which only an
+// atomic shows. A step executes one packet of the ring, or at most kBatch packets of a buffer, and ends after an
+// interrupt. A wait that is not satisfied is a step that waits: the next step reads the memory again. A packet that is
+// refused or touches memory that is not mapped stops the queue, and stderr says why. Use it inside a Section of the
+// reader; one thread. Nothing throws.
 #include "hw_queue.hpp"
 
 #include "sdma/engine/execute.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// PM4 packets of a compute queue, as gfx9 encodes them: opcodes, lengths and fields. Each packet is described here only.
+// PM4 packets of a compute queue, as gfx9 encodes them: opcodes, lengths and fields. Each is described here only.
 //
 //   get(w, write_data::kDestination)      // the bits of one field
 //   pair(w, 2)                            // 64 bits in dwords 2 and 3, usually an address

@@ -6,8 +6,8 @@
 //   buffer  rptr passes the packet that jumps to a buffer when the whole buffer is complete. An interrupt in its middle
 //           therefore comes before rptr changes.
 //
-// A packet that is refused stops the queue and raises the process's HW_EXCEPTION events. Positions count dwords. As on hardware,
-// rptr is a 32-bit position within the ring. The GPU's server serves the queue; see hw_queue.hpp.
+// A packet that is refused stops the queue and raises the process's HW_EXCEPTION events. Positions count dwords. As on
+// hardware, rptr is a 32-bit position within the ring. The GPU's server serves the queue; see hw_queue.hpp.
 #include "pm4.hpp"
 
 namespace sdma::emulator {

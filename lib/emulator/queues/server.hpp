@@ -5,15 +5,16 @@
 //   server.make_room();                                    // may throw
 //   { Server::Unmapped none(server); server.add(...); }    // between two rounds, all queues unmapped and mapped again
 //
-//   round     for each queue: read the doorbell, then one step. A poll that holds its engine delays the engine's other queues
-//   bound     a step moves a few MiB, however large its packet is. If an ioctl wants the queues, the round ends after the
-//             present step, and the next round begins with the next queue: no ioctl waits for more than one step
+//   round     for each queue: read the doorbell, then one step. A poll
+//             that holds its engine delays the engine's other queues
+//   bound     a step moves a few MiB, however large its packet is. If an ioctl wants the queues, the round ends after
+//             the present step, and the next round begins with the next queue: no ioctl waits for more than one step
 //   busy      rounds follow each other
-//   idle      spins for kNodePace.spin, then sleeps until the doorbell page is written (see doorbells.hpp); only for short
-//             times if a poll waits for memory, because the program may store to it at any time
+//   idle      spins for kNodePace.spin, then sleeps until the doorbell page is written (see doorbells.hpp); only for
+//             short times if a poll waits for memory, because the program may store to it at any time
 //
-// The thread starts with the first queue and blocks all signals. It runs until the process ends, because a node with queues is
-// never destroyed. With Drive::caller there is no thread: the test calls `turn`.
+// The thread starts with the first queue and blocks all signals. It runs until the process ends, because a node with
+// queues is never destroyed. With Drive::caller there is no thread: the test calls `turn`.
 // Any thread except the server's may use Unmapped. A step calls back into Events, but never takes the node's lock.
 #include "../../engine/worker.hpp"
 #include "../trace.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A libcublas.so.13 for machines without one: a product is a memset of its result on the stand-in for libcuda.
 //
-// As cuBLAS does, it loads what it needs with the first product, which blocks while a stream waits. It refuses more than three
-// products in flight.
+// As cuBLAS does, it loads what it needs with the first product, which blocks
+// while a stream waits. It refuses more than three products in flight.
 //
 //   SDMA_STAND_IN_CUBLAS_FAIL=40      the 40th product returns an error
 //   SDMA_STAND_IN_CUBLAS_FAIL_MS=300  every product fails from 300 ms after the first on

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The libcuda of tests/device/stand_in, as the libraries here use it: found when it is first needed, as the real ones do.
+// The libcuda of tests/device/stand_in, as the libraries here use it: found when first needed, as the real ones do.
 //
 //   const auto copy = cuda_call<Status(Pointer, Pointer, std::size_t, Stream)>("cuMemcpyAsync");
 //

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
-// A libnccl.so.2 and a librccl.so.1 for machines without them: the calls that collective_perf makes, as copies on a GPU's streams
-// (gpu.hpp): those of the stand-in for libcuda, or of HIP on the software node.
+// A libnccl.so.2 and a librccl.so.1 for machines without them: the calls that collective_perf makes, as copies on a
+// GPU's streams (gpu.hpp): those of the stand-in for libcuda, or of HIP on the software node.
 //
-// As strict as NCCL or stricter: communicators are made in a group of all ranks, with a configuration that has NCCL's magic;
-// a communicator without kernels takes only buffers that are registered in all ranks. The first collective of a size loads a
-// module, so it blocks if a stream waits. It refuses whatever NCCL would refuse.
+// As strict as NCCL or stricter: communicators are made in a group of all ranks, with a configuration that has NCCL's
+// magic; a communicator without kernels takes only buffers that are registered in all ranks. The first collective of a
+// size loads a module, so it blocks if a stream waits. It refuses whatever NCCL would refuse.
 //
-//   SDMA_STAND_IN_NCCL_VERSION=22703   an older version      SDMA_STAND_IN_NCCL_FAIL=40     the 40th collective returns an error
-//   SDMA_STAND_IN_NCCL_WRONG=1         rank 1 gets one byte  SDMA_STAND_IN_NCCL_HANG=40     the 40th never returns
-//   SDMA_STAND_IN_NCCL_WINDOWS=0       no windows            SDMA_STAND_IN_NCCL_STUCK=40    the 40th never ends on the GPU
-//                                      less than it should
+//   SDMA_STAND_IN_NCCL_VERSION=22703   an older version
+//   SDMA_STAND_IN_NCCL_WRONG=1         rank 1 gets one byte less than it should
+//   SDMA_STAND_IN_NCCL_WINDOWS=0       no windows
+//   SDMA_STAND_IN_NCCL_FAIL=40         the 40th collective returns an error
+//   SDMA_STAND_IN_NCCL_HANG=40         the 40th never returns
+//   SDMA_STAND_IN_NCCL_STUCK=40        the 40th never ends on the GPU
 #include "gpu.hpp"
 #include "setting.hpp"
 

@@ -4,7 +4,8 @@
 // GPUs are those of the stand-in for libcuda, by their PCI addresses: bus 0x10 and up. A counter changes every 20 ms.
 //
 //   SDMA_STAND_IN_NVML_ENERGY=0    GPUs have no counter
-//   SDMA_STAND_IN_NVML_BUSY=300    watts from the time on at which the idle power has been measured: 1.2 s after nvmlInit
+//   SDMA_STAND_IN_NVML_BUSY=300    watts from the time on at which the idle power has been measured: 1.2 s
+//                                  after nvmlInit
 #include "cuda.hpp"
 
 #include <chrono>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A libhipblas.so.2 for machines without one: a product is a copy to its result, by HIP. It has both forms of the product, and
-// the old one refuses.
+// A libhipblas.so.2 for machines without one: a product is a copy to its
+// result, by HIP. It has both forms of the product, and the old one refuses.
 #include "setting.hpp"
 
 #include <hip/hip_runtime_api.h>

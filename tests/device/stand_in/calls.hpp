@@ -4,8 +4,8 @@
 //
 //   Entry{"cuStreamQuery", function<"cuStreamQuery", stream_query>()}
 //
-// Around each function: it returns kNotInitialized before cuInit (unless `Before` allows it), injected failures come true, and
-// no exception leaves.
+// Around each function: it returns kNotInitialized before cuInit (unless
+// `Before` allows it), injected failures come true, and no exception leaves.
 #include "failures.hpp"
 
 #include <algorithm>

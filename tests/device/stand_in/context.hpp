@@ -2,9 +2,9 @@
 #pragma once
 // Primary contexts: one per device while it is retained, and which of them is current in a thread.
 //
-// The first command that fails kills its context: status() stays that code. The last release destroys the context, and with
-// it what its streams have not finished; the next retain makes a new one. A destroyed context is never freed, because its
-// threads and the program may still hold it. Any thread may use it.
+// The first command that fails kills its context: status() stays that code. The last release destroys the context, and
+// with it what its streams have not finished; the next retain makes a new one. A destroyed context is never freed,
+// because its threads and the program may still hold it. Any thread may use it.
 #include "abi.hpp"
 
 #include <atomic>

@@ -4,8 +4,8 @@
 //
 //   SDMA_STAND_IN_FAIL="cuMemcpyAsync:3:719,cuInit:1:+700"
 //
-// The third call of cuMemcpyAsync returns 719 and does nothing else. With a "+", the call succeeds and the command that it
-// enqueues fails, which kills the context. Calls are counted per function, from 1. Any thread may use it.
+// The third call of cuMemcpyAsync returns 719 and does nothing else. With a "+", the call succeeds and the command that
+// it enqueues fails, which kills the context. Calls are counted per function, from 1. Any thread may use it.
 #include "abi.hpp"
 
 namespace stand_in {

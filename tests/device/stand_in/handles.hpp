@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Stream handles. A program that uses one after it destroyed it gets kInvalidHandle, or nothing else here. Any thread may use it.
+// Stream handles. A program that uses one after it destroyed it
+// gets kInvalidHandle, or nothing else here. Any thread may use it.
 #include "stream.hpp"
 
 namespace stand_in {

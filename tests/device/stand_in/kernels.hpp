@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The kernels that the stand-in knows: an atomic operation as PTX's `atom`, the time in ticks of 10 ns, and bytes that changed.
+// The kernels that the stand-in knows: an operation of PTX's `atom`, the time in ticks of 10 ns, and changed bytes.
 //
 //   add_32 add_64 ...(address, value, compare)     timestamp(address)     merge(to, now, before, bytes)
 //

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Modules and kernels. Nothing is compiled: a module is its text, and its kernels are those of kernels.hpp that it declares.
+// Modules and kernels. Nothing is compiled: a module is its text,
+// and its kernels are those of kernels.hpp that it declares.
 #include "calls.hpp"
 #include "handles.hpp"
 #include "kernels.hpp"

@@ -2,9 +2,9 @@
 #pragma once
 // What a stream is free to decide: when it goes on, and in which order it does what has no order.
 //
-// Without a seed, a stream is prompt and takes everything in the order given. With one, it pauses between commands (up to
-// 2 ms, rarely 10) and within copies, and its copies are done in pieces in any order. The same seed gives each stream the same
-// decisions. For the one thread that executes the stream.
+// Without a seed, a stream is prompt and takes everything in the order given. With one, it pauses between commands (up
+// to 2 ms, rarely 10) and within copies, and its copies are done in pieces in any order. The same seed gives each
+// stream the same decisions. For the one thread that executes the stream.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>

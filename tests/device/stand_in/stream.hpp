@@ -7,12 +7,12 @@
 //   stream 8 --+
 //   stream 1 ----> connection 1 ...
 //
-// Stream number i of a context uses connection i mod CUDA_DEVICE_MAX_CONNECTIONS. A connection executes the commands of its
-// streams in the order in which they were enqueued, so a stream that waits holds up the others. Numbers are not used again.
-// A stream holds 1,020 unfinished commands: enqueue() blocks until there is room.
+// Stream number i of a context uses connection i mod CUDA_DEVICE_MAX_CONNECTIONS. A connection executes the commands of
+// its streams in the order in which they were enqueued, so a stream that waits holds up the others. Numbers are not
+// used again. A stream holds 1,020 unfinished commands: enqueue() blocks until there is room.
 //
-// Ordering: what the caller of enqueue() did before is visible to the command; what a command did is visible to whoever learns
-// from idle(), or by a word that it wrote, that it is finished. Any thread may use it.
+// Ordering: what the caller of enqueue() did before is visible to the command; what a command did is visible to whoever
+// learns from idle(), or by a word that it wrote, that it is finished. Any thread may use it.
 #include "context.hpp"
 #include "order.hpp"
 

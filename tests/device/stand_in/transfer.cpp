@@ -27,8 +27,8 @@ bool as_words(const void* at, std::size_t bytes) {
 }
 std::atomic_ref<std::uint32_t> word(std::byte* at) { return std::atomic_ref(*reinterpret_cast<std::uint32_t*>(at)); }
 
-/// GPU memory may be read while another stream writes it, as on a GPU: the thread sanitizer does not watch that. It watches
-/// accesses to host memory.
+/// GPU memory may be read while another stream writes it, as on a GPU: the
+/// thread sanitizer does not watch that. It watches accesses to host memory.
 __attribute__((no_sanitize("thread"))) void unwatched(std::byte* to, const std::byte* from, std::size_t bytes) {
 #if defined(__x86_64__)
   asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");  // a call of memcpy would be watched

@@ -2,8 +2,8 @@
 #pragma once
 // Copies and memsets, as the command of a stream executes them: rows of bytes, in the order that the stream chooses.
 //
-// kIllegalAddress: the device cannot access a byte; those before it, and others, may be changed by then. Small pieces that are
-// aligned change as words, because programs keep counters there.
+// kIllegalAddress: the device cannot access a byte; those before it, and others, may be changed by then. Small pieces
+// that are aligned change as words, because programs keep counters there.
 #include "memory.hpp"
 #include "stream.hpp"
 

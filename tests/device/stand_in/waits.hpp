@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Streams that wait for a word. One thread reads all their words again and again, with naps between, because many threads that
-// poll would leave no processor to anyone else. Any thread may use it.
+// Streams that wait for a word. One thread reads all their words again and again, with naps between, because many
+// threads that poll would leave no processor to anyone else. Any thread may use it.
 #include "context.hpp"
 
 #include <atomic>
@@ -16,7 +16,7 @@ class Waits {
  public:
   static Waits& get();
 
-  /// Blocks until the word is at least (cyclically) or equal to the value, the word cannot be read, or the context is dead.
+  /// Blocks until the word is (cyclically) at least or equal to the value or cannot be read, or the context is dead.
   Status wait(Context&, Pointer, std::uint32_t value, bool equal);
   /// Something has changed: reads the words now.
   void nudge();

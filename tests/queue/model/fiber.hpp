@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// A thread of the explorer: a stack of its own, and one switch in either direction. Abandoned where it stands by `start`,
-// so nothing on its stack may own anything.
+// A thread of the explorer: a stack of its own, and one switch in either direction. Abandoned where it stands by
+// `start`, so nothing on its stack may own anything.
 #include <cstddef>
 #include <memory>
 

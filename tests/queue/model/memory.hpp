@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // Memory as C++ promises it, no stronger: per location an order of its stores (modification order), per thread what it
-// knows of each. A load returns any store that is not older than what its thread knows; an acquire of a release brings the
-// knowledge of the one who stored; a store takes any place behind what its thread knows, except between an RMW and the store
-// that it read; an RMW carries on the release of what it read. No fences, no seq_cst; a load never sees a store that its
-// own thread makes later (so cycles of "out of thin air" do not occur, and neither does load buffering).
+// knows of each. A load returns any store that is not older than what its thread knows; an acquire of a release brings
+// the knowledge of the one who stored; a store takes any place behind what its thread knows, except between an RMW and
+// the store that it read; an RMW carries on the release of what it read. No fences, no seq_cst; a load never sees a
+// store that its own thread makes later (so cycles of "out of thin air" do not occur, and neither does load buffering).
 #include <algorithm>
 #include <array>
 #include <atomic>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // A Ring, its producers, an engine and whoever watches, as threads of a World, and what must hold at every moment:
-//   a doorbell never goes back and never covers a slot that is not published; wptr is not behind a doorbell that is seen;
-//   slots do not overlap, nor what the engine has not read; a dword stays free; no_space is said of rings without room only;
-//   the engine reads whole packets that were written, each producer's in order, without a race;
-//   in the end all is published, and doorbell == wptr == reserved.
+//   a doorbell never goes back and never covers a slot that is not published; wptr is not behind a doorbell that is
+//   seen; slots do not overlap, nor what the engine has not read; a dword stays free; no_space is said of rings without
+//   room only; the engine reads whole packets that were written, each producer's in order, without a race; in the end
+//   all is published, and doorbell == wptr == reserved.
 #include "sdma/packets/sync.hpp"
 #include "sdma/stream/reader.hpp"
 #include "world.hpp"

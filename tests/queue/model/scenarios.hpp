@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The situations that are explored: small ones, together all paths of Ring. A ring has 256 dwords, its size in bytes is 1024.
+// The situations that are explored: small ones, together all paths of Ring. A ring has 256 dwords, 1024 bytes.
 #include "scenario.hpp"
 
 namespace model {

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Threads over a model of memory, and an explorer of everything that they can do. An execution is re-run from its start for
-// each branch (the code under test is real code on a fiber, which cannot be copied) and given up where it reaches a state
-// that was seen: what memory holds and every thread knows, and the values that each has observed, which decide what it will
-// do.
+// Threads over a model of memory, and an explorer of everything that they can do. An execution is re-run from its start
+// for each branch (the code under test is real code on a fiber, which cannot be copied) and given up where it reaches a
+// state that was seen: what memory holds and every thread knows, and the values that each has observed, which decide
+// what it will do.
 //
-// What is explored is each choice of the store that a load or an RMW reads, and of the place that a store takes among those
-// to its location. Who goes next needs no choice: in this model of memory a step depends on others by the store that it
-// reads and by nothing else, so every outcome is also that of the execution in which each step happens as soon as the store
-// that it reads is there. A store happens at once. Whoever reads is offered each store when it appears, and takes it or
-// waits for a later one; an execution in which somebody waited in vain is not one, and is dropped.
+// What is explored is each choice of the store that a load or an RMW reads, and of the place that a store takes among
+// those to its location. Who goes next needs no choice: in this model of memory a step depends on others by the store
+// that it reads and by nothing else, so every outcome is also that of the execution in which each step happens as soon
+// as the store that it reads is there. A store happens at once. Whoever reads is offered each store when it appears,
+// and takes it or waits for a later one; an execution in which somebody waited in vain is not one, and is dropped.
 //
 //   Model                  the policy that a Ring takes in place of order::Native
 //   World::access          where a fiber stands while it waits for its turn: before each access to an atomic word
-//   World::wrote           plain stores cannot be intercepted, but they show: after each step the ring's dwords are compared
-//                          with what they were. A dword is filled with kPoison when the engine has read it.
+//   World::wrote           plain stores cannot be intercepted, but they show: after each step the ring's dwords are
+//                          compared with what they were. A dword is filled with kPoison when the engine has read it.
 #include "fiber.hpp"
 #include "memory.hpp"
 #include "sdma/queue/ring.hpp"
@@ -87,7 +87,7 @@ class World {
   int threads() const { return used_; }
 
   static constexpr int kRptr = 0, kWptr = 1, kDoorbell = 2;
-  /// A store to rptr, wptr or doorbell, before it happens: location, value, values of its neighbours in modification order.
+  /// A store to rptr, wptr or doorbell, before it happens: location, value, its neighbours in modification order.
   std::function<void(int, std::uint64_t, std::uint64_t, std::uint64_t)> storing{};
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a GPU says about itself: product, firmware, partitions, errors. The serial number is the node's made-up id, and the
-// version of the VBIOS names the node. Errors of memory and of links are counted, and there are none.
+// What a GPU says about itself: product, firmware, partitions, errors. The serial number is the node's made-up id, and
+// the version of the VBIOS names the node. Errors of memory and of links are counted, and there are none.
 #include "parts.hpp"
 
 #include <fmt/format.h>
@@ -8,7 +8,7 @@
 namespace sdma::emulator {
 namespace {
 
-/// The driver has a file for every kind of firmware; a version is 0 where the GPU has none of the kind, or the node knows none.
+/// The driver has a file for every kind of firmware; a version is 0 where the GPU has none or the node knows none.
 void add_firmware(const TreeGpu& g) {
   for (const auto* kind : {"asd",      "ce",       "dmcu",  "imu", "mc",  "me",     "mec2",    "pfp", "rlc", "rlc_srlc",
                            "rlc_srlg", "rlc_srls", "sdma2", "smc", "sos", "ta_ras", "ta_xgmi", "uvd", "vce", "vcn"})

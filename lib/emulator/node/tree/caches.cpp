@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The caches of the machine's processors, where the machine's /sys lacks them, as that of some virtual machines does. libhsakmt
-// refuses a node whose processors have no such directory. Sizes are those that the C library knows; what it does not know is 0.
+// The caches of the machine's processors, where the machine's /sys lacks them, as that of some virtual machines does.
+// libhsakmt refuses a node whose processors have no such directory. Sizes are those that the C library knows; what it
+// does not know is 0.
 #include "../../real.hpp"
 #include "parts.hpp"
 

@@ -3,7 +3,8 @@
 //
 //   /sys/kernel/debug/kfd/mqds     the descriptors of the sDMA queues of all processes that use a node
 //
-// The text is that of sdma/dump/descriptors.hpp. Not shown: descriptors of compute queues, and `hqds`, the registers of mapped queues.
+// The text is that of sdma/dump/descriptors.hpp. Not shown: descriptors
+// of compute queues, and `hqds`, the registers of mapped queues.
 #include "../../../kfd/abi.hpp"
 #include "../../real.hpp"
 #include "../shown.hpp"

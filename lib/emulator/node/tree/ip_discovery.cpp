@@ -4,8 +4,8 @@
 //   ip_discovery/die/0/42/3/{hw_id,num_instance,major,minor,revision,harvest,num_base_addresses,base_addr}
 //   ip_discovery/die/0/SDMA0                  a link to 42
 //
-// Only MI250X and MI300X have it here, and only blocks whose versions are public. Register bases are those of an MI250X die for both:
-// those of an MI300X are only in its own table. The node has no registers at them.
+// Only MI250X and MI300X have it here, and only blocks whose versions are public. Register bases are those of an MI250X
+// die for both: those of an MI300X are only in its own table. The node has no registers at them.
 #include "parts.hpp"
 
 #include <fmt/format.h>

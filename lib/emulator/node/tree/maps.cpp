@@ -3,8 +3,8 @@
 //
 //   /proc/self/maps     memory of the node is "/dev/dri/renderD128", as the driver's is; doorbells are "/dev/kfd"
 //
-// Runtimes find GPU memory for their core dumps by these names. /proc/PID/maps, which other programs read, has the memfds that
-// the mappings really are.
+// Runtimes find GPU memory for their core dumps by these names. /proc/PID/maps,
+// which other programs read, has the memfds that the mappings really are.
 #include "../arena.hpp"
 #include "../object_file.hpp"
 #include "parts.hpp"

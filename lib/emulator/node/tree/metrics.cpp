@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// gpu_metrics: the driver's binary table of sensors, version 1.5 for gfx942 and gfx950, and 1.3 for the others. Versions of librocm_smi64 before 6
-// abort if they read a table later than 1.3, so such a program gets 1.3.
+// gpu_metrics: the driver's binary table of sensors, version 1.5 for gfx942 and gfx950, and 1.3 for the others.
+// Versions of librocm_smi64 before 6 abort if they read a table later than 1.3, so such a program gets 1.3.
 //
-// All bits of a field are set where the driver has no value, as it does itself. Known are the clocks that tick, the width and
-// speed of the link, that nothing is busy or throttled, and that nothing consumes power. The junction and the memory are as warm
-// as a room.
+// All bits of a field are set where the driver has no value, as it does itself. Known are the clocks that tick, the
+// width and speed of the link, that nothing is busy or throttled, and that nothing consumes power. The junction and the
+// memory are as warm as a room.
 #include "parts.hpp"
 
 #include "sdma/engine/execute.hpp"

@@ -5,9 +5,9 @@
 //   const TreeGpu gpu{tree, 0};
 //   gpu.file("vendor", "0x1002\n");          // /sys/devices/pci0000:10/0000:10:00.0/vendor
 //
-// A value is the one that the kernel's driver shows on the product, if it is public. A sensor or a counter of hardware that does
-// not exist here is absent, or has a value that cannot be mistaken for a measurement: 0, the same temperature everywhere, or the
-// driver's "not available".
+// A value is the one that the kernel's driver shows on the product, if it is public. A sensor or a counter of hardware
+// that does not exist here is absent, or has a value that cannot be mistaken for a measurement: 0, the same temperature
+// everywhere, or the driver's "not available".
 // docs/emulator.md lists them.
 //
 // Called while the tree is built, by one thread.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Clocks, power and temperatures. The GPU does not exist, so it is idle and consumes nothing: the lowest clock is current, voltage
-// and power are 0, and all parts are as warm as a room. Limits and clock levels are those of the product; the lowest clocks are approximate.
+// Clocks, power and temperatures. The GPU does not exist, so it is idle and consumes nothing: the lowest clock is
+// current, voltage and power are 0, and all parts are as warm as a room. Limits and clock levels are those of the
+// product; the lowest clocks are approximate.
 #include "parts.hpp"
 
 #include <fmt/format.h>

@@ -3,8 +3,8 @@
 //
 //   /sys/devices/virtual/kfd/kfd/proc/PID/{pasid,vram_GPUID,sdma_GPUID,queues/,stats_GPUID/...}
 //
-// sdma_GPUID counts steps that made progress, not microseconds. The queues of a process are not shown here, but in debugfs
-// (debugfs.cpp). The pasid is made up.
+// sdma_GPUID counts steps that made progress, not microseconds. The queues of a process are not shown here, but in
+// debugfs (debugfs.cpp). The pasid is made up.
 #include "processes.hpp"
 
 #include "../../../kfd/abi.hpp"

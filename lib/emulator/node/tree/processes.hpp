@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The processes on this machine that use a node, and their memory. The node keeps no list: the objects of a process are memfds
-// with names (object_file.hpp), so /proc shows them as long as the process exists. Processes of other users are not seen.
+// The processes on this machine that use a node, and their memory. The node keeps no list: the objects of a process
+// are memfds with names (object_file.hpp), so /proc shows them as long as the process exists. Processes of other
+// users are not seen.
 //
 //   arenas_of(4711)                  empty: the process uses no node, or may not be examined
-//   bytes_in_use(0, kfd::kVram)      memory of GPU 0 in all processes; an object that several processes share counts once
+//   bytes_in_use(0, kfd::kVram)      memory of GPU 0 in all processes; an object
+//                                    that several processes share counts once
 //
 // Any thread may call these functions. They allocate.
 #include "../shown.hpp"
@@ -20,7 +22,8 @@ std::vector<ino_t> arenas_of(std::uint64_t pid);
 
 /// All processes that use a node and may be examined.
 std::vector<std::uint64_t> node_processes();
-/// A descriptor of a process's own arena, not of one that it got from another; -1: there is none, or it may not be examined. Close it.
+/// A descriptor of a process's own arena, not of one that it got from
+/// another; -1: there is none, or it may not be examined. Close it.
 int open_arena(std::uint64_t pid);
 
 /// What a process shows; zeros if it has no arena, or may not be examined.

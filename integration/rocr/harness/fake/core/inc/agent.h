@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// As much of ROCr's agents, signals and runtime as amd_blit_sdma.cpp uses, so that it can be compiled alone and driven without a
-// GPU. Found before ROCr's own headers of these names. `rocr` is a macro here: the harness compiles the original file and the
-// patched one into two namespaces of one program.
+// As much of ROCr's agents, signals and runtime as amd_blit_sdma.cpp uses, so that it can be compiled alone and driven
+// without a GPU. Found before ROCr's own headers of these names. `rocr` is a macro here: the harness compiles the
+// original file and the patched one into two namespaces of one program.
 #include "core/util/locks.h"
 #include "core/util/os.h"
 #include "core/util/utils.h"
@@ -134,7 +134,9 @@ class GpuAgent : public core::Agent {
   const std::vector<const core::Isa*>& supported_isas() const { return isas_; }
   const core::Driver& driver() const { return driver_; }
   bool profiling_enabled() const { return rig::current->profiling; }
-  const std::function<void*(size_t, size_t, core::MemoryRegion::AllocateFlags)>& system_allocator() const { return allocate_; }
+  const std::function<void*(size_t, size_t, core::MemoryRegion::AllocateFlags)>& system_allocator() const {
+    return allocate_;
+  }
   const std::function<void(void*)>& system_deallocator() const { return release_; }
 
  private:
