@@ -55,8 +55,8 @@ bool ScheduleParser::action(int depth) {
   if (at("load") || at("store")) return load_or_store(t.text == "store");
   if (at("expect")) return expect_now();
   if (at("repeat")) return repeat(depth);
-  const std::string_view words[] = {"submit", "set",    "wait",   "add", "sample", "compute", "load",
-                                    "store",  "expect", "repeat", "let", "require", "for", "if", "end"};
+  const std::string_view words[] = {"submit", "set",    "wait", "add",     "sample", "compute", "load", "store",
+                                    "expect", "repeat", "let",  "require", "for",    "if",      "end"};
   const auto close = nearest(t.text, words);
   expected("an action or 'end'", !close.best().empty() ? suggestion(close)
                                  : find_packet(t.text) ? "packets belong in a queue"

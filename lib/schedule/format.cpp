@@ -76,10 +76,9 @@ class Formatter {
     bool first_assignment = true;
     while (lex.peek().kind != Token::end && lex.peek().kind != Token::line) {
       const Token t = lex.take();
-      const bool wide =
-          (t.is("=") && assigns(keyword) && first_assignment) || t.is("+=") ||
-          (compares(t) && (keyword == "wait" || keyword == "expect" || keyword == "if" || keyword == "else" ||
-                            keyword == "require"));
+      const bool wide = (t.is("=") && assigns(keyword) && first_assignment) || t.is("+=") ||
+                        (compares(t) && (keyword == "wait" || keyword == "expect" || keyword == "if" ||
+                                         keyword == "else" || keyword == "require"));
       if (!out.empty() && (wide || after_wide_ || blank(before, t, keyword))) out += ' ';
       if (t.is("=")) first_assignment = false;
       after_wide_ = wide;
@@ -110,8 +109,7 @@ class Formatter {
     if (!symbol(t)) return true;
     const bool word_of_language =
         before.kind == Token::word && (before.text == "in" || before.text == "old" || before.text == "repeat" ||
-                                       before.text == "gpus" || before.text == "if" ||
-                                       before.text == "require");
+                                       before.text == "gpus" || before.text == "if" || before.text == "require");
     return word_of_language && (t.is("-") || t.is("(") || (t.is("[") && before.text == "in"));
   }
 

@@ -44,11 +44,12 @@ class Assembler final : private Blocks {
     const std::string_view packet = depth > 0 ? "a packet or 'end'" : "a packet";
     if (t.kind == Token::word &&
         std::find(std::begin(kScheduleWords), std::end(kScheduleWords), t.text) != std::end(kScheduleWords)) {
-      expected(packet,
-               t.text == "param" ? "a stream has no parameters: use let"
-               : t.text == "sdma"
-                   ? "this is a schedule: read it with sdma run, check, simulate or fmt"
-                   : "this belongs to a schedule, whose first line is 'sdma 1'; a stream has packets, let, require, for and if");
+      expected(
+          packet,
+          t.text == "param" ? "a stream has no parameters: use let"
+          : t.text == "sdma"
+              ? "this is a schedule: read it with sdma run, check, simulate or fmt"
+              : "this belongs to a schedule, whose first line is 'sdma 1'; a stream has packets and let, require, for, if");
       lex_.skip_line();
       return false;
     }

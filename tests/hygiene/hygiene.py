@@ -12,6 +12,8 @@ import re
 import subprocess
 import sys
 
+import modules
+
 # A folder uses only those before it.
 ORDER = ["core", "packets", "stream", "queue", "dump", "sync", "draw", "trace", "engine", "kfd", "device", "schedule", "check", "doctor", "simulate", "search"]
 MAY_USE = {folder: set(ORDER[: i + 1]) for i, folder in enumerate(ORDER)}
@@ -143,40 +145,51 @@ def uses_128_bits(root, path, seen=None):
 
 def alone(root, *compilers):
     """each public header compiles as the only include, as C++20 and C++23, the header-only ones without exceptions and RTTI"""
-    # Whether a header includes what it uses is the same question for every compiler that has the same standard library: the
-    # first compiler answers it, header by header. The others compile all of them in two units, the second in reverse order.
     headers = files(root, "include", suffixes=(".hpp",))
     bare = [path for path in headers if header_only(public_name(path))]
-    units = [(compiler, [path], "c++20") for compiler in compilers[:1] for path in headers]
-    units += [(compiler, unit, "c++20") for compiler in compilers[1:] for unit in (bare, headers[::-1]) if unit]
-    # The newer standard, and a compiler of which sdma/core/compiler.hpp knows nothing.
-    more = [(compiler, unit, "c++2b") for compiler in compilers for unit in (bare, headers[::-1]) if unit]
-    more += [(compiler, bare, "c++20", "-DSDMA_STANDARD_ONLY") for compiler in compilers if bare]
+    if not headers or not compilers:
+        return ["nothing to compile: no compiler, or no header"]
+    # Whether a header includes what it uses is the same question for every compiler that has the same standard library: the
+    # newest clang answers it for all headers in one run. If it cannot, or finds something, each header is compiled by itself.
+    clangs = [compiler for compiler in compilers if "clang" in pathlib.PurePath(compiler).name]
+    own = {str(path.relative_to("include")): root / path for path in headers}
+    used = set().union(*(standard_headers(root, path, set()) for path in headers))
+    flags = [*WARNINGS, f"-I{root / 'include'}"]
+    jobs = [[(compilers[0], [path], "c++20") for path in headers]]
+    if clangs and modules.complete(clangs[-1], flags, own, used):
+        jobs = []
+    # Every compiler compiles all of them in two units, the second in reverse order.
+    units = [unit for unit in (bare, headers[::-1]) if unit and (unit is bare or unit != bare)]
+    jobs.append([(compiler, unit, "c++20") for compiler in compilers for unit in units])
+    # The newer standard, and with it a compiler of which sdma/core/compiler.hpp knows nothing.
+    more = [(compiler, headers[::-1], "c++2b") for compiler in compilers]
+    more += [(compiler, bare, "c++2b", "-DSDMA_STANDARD_ONLY") for compiler in compilers if bare]
     # Another standard library, and a std::size_t of 32 bits, where they are installed.
     for target in (["clang++", "-stdlib=libc++"], ["g++", "-m32"]):
         found = [c for c in compilers if pathlib.PurePath(c).name == target[0]]
         if not found or not has_library(found[0], *target[1:]):
             print(f"skipped: {' '.join(target)} is not installed")
             continue
-        narrow = "-m32" in target
-        sets = [[path for path in unit if not (narrow and uses_128_bits(root, path))] for unit in (bare, headers[::-1])]
-        more += [(found[0], unit, "c++20", *target[1:]) for unit in sets if unit]
+        unit = [path for path in headers[::-1] if not ("-m32" in target and uses_128_bits(root, path))]
+        more += [(found[0], unit, "c++20", *target[1:])] if unit else []
+    jobs.append(more)
 
     def compile_one(job):
         compiler, paths, standard, *define = job
         extra = ["-fno-exceptions", "-fno-rtti"] if all(header_only(public_name(p)) for p in paths) else []
         extra += define
-        command = [compiler, f"-std={standard}", "-fsyntax-only", *WARNINGS, *extra, f"-I{root / 'include'}", "-x", "c++", "-"]
+        command = [compiler, f"-std={standard}", "-fsyntax-only", *flags, *extra, "-x", "c++", "-"]
         text = "".join(f'#include "{path.relative_to("include")}"\n' for path in paths)
         done = subprocess.run(command, input=text, capture_output=True, text=True)
         what = "alone" if len(paths) == 1 else f"with {len(paths) - 1} others"
         return "" if done.returncode == 0 else f"{paths[0]}:1: {what}, by {' '.join(command)}:\n{done.stderr}"
 
-    if not units:
-        return ["nothing to compile: no compiler, or no header"]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        bad = [complaint for complaint in pool.map(compile_one, units) if complaint]
-        return bad or [complaint for complaint in pool.map(compile_one, more) if complaint]
+        for some in jobs:
+            bad = [complaint for complaint in pool.map(compile_one, some) if complaint]
+            if bad:
+                return bad
+    return []
 
 
 STANDARD = pathlib.PurePath("include/sdma/core/standard.hpp")
@@ -199,24 +212,23 @@ def standard(root, *compilers):
             seen.add(at)
             kind, target = first_include(root, at) or ("", "")
             following = pathlib.PurePath("include", target)
-            if kind != '"' or not (root / following).is_file():
+            before = [line.strip() for _, line in code_lines(read(root, at).partition("#include")[0])]
+            if kind != '"' or not (root / following).is_file() or any(line not in ("", "#pragma once") for line in before):
                 bad.append(f"{path}:1: {at} does not begin with {STANDARD.relative_to('include')} or a header that does")
                 break
             at = following
 
-    def compile_one(job):
-        compiler, path = job
+    def complaint(compiler):
+        # One unit is enough, because all headers begin in the same way.
         command = [compiler, "-std=c++17", "-fsyntax-only", f"-I{root / 'include'}", "-x", "c++", "-"]
-        done = subprocess.run(command, input=f'#include "{path.relative_to("include")}"\n', capture_output=True, text=True)
+        text = "".join(f'#include "{path.relative_to("include")}"\n' for path in headers)
+        done = subprocess.run(command, input=text, capture_output=True, text=True)
         errors = [line for line in done.stderr.split("\n") if re.search(r"\berror: ", line)]
         if errors and OLDER in errors[0] and len(errors) <= 2:
             return ""
-        return f"{path}:1: as C++17, by {compiler}: {len(errors)} errors, the first is {errors[0] if errors else 'none'}"
+        return f"{STANDARD}:1: as C++17, by {compiler}: {len(errors)} errors, the first is {errors[0] if errors else 'none'}"
 
-    if bad:
-        return bad
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        return [c for c in pool.map(compile_one, [(c, path) for c in compilers for path in headers]) if c]
+    return bad or [said for said in map(complaint, compilers) if said]
 
 
 COMPILER = pathlib.PurePath("include/sdma/core/compiler.hpp")

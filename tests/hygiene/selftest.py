@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Each check of hygiene.py finds what it is for, and is silent where there is nothing: on trees of one or two files.
 
-  selftest.py COMPILER...
+  selftest.py COMPILER... -- CLANG...
+
+CLANG is newer than that of COMPILER.
 """
 import pathlib
 import subprocess
@@ -11,8 +13,10 @@ import tempfile
 import unittest
 
 import hygiene
+import modules
 
 COMPILERS = []
+MODULES = ""  # the newest clang, if it can
 GOOD = "#pragma once\n// A word about what this header is for.\n"
 WIRE_ALLOW = "tests/hygiene/wire_allow.txt"
 
@@ -143,6 +147,37 @@ class Alone(Tree):
 
     def test_nothing_compiled(self):
         self.bad(self.check, header("core/a"), "nothing to compile")
+
+
+class Modules(Tree):
+    """One run of clang decides as a compile per header does, also if another header includes what is missing."""
+
+    VECTOR = header("core/a", "#include <vector>\ninline std::vector<int> a() { return {}; }\n")
+
+    def complete(self, root):
+        own = {str(path): root / path for path in hygiene.files(root, "include")}
+        return [str(modules.complete(MODULES, [f"-I{root / 'include'}"], own, {"cstdint", "string", "string_view", "vector"}))]
+
+    def decided(self, verdict, files):
+        if not MODULES:
+            self.skipTest("no clang reads this library as modules")
+        self.assertEqual(self.run_check(self.complete, files), [str(verdict)])
+
+    def test_complete(self):
+        text = include("core/a") + "#include <cstdint>\n#include <string>\ninline std::vector<std::uint32_t> b(std::string) { return {}; }\n"
+        self.decided(True, self.VECTOR | header("core/b", text))
+
+    def test_leans(self):
+        for text in (
+            "inline std::vector<int> b() { return {}; }", "inline auto b() { return a(); }", "#include <string>\ninline auto b() { return a(); }",
+            # These are declared by what it includes, and not defined.
+            "#include <string_view>\ninline std::string b() { return {}; }", include("core/c") + "inline int b(C c) { return c.x; }",
+            "#include <string_view>\ninline std::size_t b(const std::string& s) { return s.size(); }",
+            "inline int b(int x) { assert(x); return MACRO; }",
+        ):
+            with self.subTest(text):
+                rest = header("core/c", "struct C;\n") | header("core/cc", "#include <cassert>\n#define MACRO 1\nstruct C { int x; };\n")
+                self.decided(False, self.VECTOR | rest | header("core/d", text + "\n"))
 
 
 class Wire(Tree):
@@ -413,6 +448,10 @@ class Standard(Tree):
         late = '#pragma once\n#include <vector>\n#include "sdma/core/standard.hpp"\n'
         self.bad(self.check, self.FIRST | {"include/sdma/core/b.hpp": late}, "does not begin with")
 
+    def test_code_before_it(self):
+        early = '#pragma once\nconcept A = true;\n#include "sdma/core/standard.hpp"\n'
+        self.bad(self.check, self.FIRST | {"include/sdma/core/b.hpp": early}, "does not begin with")
+
     def test_more_errors(self):
         # After the sentence, the compiler goes on and reports what only the newer standard has.
         more = '#pragma once\n#include "sdma/core/standard.hpp"\nint a = nothing;\nint b = nothing;\n'
@@ -512,7 +551,8 @@ class Exports(Tree):
 
 
 if __name__ == "__main__":
-    COMPILERS = sys.argv[1:]
-    if not COMPILERS:
+    if "--" not in sys.argv or sys.argv[1] == "--":
         sys.exit(__doc__)
+    end = sys.argv.index("--")
+    COMPILERS, MODULES = sys.argv[1:end], (sys.argv[end + 1 :] or [""])[0]
     unittest.main(argv=sys.argv[:1])

@@ -2,18 +2,17 @@
 # SPDX-License-Identifier: MIT
 """The page's verbs answer as the installed program does: the cases of tests/tools, with a stub named sdma.
 
-  same.py PAGE CHROMIUM CHROMEDRIVER SDMA CASES
+  same.py PAGE CHROMIUM CHROMEDRIVER SDMA STUB CASES
 
-The stub sends its words, its input and the files of its folder to this process, which runs them in the page and writes back what
-came out. A verb that the page lacks goes to SDMA.
+STUB (stub.cpp) sends its folder, its words and its input to this process, which runs them in the page with the files of that folder
+and sends back what came out. A verb that the page lacks goes to SDMA.
 """
 import base64
-import http.server
 import json
-import os
 import pathlib
 import re
-import stat
+import shutil
+import socketserver
 import sys
 import tempfile
 import threading
@@ -35,16 +34,6 @@ LEFT_OUT = {
     r"\bmkdir\b": "a folder without files",
     r"\bstrace\b|ulimit|chmod|mkfifo|ln -s": "permissions, limits, links or pipes of the system",
 }
-STUB = '''#!{python}
-import base64, json, os, sys, urllib.request
-body = json.dumps({{"words": sys.argv[1:], "folder": os.getcwd(), "input": base64.b64encode(sys.stdin.buffer.read()).decode()}})
-answer = json.load(urllib.request.urlopen("{url}", body.encode(), timeout=120))
-if answer.get("native"):
-    os.execv("{native}", ["sdma", *sys.argv[1:]])
-sys.stdout.buffer.write(base64.b64decode(answer["out"])); sys.stdout.buffer.flush()
-sys.stderr.buffer.write(base64.b64decode(answer["err"])); sys.stderr.buffer.flush()
-sys.exit(answer["code"])
-'''
 RUN = """const done = arguments[arguments.length - 1], bytes = (s) => Uint8Array.from(atob(s), (c) => c.charCodeAt(0));
 const base64 = (b) => { let s = ''; for (let i = 0; i < b.length; i += 4096) s += String.fromCharCode(...b.subarray(i, i + 4096)); return btoa(s); };
 const q = QUESTION, files = Object.fromEntries(Object.entries(q.files).map(([n, s]) => [n, bytes(s)]));
@@ -54,44 +43,37 @@ runProgram(q.words, bytes(q.input), files, 60000).then((a) => done(a.stopped ? a
 
 class Page:
     def __init__(self, browser):
-        self.browser, self.lock, self.native, self.runs = browser, threading.Lock(), False, 0
+        self.browser, self.lock, self.runs = browser, threading.Lock(), 0
 
-    def answer(self, question):
-        verb = next((w for w in question["words"] if not w.startswith("-")), None)
+    def answer(self, folder, words, given):
+        verb = next((w for w in words if not w.startswith("-")), None)
         if verb is not None and verb not in VERBS:
-            self.native = True
-            return {"native": True}
-        folder = pathlib.Path(question["folder"])
+            return b"native\n"
+        folder = pathlib.Path(folder)
         files = {str(p.relative_to(folder)): base64.b64encode(p.read_bytes()).decode()
                  for p in folder.rglob("*") if p.is_file() and not p.is_symlink()}  # fmt: skip
-        asked = json.dumps({"words": question["words"], "input": question["input"], "files": files})
+        asked = json.dumps({"words": words, "input": base64.b64encode(given).decode(), "files": files})
         with self.lock:
             got = self.browser.run_async(RUN.replace("QUESTION", asked))
             self.runs += 1
         if "stopped" in got:
-            return {"code": 255, "out": "", "err": base64.b64encode(f"the page: {got['stopped']}\n".encode()).decode()}
-        for name, content in got.pop("files").items():
+            return b"255 0\n" + f"the page: {got['stopped']}\n".encode()
+        for name, content in got["files"].items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(base64.b64decode(content))
-        return got
+        out = base64.b64decode(got["out"])
+        return b"%d %d\n" % (got["code"], len(out)) + out + base64.b64decode(got["err"])
 
 
-def serve(page):
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_POST(self):
-            question = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            body = json.dumps(page.answer(question)).encode()
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+def serve(page, path):
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self):
+            length = int(self.rfile.readline())
+            folder, *words = self.rfile.read(length).decode("utf-8", "surrogateescape").split("\0")[:-1]
+            self.wfile.write(page.answer(folder, words, self.rfile.read()))
 
-        def log_message(self, *_):
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = socketserver.ThreadingUnixStreamServer(str(path), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    return server
 
 
 def verbs_of(script):
@@ -99,17 +81,17 @@ def verbs_of(script):
     return set(re.findall(r"(?<![\w.])sdma +(?:--?\S+ +)*([a-z]+)\b", script))
 
 
-def main(page_file, chromium, chromedriver, native, folder):
+def main(page_file, chromium, chromedriver, native, compiled, folder):
     compared, failed, left = 0, [], {}
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
         browser = Browser(chromium, chromedriver, str(pathlib.Path(place, "profile")), patience=120)
         try:
             browser.open(pathlib.Path(page_file).resolve().as_uri())
             page = Page(browser)
-            server = serve(page)
+            serve(page, pathlib.Path(place, "socket"))
             stub = pathlib.Path(place, "sdma")
-            stub.write_text(STUB.format(python=sys.executable, url=f"http://127.0.0.1:{server.server_address[1]}", native=pathlib.Path(native).resolve()))
-            stub.chmod(stub.stat().st_mode | stat.S_IXUSR)
+            shutil.copy(compiled, stub)
+            pathlib.Path(place, "native").symlink_to(pathlib.Path(native).resolve())
             for case in sorted(pathlib.Path(folder).glob("*.test")):
                 head, wanted = cases.split(case.read_text(encoding="utf-8"))
                 script, env, _, needs = cases.parse(head)

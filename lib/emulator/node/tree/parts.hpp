@@ -62,7 +62,7 @@ const Entry* find_process_entry(std::string_view path);
 
 /// Contents of a file of the machine; "" if it cannot be read.
 std::string machine_file(const std::string& path);
-/// Processors first .. first + count - 1 as the kernel shows a mask: words of 32 bits, the highest first, and a newline.
+/// Processors first .. first + count - 1 as the kernel shows a mask: words of 32 bits, the highest first; a newline.
 std::string processor_mask(std::uint32_t first, std::uint32_t count);
 
 }  // namespace sdma::emulator
