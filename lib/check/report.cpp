@@ -141,9 +141,7 @@ void Reporter::store(Finding f) {
 
 CheckReport Reporter::finish() {
   CheckReport r{.packets = m_.packets, .waits = m_.waits};
-  if (m_.options.strict)
-    for (auto& f : found_)
-      if (f.diagnostic.severity == Severity::note) f.diagnostic.severity = Severity::error;
+  for (auto& f : found_) f.diagnostic.severity = taken(f.diagnostic.severity, m_.options.strict);
   for (const auto& [rule, n] : counts_)
     if (m_.options.max_findings != 0 && n > m_.options.max_findings)
       store({.rule = "not-shown",

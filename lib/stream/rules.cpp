@@ -88,7 +88,7 @@ class StreamChecker::State {
     if (count == counts_.end()) count = counts_.insert(count, {rule.id, 0});
     if (++count->second > options_.max_findings && options_.max_findings > 0) return;
     out_->push_back({.rule = std::string(rule.id),
-                     .severity = rule.severity,
+                     .severity = taken(rule.severity, options_.strict),
                      .where = options_.file + ":" + offset(at),
                      .message = std::move(message),
                      .hint = std::string(rule.hint),

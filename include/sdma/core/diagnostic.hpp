@@ -26,6 +26,10 @@ enum class Severity : std::uint8_t { note, warning, error };
 constexpr std::string_view name(Severity s) noexcept {
   return s == Severity::error ? "error" : s == Severity::warning ? "warning" : "note";
 }
+/// A severity as `strict` takes it: advice is an error then.
+constexpr Severity taken(Severity s, bool strict) noexcept {
+  return strict && s == Severity::note ? Severity::error : s;
+}
 /// What a finding of a rule does to the verdict: "refutes", "leaves unproved" or "advice".
 constexpr std::string_view rule_class(Severity s) noexcept {
   return s == Severity::error ? "refutes" : s == Severity::warning ? "leaves unproved" : "advice";
