@@ -155,7 +155,8 @@ class Model {
   std::vector<Program> programs;
   std::vector<Agent> agents;  ///< queues, then hosts, then kernels
   std::vector<Word> words;
-  std::vector<std::uint32_t> rows;  ///< agents.size() each
+  /// The clocks, one row after another: in a row, a number for each agent, up to which position it is known complete.
+  std::vector<std::uint32_t> rows;
   /// A part of the execution that ran without interruption: all positions of `agent` up to `until`.
   struct Run {
     std::uint32_t agent, until;
