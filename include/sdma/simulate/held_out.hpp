@@ -33,7 +33,7 @@ double half_interval(const Observation&, const MachineDescription&);
 
 /// One part of a table that was left out of a fit, and predicted by that fit.
 struct HeldOut {
-  /// Which lines were left out: unseen, those of weight 0; the others as the top of this header says.
+  /// Which lines were left out. `unseen`: those of weight 0; `column`, `half`, `quarter` and `source`: as above.
   enum class Kind : std::uint8_t { unseen, column, half, quarter, source };
   /// One observation that was held out.
   struct Cell {
