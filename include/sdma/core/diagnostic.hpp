@@ -37,10 +37,10 @@ constexpr std::string_view rule_class(Severity s) noexcept {
 
 /// A place in a file, as numbers.
 struct FilePosition {
-  static constexpr std::uint64_t kNoOffset = ~std::uint64_t{0};
-  std::string file{};                  ///< "": not a place in a file
-  std::uint64_t line = 0, column = 0;  ///< from 1; 0: not known
-  std::uint64_t offset = kNoOffset;    ///< in bytes, of a file without lines
+  static constexpr std::uint64_t kNoOffset = ~std::uint64_t{0};  ///< `offset`, where lines count
+  std::string file{};                                            ///< "": not a place in a file
+  std::uint64_t line = 0, column = 0;                            ///< from 1; 0: not known
+  std::uint64_t offset = kNoOffset;                              ///< in bytes, of a file without lines
 
   explicit operator bool() const noexcept { return !file.empty(); }
 };
