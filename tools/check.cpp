@@ -158,6 +158,7 @@ int check_verb(const CheckArguments& o) {
   auto options = o.check;
   options.file = in->name();
   options.user_queue = !o.kernel;
+  options.strict = o.strict;
   RingPart pending;
   // A dump with positions says where its pending dwords lie: rules about alignment count from the ring's start.
   if (in->is_placed()) {
@@ -173,7 +174,6 @@ int check_verb(const CheckArguments& o) {
   json::StreamAnswer answer{.file = options.file};
   const auto show = [&](std::vector<Diagnostic>& found) {
     for (auto& d : found) {
-      if (o.strict && d.severity == Severity::note && d.rule != "not-shown") d.severity = Severity::error;
       answer.errors += d.severity == Severity::error;
       answer.warnings += d.severity == Severity::warning;
       if (o.format == CheckFormat::json) out.text() += json::line(json::of(d));

@@ -110,8 +110,8 @@ class Job {
       f.message += context(order);
       if (const auto location = timed ? SourceMap::Location{} : stopped_at(f.where, **device, *bound);
           location.line != 0) {
-        f.where = std::to_string(location.line) + ":" + std::to_string(location.column) +
-                  map_.contexts[location.context] + ": " + f.where;
+        f.at = {.file = shown(path_), .line = location.line, .column = location.column};
+        f.where = to_string(f.at) + map_.contexts[location.context] + ": " + f.where;
       }
       say(f);
     }
@@ -135,8 +135,7 @@ class Job {
     else report(d);
   }
   Diagnostic placed(Diagnostic d) const {
-    const bool line = !d.where.empty() && d.where[0] >= '0' && d.where[0] <= '9';
-    d.where = shown(path_) + (d.where.empty() ? "" : (line ? ":" : ": ") + d.where);
+    if (!d.at) d.where = shown(path_) + (d.where.empty() ? "" : ": " + d.where);
     return d;
   }
   /// The line of the packet at which this queue has stopped. First round only, because the ring may be padded after it.

@@ -63,7 +63,7 @@ sdma::Result<Table, sdma::Diagnostic> parse_table(std::string_view text, std::st
     if (w.empty()) continue;
     TableRow row;
     if (auto why = parse_row(w, row); !why.empty())
-      return sdma::Diagnostic{.where = std::string(file) + ":" + std::to_string(line), .message = std::move(why)};
+      return sdma::error_at({.file = std::string(file), .line = line}, std::move(why));
     table.push_back(row);
   }
   return table;

@@ -13,8 +13,8 @@ using namespace check_detail;
 
 CheckReport check(const Schedule& s, const CheckOptions& o) {
   Model m{s, o};
-  progress(m);
-  if (m.samples != 0) m.chain_again();
+  execute(m);
+  if (m.samples != 0) m.build_chains_again();
   find_order(m);
   Reporter r{m};
   find_in_packets(m, r);

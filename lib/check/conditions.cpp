@@ -168,7 +168,7 @@ class Conditions {
 
 }  // namespace
 
-void Model::conditions() {
+void Model::evaluate_conditions() {
   if (!open) Conditions{*this}.run();
 }
 

@@ -66,7 +66,7 @@ std::optional<std::uint64_t> stored(const PacketView& v) {
 
 }  // namespace
 
-void Model::flags() {
+void Model::find_flags() {
   Awaited awaited;
   for (const auto& p : programs)
     for (const auto& i : p.items)

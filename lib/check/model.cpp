@@ -102,15 +102,15 @@ bool contributes(const Step& poll, const Word& w, const Step& post) noexcept {
 Model::Model(const Schedule& s, const CheckOptions& o)
     : schedule(s), options(o), profile(o.profile), open(o.open || !detail::submits_queues(s)) {
   for (std::size_t q = 0; q < s.queues.size(); ++q) read(q);
-  conditions();
-  flags();
-  engines();
+  evaluate_conditions();
+  find_flags();
+  assign_engines();
   unroll();
-  columns();
+  cover_columns();
   zeros_.assign(width(), 0);
   join_words();
-  first_values();
-  chain();
+  set_first_values();
+  build_chains();
 }
 
 void Model::read(std::size_t queue) {
@@ -180,7 +180,7 @@ void Model::sync_of(const Schedule::Queue& q, const PacketView& v, Item& item) {
       y.value = v.is<Atomic>() && y.op == Op::add && subtracts(decode<Atomic>(v.dwords).op) ? e->value * -1 : e->value;
 }
 
-void Model::engines() {
+void Model::assign_engines() {
   const auto node = node_of(options);
   for (std::size_t i = 0; i < programs.size(); ++i) {
     const auto& q = schedule.queues[i];

@@ -147,7 +147,7 @@ class Model {
  public:
   Model(const Schedule& s, const CheckOptions& o);
   /// Builds the chains of all words again, after values of posts have changed.
-  void chain_again();
+  void build_chains_again();
 
   const Schedule& schedule;
   const CheckOptions& options;
@@ -155,13 +155,17 @@ class Model {
   std::vector<Program> programs;
   std::vector<Agent> agents;  ///< queues, then hosts, then kernels
   std::vector<Word> words;
-  std::vector<std::uint32_t> rows;  ///< agents.size() each
+  /// The clocks, one row after another: in a row, a number for each agent, up to which position it is known complete.
+  std::vector<std::uint32_t> rows;
   /// A part of the execution that ran without interruption: all positions of `agent` up to `until`.
   struct Run {
     std::uint32_t agent, until;
   };
   std::vector<Run> runs;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> acquires;  ///< (agent, step) of begins and polls, by time
+  struct Acquire {
+    std::uint32_t agent, step;
+  };
+  std::vector<Acquire> acquires;  ///< begins and polls, by time
   struct Stuck {
     std::uint32_t agent, step;
   };
@@ -245,11 +249,11 @@ class Model {
                         std::uint32_t position) const noexcept;
   std::uint32_t next_barrier(std::uint32_t agent, std::uint32_t position) const noexcept;
   void read(std::size_t queue);
-  void conditions();
-  void flags();
-  void columns();
+  void evaluate_conditions();
+  void find_flags();
+  void cover_columns();
   void sync_of(const Schedule::Queue&, const PacketView&, Item&);
-  void engines();
+  void assign_engines();
   void unroll();
   using Named = std::map<std::string_view, std::uint32_t>;  ///< the step of the last sample of each name
   void perform(std::uint32_t agent, const std::vector<Schedule::Action>&, std::uint32_t& action, std::uint32_t epoch,
@@ -258,8 +262,8 @@ class Model {
   Sync sync_of(const Schedule::Action&) const;
   void join_words();
   std::uint32_t add_word(const Sync&);
-  void first_values();
-  void chain();
+  void set_first_values();
+  void build_chains();
   void copied(const Touch&);
 
   std::vector<std::uint32_t> zeros_;
@@ -290,7 +294,7 @@ bool contributes(const Step& poll, const Word&, const Step& post) noexcept;
 Topology node_of(const CheckOptions&);
 
 // The passes over a model, in this order.
-void progress(Model&);    ///< follows one execution: fills in times, runs, acquires, stuck
+void execute(Model&);     ///< follows one execution: fills in times, runs, acquires, stuck
 void find_order(Model&);  ///< computes the clocks
 
 }  // namespace sdma::inline v0::check_detail

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 namespace sdma::inline v0::check_detail {
 namespace {
@@ -49,9 +48,7 @@ class Packets {
       if (i.what == What::poll && i.sync.value.factor != 0) epoch_words_.insert(i.sync.address);
     for (auto& d : check_stream(s_.queues[q].dwords, {.file = "", .max_findings = 0})) {
       if (std::find(kOfOrder.begin(), kOfOrder.end(), d.rule) != kOfOrder.end()) continue;
-      std::uint64_t offset = 0;
-      const auto hex = d.where.find("0x");
-      if (hex != d.where.npos) std::from_chars(d.where.data() + hex + 2, d.where.data() + d.where.size(), offset, 16);
+      const auto offset = d.at.offset == FilePosition::kNoOffset ? 0 : d.at.offset;
       const auto at =
           std::partition_point(items.begin(), items.end(), [&](const Item& i) { return i.dword * 4ull <= offset; });
       const auto position = static_cast<std::uint32_t>(at - items.begin());
@@ -246,8 +243,8 @@ class Packets {
           .message = r_.word(w) + " is written (" + r_.place({agent, post.position}) + "), but nothing waits for it",
           .hint = "wait for it, or remove it"};
       const auto* map = m_.options.map;
-      f.where = map && l->index < map->signals.size() ? r_.where(map->signals[l->index])
-                                                      : m_.options.file + ": signal " + r_.word(w);
+      if (map && l->index < map->signals.size()) f.at = r_.position(map->signals[l->index]);
+      else f.where = m_.options.file + ": signal " + r_.word(w);
       r_.add(std::move(f));
     }
   }

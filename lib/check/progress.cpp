@@ -35,7 +35,7 @@ class Execution {
 
   void happen(std::uint32_t a, Step& s) {
     s.time = time_++;
-    if (s.kind == Step::Kind::begin || s.kind == Step::Kind::poll) m_.acquires.emplace_back(a, cursors_[a]);
+    if (s.kind == Step::Kind::begin || s.kind == Step::Kind::poll) m_.acquires.push_back({a, cursors_[a]});
   }
   /// Records that the agent has executed everything up to `until`.
   void note(std::uint32_t a, std::uint32_t until) {
@@ -144,6 +144,6 @@ class Execution {
 
 }  // namespace
 
-void progress(Model& m) { Execution{m}.run(); }
+void execute(Model& m) { Execution{m}.run(); }
 
 }  // namespace sdma::inline v0::check_detail

@@ -62,11 +62,6 @@ std::string Reporter::unlined(Position p) const {
   return agent(p.agent) + (packet ? "" : " ") + label(p);
 }
 
-std::string Reporter::where(Position p) const {
-  const auto s = location(p);
-  return s.line != 0 ? where(s) : m_.options.file + ": " + unlined(p);
-}
-
 std::string Reporter::text(Position p) const {
   if (const auto* item = m_.item_at(p.agent, p.position))
     return to_text(m_.schedule, m_.schedule.queues[p.agent], item->dword);
@@ -95,15 +90,20 @@ static Severity severity_of(std::string_view rule) noexcept {
 }
 
 void Reporter::store(Finding f) {
+  if (!f.places.empty() && f.where.empty() && !f.at) {
+    if (const auto l = location(f.places.back()); l.line != 0) f.at = position(l);
+    else f.where = m_.options.file + ": " + unlined(f.places.back());
+  }
+  if (f.at) f.where = to_string(f.at);
+  if (f.where.empty())
+    f.where = m_.options.map && !m_.options.map->file.empty() ? m_.options.map->file : m_.options.file;
   CheckFinding out{.overlap = std::move(f.overlap)};
   out.diagnostic = {.rule = std::string(f.rule),
                     .severity = severity_of(f.rule),
-                    .where = f.places.empty() ? m_.options.map && !m_.options.map->file.empty() ? m_.options.map->file
-                                                                                                : m_.options.file
-                                              : where(f.places.back()),
+                    .where = std::move(f.where),
+                    .at = std::move(f.at),
                     .message = std::move(f.message),
                     .hint = std::move(f.hint)};
-  if (!f.where.empty()) out.diagnostic.where = std::move(f.where);
   auto& excerpt = out.diagnostic.excerpt;
   const auto line = [&](std::string s) { excerpt += (excerpt.empty() ? "  " : "\n  ") + std::move(s); };
   constexpr std::size_t kWidest = 100;
@@ -141,9 +141,7 @@ void Reporter::store(Finding f) {
 
 CheckReport Reporter::finish() {
   CheckReport r{.packets = m_.packets, .waits = m_.waits};
-  if (m_.options.strict)
-    for (auto& f : found_)
-      if (f.diagnostic.severity == Severity::note) f.diagnostic.severity = Severity::error;
+  for (auto& f : found_) f.diagnostic.severity = taken(f.diagnostic.severity, m_.options.strict);
   for (const auto& [rule, n] : counts_)
     if (m_.options.max_findings != 0 && n > m_.options.max_findings)
       store({.rule = "not-shown",

@@ -22,7 +22,8 @@ struct Finding {
   std::vector<std::string> notes{};  ///< a note about each place: "writes gpu1.buf[0..+4K]"
   std::vector<std::string> more{};   ///< lines after the places
   std::vector<std::string_view> rests_on{};
-  std::string where{};  ///< the location, if no place has it; "" for that of the last place
+  std::string where{};  ///< the location, if no place has it; "" for `at`, or that of the last place
+  FilePosition at{};
   std::optional<CheckEdit> edit{};
 };
 
@@ -49,15 +50,14 @@ class Reporter {
   /// "gpu1.buf[2K..+4K]".
   std::string range(std::uint64_t begin, std::uint64_t end) const;
   std::string word(const Word&) const;
-  /// "relay.sdma:11:3".
-  std::string where(SourceMap::Location l) const {
-    return m_.options.map->file + ":" + std::to_string(l.line) + ":" + std::to_string(l.column);
+  /// relay.sdma:11:3.
+  FilePosition position(SourceMap::Location l) const {
+    return {.file = m_.options.map->file, .line = l.line, .column = l.column};
   }
   std::string text(Position) const;
 
  private:
   SourceMap::Location location(Position) const;
-  std::string where(Position) const;
   /// "gpu0.push+0x1c", "kernel gemm step 2".
   std::string unlined(Position) const;
   std::string label(Position) const;

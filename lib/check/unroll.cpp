@@ -158,7 +158,7 @@ void Model::unroll() {
 }
 
 /// Completes the posts that land on their own, once all polls are known.
-void Model::columns() {
+void Model::cover_columns() {
   for (std::uint32_t a = 0; a < agents.size(); ++a) {
     auto poll = kNone;
     auto& steps = agents[a].steps;

@@ -32,7 +32,7 @@ std::uint32_t Model::add_word(const Sync& y) {
   return at->second;
 }
 
-void Model::first_values() {
+void Model::set_first_values() {
   const detail::FirstContents first{schedule};
   for (auto& w : words) {
     const auto value = first.word(GpuVa{w.address}, w.bytes);
@@ -45,7 +45,7 @@ bool Model::may_satisfy(const Step& wait, const Word& w) const noexcept {
   return w.known ? satisfied(wait, w, w.init) : !open;
 }
 
-void Model::chain() {
+void Model::build_chains() {
   for (std::uint32_t a = 0; a < agents.size(); ++a) {
     const auto& agent = agents[a];
     for (std::uint32_t i = 0; i < agent.steps.size(); ++i) {
@@ -93,9 +93,9 @@ void Model::chain() {
     }
 }
 
-void Model::chain_again() {
+void Model::build_chains_again() {
   for (auto& w : words) w = {.address = w.address, .init = w.init, .bytes = w.bytes, .known = w.known};
-  chain();
+  build_chains();
 }
 
 void Model::copied(const Touch& t) {

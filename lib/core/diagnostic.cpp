@@ -1,7 +1,21 @@
 // SPDX-License-Identifier: MIT
 #include "sdma/core/diagnostic.hpp"
 
+#include <fmt/format.h>
+
+#include <utility>
+
 namespace sdma::inline v0 {
+
+std::string to_string(const FilePosition& p) {
+  if (p.offset != FilePosition::kNoOffset) return fmt::format("{}:{:#06x}", p.file, p.offset);
+  if (p.line == 0) return p.file;
+  return p.column == 0 ? fmt::format("{}:{}", p.file, p.line) : fmt::format("{}:{}:{}", p.file, p.line, p.column);
+}
+
+Diagnostic error_at(FilePosition at, std::string message, std::string hint) {
+  return {.where = to_string(at), .at = std::move(at), .message = std::move(message), .hint = std::move(hint)};
+}
 
 std::string to_string(const Diagnostic& d) {
   std::string s;

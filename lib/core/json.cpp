@@ -122,10 +122,9 @@ Json JsonReader::parse(std::string_view text, const char* hint) {
   if (!j) {
     const auto before = text.substr(0, j.error().at);
     const auto newline = before.rfind('\n');
-    complain({.where = fmt::format("{}:{}:{}", file_, 1 + std::count(before.begin(), before.end(), '\n'),
-                                   before.size() - (newline == before.npos ? 0 : newline + 1) + 1),
-              .message = std::move(j.error().message),
-              .hint = hint});
+    const auto lines = static_cast<std::uint64_t>(std::count(before.begin(), before.end(), '\n'));
+    const auto column = before.size() - (newline == before.npos ? 0 : newline + 1);
+    complain(error_at({.file = file_, .line = lines + 1, .column = column + 1}, std::move(j.error().message), hint));
     return {};
   }
   if (!j->is_object()) complain("", "this is not a JSON object", hint);

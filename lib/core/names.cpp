@@ -103,8 +103,7 @@ Result<NameTable, Diagnostic> parse_names(std::string_view text, std::string_vie
     auto rest = text.substr(0, std::min(end, text.find('#')));
     text.remove_prefix(std::min(end + 1, text.size()));
     const auto wrong = [&](std::string message, std::string hint = kNameLine) {
-      return Diagnostic{
-          .where = fmt::format("{}:{}", file, number), .message = std::move(message), .hint = std::move(hint)};
+      return error_at({.file = std::string(file), .line = number}, std::move(message), std::move(hint));
     };
     const auto range = next_word(rest);
     if (range.empty()) continue;
@@ -128,10 +127,10 @@ Result<NameTable, Diagnostic> parse_names(std::string_view text, std::string_vie
     const auto *a = &sorted[i - 1], *b = &sorted[i];
     if (b->range.va - a->range.va >= a->range.bytes) continue;
     if (a->number > b->number) std::swap(a, b);
-    return Diagnostic{.where = fmt::format("{}:{}", file, b->number),
-                      .message = fmt::format("the range of '{}' overlaps that of '{}' on line {}", b->range.name,
-                                             a->range.name, a->number),
-                      .hint = "give each address one name"};
+    return error_at(
+        {.file = std::string(file), .line = b->number},
+        fmt::format("the range of '{}' overlaps that of '{}' on line {}", b->range.name, a->range.name, a->number),
+        "give each address one name");
   }
   NameTable table;
   for (const auto& l : lines) table.add(l.range.va, l.range.bytes, l.range.name);

@@ -174,10 +174,9 @@ class DescriptorReader {
     return {};
   }
   Diagnostic wrong(std::size_t line, std::string message, std::string hint) const {
-    return {.rule = "dump",
-            .where = fmt::format("{}:{}", name_, line),
-            .message = std::move(message),
-            .hint = std::move(hint)};
+    auto d = error_at({.file = std::string(name_), .line = line}, std::move(message), std::move(hint));
+    d.rule = "dump";
+    return d;
   }
 
   std::string_view name_;

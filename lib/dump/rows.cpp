@@ -19,9 +19,8 @@ std::string_view first_word(std::string_view s) noexcept { return s.substr(0, s.
 }  // namespace
 
 Diagnostic DumpRows::error(std::size_t column, std::string message, std::string hint) const {
-  return {.where = fmt::format("{}:{}:{}", file_, line_, column + 1),
-          .message = std::move(message),
-          .hint = std::move(hint)};
+  return error_at({.file = std::string(file_), .line = line_, .column = column + 1}, std::move(message),
+                  std::move(hint));
 }
 
 /// Is this number written as those of the layout are?

@@ -104,8 +104,7 @@ void find_positions(Part& part) {
 }
 
 Diagnostic at(std::string_view name, std::size_t line, std::size_t column, std::string message, std::string hint) {
-  return {
-      .where = fmt::format("{}:{}:{}", name, line, column + 1), .message = std::move(message), .hint = std::move(hint)};
+  return error_at({.file = std::string(name), .line = line, .column = column + 1}, std::move(message), std::move(hint));
 }
 
 /// A text with words and without dwords is not a dump.

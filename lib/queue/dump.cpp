@@ -29,10 +29,9 @@ static_assert(sizeof(FileHeader) == 72 && std::endian::native == std::endian::li
               "a file has the bytes of this struct");
 
 Diagnostic wrong(std::string_view name, std::size_t offset, std::string message, std::string hint = {}) {
-  return {.rule = "dump",
-          .where = fmt::format("{}:{:#06x}", name, offset),
-          .message = std::move(message),
-          .hint = std::move(hint)};
+  auto d = error_at({.file = std::string(name), .offset = offset}, std::move(message), std::move(hint));
+  d.rule = "dump";
+  return d;
 }
 Result<FileHeader, Diagnostic> header(std::span<const std::byte> in, std::string_view name) {
   if (!is_dump(in)) return wrong(name, 0, "this is not a ring dump", "a dump begins with SDMARING");

@@ -66,6 +66,7 @@ class Runner {
     deadline_ = Deadline::in(options_.timeout);
     threads();
     report_.elapsed = Deadline::Clock::now() - begin;
+    rounds_.ended();
     report_.round = rounds_.last();
     fault();
     flush_host_path();
@@ -165,6 +166,7 @@ class Runner {
     using What = Schedule::Action::Kind;
     for (const auto& a : all) {
       if (stop_ || late(h, a, round)) return false;
+      if (h.kernel()) rounds_.begins(false);
       bool ok = true;
       switch (a.kind) {
         case What::submit: ok = submit(t, a); break;
@@ -199,7 +201,7 @@ class Runner {
   }
 
   bool submit(Thread& t, const Schedule::Action& a) {
-    rounds_.submits();
+    rounds_.begins(false);
     for (const auto q : a.queues) {
       auto* const observer = t.lane.watch_submit(q);
       // If there are several pieces, some may be in the ring at the deadline: only a single piece can be retried.
@@ -249,7 +251,7 @@ class Runner {
   bool set(Thread& t, const Schedule::Action& a, std::uint64_t round) {
     const auto v = value(t, a, round);
     if (!v) return false;
-    rounds_.sets();
+    if (!t.actor.kernel()) rounds_.begins(true);
     const auto i = find_symbol(s_, a.signal)->index;
     t.lane.set(a, *v, [&] {
       if (a.kind == Schedule::Action::Kind::add) return bound_.add(i, *v);
@@ -393,7 +395,7 @@ class Runner {
   Deadline deadline_;
   std::map<std::pair<bool, std::size_t>, std::vector<std::byte>> old_;
   std::atomic<bool> stop_ = false;
-  Rounds rounds_;
+  Rounds rounds_{!s_.kernels.empty()};
   std::mutex mutex_;
   RunReport report_;
 };

@@ -90,8 +90,7 @@ class Table {
 
  private:
   void complain(std::string message, std::string hint) {
-    errors_.push_back(
-        {.where = fmt::format("{}:{}", file_, line_), .message = std::move(message), .hint = std::move(hint)});
+    errors_.push_back(error_at({.file = file_, .line = line_}, std::move(message), std::move(hint)));
   }
 
   void directive(const Words& w) {
@@ -234,7 +233,8 @@ class Table {
     for (auto& d : parsed.error()) {
       // A file's own errors appear once, however many lines name it.
       if (!reported_.insert(to_string(d)).second) continue;
-      d.where = fmt::format("{}:{}: {}", file_, line_, d.where);
+      d.at = {.file = file_, .line = line_};
+      d.where = to_string(d.at) + ": " + d.where;
       errors_.push_back(std::move(d));
     }
     return {};

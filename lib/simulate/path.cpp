@@ -81,17 +81,14 @@ Simulation World::result() {
   auto r = std::move(totals_);
   r.total_ns = now_;
   r.steps = steps_.limit() - steps_.left();
-  if (waited_) {
-    rounds_.push_back({begin_, end_});
-  } else if (open_) {
-    end_ = now_;
+  if (round_.unended()) {
     end_node_ = last_node_;
     for (const auto& t : threads_)
       if (nodes_[t.node].t > nodes_[end_node_].t) end_node_ = t.node;
-    end_ = nodes_[end_node_].t;
+    round_.ended(nodes_[end_node_].t);
     snapshot();
-    rounds_.push_back({begin_, end_});
   }
+  if (round_.complete()) rounds_.push_back({round_.last()->begin, round_.last()->end});
   r.rounds = std::move(rounds_);
   if (r.rounds.empty()) return r;
   r.ns = r.rounds.back().end_ns - r.rounds.back().begin_ns;

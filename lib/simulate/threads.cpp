@@ -104,7 +104,7 @@ void World::end_action(const Thread& t, double end) {
 /// A trigger finds its queues at their polls, because work is published long before it: a `set` that begins a round is
 /// held until each queue whose last submit begins with a poll of that word has reached a poll.
 bool World::early(std::uint32_t id, std::size_t signal) {
-  if (std::exchange(forced_, false) || (open_ && by_set_ && !waited_)) return false;
+  if (std::exchange(forced_, false) || round_.triggered()) return false;
   const auto word = memory_->resolve(link_signal(signal));
   for (const auto& q : programs_) {
     if (q.head != word || q.epoch == 0 || q.state == State::waits || q.front->read() > q.head_position) continue;
@@ -276,18 +276,10 @@ void World::store_lands(std::uint32_t index, std::uint32_t cause) {
   notify({.va = memory_->resolve(link_signal(st.signal)), .bytes = 8}, cause);
 }
 
-/// A submit or a set begins a round. A round that a wait has ended is complete now. With kernels, which continue after
-/// the waits of the host, the whole run is one round.
 void World::round_begins(bool by_set) {
-  if (open_ && !s_.kernels.empty()) return;  // the whole run is one round
-  if (waited_) {
-    rounds_.push_back({begin_, end_});
-    open_ = waited_ = false;
-  }
-  if (open_ && (by_set_ || !by_set)) return;
-  open_ = true;
-  by_set_ = by_set;
-  begin_ = now_;
+  const bool complete = round_.complete();
+  if (!round_.begins(by_set, now_)) return;
+  if (complete) rounds_.push_back({round_.last()->begin, round_.last()->end});
   net_.account(now_, true);
   for (auto& e : engines_) e.busy_ns = 0, e.since = now_;
   for (auto& t : threads_) t.busy_ns = 0;
@@ -295,9 +287,7 @@ void World::round_begins(bool by_set) {
 
 /// A wait of the first thread has ended, and with it the round, if no other wait follows.
 void World::round_ends(const Thread& t) {
-  if (&t != &threads_.front() || !open_ || !s_.kernels.empty()) return;
-  waited_ = true;
-  end_ = now_;
+  if (&t != &threads_.front() || !round_.waited(now_)) return;
   end_node_ = t.node;
   snapshot();
 }

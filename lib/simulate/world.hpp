@@ -13,6 +13,7 @@
 #include "../core/budget.hpp"
 #include "../engine/front.hpp"
 #include "../schedule/link.hpp"
+#include "../schedule/rounds.hpp"
 #include "../schedule/samples.hpp"
 #include "memory.hpp"
 #include "network.hpp"
@@ -292,8 +293,8 @@ class World {
   std::vector<Simulation::Round> rounds_;
   std::vector<std::uint32_t> settling_{};  ///< threads whose trigger is held
   bool forced_ = false;
-  bool open_ = false, by_set_ = false, waited_ = false;
-  double begin_ = 0, end_ = 0, last_ = 0;
+  RoundRule<double> round_{!s_.kernels.empty()};
+  double last_ = 0;
   std::uint32_t end_node_ = 0, last_node_ = 0;
   std::vector<Busy> busy_;
   std::map<const Schedule::Action*, std::vector<std::byte>> old_of_actions_{};

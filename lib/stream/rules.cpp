@@ -87,9 +87,11 @@ class StreamChecker::State {
     auto count = std::find_if(counts_.begin(), counts_.end(), [&](const auto& c) { return c.first == rule.id; });
     if (count == counts_.end()) count = counts_.insert(count, {rule.id, 0});
     if (++count->second > options_.max_findings && options_.max_findings > 0) return;
+    const FilePosition position{.file = options_.file, .offset = at};
     out_->push_back({.rule = std::string(rule.id),
-                     .severity = rule.severity,
-                     .where = options_.file + ":" + offset(at),
+                     .severity = taken(rule.severity, options_.strict),
+                     .where = to_string(position),
+                     .at = position,
                      .message = std::move(message),
                      .hint = std::string(rule.hint),
                      .excerpt = std::move(excerpt)});

@@ -30,11 +30,10 @@ std::size_t Source::column(std::size_t at) const noexcept { return at - begins_[
 void Source::error(std::size_t at, std::string message, std::string hint) {
   if (++count_ > kMost) return;
   at = std::min(at, text_.size());
-  errors_.push_back({line(at),
-                     {.where = std::string(file_) + ':' + std::to_string(line(at)) + ':' + std::to_string(column(at)),
-                      .message = shown(std::move(message)) + context_,
-                      .hint = shown(std::move(hint)),
-                      .excerpt = excerpt(at)}});
+  auto error = error_at({.file = std::string(file_), .line = line(at), .column = column(at)},
+                        shown(std::move(message)) + context_, shown(std::move(hint)));
+  error.excerpt = excerpt(at);
+  errors_.push_back({line(at), std::move(error)});
 }
 
 bool Source::full(std::size_t at) noexcept {

@@ -89,9 +89,7 @@ class LinesReader::State {
   }
   bool failed() const noexcept { return !error_.empty(); }
   Diagnostic error() const {
-    return {.where = fmt::format("{}:{}", file_, std::max<decltype(number_)>(number_, 1)),
-            .message = error_,
-            .hint = hint_};
+    return error_at({.file = std::string(file_), .line = std::max<decltype(number_)>(number_, 1)}, error_, hint_);
   }
   /// Removes the events; lanes and texts stay.
   Trace take() {

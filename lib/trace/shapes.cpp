@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// A text becomes a template by taking out each number that comes back exactly: its slot names a word of the packet. A
+// number that the packet's dwords do not hold becomes a further word.
 #include "shapes.hpp"
 
 #include "../core/append.hpp"
@@ -20,6 +22,7 @@ bool continues_word(char c) {
 
 }  // namespace
 
+/// Appends the slot of a number; false if there is no room for another word.
 bool Shapes::append_slot(std::string& out, std::uint64_t value, bool hex, bool padded) {
   const auto low = static_cast<std::uint32_t>(value), high = static_cast<std::uint32_t>(value >> 32);
   const auto put = [&](char form, std::size_t word) {
@@ -43,6 +46,7 @@ bool Shapes::append_slot(std::string& out, std::uint64_t value, bool hex, bool p
   return put(hex ? 'X' : 'D', at);
 }
 
+/// Appends a text with a slot for each number.
 void Shapes::append_template(std::string& out, std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
     if (!is_digit(text[i], false) || (i != 0 && continues_word(text[i - 1]))) {

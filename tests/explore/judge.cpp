@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// A proof is false if some execution breaks the schedule. An alarm is false if all of them are good, unless the only
+// rule is stale-wait and an execution does satisfy the wait early: that breaks nothing by itself.
 #include "judge.hpp"
 
 #include "early.hpp"
@@ -22,6 +24,7 @@ Judgement judge(const Schedule& s, const Profile& profile, const ExploreOptions&
   j.false_alarm = j.errors && j.outcome.spotless();
   if (!j.false_alarm || j.rules != std::set<std::string>{"stale-wait"}) return j;
   o.max_states *= 20;
+  // Wrong only if no execution satisfies a reported wait early: so look at many more states.
   for (const auto& f : report.findings) {
     if (f.diagnostic.rule != "stale-wait") continue;
     const auto early = passes_early(s, f, o);

@@ -314,6 +314,17 @@ TEST_CASE("a thread stands in for a kernel: it stores, computes, sets, adds and 
   }
 }
 
+TEST_CASE("with kernels, which continue after the waits of the host, a run is one round, as a simulation is") {
+  const std::string text =
+      "sdma 1\ngpus 1\nsignal host.ready value=0\n"
+      "kernel gpu0.k\n  set host.ready = 1\n  compute ns=5000000\nend\nhost main\n  wait host.ready == 1\nend\n";
+  const auto d = node(1);
+  const auto r = run(link(parse(text), *d), {.timeout = 60s});
+  CHECK(lines(r.findings) == "");
+  CHECK(r.round >= 5ms);
+  CHECK(r.round <= r.elapsed);
+}
+
 TEST_CASE("a thread compares bytes between waits, in each round") {
   const auto text = [](const std::string& expect) {
     return "sdma 1\ngpus 1\nbuffer host.in bytes=4K init=random\nbuffer gpu0.out bytes=4K\nsignal host.done value=0\n"

@@ -34,13 +34,6 @@ namespace sdma::json {
 /// Keeps the order of keys.
 using Json = nlohmann::ordered_json;
 
-/// Where a diagnostic points, as far as its `where` says so: "a.sdma:11:3: gpu0.q", "ring.bin:0x0040", "a.csv:7".
-struct Position {
-  std::string file{};  ///< "" if there is neither a line nor an offset
-  std::optional<std::uint64_t> line{}, column{}, offset{};
-};
-Position position_of(std::string_view where);
-
 /// rule, severity, where, message, hint; and file, line, column, offset and excerpt, if they are known.
 Json of(const Diagnostic&);
 Json of(std::span<const Diagnostic>);

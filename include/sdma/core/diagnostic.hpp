@@ -26,15 +26,32 @@ enum class Severity : std::uint8_t { note, warning, error };
 constexpr std::string_view name(Severity s) noexcept {
   return s == Severity::error ? "error" : s == Severity::warning ? "warning" : "note";
 }
+/// A severity as `strict` takes it: advice is an error then.
+constexpr Severity taken(Severity s, bool strict) noexcept {
+  return strict && s == Severity::note ? Severity::error : s;
+}
 /// What a finding of a rule does to the verdict: "refutes", "leaves unproved" or "advice".
 constexpr std::string_view rule_class(Severity s) noexcept {
   return s == Severity::error ? "refutes" : s == Severity::warning ? "leaves unproved" : "advice";
 }
 
+/// A place in a file, as numbers.
+struct FilePosition {
+  static constexpr std::uint64_t kNoOffset = ~std::uint64_t{0};  ///< `offset`, where lines count
+  std::string file{};                                            ///< "": not a place in a file
+  std::uint64_t line = 0, column = 0;                            ///< from 1; 0: not known
+  std::uint64_t offset = kNoOffset;                              ///< in bytes, of a file without lines
+
+  explicit operator bool() const noexcept { return !file.empty(); }
+};
+/// "file:line:column", "file:line", "file:0x0040" or "file".
+std::string to_string(const FilePosition&);
+
 struct Diagnostic {
   std::string rule{};                   ///< id of the rule, or "": each id has a section in docs/rules.md
   Severity severity = Severity::error;  ///< how serious it is
   std::string where{};                  ///< "file:line:column", "file:0xOFFSET", or what was opened
+  FilePosition at{};                    ///< the same as numbers, if it is a place in a file
   std::string message{};                ///< one sentence, no full stop
   std::string hint{};                   ///< what to do, or ""
   std::string excerpt{};                ///< the source line, and a caret under the place; "" if the input is not text
@@ -43,5 +60,7 @@ struct Diagnostic {
 /// "where: severity[rule]: message", then the excerpt and a line "  hint: ...", if there are any, without a newline at
 /// the end.
 std::string to_string(const Diagnostic&);
+/// An error at a place in a file.
+Diagnostic error_at(FilePosition, std::string message, std::string hint = {});
 
 }  // namespace sdma::inline v0

@@ -57,7 +57,9 @@ struct RunOptions {
 struct [[nodiscard]] RunReport {
   std::vector<Diagnostic> findings{};  ///< what failed: an input, the run itself, or expectations
   std::chrono::nanoseconds elapsed{};  ///< the duration of step 3
-  std::chrono::nanoseconds round{};    ///< the last round of it; 0 if no wait of the first host thread ended one
+  /// The last round of it, as simulate.hpp defines rounds; 0 if no wait of the first host thread ended one. With
+  /// kernels, step 3 is one round, from its first action.
+  std::chrono::nanoseconds round{};
   std::uint64_t wrong{};               ///< bytes and signals that differ from the expectations
   explicit operator bool() const noexcept { return findings.empty(); }
 };

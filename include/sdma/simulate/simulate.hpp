@@ -32,6 +32,7 @@
 //
 // The simulation times rounds. A round lasts from the first `set` after the last wait (or from the first submit, if
 // there is no such `set`) to the end of the waits that follow, so a prelaunched collective is timed from its trigger.
+// With kernels, which continue after the waits of the host, the whole simulation is one round.
 // `ns` is the time of the last round. Phases are those of the critical path. To find that path, start at the end of the
 // round and go back from each step to the one that it waited for. The phases add up to `ns`.
 //

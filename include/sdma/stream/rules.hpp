@@ -52,6 +52,7 @@ struct StreamCheckOptions {
   bool user_queue = true;        ///< false: a kernel queue, which may hold privileged packets
   Generation generation = kDefaultGeneration;  ///< of the engine that the packets are for
   std::size_t max_findings = 20;               ///< diagnostics per rule; a note counts the others. 0: no limit
+  bool strict = false;                         ///< advice is an error
 };
 
 /// Checks a stream that arrives in pieces. Call it as you would a Disassembler (stream/text.hpp).
