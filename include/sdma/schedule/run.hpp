@@ -60,7 +60,7 @@ struct [[nodiscard]] RunReport {
   /// The last round of it, as simulate.hpp defines rounds; 0 if no wait of the first host thread ended one. With
   /// kernels, step 3 is one round, from its first action.
   std::chrono::nanoseconds round{};
-  std::uint64_t wrong{};               ///< bytes and signals that differ from the expectations
+  std::uint64_t wrong{};  ///< bytes and signals that differ from the expectations
   explicit operator bool() const noexcept { return findings.empty(); }
 };
 
