@@ -106,7 +106,7 @@ class CoreReader {
         const auto& p = *std::prev(next);
         const auto at = va.value - p.va;
         if (at <= p.bytes.size() && out.size() <= p.bytes.size() - at) {
-          std::memcpy(out.data(), p.bytes.data() + at, out.size());
+          std::ranges::copy(p.bytes.subspan(at, out.size()), out.begin());
           return Errc::ok;
         }
       }
