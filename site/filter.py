@@ -1,6 +1,5 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What doxygen reads instead of a header: filter.py HEADER, to standard output. Line numbers stay those of the header.
+"""What doxygen reads instead of a header. Line numbers stay those of the header.
 
 - The manual with which a header opens becomes the comment of its file. Its text is left out: api.py reads it from the header.
 - The inline namespace is left out, because nobody writes it.
@@ -8,7 +7,6 @@
 - A declaration of several names, and a macro before a name, get the form that doxygen understands.
 """
 import re
-import sys
 
 CODE = re.compile(r"(?m)^( *///  +)(.*(?:\n *///  +.*)*)")
 OPENING = re.compile(r"(// SPDX[^\n]*\n#pragma once\n)((?://[^\n]*\n)+)")
@@ -30,8 +28,3 @@ def filtered(text):
     # Doxygen does not parse these attributes; they say nothing to a reader either.
     return re.sub(r"\[\[nodiscard\]\] ?|\bSDMA_(ALWAYS_INLINE|NOINLINE|NO_THREAD_SANITIZER|NO_UNIQUE_ADDRESS)\b(?=[^\n]*[;{(]) ?", "", text) \
         if "#define SDMA_" not in text else text
-
-
-if __name__ == "__main__":
-    with open(sys.argv[1], encoding="utf-8") as header:
-        sys.stdout.write(filtered(header.read()))

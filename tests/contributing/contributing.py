@@ -222,7 +222,7 @@ def verb(t, sdma, conformance):
     if "slept" not in t.run(tool, "nap"):
         raise Broken("sdma nap does nothing")
     schemas, schema = t.root / "share/schemas", "share/schemas/nap.json"
-    with_schemas = [sys.executable, t.root / "tests/tools/schemas.py", tool, schemas, t.root / "tests/tools/cases"]
+    with_schemas = [sys.executable, t.root / "tests/tools/schemas.py", "--verb=nap", tool, schemas, t.root / own]
     t.run(*with_schemas)
     with t.without(schema):
         t.noticed(schema, "there is no nap.json", *with_schemas)
@@ -276,11 +276,12 @@ def hang_class(t, sdma, conformance):
     t.run(*t.compile("tests", "tests/doctor/injected.cpp"))
     t.run(*t.compile("more", "tests/doctor/report.cpp"))
     t.run(*t.compile("healthy", "tests/doctor/healthy.cpp"))
+    t.run(*t.compile("doctor", library, *doctor))
     with t.without(recognises):
-        t.run(*t.compile("doctor", library, recognises, *doctor))
-        t.noticed(recognises, "instead of null-word", t.program(conformance, "tests", "doctor"))
-    t.run(*t.compile("doctor", library, recognises, *doctor))
-    program = t.program(conformance, "tests", "more", "healthy", "doctor")
+        t.run(*t.compile("waits", recognises))
+        t.noticed(recognises, "instead of null-word", t.program(conformance, "tests", "doctor", "waits"))
+    t.run(*t.compile("waits", recognises))
+    program = t.program(conformance, "tests", "more", "healthy", "doctor", "waits")
     t.run(program)
     with t.without(page):
         t.noticed(page, "null-word", program, "each class has a row in docs/doctor.md")

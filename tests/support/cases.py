@@ -94,20 +94,13 @@ def ended(text):
     return text if not text or text.endswith("\n") else text + "\n(no newline at the end)\n"
 
 
-def main(arguments):
-    bless = arguments[:1] == ["--bless"]
-    programs, cases = [], []
-    for path in map(pathlib.Path, arguments[bless:]):
-        if not path.exists():
-            sys.exit(f"cases.py: {path}: there is no such file or folder")
-        if path.is_dir():
-            cases += sorted(path.rglob("*.test"))
-        elif path.suffix == ".test":
-            cases.append(path)
-        else:
-            programs.append(path.resolve())
-    if not cases or not programs:
-        sys.exit(__doc__)
+def found_in(path):
+    """The cases of a folder, or the one that is named."""
+    return sorted(path.rglob("*.test")) if path.is_dir() else [path]
+
+
+def run(programs, cases, bless=False):
+    """Runs the cases in parallel, prints a diff for each that differs, and returns the exit code."""
     heads, wanted = zip(*(split(case.read_text(encoding="utf-8")) for case in cases))
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         found = list(pool.map(lambda head: outcome(programs, head), heads))
@@ -124,6 +117,21 @@ def main(arguments):
                                                        str(case), "what it prints now"))
     print(f"{len(cases) - failed - skipped} of {len(cases)} cases " + ("blessed" if bless else "passed"))
     return 1 if failed else 77 if skipped and not bless else 0
+
+
+def main(arguments):
+    bless = arguments[:1] == ["--bless"]
+    programs, cases = [], []
+    for path in map(pathlib.Path, arguments[bless:]):
+        if not path.exists():
+            sys.exit(f"cases.py: {path}: there is no such file or folder")
+        if path.is_dir() or path.suffix == ".test":
+            cases += found_in(path)
+        else:
+            programs.append(path.resolve())
+    if not cases or not programs:
+        sys.exit(__doc__)
+    return run(programs, cases, bless)
 
 
 if __name__ == "__main__":

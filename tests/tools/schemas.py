@@ -1,22 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What the tool prints with --json is what share/schemas says: no more, no less.
+"""The cases print what they must, and what they print with --json is what share/schemas says: no more, no less.
 
-  schemas.py PROGRAM SCHEMAS CASES...
+  schemas.py [--verb=VERB] PROGRAM SCHEMAS CASES...
 
-Runs the cases that ask for JSON (tests/support/cases.py) with a program in place of PROGRAM that also keeps what each call prints.
-Then checks that
+Runs the cases (tests/support/cases.py) with a program in place of PROGRAM that also keeps what each call with --json prints.
+With --verb, the schemas of other verbs are left alone. Then checks that
 
   - standard output is valid for the schema of the verb, and each line of standard error for message.json;
   - each verb has a schema, and each schema a verb;
   - each verb has a case that succeeds, one with findings if it has an exit code for them, and one for an error;
   - each property of each schema is seen in some case, and each has a description.
 
-Exit code 1, with a line for each complaint.
+Exit code 1, with a diff for each case that differs, and a line for each complaint.
 """
-import concurrent.futures
 import json
-import os
 import pathlib
 import re
 import shlex
@@ -27,8 +25,7 @@ import tempfile
 try:
     import jsonschema
 except ImportError:
-    print("skipped: there is no module jsonschema (Debian: python3-jsonschema)")
-    sys.exit(77)
+    jsonschema = None
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 import cases  # noqa: E402
@@ -81,18 +78,15 @@ class Call:
 
 
 def keep(program, all_cases):
-    """Runs the cases, and returns the calls that ask for JSON."""
+    """Runs the cases. Returns their exit code, and the calls that ask for JSON."""
     with tempfile.TemporaryDirectory() as folder:
         records = pathlib.Path(folder, "calls")
         records.mkdir()
         keeper = pathlib.Path(folder, "sdma")
         keeper.write_text(KEEPER.format(program=shlex.quote(str(program)), folder=shlex.quote(str(records))))
         keeper.chmod(0o755)
-        heads = [cases.split(case.read_text(encoding="utf-8"))[0] for case in all_cases]
-        wanted = [head for head in heads if re.search(r"^# RUN: .*(--json|--format[= ]json)", head, re.M)]
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            list(pool.map(lambda head: cases.outcome([keeper], head), wanted))
-        return [Call(each) for each in sorted(records.iterdir()) if (each / "code").exists()]
+        code = cases.run([keeper], all_cases)
+        return code, [Call(each) for each in sorted(records.iterdir()) if (each / "code").exists()]
 
 
 def values(text):
@@ -223,13 +217,16 @@ def verbs_of(program):
     return verbs, with_findings
 
 
-def main(program, folder, *folders):
+def main(program, folder, *paths, only=None):
     program = pathlib.Path(program).resolve()
+    code, calls = keep(program, [case for path in paths for case in cases.found_in(pathlib.Path(path))])
+    if not jsonschema:
+        print("schemas skipped: there is no module jsonschema (Debian: python3-jsonschema)")
+        return code or 77
     schemas = Schemas(pathlib.Path(folder))
-    calls = keep(program, [case for each in folders for case in sorted(pathlib.Path(each).rglob("*.test"))])
     bad = [f"{call}: {complaint}" for call in calls for complaint in check_call(call, schemas)]
     verbs, with_findings = verbs_of(program)
-    for verb in verbs:
+    for verb in verbs if only is None else [only]:
         if verb not in schemas.all and verb not in NO_ANSWER:
             bad.append(f"sdma {verb}: there is no {verb}.json")
         codes = {call.code for call in calls if call.verb == verb}
@@ -244,6 +241,8 @@ def main(program, folder, *folders):
             bad.append(f"{name}.json: there is no such verb")
     unseen = dict(UNSEEN)
     for name, at, node in schemas.properties():
+        if only not in (None, name):
+            continue
         where = f"{name}.json {at}"
         if "description" not in schemas.resolve(node, name, at)[0] and "description" not in node:
             bad.append(f"{where}: it has no description")
@@ -254,8 +253,9 @@ def main(program, folder, *folders):
             bad.append(f"{where}: no case has it")
     bad += [f"{where}: there is no such property, so it is no exception" for where in unseen]
     print(*bad, f"{len(calls)} calls, {len(schemas.seen)} properties, {len(bad)} complaints", sep="\n")
-    return 1 if bad else 0
+    return 1 if bad else code
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    verb = sys.argv[1].removeprefix("--verb=") if sys.argv[1].startswith("--verb=") else None
+    sys.exit(main(*sys.argv[1 + bool(verb) :], only=verb))
