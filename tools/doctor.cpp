@@ -43,6 +43,7 @@ struct DoctorArguments {
   std::vector<doctor::HostWait> waits;
   std::uint64_t stalled_ns = 0;
   bool all_queues = false;
+  std::optional<std::uint32_t> pid;
   std::string output = "-";
   LiveOptions live;
 
@@ -88,10 +89,7 @@ class Files {
     std::stable_partition(paths.begin(), paths.end(), host_core);
     for (const auto& path : paths)
       if (auto done = add(path); !done) return std::move(done.error());
-    if (s_.queues.empty())
-      return Diagnostic{.where = shown(o_.files.front()),
-                        .message = s_.notes.empty() ? "there is no queue in this input" : s_.notes.front(),
-                        .hint = "give the dump of a ring, a trace.jsonl or a gpucore file as well"};
+    if (s_.queues.empty()) return no_queue();
     if (o_.has_positions() && s_.queues.size() > 1)
       return Diagnostic{
           .where = shown(o_.files.front()),
@@ -116,6 +114,17 @@ class Files {
     if (head.starts_with("{\"sdma_trace\"")) return trace(*in);
     if (is_dump(bytes)) return ring_file(*in);
     return in->is_placed() ? text(*in) : binary(*in);
+  }
+
+  /// What the input says all the same is reported.
+  Diagnostic no_queue() const {
+    for (const auto& n : s_.notes) report({.severity = Severity::note, .message = n});
+    std::string message = "there is no queue in this input";
+    for (const auto& p : s_.page_faults)
+      message += fmt::format("; {} reports a page fault at {:#x}, GPU {}, {}", p.from, p.page.value, p.device, p.by);
+    return {.where = shown(o_.files.front()),
+            .message = std::move(message),
+            .hint = "give the dump of a ring, a trace.jsonl or a gpucore file as well"};
   }
 
   Result<void, Diagnostic> core(const std::string& path) {
@@ -152,12 +161,9 @@ class Files {
   Result<void, Diagnostic> text(Input& in) {
     auto all = in.whole_text();
     if (!all) return std::move(all.error());
-    const bool faults = !doctor::page_faults(*all).empty();
-    if (faults)
-      if (auto done = doctor::add_kernel_log(s_, *all, in.name()); !done) return done;
+    if (doctor::is_kernel_log(*all)) doctor::add_kernel_log(s_, *all, in.name(), o_.pid);
     auto dumps = read_text_dump(*all, in.name());
-    const bool other = !dumps || (dumps->dumps.size() == 1 && dumps->dumps.front().dwords.empty());
-    if (faults && other) return {};  // a log, and nothing else
+    if (!dumps && dumps.error().rule == kLogWithoutDump) return {};
     if (!dumps) return std::move(dumps.error());
     for (auto& d : dumps->dumps) {
       if (d.dwords.empty()) return empty(in.name());
@@ -244,6 +250,11 @@ int doctor_verb(const DoctorArguments& o) {
   return kOk;
 }
 
+std::optional<std::uint32_t> parse_process(const std::string& text) {
+  const auto n = parse_count(text);
+  return n && *n != 0 && *n <= INT32_MAX ? std::optional(static_cast<std::uint32_t>(*n)) : std::nullopt;
+}
+
 /// "VA=VALUE"
 std::optional<WordAt> parse_word(const std::string& text) {
   const auto at = text.find('=');
@@ -312,6 +323,9 @@ void add_doctor(VerbOptions& verb, Action& action) {
               "the queues have not moved for this long: then a wait that nothing satisfies is a hang, and not a guess")
       .type("TIME");
   verb.flag("--all-queues", o->all_queues, "FILEs have all queues of the process");
+  add_parsed(verb, "--pid", o->pid, parse_process, "the number of a process",
+             "of a log with page faults of several processes: those of process PID")
+      .type("PID");
   add_live(verb, o->live);
   verb.value("-o,--output", o->output, "output file; - is standard output").type("FILE");
   verb.footer(

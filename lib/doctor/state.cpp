@@ -134,8 +134,11 @@ class StateExaminer {
     const auto& all = snapshot_.page_faults;
     const auto own =
         std::find_if(all.begin(), all.end(), [&](auto& p) { return here(p) && packet_that_touches(p.page); });
-    const auto p = own != all.end() ? own : std::find_if(all.begin(), all.end(), here);
+    auto p = own != all.end() ? own : std::find_if(all.begin(), all.end(), here);
     if (p == all.end()) return false;
+    // Whose queue this is is not known: a fault of another process says nothing about it.
+    const auto others = [&](const PageFault& f) { return here(f) && f.process != p->process; };
+    if (own == all.end() && std::any_of(all.begin(), all.end(), others)) return false;
     say(f_, Basis::seen,
         fmt::format("The driver reports a page fault at {:#x}, GPU {}{}{}.", p->page.value, p->device,
                     p->by.empty() ? "" : ", ", p->by),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "sdma/dump/text.hpp"
 
+#include "driver_log.hpp"
 #include "layout.hpp"
 #include "plain.hpp"
 #include "rows.hpp"
@@ -156,12 +157,22 @@ Result<TextDump, Diagnostic> read_part(const Part& part, std::string_view name, 
   return out;
 }
 
+Diagnostic only_a_log(std::string_view name) {
+  return {.rule = std::string(kLogWithoutDump),
+          .where = std::string(name),
+          .message = "this is a log of the kernel, and no dump of a ring",
+          .hint = "sdma doctor RING LOG uses it"};
+}
+
 }  // namespace
 
 bool is_wide_text(std::string_view bytes) noexcept { return detail::is_utf16(bytes); }
 
 Result<TextDumps, Diagnostic> read_text_dump(std::string_view bytes, std::string_view name) {
-  const auto plain = detail::plain_text(bytes);
+  auto plain = detail::plain_text(bytes);
+  auto rest = detail::without_log(plain);
+  const bool log = rest.has_value();
+  if (log) plain = std::move(*rest);
   const std::string_view text = plain;
   if (has_descriptors(text))
     return Diagnostic{.where = std::string(name),
@@ -175,6 +186,7 @@ Result<TextDumps, Diagnostic> read_text_dump(std::string_view bytes, std::string
   if (parts.empty()) {
     Part whole{.text = text};
     find_positions(whole);
+    if (log && !detail::survey(whole.text).any) return only_a_log(name);
     auto d = read_part(whole, name, all.notes);
     if (!d) return std::move(d.error());
     if (!d->form.empty() && !whole.ring.empty()) d->form = "umr's print of ring " + whole.ring + ": " + d->form;

@@ -109,11 +109,12 @@ struct HostWait {
 
 /// A page fault that the driver reported for the process, not for one of its queues: kernel_log.hpp.
 struct PageFault {
-  GpuVa page{};          ///< address of its first byte
-  Known<GpuId> gpu{};    ///< whose engine made the access
-  std::string device{};  ///< the PCI address of that GPU: "0000:c1:00.0"
-  std::string by{};      ///< what else the report says: "unit SDMA0, 812.400 s after the start of the machine"
-  std::string from{};    ///< "the kernel's log", "dmesg.txt"
+  GpuVa page{};             ///< address of its first byte
+  Known<GpuId> gpu{};       ///< whose engine made the access
+  std::string device{};     ///< the PCI address of that GPU: "0000:c1:00.0"
+  std::uint32_t process{};  ///< whose access it was; 0: not known
+  std::string by{};         ///< what else the report says: "unit SDMA0, 812.400 s after the start of the machine"
+  std::string from{};       ///< "the kernel's log", "dmesg.txt"
 };
 
 /// A store by the host to a word, or its intention to make one.

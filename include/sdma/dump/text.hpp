@@ -64,6 +64,9 @@ struct TextDumps {
 /// Bytes of a ring are not, because its packets have larger numbers.
 bool is_wide_text(std::string_view bytes) noexcept;
 
+/// The rule of the error about a text that is a kernel's log and has no dump. Lines of such a log are never dwords.
+inline constexpr std::string_view kLogWithoutDump = "log";
+
 /// The dumps of a text. `name`: the name of the text in errors. A text without any dwords is one empty dump.
 Result<TextDumps, Diagnostic> read_text_dump(std::string_view text, std::string_view name);
 
