@@ -113,15 +113,14 @@ class Files {
     if (doctor::is_core(bytes)) return core(path);
     if (head.starts_with("{\"sdma_trace\"")) return trace(*in);
     if (is_dump(bytes)) return ring_file(*in);
-    return in->is_placed() ? text(*in) : binary(*in);
+    return in->is_text() ? text(*in) : binary(*in);
   }
 
   /// What the input says all the same is reported.
   Diagnostic no_queue() const {
     for (const auto& n : s_.notes) report({.severity = Severity::note, .message = n});
     std::string message = "there is no queue in this input";
-    for (const auto& p : s_.page_faults)
-      message += fmt::format("; {} reports a page fault at {:#x}, GPU {}, {}", p.from, p.page.value, p.device, p.by);
+    for (const auto& p : s_.page_faults) message += fmt::format("; {} reports a page fault at {}", p.from, in_words(p));
     return {.where = shown(o_.files.front()),
             .message = std::move(message),
             .hint = "give the dump of a ring, a trace.jsonl or a gpucore file as well"};
@@ -170,6 +169,7 @@ class Files {
       if (!d.form.empty()) report({.severity = Severity::note, .where = in.name(), .message = "read as " + d.form});
       if (auto done = place(std::move(d), in.name()); !done) return done;
     }
+    for (const auto& b : dumps->buffers) s_.words.add(GpuVa{b.va}, std::as_bytes(std::span(b.dwords)));
     for (const auto& n : dumps->notes) s_.notes.push_back(n.message);
     return {};
   }
@@ -177,7 +177,8 @@ class Files {
     auto ring = in.ring();
     if (!ring) return std::move(ring.error());
     if (ring->dwords.empty()) return empty(in.name());
-    return place({.dwords = std::move(ring->dwords)}, in.name());
+    return place({.dwords = std::move(ring->dwords), .rptr = ring->positions.rptr, .wptr = ring->positions.wptr},
+                 in.name());
   }
   static Diagnostic empty(const std::string& name) {
     return {.where = name, .message = "the dump has no dwords", .hint = "dump the ring's memory as well"};
@@ -188,7 +189,8 @@ class Files {
     RingPositions at{.rptr = o_.rptr, .wptr = o_.wptr, .first = 0, .generation = o_.generation};
     const bool given = o_.rptr || o_.wptr;
     const auto rptr = given ? at.rptr : d.rptr, wptr = given ? at.wptr : d.wptr;
-    const auto first = given ? 0 : d.first.value_or(0);
+    at.first = given ? first_position(d.first.value_or(0), d.dwords.size(), at.rptr, at.wptr) : 0;
+    const auto first = given ? at.first : d.first.value_or(0);
     if (const auto placed = place_ring(
             d.dwords, {.rptr = rptr, .wptr = wptr, .first = rptr ? first : 0, .generation = o_.generation}, name);
         !placed)
@@ -288,9 +290,15 @@ void add_doctor(VerbOptions& verb, Action& action) {
               "rings (.ring, bytes or text), recordings (trace.jsonl), core files and logs of the kernel, read as one "
               "snapshot; - is standard input. Or the number of one process. After --, a program that the doctor runs")
       .type("");
-  add_choice<Form>(verb, "--input", o->form,
-                   {{"auto", Form::automatic}, {"binary", Form::binary}, {"hex", Form::hex}, {"dump", Form::dump}},
-                   "contents of each FILE that is a ring: bytes, hex text, or a dump with positions (default: detect)");
+  add_choice<Form>(
+      verb, "--input", o->form,
+      {{"auto", Form::automatic},
+       {"binary", Form::binary},
+       {"hex", Form::hex},
+       {"dump", Form::dump},
+       {"debugfs", Form::debugfs}},
+      "contents of each FILE that is a ring: bytes, hex text, a dump with positions, or debugfs' file of a "
+      "ring (default: detect)");
   add_choice<DoctorFormat>(verb, "--format", o->format, {{"text", DoctorFormat::text}, {"json", DoctorFormat::json}},
                            "output form: a paragraph, a table and packets (default), or one object");
   add_json(verb, [o] { o->format = DoctorFormat::json; });

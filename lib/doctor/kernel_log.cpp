@@ -18,19 +18,20 @@ namespace {
 using detail::LogLine;
 using detail::LogWord;
 
-constexpr std::string_view kPid = " pid ";
+constexpr std::string_view kPid = " pid ", kDumpedPid = " PID: ";
 
 std::string_view first_word(std::string_view text) noexcept { return text.substr(0, text.find_first_of(" \t,.);\"")); }
 
 /// "NAME pid 4711 thread ...": names may have spaces.
 void read_process(std::string_view text, LoggedFault& f) {
-  const auto pid = text.find(kPid);
+  const auto key = text.find(kDumpedPid) != text.npos ? kDumpedPid : kPid;
+  const auto pid = text.find(key);
   if (pid == text.npos) return;
-  const auto n = bare_number<std::uint32_t>(first_word(text.substr(pid + kPid.size())), 10);
+  const auto n = bare_number<std::uint32_t>(first_word(text.substr(pid + key.size())), 10);
   if (!n) return;
   f.process = *n;
   f.program = text.substr(std::min(text.find_first_not_of(' '), pid), pid);
-  f.program.resize(std::min(f.program.find(kPid), f.program.size()));
+  f.program.resize(std::min(f.program.find(key), f.program.size()));
   f.program.resize(f.program.find_last_not_of(' ') + 1);
 }
 
@@ -52,6 +53,13 @@ class FaultReader {
     if (l.wording->what == LogWord::fault) {
       all_.push_back({.seconds = l.seconds, .device = l.device});
       read_process(after(l.text, "for process "), all_.back());
+      return;
+    }
+    if (l.wording->what == LogWord::dumped_process) return read_process(l.after_key(), dumped_);
+    if (l.wording->what == LogWord::dumped_fault) {
+      all_.push_back({.process = dumped_.process, .program = dumped_.program});
+      read_address(l.after_key(), all_.back());
+      if (all_.back().page == GpuVa{}) all_.pop_back();  // none since the driver was loaded
       return;
     }
     if (l.wording->what == LogWord::whole_fault) {
@@ -95,6 +103,7 @@ class FaultReader {
 
  private:
   std::vector<LoggedFault> all_;
+  LoggedFault dumped_;  // whose devcoredump it is
 };
 
 std::vector<LoggedFault> faults_of(const std::vector<LogLine>& lines) {
@@ -155,6 +164,11 @@ PageFault to_page_fault(const LoggedFault& f, std::string_view from) {
           .from = std::string(from)};
 }
 
+std::string in_words(const PageFault& p) {
+  return fmt::format("{:#x}{}{}{}{}", p.page.value, p.device.empty() ? "" : ", GPU ", p.device,
+                     p.by.empty() ? "" : ", ", p.by);
+}
+
 void add_kernel_log(Snapshot& s, std::string_view text, std::string_view name, std::optional<std::uint32_t> process) {
   const auto lines = detail::log_lines(detail::plain_text(text));
   const auto all = faults_of(lines);
@@ -171,7 +185,9 @@ void add_kernel_log(Snapshot& s, std::string_view text, std::string_view name, s
     s.page_faults.push_back(to_page_fault(f, name));
   }
   const auto note = [&](std::string what) { s.notes.push_back(fmt::format("{}: {}", name, what)); };
-  if (all.empty()) note("this log has no page fault; the log is a ring, so one may have been there");
+  const bool dump = std::any_of(lines.begin(), lines.end(),
+                                [](const LogLine& l) { return l.wording->what == LogWord::dumped_process; });
+  if (all.empty() && !dump) note("this log has no page fault; the log is a ring, so one may have been there");
   if (without_page > 0) note(fmt::format("left out {} without an address", plural(without_page, "page fault")));
   if (!others.empty()) note(fmt::format("left out the page faults of the processes {}", fmt::join(others, ", ")));
   if (processes.size() > 1)

@@ -4,6 +4,7 @@
 #include "../kfd/abi.hpp"
 #include "case.hpp"
 #include "sdma/device/product.hpp"
+#include "sdma/doctor/kernel_log.hpp"
 #include "sdma/packets/overlap.hpp"
 
 #include <fmt/format.h>
@@ -139,10 +140,7 @@ class StateExaminer {
     // Whose queue this is is not known: a fault of another process says nothing about it.
     const auto others = [&](const PageFault& f) { return here(f) && f.process != p->process; };
     if (own == all.end() && std::any_of(all.begin(), all.end(), others)) return false;
-    say(f_, Basis::seen,
-        fmt::format("The driver reports a page fault at {:#x}, GPU {}{}{}.", p->page.value, p->device,
-                    p->by.empty() ? "" : ", ", p->by),
-        p->from);
+    say(f_, Basis::seen, fmt::format("The driver reports a page fault at {}.", in_words(*p)), p->from);
     blame(p->page);
     if (own != all.end()) return is(HangClass::fault, Basis::seen, kMapIt);
     say(f_, Basis::inferred, "After a page fault, no queue of the process runs on that GPU any more.",

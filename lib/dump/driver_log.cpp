@@ -24,6 +24,10 @@ constexpr Wording kWordings[] = {
     {LogWord::other, "PERMISSION_FAULTS: 0x", "", "all, bare metal", ""},
     {LogWord::other, "MAPPING_ERROR: 0x", "", "all, bare metal", ""},
     {LogWord::whole_fault, "Memory access fault by GPU node-", " on address ", "ROCr", ""},
+    {LogWord::dumped_process, "process_name: ", " PID: ", "6.10 on", ""},
+    {LogWord::dumped_fault, "Faulty page starting at address: ", "", "6.10 on", ""},
+    {LogWord::event, "IP Type: ", " Ring Name: ", "6.10 on",
+     "The devcoredump was written because this ring timed out."},
     {LogWord::event, "GPU core dump created: ", "", "ROCr",
      "ROCr has written a core file of the GPUs. Since mid-2026 it has compute queues only."},
     {LogWord::event, "HW Exception by GPU node-", " reason ", "ROCr",
@@ -107,7 +111,7 @@ bool begins(std::string_view line) noexcept {
   if (line.find("amdgpu") != line.npos || line.find(" kernel: ") != line.npos) return true;
   if (without_stamp(line).size() != line.size()) return true;
   const auto* w = wording_of(line);
-  return w && (w->what == LogWord::event || w->what == LogWord::whole_fault);
+  return w && w->what > LogWord::other;
 }
 
 /// "0000:c1:00.0: amdgpu: text": device and text.
@@ -132,9 +136,8 @@ void split(std::string_view line, LogLine& out) {
   out.text = trimmed(said);
 }
 
-bool is_of_fault(const LogLine& l) noexcept {
-  return l.wording->what != LogWord::event && l.wording->what != LogWord::whole_fault;
-}
+/// Is it one of the lines of a fault, which follow each other?
+bool is_of_fault(const LogLine& l) noexcept { return l.wording->what <= LogWord::other; }
 
 /// All lines that begin one, each with those that mail has wrapped.
 template <class Fn> void each_logical_line(std::string_view text, Fn fn) {

@@ -27,14 +27,16 @@ namespace sdma::inline v0::detail {
 
 /// What a wording is for.
 enum class LogWord : std::uint8_t {
-  fault,        ///< the first line of a page fault
-  process,      ///< of the fault: "NAME pid N thread ..." follows
-  page,         ///< of the fault: its address follows
-  client,       ///< of the fault: the unit follows
-  access,       ///< of the fault: 1 for a write follows
-  other,        ///< of the fault: nothing that is used
-  whole_fault,  ///< a fault in one line: its address follows
-  event,        ///< anything else that says something about copies
+  fault,           ///< the first line of a page fault
+  process,         ///< of the fault: "NAME pid N thread ..." follows
+  page,            ///< of the fault: its address follows
+  client,          ///< of the fault: the unit follows
+  access,          ///< of the fault: 1 for a write follows
+  other,           ///< of the fault: nothing that is used
+  whole_fault,     ///< a fault in one line: its address follows
+  dumped_process,  ///< of a devcoredump: "NAME PID: N" follows
+  dumped_fault,    ///< of a devcoredump: the last fault's address follows, 0 if there was none
+  event,           ///< anything else that says something about copies
 };
 
 /// A wording: `key`, and `also` behind it in the same line.

@@ -145,6 +145,12 @@ class Cutter {
 
 }  // namespace
 
+std::uint64_t first_position(std::uint64_t offset, std::size_t dwords, std::optional<std::uint64_t> rptr,
+                             std::optional<std::uint64_t> wptr) noexcept {
+  const auto among = [&](const auto& p) { return p && *p >= offset && *p - offset <= std::uint64_t{dwords} * 4; };
+  return among(rptr) && among(wptr) ? offset : 0;
+}
+
 Result<PlacedRing, Diagnostic> place_ring(std::span<const std::uint32_t> dump, const RingPositions& p,
                                           std::string_view name) {
   Cutter cut{dump, p, name};

@@ -15,7 +15,8 @@
 // The lines of one fault follow each other, but those of two GPUs may be mixed. Which line names the process depends on
 // the version of the driver, and none does if that process has ended: the fault stands all the same. A fault is
 // reported once for each die and each retry: the same page of the same GPU and process is one fault. ROCr's "Memory
-// access fault by GPU node-1 ..." is the same fault, without a process. `lib/dump/driver_log.cpp` has all wordings.
+// access fault by GPU node-1 ..." is the same fault without a process. A devcoredump has the last fault of its GPU.
+// `lib/dump/driver_log.cpp` has all wordings.
 //
 // Whatever stands before "amdgpu" (time stamps of dmesg and journalctl, priorities, host names, containers, mail) does
 // not belong to the form, and lines that mail has wrapped are joined. The newest line may be the first one
@@ -69,6 +70,9 @@ bool is_kernel_log(std::string_view text);
 
 /// A fault whose page is known, for a Snapshot; its `gpu` is unknown.
 PageFault to_page_fault(const LoggedFault&, std::string_view from);
+
+/// "0x7f0901400000, GPU 0000:c1:00.0, unit SDMA0".
+std::string in_words(const PageFault&);
 
 /// The log of this machine's kernel. Diagnostic: this user may not read it.
 Result<std::string, Diagnostic> kernel_log();

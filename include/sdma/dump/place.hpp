@@ -52,6 +52,11 @@ struct RingPositions {
   Generation generation = kDefaultGeneration;   ///< whose packets these are
 };
 
+/// The position of the first dword of a text that prints `offset` before it, for positions that were given apart from
+/// the text: `offset` if both lie among its `dwords`, else 0, because the column may show addresses.
+std::uint64_t first_position(std::uint64_t offset, std::size_t dwords, std::optional<std::uint64_t> rptr,
+                             std::optional<std::uint64_t> wptr) noexcept;
+
 /// Where a part lies, relative to rptr and wptr.
 enum class RingPartKind : std::uint8_t {
   whole,     ///< no position is known
