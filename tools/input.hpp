@@ -9,8 +9,8 @@
 // before the next piece, so memory is bounded by the longest packet. A text (sdma/dump/text.hpp) and a ring dump
 // (sdma/queue/dump.hpp) are read whole: at most 4 GiB of text. Form::automatic: input that begins like a ring dump is
 // one, input of printable characters is text, and anything else is the bytes of a ring. debugfs' amdgpu_ring_sdma*,
-// which umr keeps as `.ring` too, has three dwords before its ring: rptr, wptr and the driver's wptr. It is known by its
-// size, a power of two and 12 bytes. If a dump has positions, `more` gives the dwords from rptr to wptr, in order; a
+// which umr keeps as `.ring` too, has three dwords before its ring: rptr, wptr and the driver's wptr. Its size, a
+// power of two and 12 bytes, tells. If a dump has positions, `more` gives the dwords from rptr to wptr, in order; a
 // note says where the first of them is. Notes say what a text was taken for.
 #include "report.hpp"
 #include "sdma/core/diagnostic.hpp"

@@ -40,8 +40,9 @@ void add(Snapshot& s, const TextDump& d, std::string_view name, const RingPositi
   const auto bytes = d.dwords.size() * 4;
   const auto first = own ? d.first.value_or(0) : given.first;
   if (rptr && wptr && first != 0 && *rptr >= first && *rptr - first <= bytes) q.first = first;
+  q.part = q.first == 0 && is_part(d.dwords.size(), {.rptr = rptr, .wptr = wptr});
   // Offsets say nothing about how often the queue has passed the end of its ring.
-  q.positions_wrap = rptr && wptr && q.first == 0 && *rptr < bytes && *wptr < bytes;
+  q.positions_wrap = rptr && wptr && q.first == 0 && !q.part && *rptr < bytes && *wptr < bytes;
   s.queues.push_back(std::move(q));
 }
 

@@ -71,6 +71,7 @@ struct QueueSnapshot {
   Known<GpuVa> ring_va{};               ///< address of the ring's first dword
   std::vector<std::uint32_t> ring{};    ///< the whole ring; or, if `first` is not 0, a window of it
   std::uint64_t first = 0;              ///< position of the first dword in `ring`; nothing wraps if it is not 0
+  bool part = false;                    ///< `ring` begins at 0 and is only a part; how large the ring is is not known
   Known<std::uint64_t> ring_bytes{};    ///< size of the ring, if `ring` may hold only a part of it, or nothing
   Known<std::uint64_t> rptr{}, wptr{};  ///< the values in memory
   bool positions_wrap = false;          ///< they are offsets in the ring, so wptr may be less than rptr
