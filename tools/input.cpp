@@ -44,15 +44,18 @@ Form detect(std::string_view head) noexcept {
 }
 
 // debugfs' file of a ring: three dwords of positions, then a power of two of dwords.
-constexpr std::size_t kDebugfsHead = 3, kLeastRing = 64, kMostRing = std::size_t{1} << 20;
+struct DebugfsHead {
+  std::uint32_t rptr, wptr, driver_wptr;
+};
+constexpr std::size_t kDebugfsHead = sizeof(DebugfsHead) / 4, kLeastRing = 64, kMostRing = std::size_t{1} << 20;
 
 bool is_debugfs(std::string_view all) noexcept {
   const auto dwords = all.size() / 4;
   if (all.size() % 4 != 0 || dwords < kLeastRing + kDebugfsHead || dwords > kMostRing + kDebugfsHead) return false;
   const auto ring = dwords - kDebugfsHead;
-  std::uint32_t head[kDebugfsHead];
-  std::memcpy(head, all.data(), sizeof head);
-  return std::has_single_bit(ring) && std::all_of(std::begin(head), std::end(head), [&](auto p) { return p < ring; });
+  DebugfsHead head;
+  std::memcpy(&head, all.data(), sizeof head);
+  return std::has_single_bit(ring) && std::max({head.rptr, head.wptr, head.driver_wptr}) < ring;
 }
 
 }  // namespace
@@ -185,8 +188,10 @@ Result<RingInput, Diagnostic> Input::read_debugfs() {
     return Diagnostic{.where = name_,
                       .message = "a ring of debugfs has three dwords of positions, and the ring after them",
                       .hint = "--input=binary reads it as the ring's bytes"};
-  all.positions.rptr = std::uint64_t{all.dwords[0]} * 4;
-  all.positions.wptr = std::uint64_t{all.dwords[1]} * 4;
+  DebugfsHead head;
+  std::memcpy(&head, all.dwords.data(), sizeof head);
+  all.positions.rptr = std::uint64_t{head.rptr} * 4;
+  all.positions.wptr = std::uint64_t{head.wptr} * 4;
   all.dwords.erase(all.dwords.begin(), all.dwords.begin() + kDebugfsHead);
   report({.severity = Severity::note,
           .where = name_,

@@ -93,19 +93,28 @@ class StateExaminer {
   }
 
   bool faulted() {
-    if (q_.fault && *q_.fault) {
+    if (q_.fault && (*q_.fault || !q_.fault_text.empty())) {
       const auto& fault = *q_.fault;
-      say(f_, Basis::seen, fmt::format("The engine stopped the queue: {}.", describe(fault)), from(q_.fault.from));
+      say(f_, Basis::seen,
+          fmt::format("The engine stopped the queue: {}.", q_.fault_text.empty() ? describe(fault) : q_.fault_text),
+          from(q_.fault.from));
+      bool found = false;
       if (fault.anonymous) blame(fault.va);
       else
-        for (std::size_t i = 0; i < line_.packets.size(); ++i)
+        for (std::size_t i = 0; i < line_.packets.size() && !found; ++i)
           if (line_.packets[i].position == fault.position) {
             at(i);
-            break;
+            found = true;
           }
       switch (fault.kind) {
-        case FaultKind::unknown_packet: return false;  // the packets say more
-        case FaultKind::truncated_packet: return false;
+        case FaultKind::none:  // for a reason that has no class
+          return is(HangClass::unknown, Basis::guessed, "correct what the engine reports, and create the queue again");
+        case FaultKind::unknown_packet:
+          if (found) return false;  // the packets say more
+          return is(HangClass::unknown_opcode, Basis::seen, "look for the code that writes this ring at that position");
+        case FaultKind::truncated_packet:
+          if (found) return false;
+          return is(HangClass::wptr_inside_packet, Basis::seen, "store wptr in bytes, after whole packets");
         case FaultKind::poll_timeout:
           return is(HangClass::poll_expired, Basis::seen,
                     "let polls retry forever (retry=forever), and put the deadline on the host's wait");

@@ -521,7 +521,8 @@ TEST_CASE("hangs are named correctly at first answer") {
                       std::string(name(d.findings.front().what)).c_str(), std::string(name(c.what)).c_str(),
                       text.c_str());
         }
-        // What was watched for 5 s is a verdict; a single moment may be a guess, and so is a doorbell that cannot be read.
+        // What was watched for 5 s is a verdict; a single moment may be a guess, and so is a doorbell that nobody can
+        // read.
         const bool guess =
             c.what == HangClass::no_atomics ||
             (c.what == HangClass::doorbell_not_rung &&

@@ -81,6 +81,7 @@ struct QueueSnapshot {
 
   Known<std::uint64_t> exceptions{};  ///< KFD's exception status: bit n - 1 is the exception with code n
   Known<Fault> fault{};               ///< why the engine stopped the queue; `anonymous` if only the address is known
+  std::string fault_text{};           ///< of a recording: the fault in words, which say more than `fault` does
   Known<bool> destroyed{};            ///< the queue was destroyed
   Known<std::uint32_t> engines{};     ///< how many sDMA engines its GPU has
   Known<bool> host_atomics{};         ///< does the link from its GPU to host memory complete atomics?
