@@ -69,7 +69,9 @@ int print_ring(Input& in, const DisArguments& given) {
   auto o = given;
   auto ring = in.ring();
   if (!ring) return report(ring.error()), kInput;
-  if (o.rptr || o.wptr) ring->positions.rptr = o.rptr, ring->positions.wptr = o.wptr;
+  if (o.rptr || o.wptr)
+    ring->positions = {
+        .rptr = o.rptr, .wptr = o.wptr, .first = first_position(ring->offset, ring->dwords.size(), o.rptr, o.wptr)};
   auto buffers = read_buffers(o.buffers);
   if (!buffers) return report(buffers.error()), kInput;
   o.ring.buffers = *std::move(buffers);

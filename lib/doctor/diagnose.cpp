@@ -175,7 +175,8 @@ class Diagnostician {
       return;
     }
     const bool watched = case_.watched();
-    auto& f = report(q, HangClass::doorbell_not_rung, watched ? Basis::inferred : Basis::guessed,
+    // Whatever else holds the engine looks the same: a doorbell that nobody can read is a guess.
+    auto& f = report(q, HangClass::doorbell_not_rung, Basis::guessed,
                      "ring the doorbell after each store of wptr, and check that it belongs to this queue");
     say(f, Basis::inferred,
         *queue.rptr == 0 ? "The engine has never read the queue, and its first packet does not wait."
