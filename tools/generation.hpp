@@ -12,7 +12,7 @@ namespace sdma::tool {
 inline void add_generation(VerbOptions& verb, Generation& value) {
   const auto choose = [](const std::string& given, bool target) -> std::optional<Generation> {
     const auto g = generation_of(given);
-    return g && described(*g) && given.starts_with("gfx") == target ? g : std::nullopt;
+    return g && given.starts_with("gfx") == target ? g : std::nullopt;
   };
   add_parsed(
       verb, "--gfx", value, [choose](const std::string& s) { return choose(s, true); },
@@ -20,7 +20,7 @@ inline void add_generation(VerbOptions& verb, Generation& value) {
       .type("TARGET");
   add_parsed(
       verb, "--sdma", value, [choose](const std::string& s) { return choose(s, false); },
-      "a known version: use 4.0 4.1 4.2 4.4 4.4.2 4.4.2-header 4.4.5 5.0 5.2 6.0 6.1 7.0",
+      "a known version: use 4.0 4.1 4.2 4.4 4.4.2 4.4.2-header 4.4.5 5.0 5.2 6.0 6.1 7.0 7.1",
       "the same, by the version of its sDMA engines (default: 4.4.2)")
       .type("VERSION");
 }

@@ -23,8 +23,9 @@ template <class... P> consteval auto collect(PacketList<P...>) {
   for (std::size_t i = 0; i < kRecognised.size(); ++i) all[sizeof...(P) + i] = kRecognised[i];
   for (std::size_t i = 0; i < all.size(); ++i) {
     all[i].index = static_cast<std::uint8_t>(i);
-    all[i].foreign = !all[i].generations.contains(kDefaultGeneration);
-    all[i].fields_unknown = all[i].fields_unknown || all[i].foreign;
+    all[i].foreign = !(all[i].generations | all[i].undescribed).contains(kDefaultGeneration);
+    all[i].fields_unknown = all[i].fields_unknown || !all[i].generations.contains(kDefaultGeneration);
+    all[i].typed = !all[i].fields_unknown;
   }
   return all;
 }
@@ -124,10 +125,10 @@ constexpr const PacketInfo* find(std::string_view name) noexcept {
 }
 
 /// Calls `fn(value)` with the typed value of a complete packet, through one table lookup. `fn` must accept every type
-/// in Packets. For a packet that is only recognised, returns false and does not call `fn`. `p` must be an entry of
-/// kPackets or of a catalogue.
+/// in Packets. For a packet without a type, such as one that is only recognised, returns false and does not call `fn`.
+/// `p` must be an entry of kPackets or of a catalogue.
 template <class Fn> bool visit(const PacketInfo& p, std::span<const std::uint32_t> d, Fn&& fn) {
-  if (p.fields_unknown) return false;
+  if (!p.typed) return false;
   detail::visit(p, d, fn, Packets{});
   return true;
 }
