@@ -48,12 +48,12 @@ std::vector<Part> umr_rings(std::string_view text) {
   constexpr std::string_view kRow = "ring[";
   std::vector<Part> parts;
   std::string_view name;
-  std::uint64_t next = 0;  // index of the row that would go on with the last ring
-  std::optional<std::size_t> heading;
+  std::uint64_t next = 0;    // index of the row that would go on with the last ring
+  auto heading = text.npos;  // where the lines with the next ring's positions begin
   std::size_t heading_line = 0;
   each_line(text, 1, [&](std::string_view line, std::size_t n) {
     const auto begin = static_cast<std::size_t>(line.data() - text.data());
-    if (line.find(".rptr ==") != line.npos && !heading) heading = begin, heading_line = n;
+    if (line.find(".rptr ==") != line.npos && heading == text.npos) heading = begin, heading_line = n;
     const auto at = line.find(kRow);
     if (at == line.npos) return true;
     const auto this_name = trimmed(line.substr(0, at));
@@ -61,17 +61,17 @@ std::vector<Part> umr_rings(std::string_view text) {
     std::uint64_t i = 0;
     if (!detail::number_in(index, 10, i)) return true;
     if (parts.empty() || this_name != name || i < next) {
-      const auto from = heading.value_or(begin);
+      const auto from = std::min(heading, begin);
       if (!parts.empty())
         parts.back().text =
             text.substr(0, from).substr(static_cast<std::size_t>(parts.back().text.data() - text.data()));
       parts.push_back({.text = text.substr(parts.empty() ? 0 : from),
-                       .line = parts.empty() ? 1
-                               : heading     ? heading_line
-                                             : n});
+                       .line = parts.empty()          ? 1
+                               : heading != text.npos ? heading_line
+                                                      : n});
       name = this_name;
     }
-    heading.reset();
+    heading = text.npos;
     next = i + 1;
     return true;
   });
