@@ -38,7 +38,7 @@ class VramFences {
     std::uint32_t data = 0;
     for (std::uint32_t position = 1; position <= last; ++position) {
       const auto& item = *m_.item_at(q, position);
-      if (item.moves() && stores_to_host(p, item)) {
+      if ((item.moves() || item.what == What::stamp) && stores_to_host(p, item)) {
         if (data == 0) data = position;
       } else if (item.what == What::post && item.sync.word != kNone) {
         const auto place = place_at(item.sync.address);
