@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "sdma/dump/text.hpp"
 
+#include "engines.hpp"
 #include "layout.hpp"
 #include "plain.hpp"
 #include "rows.hpp"
@@ -171,6 +172,7 @@ Result<TextDumps, Diagnostic> read_text_dump(std::string_view bytes, std::string
   const auto note = [&](std::string message) {
     all.notes.push_back({.severity = Severity::note, .where = std::string(name), .message = std::move(message)});
   };
+  const auto generation = detail::generation_in(text);
   auto parts = coredump_rings(text);
   if (parts.empty()) {
     Part whole{.text = text};
@@ -178,6 +180,7 @@ Result<TextDumps, Diagnostic> read_text_dump(std::string_view bytes, std::string
     auto d = read_part(whole, name, all.notes);
     if (!d) return std::move(d.error());
     if (!d->form.empty() && !whole.ring.empty()) d->form = "umr's print of ring " + whole.ring + ": " + d->form;
+    d->generation = generation;
     all.dumps.push_back(std::move(*d));
     return all;
   }
@@ -192,6 +195,7 @@ Result<TextDumps, Diagnostic> read_text_dump(std::string_view bytes, std::string
     auto d = read_part(p, name, ignored);
     if (!d) return std::move(d.error());
     d->form = "ring " + p.ring + " of the kernel's devcoredump: " + d->form;
+    d->generation = generation;
     all.dumps.push_back(std::move(*d));
   }
   if (all.dumps.empty())
