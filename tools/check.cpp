@@ -96,7 +96,7 @@ Result<std::optional<Topology>, Diagnostic> topology(const CheckArguments& o) {
 std::optional<int> check_schedule(const CheckArguments& o, const CheckOptions& options, Input& in) {
   // A ring may be large, but its name or its beginning shows whether it is a schedule.
   if (o.input.form != Form::automatic || !(is_schedule_name(o.input.path) || is_schedule(in.beginning()))) return {};
-  if (o.check.generation != kDefaultGeneration || o.check.ring_bytes != 0 || o.check.base != 0 || o.kernel)
+  if (o.input.generation || o.check.ring_bytes != 0 || o.check.base != 0 || o.kernel)
     return complain("--gfx, --sdma, --ring-bytes, --base and --kernel are for rings, and this is a schedule",
                     "a schedule is checked for sDMA 4.4.2, as user queues"),
            kUsage;
@@ -166,12 +166,14 @@ int check_verb(const CheckArguments& o) {
   options.file = in->name();
   options.user_queue = !o.kernel;
   options.strict = o.strict;
+  options.generation = in->generation();
   RingPart pending;
   // A dump with positions says where its pending dwords lie: rules about alignment count from the ring's start.
   if (in->is_placed()) {
-    auto part = in->pending(options.generation);
+    auto part = in->pending();
     if (!part) return report(part.error()), kInput;
     pending = *std::move(part);
+    options.generation = in->generation();
     if (options.base == 0) options.base = pending.at;
     // What is left of a packet whose beginning is missing was not written so by the program.
     if (pending.lost() > 0 && pending.gaps.front().inside_packet) options.base += pending.lost() * 4;
@@ -284,7 +286,7 @@ void add_check(VerbOptions& verb, Action& action) {
   add_number(verb, "--max-findings", o->check.max_findings, 1,
              "maximum number of findings to show per rule; 0 shows all")
       .shown("20");
-  add_generation(verb, o->check.generation);
+  add_generation(verb, o->input.generation);
   verb.flag("--strict", o->strict, "advice, such as an unused signal, is an error");
   verb.flag("--kernel", o->kernel, "check a queue of the kernel: allow privileged packets");
   verb.flag("--rules", o->rules, "list the rules and exit");

@@ -35,7 +35,7 @@ struct DoctorArguments {
   std::vector<std::string> files;
   Form form = Form::automatic;
   DoctorFormat format = DoctorFormat::text;
-  Generation generation = kDefaultGeneration;
+  std::optional<Generation> generation;
   std::optional<std::uint64_t> rptr, wptr;
   std::uint64_t base = 0;
   std::vector<FileAt> buffers;
@@ -150,7 +150,7 @@ class Files {
     if (!d) return std::move(d.error());
     if (d->dwords.empty()) return empty(in.name());
     doctor::add(s_, *d, in.name());
-    s_.queues.back().generation = o_.generation;
+    s_.queues.back().generation = chosen_for(in.name(), {});
     if (o_.rptr || o_.wptr) {
       s_.queues.pop_back();
       return place({.dwords = std::move(d->dwords)}, in.name());
@@ -166,7 +166,10 @@ class Files {
     if (!dumps) return std::move(dumps.error());
     for (auto& d : dumps->dumps) {
       if (d.dwords.empty()) return empty(in.name());
-      if (!d.form.empty()) report({.severity = Severity::note, .where = in.name(), .message = "read as " + d.form});
+      if (!d.form.empty())
+        report({.severity = Severity::note,
+                .where = in.name(),
+                .message = "read as " + d.form + generation_text(o_.generation, d.generation)});
       if (auto done = place(std::move(d), in.name()); !done) return done;
     }
     for (const auto& b : dumps->buffers) s_.words.add(GpuVa{b.va}, std::as_bytes(std::span(b.dwords)));
@@ -180,19 +183,26 @@ class Files {
     return place({.dwords = std::move(ring->dwords), .rptr = ring->positions.rptr, .wptr = ring->positions.wptr},
                  in.name());
   }
+  /// The generation of a ring. The diagnosis says if it is only assumed.
+  Generation chosen_for(const std::string& name, std::optional<Generation> said) {
+    const auto g = chosen(o_.generation, said);
+    if (!o_.generation && !said)
+      s_.notes.push_back(fmt::format("{}: it is assumed that these are packets of SDMA {} (--gfx)", name, name_of(g)));
+    return g;
+  }
   static Diagnostic empty(const std::string& name) {
     return {.where = name, .message = "the dump has no dwords", .hint = "dump the ring's memory as well"};
   }
 
   /// A ring whose positions come from the command line or from the text: they have to lie in it.
   Result<void, Diagnostic> place(TextDump d, const std::string& name) {
-    RingPositions at{.rptr = o_.rptr, .wptr = o_.wptr, .first = 0, .generation = o_.generation};
+    RingPositions at{.rptr = o_.rptr, .wptr = o_.wptr, .first = 0, .generation = chosen_for(name, d.generation)};
     const bool given = o_.rptr || o_.wptr;
     const auto rptr = given ? at.rptr : d.rptr, wptr = given ? at.wptr : d.wptr;
     at.first = given ? first_position(d.first.value_or(0), d.dwords.size(), at.rptr, at.wptr) : 0;
     const auto first = given ? at.first : d.first.value_or(0);
     if (const auto placed = place_ring(
-            d.dwords, {.rptr = rptr, .wptr = wptr, .first = rptr ? first : 0, .generation = o_.generation}, name);
+            d.dwords, {.rptr = rptr, .wptr = wptr, .first = rptr ? first : 0, .generation = at.generation}, name);
         !placed)
       return placed.error();
     const auto bytes = std::uint64_t{d.dwords.size()} * 4;

@@ -114,10 +114,9 @@ Result<bool, Diagnostic> Input::more(std::vector<std::uint32_t>& out) {
   return true;
 }
 
-Result<RingPart, Diagnostic> Input::pending(Generation generation) {
+Result<RingPart, Diagnostic> Input::pending() {
   auto r = ring();
   if (!r) return std::move(r.error());
-  r->positions.generation = generation;
   auto placed = place_ring(r->dwords, r->positions, name_);
   if (!placed) return std::move(placed.error());
   for (const auto& n : placed->notes) report(n);
@@ -148,9 +147,15 @@ Result<void, Diagnostic> Input::read_whole() {
 Result<RingInput, Diagnostic> Input::ring() {
   if (auto whole = read_whole(); !whole) return std::move(whole.error());
   finished_ = true;
-  if (form_ == Form::dump) return read_ring_file();
-  if (form_ == Form::hex) return read_text();
-  if (form_ == Form::debugfs) return read_debugfs();
+  auto all = form_ == Form::dump      ? read_ring_file()
+             : form_ == Form::hex     ? read_text()
+             : form_ == Form::debugfs ? read_debugfs()
+                                      : read_binary();
+  if (all) all->positions.generation = generation_;
+  return all;
+}
+
+Result<RingInput, Diagnostic> Input::read_binary() {
   RingInput all;
   if (auto done = take_binary(all.dwords); !done) return std::move(done.error());
   return all;
@@ -201,7 +206,7 @@ Result<RingInput, Diagnostic> Input::read_debugfs() {
   return all;
 }
 
-Result<RingInput, Diagnostic> Input::read_text() const {
+Result<RingInput, Diagnostic> Input::read_text() {
   auto text = read_text_dump(buffer_, name_);
   if (!text) return std::move(text.error());
   std::vector<std::string_view> rings;
@@ -216,7 +221,11 @@ Result<RingInput, Diagnostic> Input::read_text() const {
         .hint = ring_.empty() ? fmt::format("choose one: --ring={}", rings.front())
                               : "--ring names one of them" + did_you_mean(ring_, rings)};
   auto& d = ring_.empty() ? text->dumps.front() : text->dumps[static_cast<std::size_t>(wanted - rings.begin())];
-  if (!d.form.empty()) report({.severity = Severity::note, .where = name_, .message = "read as " + d.form});
+  generation_ = chosen(given_, d.generation);
+  if (!d.form.empty())
+    report({.severity = Severity::note,
+            .where = name_,
+            .message = "read as " + d.form + generation_text(given_, d.generation)});
   for (const auto& n : text->notes) report(n);
   if (d.wptr && !d.rptr)
     report({.severity = Severity::note,

@@ -12,6 +12,7 @@
 // which umr keeps as `.ring` too, has three dwords before its ring: rptr, wptr and the driver's wptr. Its size, a
 // power of two and 12 bytes, tells. If a dump has positions, `more` gives the dwords from rptr to wptr, in order; a
 // note says where the first of them is. Notes say what a text was taken for.
+#include "generation.hpp"
 #include "report.hpp"
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/file.hpp"
@@ -45,8 +46,9 @@ struct RingInput {
 struct InputOptions {
   std::string path = "-";
   Form form = Form::automatic;
-  std::string ring{};      ///< its name, if a text has several; empty: the only one
-  bool schedules = false;  ///< the verb reads schedules too: a file that is called one is not an error
+  std::string ring{};                      ///< its name, if a text has several; empty: the only one
+  bool schedules = false;                  ///< the verb reads schedules too: a file that is called one is not an error
+  std::optional<Generation> generation{};  ///< that of an option; otherwise, the dump's
 };
 void add_input(VerbOptions&, InputOptions&);
 
@@ -66,25 +68,31 @@ class Input {
   Result<std::optional<std::string>, Diagnostic> descriptors();
   /// Is it text, of whatever kind?
   bool is_text() const noexcept { return form_ == Form::hex; }
-  /// The whole input with its positions. Call it before any dwords were taken.
+  /// The whole input with its positions and its generation. Call it before any dwords were taken.
   Result<RingInput, Diagnostic> ring();
   /// The pending part of a dump, which may be empty; without positions, the whole dump. Call it before taking dwords.
-  Result<RingPart, Diagnostic> pending(Generation = kDefaultGeneration);
+  Result<RingPart, Diagnostic> pending();
+  /// Whose packets these are, once the input was read.
+  Generation generation() const noexcept { return generation_; }
   /// Appends at least one dword; false at the end. If a dump has positions, it gives the pending dwords.
   Result<bool, Diagnostic> more(std::vector<std::uint32_t>&);
 
  private:
-  explicit Input(const InputOptions& o) : file_(o.path), name_(shown(o.path)), ring_(o.ring) {}
+  explicit Input(const InputOptions& o)
+      : file_(o.path), name_(shown(o.path)), ring_(o.ring), given_(o.generation), generation_(chosen(o.generation)) {}
   Result<bool, Diagnostic> fill();
   Result<void, Diagnostic> read_whole();
   Result<void, Diagnostic> take_binary(std::vector<std::uint32_t>&);
   Result<RingInput, Diagnostic> read_ring_file() const;
-  Result<RingInput, Diagnostic> read_text() const;
+  Result<RingInput, Diagnostic> read_text();
+  Result<RingInput, Diagnostic> read_binary();
   Result<RingInput, Diagnostic> read_debugfs();
 
   FileReader file_;
   std::string name_, ring_, buffer_;
   Form form_ = Form::binary;
+  std::optional<Generation> given_;
+  Generation generation_;
   bool ended_ = false, finished_ = false;
 };
 

@@ -3,6 +3,7 @@
 
 #include "coredump.hpp"
 #include "driver_log.hpp"
+#include "engines.hpp"
 #include "layout.hpp"
 #include "plain.hpp"
 #include "rows.hpp"
@@ -193,6 +194,7 @@ Result<TextDumps, Diagnostic> read_text_dump(std::string_view bytes, std::string
   const auto note = [&](std::string message) {
     all.notes.push_back({.severity = Severity::note, .where = std::string(name), .message = std::move(message)});
   };
+  const auto generation = detail::generation_in(text);
   const auto rings = detail::coredump_rings(text);
   if (rings.empty()) {
     auto parts = umr_rings(text);
@@ -203,6 +205,7 @@ Result<TextDumps, Diagnostic> read_text_dump(std::string_view bytes, std::string
       auto d = read_part(part, name, all.notes);
       if (!d) return std::move(d.error());
       if (!d->form.empty() && !part.ring.empty()) d->form = "umr's print of ring " + part.ring + ": " + d->form;
+      d->generation = generation;
       all.dumps.push_back(std::move(*d));
     }
     return all;
@@ -222,6 +225,7 @@ Result<TextDumps, Diagnostic> read_text_dump(std::string_view bytes, std::string
                 fmt::format("ring {} has {} dwords here, and says that it has {}", r.name, d->dwords.size(), *r.dwords),
                 "save the whole devcoredump: the file seems to be cut off");
     d->form = "ring " + r.name + " of the kernel's devcoredump: " + d->form;
+    d->generation = generation;
     all.dumps.push_back(std::move(*d));
   }
   auto buffers = detail::coredump_buffers(text, name);

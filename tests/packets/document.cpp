@@ -49,10 +49,12 @@ std::string bits(unsigned dword, unsigned lo, unsigned hi) {
 /// "op 1, sub_op 0, dw0[27] = 0": the constant bits, run by run.
 std::string constants(const Pattern& p) {
   std::string out = "op " + std::to_string(p.value[0] & 0xff);
-  const bool sub = (p.mask[0] >> 8 & 0xff) != 0;
-  out += sub ? ", sub_op " + std::to_string(p.value[0] >> 8 & 0xff) : ", any sub_op";
+  const auto sub_mask = p.mask[0] >> 8 & 0xff;
+  const bool sub = sub_mask == 0xff;
+  if (sub) out += ", sub_op " + std::to_string(p.value[0] >> 8 & 0xff);
+  if (sub_mask == 0) out += ", any sub_op";
   for (unsigned d = 0; d < Pattern::kDwords; ++d)
-    for (unsigned lo = d ? 0 : 16; lo < 32; ++lo) {
+    for (unsigned lo = d ? 0 : sub ? 16 : 8; lo < 32; ++lo) {
       if (!(p.mask[d] >> lo & 1)) continue;
       auto hi = lo;
       while (hi < 31 && (p.mask[d] >> (hi + 1) & 1)) ++hi;
@@ -174,15 +176,17 @@ std::string page() {
   std::ostringstream out;
   out << "\n| packet | op | sub_op | dwords | |\n|---|---|---|---|---|\n";
   for (const auto& p : kPackets) {
-    const bool sub = (p.pattern.mask[0] >> 8 & 0xff) != 0;
+    const auto sub_mask = p.pattern.mask[0] >> 8 & 0xff;
     const auto rows = later(p.name);
     const bool data = !rows.empty() && !rows[0]->fields.empty();
     out << "| "
         << (p.index >= Packets::size && !data ? std::string(p.name)
                                               : '[' + std::string(p.name) + "](#" + std::string(p.name) + ')')
         << " | " << (p.pattern.value[0] & 0xff) << " | "
-        << (sub ? std::to_string(p.pattern.value[0] >> 8 & 0xff) : "any") << " | " << dwords(p) << " | " << p.doc
-        << (p.privilege == Privilege::kernel ? " (kernel only)" : "")
+        << (sub_mask == 0xff ? std::to_string(p.pattern.value[0] >> 8 & 0xff)
+            : sub_mask       ? "some"
+                             : "any")
+        << " | " << dwords(p) << " | " << p.doc << (p.privilege == Privilege::kernel ? " (kernel only)" : "")
         << (p.index < Packets::size ? ""
             : data                  ? " (fields in " + to_string(rows[0]->generations | rows.back()->generations) + ")"
                                     : " (recognised, no fields)")

@@ -103,8 +103,8 @@ TEST_CASE("an atomic is one whatever its sub_op says") {
 
 TEST_CASE("unassigned codes and an empty span begin no packet") {
   CHECK(identify({}) == nullptr);
-  for (const std::uint32_t head : {0x00000003u, 0x00000b01u, 0x00000305u, 0x00000708u, 0x00000021u, 0xffffffffu,
-                                   0x00000207u, 0x0000020eu, 0x0000ff01u})
+  for (const std::uint32_t head : {0x00000003u, 0x00000b01u, 0x00000305u, 0x00000708u, 0x00000211u, 0x00000021u,
+                                   0xffffffffu, 0x00000207u, 0x0000020eu, 0x0000ff01u})
     CHECK(identify(std::array{head}) == nullptr);
 }
 

@@ -39,6 +39,7 @@
 // any thread may call these functions. Errors: one Diagnostic with file:line:column.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
+#include "sdma/packets/generation.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -56,6 +57,7 @@ struct TextDump {
   std::optional<std::uint64_t> first{};         ///< address or offset of the first dword in bytes, if the text has it
   std::optional<std::uint64_t> rptr{}, wptr{};  ///< in bytes, counted as `first` is, if the text has them
   std::size_t line{};                           ///< of the first dword; lines count from 1
+  std::optional<Generation> generation{};       ///< of the engines, if the text names them, the GPU or the product
 };
 
 /// Memory that a text has besides rings: an indirect buffer of a devcoredump.

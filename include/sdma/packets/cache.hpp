@@ -36,7 +36,7 @@ struct Gcr {
   GcrForm form = GcrForm::user;
 };
 template <> inline constexpr auto grammar::layout<Gcr> = packet(
-    "gcr", op(17), dwords(5), "write back and invalidate caches",
+    "gcr", op(17).is(0, 9, 15, 0), dwords(5), "write back and invalidate caches",
     bits<&Gcr::gl2_writeback> ("gl2_writeback",  2, 31, 31, "write L2 back").opt().moved(only(v7_1), 3, 15, 15),
     bits<&Gcr::gl2_invalidate>("gl2_invalidate", 2, 30, 30, "invalidate L2").opt().moved(only(v7_1), 3, 14, 14),
     bits<&Gcr::gl2_discard>   ("gl2_discard",    2, 29, 29, "discard L2 lines").opt().moved(only(v7_1), 3, 13, 13),
@@ -55,7 +55,7 @@ template <> inline constexpr auto grammar::layout<Gcr> = packet(
     bits<&Gcr::sequence>      ("sequence",       3,  1,  2, "order of the operations; 0: any").opt().moved(only(v7_1), 3, 17, 18),
     bits<&Gcr::range_is_pa>   ("range_is_pa",    3,  0,  0, "the addresses are physical").opt().moved(only(v7_1), 3, 16, 16),
     bits<&Gcr::vmid>          ("vmid",           4, 24, 27, "address space").opt().moved(only(v7_1), 5, 26, 29),
-    bits<&Gcr::form>          ("form",           0,  8, 15, "who sends it").opt().up_to(1))
+    bits<&Gcr::form>          ("form",           0,  8,  8, "who sends it").opt())
   | has(only(v7_1), dwords(6))
   | in(since(v5_0));
 

@@ -92,6 +92,9 @@ constexpr std::string_view name_of(Generation g) noexcept {
     if (r.generation == g) return r.name;
   return "?";
 }
+/// Can packets of this generation be encoded and decoded? True of every enumerator.
+constexpr bool described(Generation g) noexcept { return static_cast<std::size_t>(g) < kGenerationCount; }
+
 /// The engines of a target, from its KFD version (90402); nothing for one that has no row.
 constexpr std::optional<Generation> generation_of_target(std::uint32_t version) noexcept {
   for (const auto& r : kGenerations)

@@ -63,7 +63,7 @@ inline constexpr std::array<PacketLength, 65> kLengths{{
     {{{0x0000ffff}, {0x0000000e}}, 3, 3, 0},  // srbm_write
     {{{0x0000ffff}, {0x0000000f}}, 2, 2, 0},  // pre_exec
     {{{0x0000ffff}, {0x00000010}}, 2, 2, 0},  // dummy_trap
-    {{{0x000000ff}, {0x00000011}}, 5, 5, 0},  // gcr
+    {{{0x0000feff}, {0x00000011}}, 5, 5, 0},  // gcr
     {{{0x0c00ffff}, {0x00000101}}, 1, 13, 0},  // copy_tiled
     {{{0x0c00ffff}, {0x04000101}}, 1, 16, 0},  // copy_tiled_frame_to_field
     {{{0x0800ffff}, {0x08000101}}, 1, 16, 0},  // copy_tiled_broadcast

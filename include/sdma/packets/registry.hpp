@@ -47,14 +47,14 @@ template <class P, class... All> consteval std::size_t place(PacketList<All...>)
 inline constexpr std::uint32_t kOps = 33, kSubOps = 64;  // a larger sub_op counts as the last, which no packet has
 inline constexpr std::uint8_t kNone = 255;
 
-/// The op and sub_op that a pattern requires; sub_op -1: any.
+/// The op and sub_op that a pattern requires; sub_op -1: any, or several.
 struct Header {
   std::uint32_t op;
   int sub;
 };
 constexpr Header header(const PacketInfo& p) {
   const auto mask = p.pattern.mask[0], value = p.pattern.value[0];
-  return {value & 0xff, mask >> 8 & 0xff ? static_cast<int>(value >> 8 & 0xff) : -1};
+  return {value & 0xff, (mask >> 8 & 0xff) == 0xff ? static_cast<int>(value >> 8 & 0xff) : -1};
 }
 using FirstByOp = std::array<std::array<std::uint8_t, kSubOps>, kOps>;
 constexpr FirstByOp first_by_op(std::span<const PacketInfo> all) {
