@@ -4,7 +4,6 @@
 #include "line.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 namespace sdma::inline v0::detail {
 namespace {
@@ -84,10 +83,15 @@ const Wording* wording_of(std::string_view text) noexcept {
 /// "812.400123", with blanks around it.
 std::optional<double> seconds_in(std::string_view text) {
   text = trimmed(text);
-  double v = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v, std::chars_format::fixed);
-  const bool plain = text.find_first_not_of("0123456789.") == text.npos && text.find('.') != text.npos;
-  return plain && error == std::errc{} && end == text.data() + text.size() ? std::optional(v) : std::nullopt;
+  const auto dot = text.find('.');
+  if (dot == text.npos || text.size() > 24) return {};
+  std::uint64_t whole = 0, part = 0;
+  const auto digits = text.substr(dot + 1);
+  if (dot == 0 || digits.empty() || !number_in(text.substr(0, dot), 10, whole) || !number_in(digits, 10, part))
+    return {};
+  auto fraction = static_cast<double>(part);
+  for (std::size_t i = 0; i < digits.size(); ++i) fraction /= 10;
+  return static_cast<double>(whole) + fraction;
 }
 
 /// "[  812.400123] ..." of dmesg, wherever it stands before the driver's name, or "3,1234,812400123,-;" of /dev/kmsg.

@@ -153,11 +153,11 @@ std::uint64_t first_position(std::uint64_t offset, std::size_t dwords, std::opti
 }
 
 bool is_part(std::size_t dwords, const RingPositions& p) noexcept {
-  constexpr std::size_t kLeast = 64;
+  constexpr std::size_t kSmallest = 64;
   const auto bytes = std::uint64_t{dwords} * 4;
   if (p.first != 0) return true;
   if (!p.rptr || !p.wptr || *p.rptr > *p.wptr || *p.wptr > bytes) return false;
-  return dwords < kLeast || !std::has_single_bit(dwords) || *p.wptr - *p.rptr == bytes;
+  return dwords < kSmallest || !std::has_single_bit(dwords) || *p.wptr - *p.rptr == bytes;
 }
 
 Result<PlacedRing, Diagnostic> place_ring(std::span<const std::uint32_t> dump, const RingPositions& p,
