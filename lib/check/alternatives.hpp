@@ -122,7 +122,8 @@ class Alternatives {
       }
       low += step;
     }
-    return static_cast<std::uint32_t>(std::partition_point(c.steps.begin() + low, c.steps.begin() + high,
+    return static_cast<std::uint32_t>(std::partition_point(c.steps.begin() + static_cast<std::ptrdiff_t>(low),
+                                                           c.steps.begin() + static_cast<std::ptrdiff_t>(high),
                                                            [&](std::uint32_t i) { return has(steps[i]); }) -
                                       c.steps.begin());
   }
