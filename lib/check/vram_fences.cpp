@@ -29,6 +29,14 @@ class VramFences {
     return false;
   }
 
+  /// Does another agent wait for this word, or look at it? The queue itself reads no data of the host's memory.
+  bool announces(std::uint32_t word, std::uint32_t by) const {
+    for (std::uint32_t a = 0; a < m_.programs.size(); ++a)
+      for (const auto& item : m_.programs[a].items)
+        if (a != by && item.sync.word == word && (item.what == What::poll || item.what == What::condition)) return true;
+    return false;
+  }
+
   /// One report for a queue: the others of its fences have the same cause. A
   /// second submit begins with the data that the first one left in flight.
   void queue(std::uint32_t q) {
@@ -43,7 +51,7 @@ class VramFences {
       } else if (item.what == What::post && item.sync.word != kNone) {
         const auto place = place_at(item.sync.address);
         if (place == Place::host()) data = 0;
-        else if (place && data != 0) return report({q, position}, {q, data}, item);
+        else if (place && data != 0 && announces(item.sync.word, q)) return report({q, position}, {q, data}, item);
       }
     }
   }

@@ -143,7 +143,8 @@ void split(std::string_view line, LogLine& out) {
 /// Is it one of the lines of a fault, which follow each other?
 bool is_of_fault(const LogLine& l) noexcept { return l.wording->what <= LogWord::other; }
 
-/// All lines that begin one, each with those that mail has wrapped.
+/// All lines that begin one. A line without a wording is joined with the next ones, which mail may have wrapped, until
+/// they have one together; lines that say something by themselves are left alone, because a dump may follow them.
 template <class Fn> void each_logical_line(std::string_view text, Fn fn) {
   constexpr std::size_t kMostWrapped = 3;
   std::string joined;
@@ -158,9 +159,13 @@ template <class Fn> void each_logical_line(std::string_view text, Fn fn) {
       end();
       joined = line;
       first = last = n;
-    } else if (first != 0 && !is_blank(line) && last - first < kMostWrapped && joined.find("amdgpu") != joined.npos) {
+    } else if (first != 0 && !is_blank(line) && last - first < kMostWrapped && !wording_of(joined) &&
+               joined.find("amdgpu") != joined.npos) {
       joined.append(" ").append(trimmed(line));
       last = n;
+    } else if (first != 0 && trimmed(line).starts_with('(') && trimmed(line).ends_with(')')) {
+      last = n;  // "(0xe)", the end of a line that says enough
+      end();
     } else {
       end();
     }
@@ -203,24 +208,30 @@ std::vector<LogLine> log_lines(std::string_view text) {
   return all;
 }
 
-std::optional<std::string> without_log(std::string_view text) {
+std::optional<TextBesideLog> without_log(std::string_view text) {
   const auto lines = log_lines(text);
   if (lines.empty()) return {};
-  std::vector<std::pair<std::size_t, std::size_t>> known;
-  for (const auto& l : lines) known.emplace_back(l.first, l.last);
-  std::sort(known.begin(), known.end());
-  std::string rest;
+  struct Known {
+    std::size_t first, last;
+    bool fault;
+  };
+  std::vector<Known> known;
+  for (const auto& l : lines) known.push_back({l.first, l.last, is_of_fault(l)});
+  std::sort(known.begin(), known.end(), [](const Known& a, const Known& b) { return a.first < b.first; });
+  TextBesideLog out;
   std::size_t next = 0;
   each_line(text, 1, [&](std::string_view line, std::size_t n) {
-    while (next < known.size() && known[next].second < n) ++next;
+    while (next < known.size() && known[next].last < n) ++next;
     const bool ours = next < known.size() && known[next].first <= n;
     // A dump that was printed to the log stands behind the driver's name.
     const bool others = line.find("amdgpu") == line.npos && begins(line);
-    if (!ours && !others) rest += line;
-    rest += '\n';
+    if (!ours && !others) out.rest += line;
+    if (!ours || !known[next].fault) out.without_faults += line;
+    out.rest += '\n';
+    out.without_faults += '\n';
     return true;
   });
-  return rest;
+  return out;
 }
 
 }  // namespace sdma::inline v0::detail

@@ -66,7 +66,12 @@ struct LogLine {
 /// The lines of a log that have a wording, in the order of time; none if it is not a log. `text` is plain (plain.hpp).
 std::vector<LogLine> log_lines(std::string_view text);
 
-/// The text without the lines of a log, if it is one: those lines and the kernel's other ones are empty.
-std::optional<std::string> without_log(std::string_view text);
+/// A text without lines of its log: they are empty, so that the others keep their numbers.
+struct TextBesideLog {
+  std::string rest{};            ///< without any line of the kernel but dumps that it printed
+  std::string without_faults{};  ///< without the lines of page faults, which have numbers as dumps do
+};
+/// Nothing if the text is not a log.
+std::optional<TextBesideLog> without_log(std::string_view text);
 
 }  // namespace sdma::inline v0::detail

@@ -181,9 +181,10 @@ bool is_wide_text(std::string_view bytes) noexcept { return detail::is_utf16(byt
 
 Result<TextDumps, Diagnostic> read_text_dump(std::string_view bytes, std::string_view name) {
   auto plain = detail::plain_text(bytes);
-  auto rest = detail::without_log(plain);
-  const bool log = rest.has_value();
-  if (log) plain = std::move(*rest);
+  if (auto beside = detail::without_log(plain)) {
+    if (detail::coredump_rings(plain).empty() && !detail::survey(beside->rest).any) return only_a_log(name);
+    plain = std::move(beside->without_faults);
+  }
   const std::string_view text = plain;
   if (has_descriptors(text))
     return Diagnostic{.where = std::string(name),
@@ -201,7 +202,6 @@ Result<TextDumps, Diagnostic> read_text_dump(std::string_view bytes, std::string
     if (parts.empty()) parts.push_back({.text = text});
     for (auto& part : parts) {
       find_positions(part);
-      if (log && !detail::survey(part.text).any) return only_a_log(name);
       auto d = read_part(part, name, all.notes);
       if (!d) return std::move(d.error());
       if (!d->form.empty() && !part.ring.empty()) d->form = "umr's print of ring " + part.ring + ": " + d->form;
