@@ -31,9 +31,11 @@ class VramFences {
 
   /// Does another agent wait for this word, or look at it? The queue itself reads no data of the host's memory.
   bool announces(std::uint32_t word, std::uint32_t by) const {
-    for (std::uint32_t a = 0; a < m_.programs.size(); ++a)
-      for (const auto& item : m_.programs[a].items)
-        if (a != by && item.sync.word == word && (item.what == What::poll || item.what == What::condition)) return true;
+    for (std::uint32_t a = 0; a < m_.agents.size(); ++a)
+      for (const auto& step : m_.agents[a].steps)
+        if (a != by && step.sync && step.sync->word == word &&
+            (step.kind == Step::Kind::poll || step.kind == Step::Kind::sample))
+          return true;
     return false;
   }
 
