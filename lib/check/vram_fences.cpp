@@ -29,7 +29,7 @@ class VramFences {
     return false;
   }
 
-  /// Does another agent wait for this word, or look at it? The queue itself reads no data of the host's memory.
+  /// Does another agent wait for this word, or read it? The queue itself reads no data of the memory of the host.
   bool announces(std::uint32_t word, std::uint32_t by) const {
     for (std::uint32_t a = 0; a < m_.agents.size(); ++a)
       for (const auto& step : m_.agents[a].steps)
