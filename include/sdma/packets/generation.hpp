@@ -147,6 +147,7 @@ constexpr Generations between(Generation first, Generation last) noexcept {
     s.mask = static_cast<std::uint16_t>(s.mask | 1u << i);
   return s;
 }
+/// `g` alone.
 constexpr Generations only(Generation g) noexcept { return between(g, g); }
 /// `g` and all later ones.
 constexpr Generations since(Generation g) noexcept { return between(g, Generation::v7_1); }

@@ -87,8 +87,8 @@ struct FieldInfo {
   Generations generations = kAllGenerations;  ///< those that have the field
   /// Where some generations have it instead.
   struct Move {
-    Generations generations{};
-    std::uint8_t dword{}, lo{}, hi{};
+    Generations generations{};         ///< those; none if there is no such place
+    std::uint8_t dword{}, lo{}, hi{};  ///< where the field is there
   };
   Move moved{}, moved_again{};  ///< no generation is in both
 
