@@ -257,5 +257,6 @@ def main(program, folder, *paths, only=None):
 
 
 if __name__ == "__main__":
-    verb = sys.argv[1].removeprefix("--verb=") if sys.argv[1].startswith("--verb=") else None
-    sys.exit(main(*sys.argv[1 + bool(verb) :], only=verb))
+    given = sys.argv[1:]
+    only = given.pop(0).removeprefix("--verb=") if given and given[0].startswith("--verb=") else None
+    sys.exit(main(*given, only=only))
