@@ -22,7 +22,7 @@ struct AsArguments {
   std::string path = "-", output = "-";
   From input = From::text;
   To format = To::binary;
-  Generation generation = kDefaultGeneration;
+  std::optional<Generation> generation;
 };
 
 void append_hex(std::string& out, std::span<const std::uint32_t> dwords) {
@@ -49,8 +49,8 @@ int as_verb(const AsArguments& o) {
   auto text = read_text(o.path);
   if (!text) return report(text.error()), kInput;
   const auto name = shown(o.path);
-  const auto dwords =
-      o.input == From::text ? assemble(*text, name, {.generation = o.generation}) : from_json_lines(*text, name);
+  const auto dwords = o.input == From::text ? assemble(*text, name, {.generation = chosen(o.generation)})
+                                            : from_json_lines(*text, name);
   if (!dwords) {
     for (const auto& e : dwords.error()) report(e);
     return kInput;
@@ -59,7 +59,7 @@ int as_verb(const AsArguments& o) {
   switch (o.format) {
     case To::hex: append_hex(out.text(), *dwords); break;
     case To::json:
-      if (!write_json(out, name, o.generation, *dwords)) return out.exit_code();
+      if (!write_json(out, name, chosen(o.generation), *dwords)) return out.exit_code();
       break;
     case To::binary: out.write(dwords->data(), dwords->size() * 4);
   }

@@ -28,9 +28,10 @@ struct CheckArguments {
   ParseOptions parse;
   Profile profile;
   std::string topology;
+  std::vector<GpuId> gpus;
   CheckFormat format = CheckFormat::text;
   StreamCheckOptions check;
-  bool kernel = false, rules = false, strict = false;
+  bool kernel = false, rules = false, covered = false, strict = false;
 };
 
 /// Lists each id once, because a rule for one stream may also be a rule for a whole schedule.
@@ -55,8 +56,14 @@ int list_rules(CheckFormat format) {
   return write_text("-", std::move(out));
 }
 
-int judge(const CheckArguments& o, const Schedule& s, const CheckOptions& options) {
-  const auto report = sdma::check(s, options);
+int list_covered(CheckFormat format) {
+  if (format == CheckFormat::json) return write_text("-", json::document(json::covered()));
+  std::string out;
+  for (const auto& c : covered()) out += fmt::format("{}: {}\n", c.id, c.text);
+  return write_text("-", std::move(out));
+}
+
+int judge(const CheckArguments& o, const Schedule& s, const CheckOptions& options, const CheckReport& report) {
   Output out{"-"};
   for (const auto& f : report.findings)
     if (o.format == CheckFormat::json) out.text() += json::line(json::of(f));
@@ -89,21 +96,19 @@ Result<std::optional<Topology>, Diagnostic> topology(const CheckArguments& o) {
 std::optional<int> check_schedule(const CheckArguments& o, const CheckOptions& options, Input& in) {
   // A ring may be large, but its name or its beginning shows whether it is a schedule.
   if (o.input.form != Form::automatic || !(is_schedule_name(o.input.path) || is_schedule(in.beginning()))) return {};
-  if (o.check.generation != kDefaultGeneration || o.check.ring_bytes != 0 || o.check.base != 0 || o.kernel)
+  if (o.input.generation || o.check.ring_bytes != 0 || o.check.base != 0 || o.kernel)
     return complain("--gfx, --sdma, --ring-bytes, --base and --kernel are for rings, and this is a schedule",
                     "a schedule is checked for sDMA 4.4.2, as user queues"),
            kUsage;
   const auto text = in.whole_text();
   if (!text) return report(text.error()), kInput;
   auto parse = o.parse;
-  SourceMap map;
-  parse.map = &map;
   parse.read = files_beside(o.input.path);
-  const auto s = parse_schedule(*text, shown(o.input.path), parse);
+  const auto s = check_text(*text, shown(o.input.path), parse, options);
   if (s) {
     auto with_map = options;
-    with_map.map = &map;
-    return judge(o, *s, with_map);
+    with_map.map = &s->map;
+    return judge(o, s->schedule, with_map, s->report);
   }
   Output out{"-"};
   for (const auto& d : s.error())
@@ -139,16 +144,18 @@ int check_dumps(const CheckArguments& o, const CheckOptions& options) {
   }
   auto open = options;
   open.open = true;
-  return judge(o, *s, open);
+  return judge(o, *s, open, sdma::check(*s, open));
 }
 
 int check_verb(const CheckArguments& o) {
   if (o.rules) return list_rules(o.format);
+  if (o.covered) return list_covered(o.format);
   const auto node = topology(o);
   if (!node) return report(node.error()), kInput;
   const CheckOptions whole{.profile = o.profile,
                            .file = shown(o.input.path),
                            .topology = *node ? &**node : nullptr,
+                           .gpus = o.gpus,
                            .max_findings = o.check.max_findings,
                            .strict = o.strict};
   if (!o.more.empty()) return check_dumps(o, whole);
@@ -159,12 +166,14 @@ int check_verb(const CheckArguments& o) {
   options.file = in->name();
   options.user_queue = !o.kernel;
   options.strict = o.strict;
+  options.generation = in->generation();
   RingPart pending;
   // A dump with positions says where its pending dwords lie: rules about alignment count from the ring's start.
   if (in->is_placed()) {
-    auto part = in->pending(options.generation);
+    auto part = in->pending();
     if (!part) return report(part.error()), kInput;
     pending = *std::move(part);
+    options.generation = in->generation();
     if (options.base == 0) options.base = pending.at;
     // What is left of a packet whose beginning is missing was not written so by the program.
     if (pending.lost() > 0 && pending.gaps.front().inside_packet) options.base += pending.lost() * 4;
@@ -263,6 +272,10 @@ void add_check(VerbOptions& verb, Action& action) {
   verb.value("--topology", o->topology,
              "the node: a file from sdma topology --json, or a layout such as mi308x:8 or ring:8 (default: 8 MI300X)")
       .type("FILE");
+  add_parsed(verb, "--gpus", o->gpus, parse_gpus,
+             "a choice of GPUs: write 8 for the first 8, or 2,5 for these two; each may appear once",
+             "GPUs of the node that the schedule's GPUs are, as for sdma run (default: the same numbers)")
+      .type("N|N,N..");
   add_json(verb, [o] { o->format = CheckFormat::json; });
   add_choice<CheckFormat>(
       verb, "--format", o->format, {{"text", CheckFormat::text}, {"json", CheckFormat::json}},
@@ -273,14 +286,16 @@ void add_check(VerbOptions& verb, Action& action) {
   add_number(verb, "--max-findings", o->check.max_findings, 1,
              "maximum number of findings to show per rule; 0 shows all")
       .shown("20");
-  add_generation(verb, o->check.generation);
+  add_generation(verb, o->input.generation);
   verb.flag("--strict", o->strict, "advice, such as an unused signal, is an error");
   verb.flag("--kernel", o->kernel, "check a queue of the kernel: allow privileged packets");
   verb.flag("--rules", o->rules, "list the rules and exit");
+  verb.flag("--covered", o->covered, "list what the argument of a proof covers and exit");
   verb.footer(
       "docs/rules.md explains each rule; docs/ordering.md explains --profile and --assume.\n"
       "Examples:\n"
       "  sdma check --set N=8 examples/schedules/2_allgather_b2b.sdma\n"
+      "  sdma check --gpus=0,3 copy.sdma\n"
       "  sdma check --assume fence=full --json relay.sdma\n"
       "  sdma check ring.bin\n"
       "  sdma check --gfx=gfx90a ring.bin\n"

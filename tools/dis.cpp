@@ -69,11 +69,13 @@ int print_ring(Input& in, const DisArguments& given) {
   auto o = given;
   auto ring = in.ring();
   if (!ring) return report(ring.error()), kInput;
-  if (o.rptr || o.wptr) ring->positions.rptr = o.rptr, ring->positions.wptr = o.wptr;
+  if (o.rptr || o.wptr)
+    ring->positions = {
+        .rptr = o.rptr, .wptr = o.wptr, .first = first_position(ring->offset, ring->dwords.size(), o.rptr, o.wptr)};
   auto buffers = read_buffers(o.buffers);
   if (!buffers) return report(buffers.error()), kInput;
   o.ring.buffers = *std::move(buffers);
-  ring->positions.generation = o.ring.text.generation;
+  o.ring.text.generation = ring->positions.generation;
   const auto placed = place_ring(ring->dwords, ring->positions, in.name());
   if (!placed) return report(placed.error()), kInput;
   for (const auto& n : placed->notes) report(n);
@@ -119,9 +121,11 @@ int dis_verb(const DisArguments& o) {
   if (in->is_placed() || o.has_positions()) return print_ring(*in, o);
   Output out{o.output};
   const bool to_stdout = o.output == "-";
+  auto text = o.ring.text;
+  text.generation = in->generation();
   switch (o.format) {
-    case DisFormat::text: return print(*in, out, to_stdout, Disassembler{o.ring.text});
-    case DisFormat::json: return print(*in, out, to_stdout, JsonLines{0, o.ring.text.generation});
+    case DisFormat::text: return print(*in, out, to_stdout, Disassembler{text});
+    case DisFormat::json: return print(*in, out, to_stdout, JsonLines{0, text.generation});
     case DisFormat::hex: return print(*in, out, to_stdout, HexLines{});
   }
   return kUsage;
@@ -136,7 +140,7 @@ void add_dis(VerbOptions& verb, Action& action) {
                         {{"text", DisFormat::text}, {"json", DisFormat::json}, {"hex", DisFormat::hex}},
                         "output form: one packet per line (default), one object per line, or eight dwords per line");
   add_json(verb, [o] { o->format = DisFormat::json; });
-  add_generation(verb, o->ring.text.generation);
+  add_generation(verb, o->input.generation);
   verb.flag("--offsets", o->ring.text.offsets, "with text: show the offset of each packet in a comment");
   verb.flag("--raw", o->ring.text.raw, "with text: show the dwords of each packet in a comment");
   add_positions(verb, o->rptr, o->wptr);

@@ -35,7 +35,7 @@ struct DoctorArguments {
   std::vector<std::string> files;
   Form form = Form::automatic;
   DoctorFormat format = DoctorFormat::text;
-  Generation generation = kDefaultGeneration;
+  std::optional<Generation> generation;
   std::optional<std::uint64_t> rptr, wptr;
   std::uint64_t base = 0;
   std::vector<FileAt> buffers;
@@ -43,6 +43,7 @@ struct DoctorArguments {
   std::vector<doctor::HostWait> waits;
   std::uint64_t stalled_ns = 0;
   bool all_queues = false;
+  std::optional<std::uint32_t> pid;
   std::string output = "-";
   LiveOptions live;
 
@@ -88,10 +89,7 @@ class Files {
     std::stable_partition(paths.begin(), paths.end(), host_core);
     for (const auto& path : paths)
       if (auto done = add(path); !done) return std::move(done.error());
-    if (s_.queues.empty())
-      return Diagnostic{.where = shown(o_.files.front()),
-                        .message = s_.notes.empty() ? "there is no queue in this input" : s_.notes.front(),
-                        .hint = "give the dump of a ring, a trace.jsonl or a gpucore file as well"};
+    if (s_.queues.empty()) return no_queue();
     if (o_.has_positions() && s_.queues.size() > 1)
       return Diagnostic{
           .where = shown(o_.files.front()),
@@ -115,7 +113,17 @@ class Files {
     if (doctor::is_core(bytes)) return core(path);
     if (head.starts_with("{\"sdma_trace\"")) return trace(*in);
     if (is_dump(bytes)) return ring_file(*in);
-    return in->is_placed() ? text(*in) : binary(*in);
+    return in->is_text() ? text(*in) : binary(*in);
+  }
+
+  /// What the input says all the same is reported.
+  Diagnostic no_queue() const {
+    for (const auto& n : s_.notes) report({.severity = Severity::note, .message = n});
+    std::string message = "there is no queue in this input";
+    for (const auto& p : s_.page_faults) message += fmt::format("; {} reports a page fault at {}", p.from, in_words(p));
+    return {.where = shown(o_.files.front()),
+            .message = std::move(message),
+            .hint = "give the dump of a ring, a trace.jsonl or a gpucore file as well"};
   }
 
   Result<void, Diagnostic> core(const std::string& path) {
@@ -142,7 +150,7 @@ class Files {
     if (!d) return std::move(d.error());
     if (d->dwords.empty()) return empty(in.name());
     doctor::add(s_, *d, in.name());
-    s_.queues.back().generation = o_.generation;
+    s_.queues.back().generation = chosen_for(in.name(), {});
     if (o_.rptr || o_.wptr) {
       s_.queues.pop_back();
       return place({.dwords = std::move(d->dwords)}, in.name());
@@ -152,18 +160,19 @@ class Files {
   Result<void, Diagnostic> text(Input& in) {
     auto all = in.whole_text();
     if (!all) return std::move(all.error());
-    const bool faults = !doctor::page_faults(*all).empty();
-    if (faults)
-      if (auto done = doctor::add_kernel_log(s_, *all, in.name()); !done) return done;
+    if (doctor::is_kernel_log(*all)) doctor::add_kernel_log(s_, *all, in.name(), o_.pid);
     auto dumps = read_text_dump(*all, in.name());
-    const bool other = !dumps || (dumps->dumps.size() == 1 && dumps->dumps.front().dwords.empty());
-    if (faults && other) return {};  // a log, and nothing else
+    if (!dumps && dumps.error().rule == kLogWithoutDump) return {};
     if (!dumps) return std::move(dumps.error());
     for (auto& d : dumps->dumps) {
       if (d.dwords.empty()) return empty(in.name());
-      if (!d.form.empty()) report({.severity = Severity::note, .where = in.name(), .message = "read as " + d.form});
+      if (!d.form.empty())
+        report({.severity = Severity::note,
+                .where = in.name(),
+                .message = "read as " + d.form + generation_text(o_.generation, d.generation)});
       if (auto done = place(std::move(d), in.name()); !done) return done;
     }
+    for (const auto& b : dumps->buffers) s_.words.add(GpuVa{b.va}, std::as_bytes(std::span(b.dwords)));
     for (const auto& n : dumps->notes) s_.notes.push_back(n.message);
     return {};
   }
@@ -171,7 +180,15 @@ class Files {
     auto ring = in.ring();
     if (!ring) return std::move(ring.error());
     if (ring->dwords.empty()) return empty(in.name());
-    return place({.dwords = std::move(ring->dwords)}, in.name());
+    return place({.dwords = std::move(ring->dwords), .rptr = ring->positions.rptr, .wptr = ring->positions.wptr},
+                 in.name());
+  }
+  /// The generation of a ring. The diagnosis says if it is only assumed.
+  Generation chosen_for(const std::string& name, std::optional<Generation> said) {
+    const auto g = chosen(o_.generation, said);
+    if (!o_.generation && !said)
+      s_.notes.push_back(fmt::format("{}: it is assumed that these are packets of SDMA {} (--gfx)", name, name_of(g)));
+    return g;
   }
   static Diagnostic empty(const std::string& name) {
     return {.where = name, .message = "the dump has no dwords", .hint = "dump the ring's memory as well"};
@@ -179,12 +196,13 @@ class Files {
 
   /// A ring whose positions come from the command line or from the text: they have to lie in it.
   Result<void, Diagnostic> place(TextDump d, const std::string& name) {
-    RingPositions at{.rptr = o_.rptr, .wptr = o_.wptr, .first = 0, .generation = o_.generation};
+    RingPositions at{.rptr = o_.rptr, .wptr = o_.wptr, .first = 0, .generation = chosen_for(name, d.generation)};
     const bool given = o_.rptr || o_.wptr;
     const auto rptr = given ? at.rptr : d.rptr, wptr = given ? at.wptr : d.wptr;
-    const auto first = given ? 0 : d.first.value_or(0);
+    at.first = given ? first_position(d.first.value_or(0), d.dwords.size(), at.rptr, at.wptr) : 0;
+    const auto first = given ? at.first : d.first.value_or(0);
     if (const auto placed = place_ring(
-            d.dwords, {.rptr = rptr, .wptr = wptr, .first = rptr ? first : 0, .generation = o_.generation}, name);
+            d.dwords, {.rptr = rptr, .wptr = wptr, .first = rptr ? first : 0, .generation = at.generation}, name);
         !placed)
       return placed.error();
     const auto bytes = std::uint64_t{d.dwords.size()} * 4;
@@ -244,6 +262,11 @@ int doctor_verb(const DoctorArguments& o) {
   return kOk;
 }
 
+std::optional<std::uint32_t> parse_process(const std::string& text) {
+  const auto n = parse_count(text);
+  return n && *n != 0 && *n <= INT32_MAX ? std::optional(static_cast<std::uint32_t>(*n)) : std::nullopt;
+}
+
 /// "VA=VALUE"
 std::optional<WordAt> parse_word(const std::string& text) {
   const auto at = text.find('=');
@@ -277,9 +300,15 @@ void add_doctor(VerbOptions& verb, Action& action) {
               "rings (.ring, bytes or text), recordings (trace.jsonl), core files and logs of the kernel, read as one "
               "snapshot; - is standard input. Or the number of one process. After --, a program that the doctor runs")
       .type("");
-  add_choice<Form>(verb, "--input", o->form,
-                   {{"auto", Form::automatic}, {"binary", Form::binary}, {"hex", Form::hex}, {"dump", Form::dump}},
-                   "contents of each FILE that is a ring: bytes, hex text, or a dump with positions (default: detect)");
+  add_choice<Form>(
+      verb, "--input", o->form,
+      {{"auto", Form::automatic},
+       {"binary", Form::binary},
+       {"hex", Form::hex},
+       {"dump", Form::dump},
+       {"debugfs", Form::debugfs}},
+      "contents of each FILE that is a ring: bytes, hex text, a dump with positions, or debugfs' file of a "
+      "ring (default: detect)");
   add_choice<DoctorFormat>(verb, "--format", o->format, {{"text", DoctorFormat::text}, {"json", DoctorFormat::json}},
                            "output form: a paragraph, a table and packets (default), or one object");
   add_json(verb, [o] { o->format = DoctorFormat::json; });
@@ -312,6 +341,9 @@ void add_doctor(VerbOptions& verb, Action& action) {
               "the queues have not moved for this long: then a wait that nothing satisfies is a hang, and not a guess")
       .type("TIME");
   verb.flag("--all-queues", o->all_queues, "FILEs have all queues of the process");
+  add_parsed(verb, "--pid", o->pid, parse_process, "the number of a process",
+             "of a log with page faults of several processes: those of process PID")
+      .type("PID");
   add_live(verb, o->live);
   verb.value("-o,--output", o->output, "output file; - is standard output").type("FILE");
   verb.footer(

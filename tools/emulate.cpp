@@ -171,7 +171,7 @@ void add_emulate(VerbOptions& verb, Action& action) {
   std::vector<std::pair<std::string, std::string>> gpus;
   for (const auto& p : kProducts) gpus.emplace_back(gfx_name(p.gfx), gfx_name(p.gfx));
   add_choice<std::string>(
-      verb, "--gpu", o->gpu, gpus,
+      verb, "--gfx,--gpu", o->gpu, gpus,
       "type of the GPUs, by target (default: gfx942, an MI300X); each has a product of that target");
   add_parsed(
       verb, "--vram", o->vram, vram_size, "a size from 1M to 1024G: write 64G or 512M",

@@ -2,6 +2,7 @@
 #include "input.hpp"
 
 #include "sdma/core/number.hpp"
+#include "sdma/core/plural.hpp"
 #include "sdma/dump/descriptors.hpp"
 #include "sdma/dump/text.hpp"
 #include "sdma/queue/dump.hpp"
@@ -42,6 +43,21 @@ Form detect(std::string_view head) noexcept {
   return is_text(head) ? Form::hex : Form::binary;
 }
 
+// debugfs' file of a ring: three dwords of positions, then a power of two of dwords.
+struct DebugfsHead {
+  std::uint32_t rptr, wptr, driver_wptr;
+};
+constexpr std::size_t kDebugfsHead = sizeof(DebugfsHead) / 4, kLeastRing = 64, kMostRing = std::size_t{1} << 20;
+
+bool is_debugfs(std::string_view all) noexcept {
+  const auto dwords = all.size() / 4;
+  if (all.size() % 4 != 0 || dwords < kLeastRing + kDebugfsHead || dwords > kMostRing + kDebugfsHead) return false;
+  const auto ring = dwords - kDebugfsHead;
+  DebugfsHead head;
+  std::memcpy(&head, all.data(), sizeof head);
+  return std::has_single_bit(ring) && std::max({head.rptr, head.wptr, head.driver_wptr}) < ring;
+}
+
 }  // namespace
 
 std::string_view without_mark(std::string_view text) noexcept {
@@ -58,6 +74,11 @@ Result<Input, Diagnostic> Input::open(const InputOptions& o) {
   while (in.buffer_.size() < kSniffed && !in.ended_)
     if (auto more = in.fill(); !more) return std::move(more.error());
   in.form_ = o.form == Form::automatic ? detect(std::string_view(in.buffer_).substr(0, kSniffed)) : o.form;
+  if (o.form != Form::automatic || in.form_ != Form::binary) return in;
+  // Its size says whether this is debugfs' file.
+  while (in.buffer_.size() <= (kMostRing + kDebugfsHead) * 4 && !in.ended_)
+    if (auto more = in.fill(); !more) return std::move(more.error());
+  if (in.ended_ && is_debugfs(in.buffer_)) in.form_ = Form::debugfs;
   return in;
 }
 
@@ -93,10 +114,9 @@ Result<bool, Diagnostic> Input::more(std::vector<std::uint32_t>& out) {
   return true;
 }
 
-Result<RingPart, Diagnostic> Input::pending(Generation generation) {
+Result<RingPart, Diagnostic> Input::pending() {
   auto r = ring();
   if (!r) return std::move(r.error());
-  r->positions.generation = generation;
   auto placed = place_ring(r->dwords, r->positions, name_);
   if (!placed) return std::move(placed.error());
   for (const auto& n : placed->notes) report(n);
@@ -127,8 +147,15 @@ Result<void, Diagnostic> Input::read_whole() {
 Result<RingInput, Diagnostic> Input::ring() {
   if (auto whole = read_whole(); !whole) return std::move(whole.error());
   finished_ = true;
-  if (form_ == Form::dump) return read_ring_file();
-  if (form_ == Form::hex) return read_text();
+  auto all = form_ == Form::dump      ? read_ring_file()
+             : form_ == Form::hex     ? read_text()
+             : form_ == Form::debugfs ? read_debugfs()
+                                      : read_binary();
+  if (all) all->positions.generation = generation_;
+  return all;
+}
+
+Result<RingInput, Diagnostic> Input::read_binary() {
   RingInput all;
   if (auto done = take_binary(all.dwords); !done) return std::move(done.error());
   return all;
@@ -159,7 +186,27 @@ Result<RingInput, Diagnostic> Input::read_ring_file() const {
   return RingInput{std::move(d->dwords), {.rptr = d->read, .wptr = d->wptr}};
 }
 
-Result<RingInput, Diagnostic> Input::read_text() const {
+Result<RingInput, Diagnostic> Input::read_debugfs() {
+  RingInput all;
+  if (auto done = take_binary(all.dwords); !done) return std::move(done.error());
+  if (all.dwords.size() <= kDebugfsHead)
+    return Diagnostic{.where = name_,
+                      .message = "a ring of debugfs has three dwords of positions, and the ring after them",
+                      .hint = "--input=binary reads it as the ring's bytes"};
+  DebugfsHead head;
+  std::memcpy(&head, all.dwords.data(), sizeof head);
+  all.positions.rptr = std::uint64_t{head.rptr} * 4;
+  all.positions.wptr = std::uint64_t{head.wptr} * 4;
+  all.dwords.erase(all.dwords.begin(), all.dwords.begin() + kDebugfsHead);
+  report({.severity = Severity::note,
+          .where = name_,
+          .message = fmt::format("read as debugfs' file of a ring: rptr {:#x}, wptr {:#x}, then {}",
+                                 *all.positions.rptr, *all.positions.wptr, plural(all.dwords.size(), "dword")),
+          .hint = "--input=binary reads it as the ring's bytes"});
+  return all;
+}
+
+Result<RingInput, Diagnostic> Input::read_text() {
   auto text = read_text_dump(buffer_, name_);
   if (!text) return std::move(text.error());
   std::vector<std::string_view> rings;
@@ -174,11 +221,21 @@ Result<RingInput, Diagnostic> Input::read_text() const {
         .hint = ring_.empty() ? fmt::format("choose one: --ring={}", rings.front())
                               : "--ring names one of them" + did_you_mean(ring_, rings)};
   auto& d = ring_.empty() ? text->dumps.front() : text->dumps[static_cast<std::size_t>(wanted - rings.begin())];
-  if (!d.form.empty()) report({.severity = Severity::note, .where = name_, .message = "read as " + d.form});
+  generation_ = chosen(given_, d.generation);
+  if (!d.form.empty())
+    report({.severity = Severity::note,
+            .where = name_,
+            .message = "read as " + d.form + generation_text(given_, d.generation)});
   for (const auto& n : text->notes) report(n);
+  if (d.wptr && !d.rptr)
+    report({.severity = Severity::note,
+            .where = name_,
+            .message = fmt::format("the text marks wptr {:#x}, and no rptr: the whole ring is shown", *d.wptr)});
+  if (!d.rptr) d.wptr.reset();
   // Without positions, where the text begins is an address, not a position of the ring.
   const bool placed = d.rptr || d.wptr;
-  return RingInput{std::move(d.dwords), {.rptr = d.rptr, .wptr = d.wptr, .first = placed ? d.first.value_or(0) : 0}};
+  const auto offset = d.first.value_or(0);
+  return RingInput{std::move(d.dwords), {.rptr = d.rptr, .wptr = d.wptr, .first = placed ? offset : 0}, offset};
 }
 
 Result<std::string, Diagnostic> read_text(const std::string& path) {
@@ -191,8 +248,13 @@ void add_input(VerbOptions& verb, InputOptions& o) {
   verb.value("FILE", o.path, "input file; - is standard input").shown("-");
   add_choice<Form>(
       verb, "--input", o.form,
-      {{"auto", Form::automatic}, {"binary", Form::binary}, {"hex", Form::hex}, {"dump", Form::dump}},
-      "contents of FILE: the ring's bytes, hex text such as a log, or a dump with positions (default: detect)");
+      {{"auto", Form::automatic},
+       {"binary", Form::binary},
+       {"hex", Form::hex},
+       {"dump", Form::dump},
+       {"debugfs", Form::debugfs}},
+      "contents of FILE: the ring's bytes, hex text such as a log, a dump with positions, or debugfs' file of a ring "
+      "(default: detect)");
   verb.value("--ring", o.ring, "name of the ring, if FILE has several: sdma0").type("NAME");
 }
 

@@ -5,11 +5,14 @@
 //   auto in = Input::open({.path = "ring.bin"});              // an error says what cannot be opened, and why
 //   for_each_piece(*in, [&](std::span<const std::uint32_t> dwords, bool last) { return dwords_used; });
 //
-// The bytes of a ring are read once, 1 MiB at a time. Dwords that a piece leaves unused are put before the next piece,
-// so memory is bounded by the longest packet. A text (sdma/dump/text.hpp) and a ring dump (sdma/queue/dump.hpp) are
-// read whole: at most 4 GiB of text. Form::automatic: input that begins like a ring dump is one, input of printable
-// characters is text, and anything else is the bytes of a ring. If a dump has positions, `more` gives the dwords from
-// rptr to wptr, in order; a note says where the first of them is. Notes say what a text was taken for.
+// The bytes of a ring are read once, 1 MiB at a time, after the first 4 MiB. Dwords that a piece leaves unused are put
+// before the next piece, so memory is bounded by the longest packet. A text (sdma/dump/text.hpp) and a ring dump
+// (sdma/queue/dump.hpp) are read whole: at most 4 GiB of text. Form::automatic: input that begins like a ring dump is
+// one, input of printable characters is text, and anything else is the bytes of a ring. debugfs' amdgpu_ring_sdma*,
+// which umr keeps as `.ring` too, has three dwords before its ring: rptr, wptr and the driver's wptr. Its size, a
+// power of two and 12 bytes, tells. If a dump has positions, `more` gives the dwords from rptr to wptr, in order; a
+// note says where the first of them is. Notes say what a text was taken for.
+#include "generation.hpp"
 #include "report.hpp"
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/file.hpp"
@@ -27,7 +30,7 @@ namespace sdma::tool {
 
 class VerbOptions;
 
-enum class Form { automatic, binary, hex, dump };
+enum class Form { automatic, binary, hex, dump, debugfs };
 
 /// A text without its UTF-8 byte order mark.
 std::string_view without_mark(std::string_view) noexcept;
@@ -36,14 +39,16 @@ std::string_view without_mark(std::string_view) noexcept;
 struct RingInput {
   std::vector<std::uint32_t> dwords{};
   RingPositions positions{};
+  std::uint64_t offset = 0;  ///< what a text prints before its first dword
 };
 
 /// FILE, --input and --ring: options of every verb that reads a ring.
 struct InputOptions {
   std::string path = "-";
   Form form = Form::automatic;
-  std::string ring{};      ///< its name, if a text has several; empty: the only one
-  bool schedules = false;  ///< the verb reads schedules too: a file that is called one is not an error
+  std::string ring{};                      ///< its name, if a text has several; empty: the only one
+  bool schedules = false;                  ///< the verb reads schedules too: a file that is called one is not an error
+  std::optional<Generation> generation{};  ///< that of an option; otherwise, the dump's
 };
 void add_input(VerbOptions&, InputOptions&);
 
@@ -61,24 +66,33 @@ class Input {
   bool is_placed() const noexcept { return form_ != Form::binary; }
   /// The whole input if it is a text with descriptors of queues (sdma/dump/descriptors.hpp); nothing if it is not.
   Result<std::optional<std::string>, Diagnostic> descriptors();
-  /// The whole input with its positions. Call it before any dwords were taken.
+  /// Is it text, of whatever kind?
+  bool is_text() const noexcept { return form_ == Form::hex; }
+  /// The whole input with its positions and its generation. Call it before any dwords were taken.
   Result<RingInput, Diagnostic> ring();
   /// The pending part of a dump, which may be empty; without positions, the whole dump. Call it before taking dwords.
-  Result<RingPart, Diagnostic> pending(Generation = kDefaultGeneration);
+  Result<RingPart, Diagnostic> pending();
+  /// Whose packets these are, once the input was read.
+  Generation generation() const noexcept { return generation_; }
   /// Appends at least one dword; false at the end. If a dump has positions, it gives the pending dwords.
   Result<bool, Diagnostic> more(std::vector<std::uint32_t>&);
 
  private:
-  explicit Input(const InputOptions& o) : file_(o.path), name_(shown(o.path)), ring_(o.ring) {}
+  explicit Input(const InputOptions& o)
+      : file_(o.path), name_(shown(o.path)), ring_(o.ring), given_(o.generation), generation_(chosen(o.generation)) {}
   Result<bool, Diagnostic> fill();
   Result<void, Diagnostic> read_whole();
   Result<void, Diagnostic> take_binary(std::vector<std::uint32_t>&);
   Result<RingInput, Diagnostic> read_ring_file() const;
-  Result<RingInput, Diagnostic> read_text() const;
+  Result<RingInput, Diagnostic> read_text();
+  Result<RingInput, Diagnostic> read_binary();
+  Result<RingInput, Diagnostic> read_debugfs();
 
   FileReader file_;
   std::string name_, ring_, buffer_;
   Form form_ = Form::binary;
+  std::optional<Generation> given_;
+  Generation generation_;
   bool ended_ = false, finished_ = false;
 };
 

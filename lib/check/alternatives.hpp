@@ -20,7 +20,9 @@ class Alternatives {
     possible_.reserve(w.chains.size());
     for (const auto& c : w.chains) {
       known_.push_back(reached(c, clock));
-      possible_.push_back(std::max(before(c, agent, wait.position), known_.back()));
+      possible_.push_back(first(
+          c, [&](const Step& s) { return s.time != kNone && !m_.after(c.agent, s, agent, wait.position); },
+          known_.back()));
     }
   }
 
@@ -38,10 +40,6 @@ class Alternatives {
   std::uint32_t reached(const Chain& c, const std::uint32_t* row) const noexcept {
     return first(c, [&](const Step& s) { return m_.landed(row, c.agent, s); });
   }
-  /// How many posts of a chain are not ordered after the wait at `position` of `agent`.
-  std::uint32_t before(const Chain& c, std::uint32_t agent, std::uint32_t position) const noexcept {
-    return first(c, [&](const Step& s) { return s.time != kNone && !m_.after(c.agent, s, agent, position); });
-  }
   /// How many posts of a chain do not come after a post of `agent`.
   std::uint32_t before(const Chain& c, std::uint32_t agent, const Step& post) const noexcept {
     return first(c, [&](const Step& s) { return s.time != kNone && !m_.after(c.agent, s, agent, post); });
@@ -56,7 +54,7 @@ class Alternatives {
     for (std::size_t d = 0; d < w_.chains.size(); ++d)
       if (d != c && done[d] > 0)
         if (const auto& y = post(d, done[d] - 1);
-            y.sync->op == Op::store && m_.after(w_.chains[d].agent, y, w_.chains[c].agent, post(c, i)))
+            y.op == Op::store && m_.after(w_.chains[d].agent, y, w_.chains[c].agent, post(c, i)))
           return true;
     return false;
   }
@@ -75,9 +73,9 @@ class Alternatives {
     std::size_t last_chain = 0;
     for (std::size_t c = 0; c < w_.chains.size(); ++c) {
       for (auto i = done[c]; w_.chains[c].stores && i < all[c]; ++i)
-        if (post(c, i).sync->op != Op::add) return {};
+        if (post(c, i).op != Op::add) return {};
       auto i = done[c];
-      while (i > 0 && post(c, i - 1).sync->op == Op::add) --i;
+      while (i > 0 && post(c, i - 1).op == Op::add) --i;
       if (i == 0) continue;
       const auto& s = post(c, i - 1);
       if (!last || m_.after(w_.chains[c].agent, s, w_.chains[last_chain].agent, *last)) {
@@ -93,7 +91,7 @@ class Alternatives {
       b.from[c] = first(chain, [&](const Step& s) { return &s == last || m_.after(owner, *last, chain.agent, s); });
       // A store of another chain is in `done`, but is not ordered before the last store: the two stores are unordered.
       for (auto i = b.from[c]; w_.chains[c].stores && i < done[c]; ++i)
-        if (c != last_chain && post(c, i).sync->op != Op::add) return {};
+        if (c != last_chain && post(c, i).op != Op::add) return {};
     }
     return b;
   }
@@ -106,16 +104,28 @@ class Alternatives {
     return sum;
   }
 
+  const Step& wait() const noexcept { return wait_; }
   const std::vector<std::uint32_t>& known() const noexcept { return known_; }
   const std::vector<std::uint32_t>& possible() const noexcept { return possible_; }
 
  private:
   /// How many posts of a chain, from the first on, have a property that no post after them has.
-  template <class Fn> std::uint32_t first(const Chain& c, Fn has) const noexcept {
+  /// The first `least` of them are known to have it. Few more have, as a rule: the search widens step by step.
+  template <class Fn> std::uint32_t first(const Chain& c, Fn has, std::uint32_t least = 0) const noexcept {
     const auto& steps = m_.agents[c.agent].steps;
-    return static_cast<std::uint32_t>(
-        std::partition_point(c.steps.begin(), c.steps.end(), [&](std::uint32_t i) { return has(steps[i]); }) -
-        c.steps.begin());
+    const auto end = static_cast<std::uint32_t>(c.steps.size());
+    auto low = least, high = end;
+    for (std::uint32_t step = 1; least != 0 && low + step < end; step *= 2) {
+      if (!has(steps[c.steps[low + step - 1]])) {
+        high = low + step - 1;
+        break;
+      }
+      low += step;
+    }
+    return static_cast<std::uint32_t>(std::partition_point(c.steps.begin() + static_cast<std::ptrdiff_t>(low),
+                                                           c.steps.begin() + static_cast<std::ptrdiff_t>(high),
+                                                           [&](std::uint32_t i) { return has(steps[i]); }) -
+                                      c.steps.begin());
   }
 
   const Model& m_;

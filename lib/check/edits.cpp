@@ -38,7 +38,7 @@ class Edge {
     const auto from = post ? where + " announces it; " + before()
                            : "move " + where + " after " + r_.place(a_) + "; " + before(" there must be: ");
     const auto& w = m_.words[used.sync->word];
-    const bool store = used.sync->op == Op::store;
+    const bool store = used.op == Op::store;
     const auto v = store ? flag(used, w) : count(w);
     if (!v) return {own_signal()};
     if (post)

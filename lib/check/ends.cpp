@@ -31,7 +31,7 @@ class PendingAtEnd {
       const bool data = item.what == What::copy || item.what == What::write || item.what == What::stamp;
       if (!data || m_.landed(end_.data(), end_[q], q, p)) continue;
       // A flag that has been seen has landed.
-      if (item.what == What::write && item.flag() && m_.landed(end_.data(), q, *m_.step_at(q, p))) continue;
+      if (item.what == What::write && item.flag() && m_.landed(end_.data(), q, *m_.post_at(q, p))) continue;
       report(q, p);
       return true;
     }

@@ -141,7 +141,7 @@ class HeldEngines {
     return out;
   }
   bool landed_before(const Wait& w, Position post) const {
-    return m_.landed(m_.row_before(w.agent, w.step), post.agent, *m_.step_at(post.agent, post.position));
+    return m_.landed(m_.row_before(w.agent, w.step), post.agent, *m_.post_at(post.agent, post.position));
   }
   /// The submits that may publish the packet at `x`.
   std::vector<Position> submits(Position x) const {
@@ -153,8 +153,9 @@ class HeldEngines {
       return out;
     }
     const auto epoch = m_.epoch_at(x.agent, x.position);
-    const auto begin = std::find_if(agent.steps.begin(), agent.steps.end(),
-                                    [&](const Step& s) { return s.kind == Step::Kind::begin && s.epoch == epoch; });
+    // Each epoch of a queue starts with its begin.
+    const auto begin =
+        std::partition_point(agent.steps.begin(), agent.steps.end(), [&](const Step& s) { return s.epoch < epoch; });
     if (begin != agent.steps.end() && begin->target != kNone) out.push_back({begin->target, begin->target_position});
     return out;
   }

@@ -127,6 +127,7 @@ void Model::find_flags() {
       }
       if (i.what == What::write) p.writes.push_back(static_cast<std::uint32_t>(&i - p.items.data() + 1));
       if (i.sync.word == kNone) continue;
+      p.stored_flags += i.flag();
       ++(i.what == What::poll ? p.acquires : p.posts);
     }
   }

@@ -2,6 +2,7 @@
 #include "model.hpp"
 
 #include "../schedule/link.hpp"
+#include "sdma/engine/execute.hpp"
 #include "sdma/packets/footprint.hpp"
 
 #include <algorithm>
@@ -18,8 +19,14 @@ Op kind_of(AtomicOp op) noexcept {
     case AtomicOp::swap_rtn_32: return Op::store;
     case AtomicOp::add_rtn_32:
     case AtomicOp::sub_rtn_32: return Op::add;
-    default: return Op::unknown;
+    default: return Op::other;
   }
+}
+/// An INC or DEC whose limit is the largest value adds 1 or -1, for its word wraps there anyway.
+bool counts(const Atomic& a) noexcept {
+  const auto op = static_cast<AtomicOp>(static_cast<unsigned>(a.op) % 32);
+  return (op == AtomicOp::inc_rtn_32 || op == AtomicOp::dec_rtn_32) &&
+         truncate(width(a.op), a.value) == truncate(width(a.op), ~std::uint64_t{0});
 }
 bool subtracts(AtomicOp op) noexcept {
   return static_cast<AtomicOp>(static_cast<unsigned>(op) % 32) == AtomicOp::sub_rtn_32;
@@ -35,6 +42,7 @@ What what_of(Role r, const PacketInfo& info) noexcept {
   }
 }
 
+/// A post's mode is a guess: sync_of knows which atomics store.
 Mode mode_of(What w, Access a) noexcept {
   if (w == What::post) return a == Access::write ? Mode::store : Mode::modify;
   if (w == What::poll) return Mode::poll;
@@ -74,21 +82,24 @@ bool satisfied(const Step& s, const Word& w, std::uint64_t value) noexcept {
 }
 
 Wide addend(const Step& s) noexcept {
+  if (s.whole) return Wide{s.value};
   return s.sync->bytes == 4 ? Wide{static_cast<std::int32_t>(s.value)} : Wide{static_cast<std::int64_t>(s.value)};
 }
 
 std::uint64_t value_after(const Step& s, const Word& w, std::uint64_t value) noexcept {
   const auto& y = *s.sync;
+  if (s.whole) return truncate(w.bytes, s.op == Op::add ? value + s.value : s.value);
   const unsigned shift = y.high ? 32 : 0;
   const auto part = truncate(y.bytes, ~std::uint64_t{0}) << shift;
   auto v = s.value << shift;
-  if (y.op == Op::add) v = value + static_cast<std::uint64_t>(addend(s)) * (std::uint64_t{1} << shift);
+  if (s.op == Op::other) v = apply(y.atomic, (value & part) >> shift, s.value, y.compare) << shift;
+  if (s.op == Op::add) v = value + static_cast<std::uint64_t>(addend(s)) * (std::uint64_t{1} << shift);
   v = (value & ~part) | (v & part);
   return truncate(w.bytes, v);
 }
 
 bool contributes(const Step& poll, const Word& w, const Step& post) noexcept {
-  if (post.sync->op == Op::store) return satisfies(poll, w, post);
+  if (post.op == Op::store) return satisfies(poll, w, post);
   const auto n = addend(post);
   switch (poll.sync->func) {
     case Compare::ge:
@@ -100,7 +111,12 @@ bool contributes(const Step& poll, const Word& w, const Step& post) noexcept {
 }
 
 Model::Model(const Schedule& s, const CheckOptions& o)
-    : schedule(s), options(o), profile(o.profile), open(o.open || !detail::submits_queues(s)) {
+    : schedule(s),
+      options(o),
+      profile(o.profile),
+      node(o.topology ? *o.topology : *mi300x()),
+      open(o.open || !detail::submits_queues(s)) {
+  for (std::uint32_t g = 0; g < s.gpus; ++g) gpus.push_back(o.gpus.size() == s.gpus ? o.gpus[g] : GpuId{g});
   for (std::size_t q = 0; q < s.queues.size(); ++q) read(q);
   evaluate_conditions();
   find_flags();
@@ -138,6 +154,11 @@ void Model::read(std::size_t queue) {
         });
       });
       sync_of(q, v, item);
+      for (auto t = item.touch; t < p.touches.size() && item.what == What::post; ++t) {
+        item.modifies = p.touches[t].mode == Mode::modify;
+        // A swap may be the last store, or not: it commutes with nothing.
+        if (item.sync.op == Op::store) p.touches[t].mode = Mode::store;
+      }
     }
     item.touches = static_cast<std::uint32_t>(p.touches.size()) - item.touch;
     if (item.touches > 2) rows_ += item.touches;
@@ -152,8 +173,13 @@ void Model::sync_of(const Schedule::Queue& q, const PacketView& v, Item& item) {
     y.value = decode<Fence>(v.dwords).value;
   } else if (v.is<Atomic>()) {
     const auto a = decode<Atomic>(v.dwords);
-    y.op = a.loop ? Op::unknown : kind_of(a.op);
+    y.op = a.loop ? Op::unknown : counts(a) ? Op::add : kind_of(a.op);
+    y.atomic = a.op;
+    y.compare = a.compare;
     y.value = subtracts(a.op) ? std::uint64_t{0} - a.value : a.value;
+    if (counts(a))
+      y.value = static_cast<AtomicOp>(static_cast<unsigned>(a.op) % 32) == AtomicOp::inc_rtn_32 ? EpochValue{1}
+                                                                                                : EpochValue{-1};
   } else if (v.is<Semaphore>()) {
     const auto signal = decode<Semaphore>(v.dwords);
     y.op = signal.signal ? (signal.write_one ? Op::store : Op::add) : Op::unknown;
@@ -181,13 +207,15 @@ void Model::sync_of(const Schedule::Queue& q, const PacketView& v, Item& item) {
 }
 
 void Model::assign_engines() {
-  const auto node = node_of(options);
   for (std::size_t i = 0; i < programs.size(); ++i) {
     const auto& q = schedule.queues[i];
-    const GpuId gpu{q.place.index};
-    const auto e = detail::engine_of(q, node);
+    if (!q.peer) {
+      programs[i].engine = std::uint64_t{q.place.index} << 32 | q.engine;
+      continue;
+    }
+    const auto e = exists(q.place) && exists(*q.peer) ? detail::engine_of(q, node, gpus) : Errc::bad_argument;
     // If the engine is not known, only queues with the same peer are known to share it.
-    programs[i].engine = std::uint64_t{gpu.value} << 32 | (e ? e->value : 0x10000 + q.peer->index);
+    programs[i].engine = std::uint64_t{q.place.index} << 32 | (e ? e->value : 0x10000 + q.peer->index);
   }
 }
 
@@ -277,11 +305,21 @@ std::uint32_t Model::round_at(std::uint32_t agent, std::uint32_t position) const
   return step ? step->epoch : 0;
 }
 
-const Step* Model::step_at(std::uint32_t agent, std::uint32_t position) const noexcept {
+std::size_t Model::first_step_after(std::uint32_t agent, std::uint32_t position) const noexcept {
   const auto& steps = agents[agent].steps;
   const auto next = std::upper_bound(steps.begin(), steps.end(), position,
                                      [](std::uint32_t p, const Step& s) { return p < s.position; });
-  return next == steps.begin() ? nullptr : &*std::prev(next);
+  return static_cast<std::size_t>(next - steps.begin());
+}
+const Step* Model::step_at(std::uint32_t agent, std::uint32_t position) const noexcept {
+  const auto next = first_step_after(agent, position);
+  return next == 0 ? nullptr : &agents[agent].steps[next - 1];
+}
+const Step* Model::post_at(std::uint32_t agent, std::uint32_t position) const noexcept {
+  const auto& steps = agents[agent].steps;
+  for (auto i = first_step_after(agent, position); i-- > 0 && steps[i].position == position;)
+    if (steps[i].posts()) return &steps[i];
+  return nullptr;
 }
 const Step* Model::next_post(std::uint32_t agent, std::uint32_t position) const noexcept {
   const auto epoch = epoch_at(agent, position);

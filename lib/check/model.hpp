@@ -42,7 +42,9 @@ struct Touch {
   std::uint64_t begin{}, end{};
   Mode mode{};
 };
-enum class Op : std::uint8_t { store, add, unknown };
+/// What a post does to its word. `other`: an atomic whose result depends on what the word holds, as that of an OR or of
+/// a compare-and-swap does. `unknown`: nothing is known about the result.
+enum class Op : std::uint8_t { store, add, other, unknown };
 
 /// A poll or a post, by a packet, a host action or a step of a kernel.
 struct Sync {
@@ -55,6 +57,8 @@ struct Sync {
   std::uint32_t mask = ~0u;
   std::uint64_t address{};
   EpochValue value{};
+  AtomicOp atomic = AtomicOp::write_64;  ///< of Op::other
+  std::uint64_t compare{};               ///< of a compare-and-swap
 };
 
 struct Item {
@@ -64,6 +68,7 @@ struct Item {
   /// Of a condition: is it met in every execution, or in none?
   enum class Outcome : std::uint8_t { unknown, met, never } outcome{};
   bool skipped = false;                  ///< in every execution
+  bool modifies = false;                 ///< it reads and writes its word in one step: an atomic
   std::uint32_t touch = 0, touches = 0;  ///< into Program::touches
   Sync sync{};
 
@@ -80,10 +85,10 @@ struct Program {
   std::vector<std::uint32_t> writes;  ///< positions of the WRITEs
   std::vector<std::uint32_t>
       barriers;  ///< positions of the packets that wait for all earlier ones: COND_EXECs (Q12), NOPs (Q18)
-  std::size_t acquires = 0, posts = 0;  ///< of the items
-  std::uint64_t engine{};               ///< queues with the same value share an engine
-  bool flags = false;                   ///< a WRITE of it is a flag
-  std::uint32_t column = kNone;         ///< where rows say until which position copies, fills and writes have landed
+  std::size_t acquires = 0, posts = 0, stored_flags = 0;  ///< of the items
+  std::uint64_t engine{};                                 ///< queues with the same value share an engine
+  bool flags = false;                                     ///< a WRITE of it is a flag
+  std::uint32_t column = kNone;  ///< where rows say until which position copies, fills and writes have landed
 };
 
 struct Step {
@@ -91,6 +96,8 @@ struct Step {
   Kind kind{};
   /// A poll that is assumed to be satisfied, because the value that it waits for is unknown.
   bool assumed_satisfied = false;
+  Op op = Op::store;   ///< of a post: what it does to its word, as build_chains has found
+  bool whole = false;  ///< of a post: `value` is that of the whole word, however wide the post is
   std::uint32_t position{};
   std::uint32_t source{};           ///< a queue's item; an action of a host or a kernel, in the order of a SourceMap
   std::uint32_t epoch{};            ///< of a submit, or of the innermost repeat
@@ -103,6 +110,7 @@ struct Step {
   const Sync* sync{};
   /// A sample reads it in the followed execution; it is added to the value of a step that uses a sample (samples.cpp).
   std::uint64_t value{};
+  std::uint64_t left{};          ///< of a post: what its word held after it in the followed execution
   std::uint32_t sample = kNone;  ///< the index of the agent's step whose value is still to be added
   std::uint32_t uses = 0;        ///< of a sample: how many steps use it
 
@@ -130,6 +138,7 @@ struct Chain {
   bool apart = false;                           ///< its only post lands in no order with the agent's other posts
   bool stores = false, up = true, down = true;  ///< up: no addition is negative; down: none is positive
   bool rising = true;                           ///< no store is less than the one before it
+  bool low_rising = true;                       ///< the same about the low 4 bytes alone
 };
 
 struct Word {
@@ -140,18 +149,25 @@ struct Word {
   bool copied = false;      ///< a copy, fill or write stores to it
   bool stores = false, adds = false, polled = false;
   bool halves = false;  ///< of a word of 8 bytes: a post changes 4 of them
+  /// The value after a post depends on what the word held before: its posts are stores of what each left in the
+  /// followed execution. That holds for every execution if they are in order (find_disorder).
+  bool in_order = false;
   std::vector<Chain> chains{};
 };
 
 class Model {
  public:
   Model(const Schedule& s, const CheckOptions& o);
-  /// Builds the chains of all words again, after values of posts have changed.
+  /// Builds the chains of all words again, after the followed execution has found the values of posts.
   void build_chains_again();
+  /// Marks the words whose posts are not in the order on which their values rest. True if there are any.
+  bool find_disorder();
 
   const Schedule& schedule;
   const CheckOptions& options;
   const Profile& profile;
+  const Topology node;      ///< its engines and links are assumed
+  std::vector<GpuId> gpus;  ///< the node's GPU for each GPU of the schedule
   std::vector<Program> programs;
   std::vector<Agent> agents;  ///< queues, then hosts, then kernels
   std::vector<Word> words;
@@ -171,9 +187,15 @@ class Model {
   };
   std::vector<Stuck> stuck;
   std::size_t packets = 0, waits = 0, samples = 0;
-  bool truncated = false;  ///< not all rounds were unrolled
+  bool truncated = false;             ///< not all rounds were unrolled
+  std::vector<std::string> exceeded;  ///< limits of find_order: what would be needed, and what the limit is
   bool open = false;
 
+  GpuId gpu_of(Place p) const noexcept { return gpus[p.index]; }
+  /// Does the node have this place?
+  bool exists(Place p) const noexcept {
+    return p.is_host() || (p.index < gpus.size() && gpu_of(p).value < node.gpus.size());
+  }
   std::uint32_t queue_count() const noexcept { return static_cast<std::uint32_t>(programs.size()); }
   const Item* item_at(std::uint32_t agent, std::uint32_t position) const noexcept;
   std::uint32_t epoch_at(std::uint32_t agent, std::uint32_t position) const noexcept;
@@ -184,12 +206,20 @@ class Model {
   const Step* next_post(std::uint32_t agent, std::uint32_t position) const noexcept;
   /// The last post at or before `position`, in the same submit; null if there is none.
   const Step* previous_post(std::uint32_t agent, std::uint32_t position) const noexcept;
+  /// The post of `agent` at `position`; null if there is none. (A begin has the position of the packet before it.)
+  const Step* post_at(std::uint32_t agent, std::uint32_t position) const noexcept;
   /// The last step of `agent` at or before `position`; null if there is none.
   const Step* step_at(std::uint32_t agent, std::uint32_t position) const noexcept;
 
   /// May the first value of the word satisfy the wait? An unknown value may, except in a dump, which shows the middle
   /// of an execution: there the check assumes that it does not, and says so.
   bool may_satisfy(const Step& wait, const Word& w) const noexcept;
+  /// Are both kernels, of one GPU? Then agent scope orders what they do.
+  bool on_one_gpu(std::uint32_t kernel, std::uint32_t other) const noexcept;
+  /// C3: where a kernel first releases at system scope after `position`; kNone if nowhere.
+  std::uint32_t released(std::uint32_t kernel, std::uint32_t position) const noexcept;
+  /// C4: a kernel's last acquire at system scope at or before `position`; null if there is none.
+  const Step* acquired(std::uint32_t kernel, std::uint32_t position) const noexcept;
   /// The action of a step of a host or a kernel.
   const Schedule::Action& action(std::uint32_t agent, const Step& s) const noexcept {
     return *actions_[agent - queue_count()][s.source];
@@ -248,6 +278,7 @@ class Model {
   std::uint32_t last_of(const std::vector<std::uint32_t>& places, std::uint32_t agent,
                         std::uint32_t position) const noexcept;
   std::uint32_t next_barrier(std::uint32_t agent, std::uint32_t position) const noexcept;
+  std::size_t first_step_after(std::uint32_t agent, std::uint32_t position) const noexcept;
   void read(std::size_t queue);
   void evaluate_conditions();
   void find_flags();
@@ -264,8 +295,10 @@ class Model {
   std::uint32_t add_word(const Sync&);
   void set_first_values();
   void build_chains();
+  void find_algebra();
   void copied(const Touch&);
 
+  bool executed_ = false;  ///< the followed execution is known
   std::vector<std::uint32_t> zeros_;
   std::size_t columns_ = 0, acquires_ = 0, accesses_ = 0, rows_ = 0, rounds_ = 0;
   // For each host and each kernel: its actions in the order of a SourceMap, and what they synchronise with.
@@ -289,9 +322,6 @@ inline bool satisfies(const Step& wait, const Word& w, const Step& post) noexcep
 Wide addend(const Step&) noexcept;
 /// Does this post satisfy the poll, or bring a counter closer to the value that the poll waits for?
 bool contributes(const Step& poll, const Word&, const Step& post) noexcept;
-
-/// The node whose engines and links the check assumes: the given one, or a full MI300X node.
-Topology node_of(const CheckOptions&);
 
 // The passes over a model, in this order.
 void execute(Model&);     ///< follows one execution: fills in times, runs, acquires, stuck

@@ -8,14 +8,16 @@
 // next round's arrivals need this round's.)
 #include "alternatives.hpp"
 
+#include <fmt/format.h>
+
 namespace sdma::inline v0::check_detail {
 namespace {
 
 constexpr int kMostPasses = 64;
 /// How many submits of a queue that threads share are compared with each other.
-constexpr std::size_t kMostShared = 256;
-/// How many pairs of chains are compared; after that, less order is found than there is.
-constexpr std::size_t kMostPairs = std::size_t{1} << 28;
+constexpr std::size_t kMostShared = 2048;
+/// How many pairs of chains are compared.
+constexpr std::size_t kMostPairs = std::size_t{1} << 30;
 
 class Clocks {
  public:
@@ -24,11 +26,13 @@ class Clocks {
   void run() {
     allocate();
     start_from_execution();
-    for (int pass = 0; pass < kMostPasses; ++pass)
+    m_.exceeded.clear();
+    for (int pass = 0; pass < kMostPasses && compared_ < kMostPairs; ++pass)
       if (!narrow()) return;
-    // The clocks did not settle: start from nothing and add what is certain. The result is sound after each pass.
-    std::fill(m_.rows.begin(), m_.rows.end(), 0);
-    for (int pass = 0; pass < 4; ++pass) narrow();
+    if (compared_ >= kMostPairs)
+      m_.exceeded.push_back(fmt::format("more than {} pairs of posts have to be compared", kMostPairs));
+    else if (m_.exceeded.empty())
+      m_.exceeded.push_back(fmt::format("the order needs more than {} passes", kMostPasses));
   }
 
  private:
@@ -74,6 +78,9 @@ class Clocks {
   /// One pass over all acquires. Returns true if a clock has changed.
   bool narrow() {
     bool changed = false;
+    neighbours_.clear();
+    rests_.assign(m_.words.size(), {});
+    joined_.word = nullptr;
     for (const auto& [a, i] : m_.acquires) {
       const auto& agent = m_.agents[a];
       const auto& s = agent.steps[i];
@@ -111,7 +118,11 @@ class Clocks {
   }
   void join(std::uint32_t agent, const Step& s) {
     knowledge(agent, s, other_);
-    for (std::size_t i = 0; i < n_; ++i) now_[i] = std::max(now_[i], other_[i]);
+    raise(now_, other_);
+  }
+  static void raise(std::vector<std::uint32_t>& clock, const std::vector<std::uint32_t>& by) noexcept {
+    std::transform(clock.begin(), clock.end(), by.begin(), clock.begin(),
+                   [](std::uint32_t a, std::uint32_t b) { return std::max(a, b); });
   }
 
   void begin(std::uint32_t queue, const Step& s) {
@@ -122,19 +133,30 @@ class Clocks {
   /// Several host threads ring the doorbell: this begin follows whatever all submits know that may be the `epoch`-th.
   void begin_shared(std::uint32_t queue, std::uint32_t epoch) {
     const auto& all = submits(queue);
-    if (all.size() > kMostShared) return;
+    if (all.size() > kMostShared) {
+      if (m_.exceeded.empty())
+        m_.exceeded.push_back(fmt::format("threads submit {} {} times, and at most {} submits are compared",
+                                          detail::queue_name(m_.schedule.queues[queue]), all.size(), kMostShared));
+      return;
+    }
     const auto precedes = [&](const Submit& a, const Submit& b) {
       if (a.agent == b.agent) return a.step->position < b.step->position;
       return m_.row(b.step->row)[a.agent] >= a.step->position;
     };
-    bool any = false;
-    for (const auto& b : all) {
-      std::uint32_t before = 0, after = 0;
-      for (const auto& a : all) {
-        before += precedes(a, b);
-        after += precedes(b, a);
+    // Counted once in a pass: in the last one, no clock changes.
+    auto& counts = neighbours_[queue];
+    if (counts.empty())
+      for (const auto& b : all) {
+        auto& [before, after] = counts.emplace_back();
+        for (const auto& a : all) {
+          before += precedes(a, b);
+          after += precedes(b, a);
+        }
       }
-      if (before >= epoch || all.size() - after < epoch) continue;
+    bool any = false;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const auto& b = all[i];
+      if (counts[i].before >= epoch || all.size() - counts[i].after < epoch) continue;
       knowledge(b.agent, *b.step, other_);
       if (!any) common_ = other_;
       else
@@ -206,8 +228,8 @@ class Clocks {
     if (bits == 64 && w.halves && low >> 32 != high >> 32) return;
     const auto values = satisfying(s, shift, bits, low, high);
     if (!values) return;
-    if (values->from > low) order_by_bound(w, alt, *base, all, values->from, +1);
-    if (values->to < high) order_by_bound(w, alt, *base, all, values->to, -1);
+    if (values->from > low) order_by_bound(w, s, alt, *base, all, values->from, +1);
+    if (values->to < high) order_by_bound(w, s, alt, *base, all, values->to, -1);
   }
 
   struct Span {
@@ -255,7 +277,7 @@ class Clocks {
   }
 
   /// Orders the wait after each addition without which the counter cannot reach `bound`, from below (sign +1) or above.
-  void order_by_bound(const Word& w, const Alternatives& alt, const Alternatives::Base& base,
+  void order_by_bound(const Word& w, const Step& s, const Alternatives& alt, const Alternatives::Base& base,
                       const std::vector<std::uint32_t>& all, Wide bound, int sign) {
     const auto n = w.chains.size();
     std::vector<Wide> extremes(n);
@@ -268,17 +290,22 @@ class Clocks {
     const auto enough = [&](Wide value) { return sign > 0 ? value >= bound : value <= bound; };
     if (!enough(total)) return;  // never satisfied, which is reported elsewhere
     if (enough(known)) return;   // satisfied on arrival
+    const bool one_way = !w.stores && std::all_of(w.chains.begin(), w.chains.end(),
+                                                  [&](const Chain& c) { return sign > 0 ? c.up : c.down; });
     std::vector<std::uint32_t> limit(n);
     for (std::size_t c = 0; c < n; ++c) {
       const auto& chain = w.chains[c];
       const auto from = std::max(alt.known(c), base.from[c]);
       // Finds the last post that is needed: without it, and without everything after it, the rest does not suffice.
+      // No pass finds more order than the one before.
       auto lo = from, hi = std::max(all[c], from);
+      if (one_way) hi = std::clamp(alt.reached(chain, m_.row(s.row)), from, hi);
       while (lo < hi) {
         const auto i = lo + (hi - lo) / 2;
         const auto& post = alt.post(c, i);
         const Wide own = extreme(chain, base.from[c], alt.known(c), i, sign) * sign;
         Wide rest = total - extremes[c] * sign + own;
+        if (n > 1 && one_way && enough(rest)) rest = rests(w)[c][i];
         if (n > 1 && enough(rest) && compared_ < kMostPairs) {
           compared_ += n;
           rest = base.value + own;
@@ -291,19 +318,73 @@ class Clocks {
         if (enough(rest)) hi = i;
         else lo = i + 1;
       }
-      limit[c] = lo;
+      // What is known already adds nothing, but makes waits alike.
+      limit[c] = lo > from || from == alt.known(c) ? lo : 0;
     }
-    for (std::size_t c = 0; c < n; ++c)
-      if (limit[c] > std::max(alt.known(c), base.from[c])) {
-        join(w.chains[c].agent, alt.post(c, limit[c] - 1));
+    learn(w, limit);
+  }
+
+  /// For a word whose posts all add in one direction, by chain and post: what the counter reaches without this post and
+  /// without what comes after it. Computed row by row, once in a pass.
+  const std::vector<std::vector<Wide>>& rests(const Word& w) {
+    auto& all = rests_[static_cast<std::size_t>(&w - m_.words.data())];
+    if (!all.empty()) return all;
+    for (const auto& c : w.chains) {
+      auto& sums = all.emplace_back(c.sums.begin(), std::prev(c.sums.end()));
+      for (auto& s : sums) s += Wide{w.init};
+    }
+    const auto n = w.chains.size();
+    std::vector<std::size_t> next(n);
+    for (std::size_t d = 0; d < n; ++d) {
+      const auto& chain = w.chains[d];
+      std::fill(next.begin(), next.end(), 0);
+      const auto came = [&](std::size_t before, auto is_after) {
+        for (std::size_t c = 0; c < n; ++c)
+          for (; c != d && next[c] < all[c].size() && is_after(w.chains[c], next[c]); ++next[c])
+            all[c][next[c]] += chain.sums[before];
+      };
+      std::size_t i = 0;
+      for (; i < chain.steps.size() && m_.post(chain, i).time != kNone; ++i)
+        came(i, [&](const Chain& c, std::size_t k) {
+          return m_.after(chain.agent, m_.post(chain, i), c.agent, m_.post(c, k));
+        });
+      came(i, [](const Chain&, std::size_t) { return true; });
+      compared_ += n;
+    }
+    return all;
+  }
+
+  /// Joins the clocks of the last post of each chain that is needed. Waits of one round often need the same posts.
+  void learn(const Word& w, std::vector<std::uint32_t>& limit) {
+    if (joined_.word != &w || joined_.limit != limit) {
+      joined_.word = &w;
+      joined_.limit.swap(limit);
+      joined_.clock.assign(n_, 0);
+      for (std::size_t c = 0; c < w.chains.size(); ++c) {
+        if (joined_.limit[c] == 0) continue;
+        knowledge(w.chains[c].agent, m_.post(w.chains[c], joined_.limit[c] - 1), other_);
+        raise(joined_.clock, other_);
       }
+    }
+    raise(now_, joined_.clock);
   }
 
   Model& m_;
   std::size_t n_;
   std::vector<std::uint32_t> now_, common_, other_;
   std::map<std::uint32_t, std::vector<Submit>> submits_;  ///< of queues that threads share
+  /// How many submits of the queue come before one, and after it.
+  struct Neighbours {
+    std::uint32_t before = 0, after = 0;
+  };
+  std::map<std::uint32_t, std::vector<Neighbours>> neighbours_;
   std::size_t compared_ = 0;
+  std::vector<std::vector<std::vector<Wide>>> rests_;  ///< by word
+  /// What waits that need the same posts have learnt from them.
+  struct Joined {
+    const Word* word{};
+    std::vector<std::uint32_t> limit{}, clock{};
+  } joined_;
 };
 
 }  // namespace

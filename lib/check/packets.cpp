@@ -107,14 +107,13 @@ class Packets {
       r_.add({.rule = "outside", .places = {here}, .message = std::move(d.message), .hint = std::move(d.hint)});
     });
     if (!outside) mapped(q, here, item);
-    if (item.sync.word != kNone && item.what == What::post) atomic(q, here, item);
-    if (item.sync.word != kNone && (item.sync.op == Op::unknown ||
-                                    (item.sync.high && item.what == What::post && m_.words[item.sync.word].unmodelled)))
+    if (item.sync.word != kNone &&
+        (item.sync.op == Op::unknown || (item.what == What::post && m_.words[item.sync.word].unmodelled)))
       r_.add({.rule = "unknown-value",
               .places = {here},
               .message = "the checker does not model the value that this packet leaves in " +
                          r_.word(m_.words[item.sync.word]) + ", so waits for it order nothing",
-              .hint = "use add to count, and a fence or swap to announce"});
+              .hint = "use add to count, and a fence or swap to announce; anything else needs an order of all posts"});
   }
 
   void condition(Position here, const Item& item, const PacketView& view, const std::string& dwords) {
@@ -169,41 +168,21 @@ class Packets {
     });
   }
 
-  void atomic(std::uint32_t q, Position here, const Item& item) {
-    if (m_.programs[q].touches[item.touch].mode != Mode::modify) return;
-    const auto l = home(item.sync.address);
-    if (!l) return;
-    const auto place = detail::place_of(s_, *l);
-    if (!place.is_host() || host_takes_atomics(s_.queues[q].place.index)) return;
-    r_.add({.rule = "no-pcie-atomics",
-            .places = {here},
-            .message =
-                to_string(s_.queues[q].place) + " cannot use atomics on host memory: its link does not complete them",
-            .hint = "use a fence to a separate signal, or put the counter in GPU memory",
-            .rests_on = {"X6"}});
-  }
-  bool host_takes_atomics(std::uint32_t gpu) const {
-    if (!m_.profile.pcie_atomics) return false;
-    const auto* t = m_.options.topology;
-    if (!t) return true;
-    const auto to_host = [&](const Link& l) { return l.from == LinkEnd::gpu(gpu) && l.to.kind == LinkEnd::Kind::cpu; };
-    // If the node lists no link from the GPU to a processor, assume that atomics work.
-    return std::none_of(t->links.begin(), t->links.end(), to_host) ||
-           std::any_of(t->links.begin(), t->links.end(), [&](const Link& l) { return to_host(l) && l.atomics_64; });
-  }
-
   void overflow(std::uint32_t q) {
-    const auto last = m_.agents[q].submits;
-    if (last == 0) return;
+    const auto submits = m_.agents[q].submits;
+    if (submits == 0) return;
+    // A value grows or shrinks with the epoch, so the first epoch or the last one has the extreme.
+    auto epoch = submits;
     auto dwords = s_.queues[q].dwords;
-    const auto* bad = store_epoch(s_.queues[q], last, dwords);
+    const auto* bad = store_epoch(s_.queues[q], epoch, dwords);
+    if (!bad) bad = store_epoch(s_.queues[q], epoch = 1, dwords);
     if (!bad) return;
     const auto& items = m_.programs[q].items;
     const auto at =
         std::partition_point(items.begin(), items.end(), [&](const Item& i) { return i.dword < bad->packet; });
     r_.add({.rule = "epoch-overflow",
             .places = {{q, static_cast<std::uint32_t>(at - items.begin()) + 1}},
-            .message = "'" + std::string(bad->field) + "' does not fit its field in epoch " + std::to_string(last),
+            .message = "'" + std::string(bad->field) + "' does not fit its field in epoch " + std::to_string(epoch),
             .hint = "restart the schedule before that epoch; negative values cannot be compared"});
   }
 
@@ -273,42 +252,5 @@ class Packets {
 }  // namespace
 
 void find_in_packets(const Model& m, Reporter& r) { Packets{m, r}.run(); }
-
-void find_in_kernels(const Model& m, Reporter& r) {
-  using Kind = Schedule::Action::Kind;
-  std::set<std::pair<std::uint32_t, std::uint32_t>> reported;  // agent, action
-  for (std::uint32_t a = m.queue_count(); a < m.agents.size(); ++a) {
-    if (m.agents[a].kind != Agent::Kind::kernel) continue;
-    bool written = false;
-    std::uint32_t stale = 0;  // the position of a wait without an acquire; 0: none
-    for (const auto& s : m.agents[a].steps) {
-      const auto& action = m.action(a, s);
-      const Position here{a, s.position};
-      if (action.kind == Kind::store) written = true;
-      if (action.kind == Kind::wait) stale = action.system_scope ? 0 : s.position;
-      if (action.kind == Kind::submit) written = false;
-      if ((action.kind == Kind::set || action.kind == Kind::add) && written) {
-        if (action.system_scope) written = false;
-        else if (reported.insert({a, s.source}).second)
-          r.add({.rule = "kernel-scope",
-                 .places = {here},
-                 .message = r.agent(a) +
-                            " announces its stores without a release at system scope: the data may still be in an L2",
-                 .hint = "put buffer_wbl2 sc1 and s_waitcnt vmcnt(0) before the store, or end the kernel",
-                 .rests_on = {"C3"}});
-      }
-      if ((action.kind == Kind::load || action.kind == Kind::expect) && stale != 0 && !m.profile.l2_probed) {
-        if (reported.insert({a, s.source}).second)
-          r.add({.rule = "kernel-scope",
-                 .places = {{a, stale}, here},
-                 .message = r.agent(a) +
-                            " reads data after a wait without an acquire at system scope: an L2 may hold old data",
-                 .hint = "put buffer_inv sc0 sc1 after the wait, or launch the kernel after the wait",
-                 .rests_on = {"C4"}});
-        stale = 0;
-      }
-    }
-  }
-}
 
 }  // namespace sdma::inline v0::check_detail

@@ -24,11 +24,12 @@ std::string direction_of(const PlacedFlow& f) { return (f.out ? "to " : "from ")
 
 class Placement {
  public:
-  Placement(const Model& m, Reporter& r) : m_(m), s_(m.schedule), r_(r), node_(node_of(m.options)) {}
+  Placement(const Model& m, Reporter& r) : m_(m), s_(m.schedule), r_(r), node_(m.node) {}
 
   void run() {
     for (std::uint32_t q = 0; q < m_.queue_count(); ++q) queue(q);
     for (const auto& [engine, queues] : on_) shared(engine.second, queues);
+    for (auto a = m_.queue_count(); a < m_.agents.size(); ++a) kernel(a);
   }
 
  private:
@@ -37,19 +38,91 @@ class Placement {
 
   void queue(std::uint32_t q) {
     const auto& queue = s_.queues[q];
-    // If no node is given, the numbers of GPUs and of a dump's engines may be those of a node that is not known.
-    const auto known = [&](Place p) { return p.is_host() || p.index < node_.gpus.size(); };
-    const bool numbers_known = !m_.options.open && known(queue.place) && known(queue.peer.value_or(queue.place));
-    if (!m_.options.topology && !numbers_known) return;
-    const auto engine = detail::engine_of(queue, node_);
-    const auto refused =
-        engine ? detail::refuse(QueueRequest{.gpu = GpuId{queue.place.index}, .engine = *engine}, node_)
-               : std::optional(Diagnostic{.message = "the node has no engine for " + to_string(*queue.peer),
-                                          .hint = "choose one: engine=0"});
-    if (refused) return add({.rule = "engine-refused", .message = refused->message, .hint = refused->hint}, q, 1);
+    // refused.cpp reports what the node does not have. In a dump, the numbers may be those of a node that is not known.
+    if (m_.options.open && !m_.options.topology) return;
+    if (!m_.exists(queue.place) || !m_.exists(queue.peer.value_or(queue.place))) return;
+    const auto engine = detail::engine_of(queue, node_, m_.gpus);
+    if (!engine || detail::refuse(QueueRequest{.gpu = m_.gpu_of(queue.place), .engine = *engine}, node_)) return;
+    links(q);
     auto flows = flows_of(q);
     if (!queue.peer) choice(q, *engine, flows);
     if (!flows.empty()) on_[{queue.place.index, engine->value}].emplace_back(q, std::move(flows));
+  }
+
+  /// An engine reaches the memory of another GPU over a link, and adds to a word there if the link carries atomics.
+  void links(std::uint32_t q) {
+    const auto& p = m_.programs[q];
+    const auto here = s_.queues[q].place;
+    std::set<Place> apart;
+    for (std::uint32_t i = 0; i < p.items.size(); ++i) {
+      const auto& item = p.items[i];
+      for (auto t = item.touch; t < item.touch + item.touches; ++t) {
+        const auto home = find_symbol(s_, GpuVa{p.touches[t].begin});
+        if (!home) continue;
+        const auto place = detail::place_of(s_, *home);
+        if (!linked(here, place)) {
+          if (apart.insert(place).second)
+            add({.rule = "no-link",
+                 .message = fmt::format("{} has no link to {}: its engines do not reach {}", to_string(here),
+                                        to_string(place), name_of(s_, *home)),
+                 .hint = "forward the bytes through a GPU or a host that has a link to both"},
+                q, i + 1);
+        } else if (item.modifies && !carries_atomics(here, place)) {
+          add(no_atomics(here, place), q, i + 1);
+        }
+      }
+    }
+  }
+  bool linked(Place here, Place there) const {
+    if (here == there || there.is_host() || !m_.exists(there)) return true;
+    const auto a = LinkEnd::gpu(m_.gpu_of(here).value), b = LinkEnd::gpu(m_.gpu_of(there).value);
+    return node_.link(a, b) || node_.link(b, a);
+  }
+  bool carries_atomics(Place here, Place there) const {
+    if (here == there) return true;
+    if (there.is_host() && !m_.profile.pcie_atomics) return false;
+    if (!m_.exists(here) || !m_.exists(there)) return true;
+    const auto gpu = m_.gpu_of(here);
+    if (!there.is_host()) return node_.completion(gpu, m_.gpu_of(there)) == Completion::atomic;
+    // If the node lists no link from the GPU to a processor, assume that atomics work.
+    const auto to_host = [&](const Link& l) {
+      return l.from == LinkEnd::gpu(gpu.value) && l.to.kind == LinkEnd::Kind::cpu;
+    };
+    return std::none_of(node_.links.begin(), node_.links.end(), to_host) ||
+           std::any_of(node_.links.begin(), node_.links.end(),
+                       [&](const Link& l) { return to_host(l) && l.atomics_64; });
+  }
+  static Finding no_atomics(Place here, Place there) {
+    return {.rule = "no-pcie-atomics",
+            .message = there.is_host() ? "it cannot use atomics on host memory: its link does not complete them"
+                                       : fmt::format("the link from {} to {} does not complete atomics",
+                                                     to_string(here), to_string(there)),
+            .hint = there.is_host() ? "use a fence to a separate signal, or put the counter in GPU memory"
+                                    : "use a fence to a separate signal",
+            .rests_on = {"X6"}};
+  }
+
+  /// A kernel adds to words over the same links.
+  void kernel(std::uint32_t a) {
+    if (m_.agents[a].kind != Agent::Kind::kernel) return;
+    const auto here = s_.kernels[m_.agents[a].index].place;
+    std::set<std::uint32_t> done;
+    for (const auto& s : m_.agents[a].steps) {
+      const auto home = s.sync ? find_symbol(s_, GpuVa{s.sync->address}) : std::nullopt;
+      if (!home || !done.insert(s.source).second) continue;
+      const auto place = detail::place_of(s_, *home);
+      Finding f;
+      if (!linked(here, place))
+        f = {.rule = "no-link",
+             .message = fmt::format("{} has no link to {}: its kernels do not reach {}", to_string(here),
+                                    to_string(place), name_of(s_, *home))};
+      else if (m_.action(a, s).kind == Schedule::Action::Kind::add && !carries_atomics(here, place))
+        f = no_atomics(here, place);
+      if (f.rule.empty()) continue;
+      f.message = r_.agent(a) + ": " + f.message;
+      f.places = {{a, s.position}};
+      r_.add(std::move(f));
+    }
   }
 
   void add(Finding f, std::uint32_t q, std::uint32_t position) {
@@ -81,7 +154,7 @@ class Placement {
   bool recommends(Place gpu, Place other, EngineId e) const {
     return std::any_of(node_.links.begin(), node_.links.end(), [&](const Link& l) {
       const auto is = [&](const LinkEnd& end, Place p) {
-        return p.is_host() ? end.kind == LinkEnd::Kind::cpu : end == LinkEnd::gpu(p.index);
+        return p.is_host() ? end.kind == LinkEnd::Kind::cpu : end == LinkEnd::gpu(m_.gpu_of(p).value);
       };
       // A link from a processor names engines of the GPU at its other end.
       const bool to = is(l.from, gpu) && is(l.to, other), from = other.is_host() && is(l.from, other) && is(l.to, gpu);
@@ -92,7 +165,7 @@ class Placement {
   /// The driver only recommends engines: all reach any memory, but others are slower, and runtimes refuse some.
   void choice(std::uint32_t q, EngineId e, const Flows& flows) {
     const auto here = s_.queues[q].place;
-    const auto& gpu = node_.gpus[here.index];
+    const auto& gpu = node_.gpus[m_.gpu_of(here).value];
     const auto hint = [&](Place peer) {
       return fmt::format("write peer={} instead of engine={}: it selects the engine that the node recommends",
                          to_string(peer), e.value);
@@ -112,8 +185,8 @@ class Placement {
     std::set<Place> places;
     for (const auto& [flow, position] : flows) places.insert(flow.place);
     if (places.size() != 1 || recommends(here, *places.begin(), e)) return;
-    for (std::uint32_t g = 0; g < node_.gpus.size(); ++g)
-      if (recommends(here, Place::gpu(g), e))
+    for (std::uint32_t g = 0; g < s_.gpus; ++g)
+      if (m_.exists(Place::gpu(g)) && recommends(here, Place::gpu(g), e))
         return add({.rule = "engine-choice",
                     .message = fmt::format("copies {}, but the node recommends engine {} for gpu{}",
                                            direction_of(flows.begin()->first), e.value, g),
@@ -142,14 +215,12 @@ class Placement {
   const Model& m_;
   const Schedule& s_;
   Reporter& r_;
-  const Topology node_;
+  const Topology& node_;
   /// The queues that move bytes, by GPU and engine.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::pair<std::uint32_t, Flows>>> on_;
 };
 
 }  // namespace
-
-Topology node_of(const CheckOptions& o) { return o.topology ? *o.topology : *mi300x(); }
 
 void find_misplaced(const Model& m, Reporter& r) { Placement{m, r}.run(); }
 

@@ -84,9 +84,9 @@ class Execution {
     ready_.push_back(a);
   }
 
-  void post(std::uint32_t a, const Step& s) {
+  void post(std::uint32_t a, Step& s) {
     const auto w = s.sync->word;
-    values_.post(s);
+    s.left = values_.post(s);
     auto& waiting = waiting_[w];
     if (waiting.empty()) return;
     // Everything that the posting agent did before comes before everything that the satisfied polls release.

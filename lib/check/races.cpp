@@ -19,6 +19,7 @@ constexpr std::size_t kMostCompared = std::size_t{1} << 26;
 struct Ref {
   std::uint32_t agent = kNone, position = 0;
   Mode mode{};
+  const Step* post = nullptr;  ///< of Mode::store and Mode::modify
 };
 struct Cell {
   std::uint64_t end{};
@@ -110,11 +111,23 @@ class Sweep {
     }
   }
 
+  /// Does an access see what a write before it has stored? What a kernel stores leaves its L2 with a release at system
+  /// scope (C3), and what others store enters with an acquire (C4). Kernels of one GPU need neither.
+  bool visible(const Ref& a, const Ref& me) const {
+    if (a.mode != Mode::write || a.agent == me.agent || m_.on_one_gpu(a.agent, me.agent)) return true;
+    using Kind = Agent::Kind;
+    if (m_.agents[a.agent].kind == Kind::kernel && m_.released(a.agent, a.position) > row_[a.agent]) return false;
+    if (m_.agents[me.agent].kind != Kind::kernel || me.mode != Mode::read) return true;
+    if (m_.profile.l2_probed && m_.agents[a.agent].kind == Kind::queue) return true;
+    const auto* acquire = m_.acquired(me.agent, me.position);
+    return acquire && landed(m_.row(acquire->row)[a.agent], m_.row(acquire->row), a);
+  }
+
   bool ordered(const Ref& a, Mode mode) const {
     const bool same = a.agent == agent_;
     if (same && m_.agents[agent_].kind != Agent::Kind::queue) return true;
     const auto* before = m_.item_at(a.agent, a.position);
-    if (!same) return landed(row_[a.agent], a);
+    if (!same) return landed(row_[a.agent], row_, a);
     const auto& p = m_.profile;
     if (a.mode == Mode::poll || a.mode == Mode::condition) return true;
     const auto* item = m_.item_at(agent_, position_);
@@ -123,24 +136,24 @@ class Sweep {
       if (p.writes_ordered && m_.last_write(agent_, position_) >= a.position) return true;
       if (p.copies_in_order && before->what == What::copy && what_ == What::copy) return true;
     }
-    if (landed(own_, a)) return true;
+    if (landed(own_, row_, a)) return true;
     if (mode == Mode::poll) return p.poll_full;
     if (mode == Mode::condition) return p.cond_exec_ordered;
     if (what_ == What::post && before->what == What::post) return p.fences_ordered;
     if (before->what == What::write && !p.fence_covers_writes) return false;
     return what_ == What::post || what_ == What::stamp;
   }
-  /// Has an access landed, if rows say `known` about its agent, and row_ about posts?
-  bool landed(std::uint32_t known, const Ref& a) const {
+  /// Has an access landed, if a row says `known` about its agent?
+  bool landed(std::uint32_t known, const std::uint32_t* row, const Ref& a) const {
     if (a.mode == Mode::store || a.mode == Mode::modify)
-      if (const auto* s = m_.step_at(a.agent, a.position); s && s->position == a.position && s->column != kNone)
-        return known >= s->covered || m_.landed(row_, a.agent, *s);
-    return m_.landed(row_, known, a.agent, a.position);
+      if (a.post && a.post->column != kNone) return known >= a.post->covered || m_.landed(row, a.agent, *a.post);
+    return m_.landed(row, known, a.agent, a.position);
   }
 
   void touch(const Touch& t) {
     if (t.begin >= t.end) return;
-    const Ref me{agent_, position_, t.mode};
+    const bool posts = t.mode == Mode::store || t.mode == Mode::modify;
+    const Ref me{agent_, position_, t.mode, posts ? m_.post_at(agent_, position_) : nullptr};
     const auto first = split(t.begin);
     const auto last = split(t.end);
     auto at = t.begin;
@@ -152,7 +165,6 @@ class Sweep {
         const auto end = c == cells_.end() ? t.end : std::min(t.end, c->first);
         c = cells_.emplace_hint(c, at, Cell{.end = end});
       }
-      compared_ += 1 + c->second.others.size();
       uniform = access(c->first, c->second, me) && uniform;
       at = c->second.end;
       ++c;
@@ -169,9 +181,11 @@ class Sweep {
   bool access(std::uint64_t begin, Cell& c, const Ref& me) {
     const auto against = [&](const Ref& other) {
       if (other.agent == kNone || (other.agent == me.agent && other.position == me.position)) return true;
-      const auto rule = rule_broken_by(other.mode, me.mode);
+      const auto rule = rule_broken_by(other, me);
+      ++compared_;
       const bool good = ordered(other, me.mode);
       if (!good && !rule.empty() && !same_store(other, me)) note(rule, other, me, c, begin);
+      if (good && !rule.empty() && !visible(other, me)) note("kernel-scope", other, me, c, begin);
       return good;
     };
     const auto last = c.writer;
@@ -184,22 +198,50 @@ class Sweep {
       return c.others.empty();
     }
     for (const auto& o : c.others)
-      if (!rule_broken_by(o.mode, me.mode).empty()) against(o);
+      if (!rule_broken_by(o, me).empty()) against(o);
     // If an access is known to have landed, so are the earlier ones of its agent, except fences that land on their own.
     const bool apart = me.mode == Mode::modify && !m_.profile.fences_ordered;
     for (auto& o : c.others)
-      if (o.agent == me.agent && o.mode == me.mode && !apart) return o = me, false;
+      if (o.agent == me.agent && o.mode == me.mode && !apart && same_algebra(o, me)) return o = me, false;
     c.others.push_back(me);
     return false;
+  }
+
+  std::string_view rule_broken_by(const Ref& a, const Ref& b) const {
+    const auto rule = check_detail::rule_broken_by(a.mode, b.mode);
+    return rule.empty() && a.mode == Mode::modify && b.mode == Mode::modify && !same_algebra(a, b) ? "fence-race"
+                                                                                                   : rule;
+  }
+  /// Of two atomics: do they commute? Those of one kind and width do, except what depends on the first value.
+  bool same_algebra(const Ref& a, const Ref& b) const {
+    if (a.mode != Mode::modify || b.mode != Mode::modify) return true;
+    const auto *one = a.post, *two = b.post;
+    if (!one || !two) return false;
+    const auto &x = *one->sync, &y = *two->sync;
+    const auto& w = m_.words[x.word];
+    if (one->op == Op::add && two->op == Op::add) return x.bytes == y.bytes || !w.in_order;
+    return x.op == Op::other && y.op == Op::other && x.atomic == y.atomic && commutes(x.atomic);
+  }
+  /// Does the order of two such atomics make no difference?
+  static bool commutes(AtomicOp op) noexcept {
+    switch (static_cast<AtomicOp>(static_cast<unsigned>(op) % 32)) {
+      case AtomicOp::and_rtn_32:
+      case AtomicOp::or_rtn_32:
+      case AtomicOp::xor_rtn_32:
+      case AtomicOp::smin_rtn_32:
+      case AtomicOp::umin_rtn_32:
+      case AtomicOp::smax_rtn_32:
+      case AtomicOp::umax_rtn_32: return true;
+      default: return false;
+    }
   }
 
   /// Do both store the same value to a word that nothing adds to? Then it does not matter which is the last.
   bool same_store(const Ref& a, const Ref& b) const {
     if (a.agent == kNone || a.mode != Mode::store || b.mode != Mode::store) return false;
-    const auto *one = m_.step_at(a.agent, a.position), *two = m_.step_at(b.agent, b.position);
-    return one && two && one->position == a.position && two->position == b.position && one->posts() && two->posts() &&
-           one->sync->word == two->sync->word && one->sync->bytes == two->sync->bytes && one->value == two->value &&
-           !m_.words[one->sync->word].adds;
+    const auto *one = a.post, *two = b.post;
+    return one && two && one->sync->word == two->sync->word && one->sync->bytes == two->sync->bytes &&
+           one->value == two->value && !m_.words[one->sync->word].adds && !m_.words[one->sync->word].in_order;
   }
 
   using Cells = std::map<std::uint64_t, Cell>;
@@ -279,6 +321,7 @@ class Sweep {
   /// does later. An access that reads bytes that nothing has written yet is meant to read what the other writes.
   /// Otherwise the order in the file decides.
   bool swapped(const Race& race) const {
+    if (race.rule == "kernel-scope") return false;
     const auto &a = race.a, &b = race.b;
     if (a.agent == b.agent) return false;
     const auto queue = [&](const Ref& r) { return m_.agents[r.agent].kind == Agent::Kind::queue; };
@@ -311,6 +354,15 @@ class Sweep {
       if (!writes(b.mode)) f.message = who + " may read " + bytes + " before " + other + " has written it";
       else if (!writes(a.mode)) f.message = who + " may overwrite " + bytes + " before " + other + " has read it";
       else f.message = other + " and " + who + " write " + bytes + ", and either may be last";
+    } else if (race.rule == "kernel-scope") {
+      const bool stays = m_.agents[a.agent].kind == Agent::Kind::kernel && m_.released(a.agent, a.position) == kNone;
+      f.message = stays || m_.agents[b.agent].kind != Agent::Kind::kernel
+                      ? who + " accesses " + bytes + ", but " + other +
+                            " has not released it at system scope: the data may still be in an L2"
+                      : who + " reads " + bytes + " without an acquire at system scope: an L2 may hold old data";
+      f.hint = stays
+                   ? "put buffer_wbl2 sc1 and s_waitcnt vmcnt(0) before the store that announces it, or end the kernel"
+                   : "put buffer_inv sc0 sc1 after the wait, or launch the kernel after the wait";
     } else if (race.rule == "data-as-flag") {
       const auto& data = a.mode == Mode::poll ? b : a;
       const auto& poll = a.mode == Mode::poll ? a : b;
@@ -325,7 +377,9 @@ class Sweep {
       f.message = r_.agent(b.agent) + " may read " + bytes + " before or after it is written";
       f.hint = "put a fence to the word and a poll_mem on it before the cond_exec, which may read early";
     }
-    f.more.push_back("overlap " + bytes + "; nothing orders " + r_.place(first) + " before " + r_.place(second));
+    f.more.push_back(
+        "overlap " + bytes +
+        (race.rule == "kernel-scope" ? "" : "; nothing orders " + r_.place(first) + " before " + r_.place(second)));
     if (race.more > 0)
       f.more.push_back("and " + std::to_string(race.more) + " more between the same two, in other ranges or rounds");
     f.rests_on = rests_on(a, b);
@@ -357,7 +411,7 @@ class Sweep {
     if (queue(a) && queue(b) && m_.programs[a.agent].engine == m_.programs[b.agent].engine) return {"X1", "X3"};
     if (!queue(a) && m_.agents[a.agent].kind == Agent::Kind::kernel) return {"C3"};
     if (!queue(b) && m_.agents[b.agent].kind == Agent::Kind::kernel) return {"C4"};
-    if (rule_broken_by(a.mode, b.mode) == "fence-race") return {"X6", "X3"};
+    if (rule_broken_by(a, b) == "fence-race") return {"X6", "X3"};
     return {"X3"};
   }
 

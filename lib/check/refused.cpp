@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Packets that an engine refuses at the addresses to which their aliases lead: misaligned ones, those that break a rule
-// of their packet, and those whose ranges overlap. The functions are those that the software engine asks before it
+// What no device accepts: what bind refuses (schedule/refused.hpp), and packets that an engine refuses at the addresses
+// to which their aliases lead: misaligned ones, those that break a rule of their packet, and those whose ranges
+// overlap. The functions are those that the software engine asks before it
 // executes a packet; only its limits (swapped bytes, encryption) and mappings are left out.
+#include "../schedule/refused.hpp"
 #include "../engine/admit.hpp"
 #include "report.hpp"
+#include "sdma/device/layout.hpp"
 #include "sdma/stream/rules.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <set>
 
 namespace sdma::inline v0::check_detail {
@@ -19,6 +23,8 @@ class Refused {
   Refused(const Model& m, Reporter& r) : m_(m), s_(m.schedule), r_(r) {}
 
   void run() {
+    const auto whole = detail::refused(s_, m_.node, m_.options.gpus);
+    for (const auto& r : whole) refused(r);
     for (std::uint32_t q = 0; q < m_.queue_count(); ++q)
       for (std::uint32_t i = 0; i < m_.programs[q].items.size(); ++i) {
         const auto& item = m_.programs[q].items[i];
@@ -28,6 +34,24 @@ class Refused {
   }
 
  private:
+  /// The numbers of GPUs and engines in a dump may be those of a node that is not known.
+  void refused(const detail::Refusal& refusal) {
+    const bool placed = refusal.rule != "alignment";
+    if (placed && m_.options.open && !m_.options.topology) return;
+    Finding f{.rule = refusal.rule, .message = refusal.where + ": " + refusal.message, .hint = refusal.hint};
+    if (refusal.queue && !m_.programs[*refusal.queue].items.empty()) {
+      const auto q = static_cast<std::uint32_t>(*refusal.queue);
+      f.message = r_.agent(q) + ": " + refusal.message;
+      f.places = {{q, 1}};
+    } else if (refusal.queue) {
+      f.where = m_.options.file + ": " + refusal.where;
+    }
+    std::uint32_t needed = m_.schedule.gpus;
+    for (const auto g : m_.options.gpus) needed = std::max(needed, g.value + 1);
+    if (refusal.rule == "no-such-gpu" && needed > m_.node.gpus.size() && needed <= kMostLaidOut)
+      f.hint += fmt::format("; --topology=mesh:{} has more", std::bit_ceil(needed));
+    r_.add(std::move(f));
+  }
   void packet(Position here, const PacketView& v) {
     dwords_.assign(v.dwords.begin(), v.dwords.end());
     detail::each_address(v, [&](const FieldInfo& f, GpuVa va) { store(f, m_.canonical(va), dwords_.data()); });

@@ -83,5 +83,6 @@ void find_misplaced(const Model&, Reporter&);
 void find_vram_fences(const Model&, Reporter&);
 void find_full_rings(const Model&, Reporter&);
 void find_in_kernels(const Model&, Reporter&);
+void find_not_covered(const Model&, Reporter&);
 
 }  // namespace sdma::inline v0::check_detail

@@ -74,7 +74,7 @@ class StuckFinder {
     bool stores = false;
     each_post(w, [&](std::uint32_t, const Step& post) {
       if (post.time != kNone) return;
-      if (post.sync->op != Op::add) stores = true;
+      if (post.op != Op::add) stores = true;
       else (addend(post) > 0 ? high : low) += addend(post);
     });
     if (stores || s.sync->high || low < 0) return true;
@@ -152,7 +152,7 @@ class StuckFinder {
     each_post(w, [&](std::uint32_t agent, const Step& post) {
       ++posts;
       if (post.time != kNone && (!last || post.time > last->time)) last = &post, last_agent = agent;
-      if (post.sync->op == Op::store && satisfies(s, w, post)) by = Position{agent, post.position}, passed = true;
+      if (post.op == Op::store && satisfies(s, w, post)) by = Position{agent, post.position}, passed = true;
     });
     if (!passed && w.known) passed = has_held(w, s);
     Finding f{.rule = "never-met", .places = {here(a)}};
@@ -161,7 +161,7 @@ class StuckFinder {
       f.rule = "missed-value";
       f.message = r_.agent(a) + " may be too late: " + name + " had the value that it waits for, but now holds " +
                   value + " forever";
-      if (last && m_.agents[last_agent].kind == Agent::Kind::host && last->sync->op == Op::store) {
+      if (last && m_.agents[last_agent].kind == Agent::Kind::host && last->op == Op::store) {
         f.rule = "reset-while-polled";
         f.message = r_.agent(last_agent) + " may reset " + name + " before " + r_.agent(a) + " has seen its value";
         f.places.insert(f.places.begin(), Position{last_agent, last->position});

@@ -29,7 +29,7 @@ void Model::submit(std::uint32_t agent, std::uint32_t queue, std::uint32_t actio
   const bool apart = !profile.fences_ordered && !profile.fence_full;
   acquires_ += program.acquires + 1;
   accesses_ += program.touches.size();
-  const auto most_columns = columns_ + program.posts;
+  const auto most_columns = columns_ + (apart ? program.posts : program.stored_flags);
   if (packets + rounds_ + items.size() > options.max_packets || accesses_ > kMostAccesses ||
       acquires_ * (agents.size() + most_columns) > kMostClocks) {
     truncated = true;
@@ -55,6 +55,7 @@ void Model::submit(std::uint32_t agent, std::uint32_t queue, std::uint32_t actio
     if (item.sync.word == kNone) continue;
     const auto kind = item.what == What::poll ? Step::Kind::poll : item.flag() ? Step::Kind::flag : Step::Kind::post;
     q.steps.push_back({.kind = kind,
+                       .op = item.sync.op,
                        .position = first + i + 1,
                        .source = i,
                        .epoch = q.submits,
@@ -100,6 +101,7 @@ void Model::perform(std::uint32_t agent, const std::vector<Schedule::Action>& ac
                         : wait   ? Step::Kind::poll
                         : sample ? Step::Kind::sample
                                  : Step::Kind::post,
+                .op = a.kind == Kind::add ? Op::add : Op::store,
                 .position = static_cast<std::uint32_t>(steps.size()) + 1,
                 .source = number,
                 .epoch = epoch,

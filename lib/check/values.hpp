@@ -30,11 +30,13 @@ class Values {
     const auto& now = values_[sample.sync->word];
     return now.known ? part(sample, m_.words[sample.sync->word], now.value) : 0;
   }
-  void post(const Step& s) noexcept {
+  /// Returns what the word holds afterwards; 0 if that is not known.
+  std::uint64_t post(const Step& s) noexcept {
     const auto& w = m_.words[s.sync->word];
     auto& now = values_[s.sync->word];
     now.value = value_after(s, w, now.value);
-    now.known = now.known || (s.sync->op == Op::store && s.sync->bytes == w.bytes);
+    now.known = now.known || (s.op == Op::store && s.sync->bytes == w.bytes);
+    return now.known ? now.value : 0;
   }
 
  private:

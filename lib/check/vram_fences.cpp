@@ -29,6 +29,16 @@ class VramFences {
     return false;
   }
 
+  /// Does another agent wait for this word, or read it? The queue itself reads no data of the memory of the host.
+  bool announces(std::uint32_t word, std::uint32_t by) const {
+    for (std::uint32_t a = 0; a < m_.agents.size(); ++a)
+      for (const auto& step : m_.agents[a].steps)
+        if (a != by && step.sync && step.sync->word == word &&
+            (step.kind == Step::Kind::poll || step.kind == Step::Kind::sample))
+          return true;
+    return false;
+  }
+
   /// One report for a queue: the others of its fences have the same cause. A
   /// second submit begins with the data that the first one left in flight.
   void queue(std::uint32_t q) {
@@ -38,12 +48,12 @@ class VramFences {
     std::uint32_t data = 0;
     for (std::uint32_t position = 1; position <= last; ++position) {
       const auto& item = *m_.item_at(q, position);
-      if (item.moves() && stores_to_host(p, item)) {
+      if ((item.moves() || item.what == What::stamp) && stores_to_host(p, item)) {
         if (data == 0) data = position;
       } else if (item.what == What::post && item.sync.word != kNone) {
         const auto place = place_at(item.sync.address);
         if (place == Place::host()) data = 0;
-        else if (place && data != 0) return report({q, position}, {q, data}, item);
+        else if (place && data != 0 && announces(item.sync.word, q)) return report({q, position}, {q, data}, item);
       }
     }
   }

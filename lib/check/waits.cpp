@@ -64,15 +64,15 @@ class Waits {
     }
     if (!any && !w.known && !m_.open) return unknown(a, s, w), true;
     const bool first_value = !any && w.known && satisfied(s, w, w.init);
-    if (!old && !first_value) return false;
+    // A wait with ne is for any other value, so none is meant more than the others.
+    if ((!old && !first_value) || s.sync->func == Compare::ne) return false;
     for (std::size_t c = 0; c < w.chains.size(); ++c)
       for (auto i = alt.known(c); i < alt.possible(c); ++i) {
         const auto& post = alt.post(c, i);
         const auto v = static_cast<std::uint32_t>(post.value), want = static_cast<std::uint32_t>(s.value);
         const auto f = s.sync->func;
         const bool meant = f == Compare::gt ? v == want + 1 : f == Compare::lt ? v + 1 == want : v == want;
-        // A wait with ne is for any other value, so none is meant more than the others.
-        if (!meant || f == Compare::ne || post.sync->op != Op::store) continue;
+        if (!meant || post.op != Op::store) continue;
         if (!first("stale-wait", a, s)) return true;
         Finding f2{
             .rule = "stale-wait",
@@ -119,13 +119,29 @@ class Waits {
     for (std::size_t c = 0; c < w.chains.size(); ++c) {
       if (done[c] > 0 && !alt.satisfies(c, done[c] - 1) && !alt.hidden(c, done[c] - 1, done))
         return report_missed(a, s, w, alt.place(c, done[c] - 1));
-      const bool rises =
-          w.chains[c].rising && (s.sync->func == Compare::ge || s.sync->func == Compare::gt) && s.sync->mask == ~0u;
-      for (auto i = done[c]; i < alt.possible(c); ++i) {
-        if (!alt.satisfies(c, i)) return report_missed(a, s, w, alt.place(c, i));
-        if (rises) break;
-      }
+      const bool low = s.sync->bytes == 4 && !s.sync->high;
+      const bool rises = (low ? w.chains[c].low_rising : w.chains[c].rising) &&
+                         (s.sync->func == Compare::ge || s.sync->func == Compare::gt) && s.sync->mask == ~0u;
+      if (done[c] >= alt.possible(c)) continue;
+      if (const auto i = rises && alt.satisfies(c, done[c]) ? alt.possible(c) : first_unmet(alt, w, c, done[c]);
+          i < alt.possible(c))
+        return report_missed(a, s, w, alt.place(c, i));
     }
+  }
+
+  /// The first post of a chain, from `i` on, that does not satisfy the wait. Remembered for waits that are alike.
+  std::uint32_t first_unmet(const Alternatives& alt, const Word& w, std::size_t c, std::uint32_t i) {
+    const auto& s = alt.wait();
+    const auto& y = *s.sync;
+    const Alike key{y.word, static_cast<std::uint32_t>(c), y.bytes, y.mask, s.value, y.func, y.high};
+    if (!(key == alike_)) {
+      alike_ = key;
+      unmet_.clear();
+      for (std::uint32_t k = 0; k < w.chains[c].steps.size(); ++k)
+        if (!alt.satisfies(c, k)) unmet_.push_back(k);
+    }
+    const auto next = std::lower_bound(unmet_.begin(), unmet_.end(), i);
+    return next == unmet_.end() ? kNone : *next;
   }
 
   void check_count_stays(std::uint32_t a, const Step& s, const Word& w, const Alternatives& alt) {
@@ -135,7 +151,7 @@ class Waits {
       done.push_back(alt.happened(w.chains[c]));
       all[c] = std::max(all[c], done[c]);
       for (auto i = done[c]; w.chains[c].stores && i < all[c]; ++i)
-        if (alt.post(c, i).sync->op != Op::add && !alt.satisfies(c, i)) return report_missed(a, s, w, alt.place(c, i));
+        if (alt.post(c, i).op != Op::add && !alt.satisfies(c, i)) return report_missed(a, s, w, alt.place(c, i));
     }
     const auto base = alt.base(done, all);
     if (!base) return m_.open ? void() : unknown(a, s, w);
@@ -215,7 +231,7 @@ class Waits {
       for (const auto& c : w.chains) {
         for (std::size_t k = 0; k < c.steps.size(); ++k) {
           const auto& post = m_.post(c, k);
-          if (post.sync->op != Op::add) {
+          if (post.op != Op::add) {
             low = std::min(low, Wide{post.value}), high = std::max(high, Wide{post.value});
             down = false;
           } else {
@@ -239,6 +255,15 @@ class Waits {
   Reporter& r_;
   std::vector<std::uint32_t> clock_;
   std::set<std::tuple<std::string_view, std::uint32_t, std::uint32_t>> reported_;
+  /// What makes two waits for a chain the same condition.
+  struct Alike {
+    std::uint32_t word = kNone, chain{}, bytes{}, mask{};
+    std::uint64_t value{};
+    Compare func{};
+    bool high{};
+    friend bool operator==(const Alike&, const Alike&) = default;
+  } alike_{};
+  std::vector<std::uint32_t> unmet_;  ///< its posts that do not satisfy it
 };
 
 }  // namespace

@@ -46,6 +46,7 @@ bool Model::may_satisfy(const Step& wait, const Word& w) const noexcept {
 }
 
 void Model::build_chains() {
+  find_algebra();
   for (std::uint32_t a = 0; a < agents.size(); ++a) {
     const auto& agent = agents[a];
     for (std::uint32_t i = 0; i < agent.steps.size(); ++i) {
@@ -55,11 +56,7 @@ void Model::build_chains() {
       if (s.kind == Step::Kind::poll || s.kind == Step::Kind::sample) w.polled = true;
       if (!s.posts()) continue;
       // A 64-bit value stored by two fences counts as a 32-bit one if its high half never changes.
-      if (s.sync->high && s.sync->op == Op::store && w.known && s.value == w.init >> 32) continue;
-      if (s.sync->op == Op::unknown || (s.sync->high && s.sync->op != Op::store) ||
-          (w.bytes == 8 && s.sync->bytes == 4 && s.sync->high))
-        w.unmodelled = true;
-      w.halves = w.halves || (w.bytes == 8 && s.sync->bytes == 4);
+      if (s.sync->high && !s.whole && !w.in_order && !w.unmodelled) continue;
       // A post that lands in no order with the others is a chain of its own.
       const bool apart = s.column != kNone;
       auto last = w.chains.rbegin();
@@ -69,14 +66,18 @@ void Model::build_chains() {
         last = w.chains.rbegin();
       }
       auto& c = *last;
-      if (!c.steps.empty()) c.rising = c.rising && agent.steps[c.steps.back()].value <= s.value;
+      if (!c.steps.empty()) {
+        const auto before = value_after(agent.steps[c.steps.back()], w, w.init), now = value_after(s, w, w.init);
+        c.rising = c.rising && before <= now;
+        c.low_rising = c.low_rising && truncate(4, before) <= truncate(4, now);
+      }
       c.steps.push_back(i);
-      const auto n = s.sync->op == Op::add ? addend(s) : Wide{0};
+      const auto n = s.op == Op::add ? addend(s) : Wide{0};
       c.sums.push_back(c.sums.back() + n);
       c.up = c.up && n >= 0;
       c.down = c.down && n <= 0;
-      c.stores = c.stores || s.sync->op != Op::add;
-      (s.sync->op == Op::add ? w.adds : w.stores) = true;
+      c.stores = c.stores || s.op != Op::add;
+      (s.op == Op::add ? w.adds : w.stores) = true;
     }
   }
   // Marks every word to which a copy, fill or write stores what is not known, or what it should not.
@@ -94,6 +95,7 @@ void Model::build_chains() {
 }
 
 void Model::build_chains_again() {
+  executed_ = true;
   for (auto& w : words) w = {.address = w.address, .init = w.init, .bytes = w.bytes, .known = w.known};
   build_chains();
 }

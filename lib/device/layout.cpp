@@ -222,7 +222,7 @@ std::string layout_of(const Topology& t) {
   auto name = t.name;
   if (!names_layout(name) && !t.gpus.empty()) name = fmt::format("{}:{}", lower(t.gpus[0].name), t.gpus.size());
   if (!names_layout(name)) return {};
-  const auto node = layout(name);
+  const auto node = sdma::layout(name);
   return node && *node == t ? name : "";
 }
 

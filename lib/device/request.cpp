@@ -99,3 +99,9 @@ void load_bytes(const std::byte* from, std::span<std::byte> to) noexcept {
 }
 
 }  // namespace sdma::inline v0::detail
+
+namespace sdma::inline v0 {
+
+Device::~Device() = default;
+
+}  // namespace sdma::inline v0

@@ -134,7 +134,10 @@ class Examination {
     q.name = fmt::format("gpu {} queue {}", *g, q.id);
     q.gpu = {GpuId{*g}, Source::driver};
     q.engines = {gpu.engines(), Source::driver};
-    q.generation = generation_of_target(gpu.gfx).value_or(kDefaultGeneration);
+    q.generation = gpu.generation();
+    if (!generation_of_target(gpu.gfx))
+      note(fmt::format("{}: it is assumed that these are packets of SDMA {}, because its target is not known", q.name,
+                       name_of(q.generation)));
   }
 
   static EngineId engine_of(const QueueDescriptor& d) { return EngineId{static_cast<std::uint32_t>(*d.engine())}; }

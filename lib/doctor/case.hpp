@@ -45,6 +45,12 @@ std::string word_text(const Case&, GpuVa);
 std::optional<Finding> examine_state(const Line&, const Snapshot&);
 /// Why the engine does not proceed at a packet that it cannot execute.
 Finding explain_packet(const Case&, std::size_t queue);
+/// The first pending packet that was followed although it is not known what it does.
+std::optional<std::size_t> unexamined(const Case&, std::size_t queue);
+/// Of such a packet: "what it reads and writes is not examined"
+std::string what_is_unknown(const PacketView&);
+/// Nothing that was examined holds the queue up, but there is this packet.
+Finding explain_unexamined(const Case&, const Post&);
 /// Why the poll of a queue is not satisfied. `helpers`: packets that would satisfy it, and that are not executed.
 Finding explain_wait(const Case&, std::size_t queue, const std::vector<Post>& helpers);
 /// Packets that are not executed, and that would satisfy the wait or may do so.

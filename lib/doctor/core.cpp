@@ -4,6 +4,7 @@
 
 #include "../kfd/abi.hpp"
 #include "process.hpp"
+#include "sdma/core/plural.hpp"
 
 #include <elf.h>
 #include <fmt/format.h>
@@ -106,7 +107,8 @@ class CoreReader {
         const auto& p = *std::prev(next);
         const auto at = va.value - p.va;
         if (at <= p.bytes.size() && out.size() <= p.bytes.size() - at) {
-          std::ranges::copy(p.bytes.subspan(at, out.size()), out.begin());
+          const auto taken = p.bytes.subspan(at, out.size());
+          std::copy(taken.begin(), taken.end(), out.begin());
           return Errc::ok;
         }
       }
@@ -202,9 +204,14 @@ class CoreReader {
       ++queues_;
       if (is_sdma(q.type)) queue(q);
     }
-    s_.all_queues = true;
-    if (queues_ > 0 && s_.queues.size() == before_)
-      s_.notes.push_back(fmt::format("{}: {} queues of compute, and none of sDMA", name_, queues_));
+    // Since mid-2026, ROCr lists queues of compute alone. A file with a queue of sDMA is older, and has all of them.
+    const bool lists_sdma = s_.queues.size() > before_;
+    s_.all_queues = s_.all_queues || lists_sdma;
+    if (queues_ > 0 && !lists_sdma)
+      s_.notes.push_back(fmt::format(
+          "{}: this file has {} of compute, and none of sDMA. ROCr has left them out since mid-2026, so the process may "
+          "have some: give the rings as well (umr, debugfs), or examine the process while it lives (--attach)",
+          name_, plural(queues_, "queue")));
     return {};
   }
 

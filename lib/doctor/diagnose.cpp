@@ -118,6 +118,7 @@ class Diagnostician {
     }
     if (engine_is_held(q)) return;
     if (!line.pending()) return expired(q);
+    if (const auto i = unexamined(case_, q)) return void(states_[q] = explain_unexamined(case_, {q, *i}));
     if (line.incomplete || followed_.waited[q]) return;
     idle(q);
   }
@@ -175,7 +176,8 @@ class Diagnostician {
       return;
     }
     const bool watched = case_.watched();
-    auto& f = report(q, HangClass::doorbell_not_rung, watched ? Basis::inferred : Basis::guessed,
+    // Whatever else holds the engine looks the same: a doorbell that nobody can read is a guess.
+    auto& f = report(q, HangClass::doorbell_not_rung, Basis::guessed,
                      "ring the doorbell after each store of wptr, and check that it belongs to this queue");
     say(f, Basis::inferred,
         *queue.rptr == 0 ? "The engine has never read the queue, and its first packet does not wait."
@@ -410,6 +412,9 @@ class Diagnostician {
     d_.from = s_.from;
     d_.watched_ns = s_.watched_ns;
     d_.notes = s_.notes;
+    for (std::size_t q = 0; q < lines_.size(); ++q)
+      if (const auto i = unexamined(case_, q))
+        d_.notes.push_back(fmt::format("{}: {}", case_.at({q, *i}), what_is_unknown(case_.packet({q, *i}).view)));
   }
 
   void healthy(Finding& f) const {

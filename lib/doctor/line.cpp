@@ -19,7 +19,7 @@ class LineReader {
   LineReader(const QueueSnapshot& q, std::size_t index, const Snapshot& s) : q_(q), s_(s) {
     line_.queue = &q;
     line_.index = index;
-    line_.bytes = q.ring_bytes && *q.ring_bytes != 0 ? *q.ring_bytes : q.first == 0 ? q.ring.size() * 4 : 0;
+    line_.bytes = q.ring_bytes && *q.ring_bytes != 0 ? *q.ring_bytes : q.first == 0 && !q.part ? q.ring.size() * 4 : 0;
   }
 
   Line take() {
@@ -34,7 +34,7 @@ class LineReader {
   }
 
  private:
-  bool is_window() const noexcept { return q_.first != 0 || q_.ring.size() * 4 < line_.bytes; }
+  bool is_window() const noexcept { return q_.first != 0 || q_.part || q_.ring.size() * 4 < line_.bytes; }
 
   /// The bytes from rptr to wptr, or nullopt if the positions contradict each other.
   std::optional<std::uint64_t> pending_bytes() {

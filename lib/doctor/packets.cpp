@@ -223,6 +223,28 @@ class PacketExplainer {
 
 }  // namespace
 
+std::optional<std::size_t> unexamined(const Case& c, std::size_t queue) {
+  const auto& line = c.lines[queue];
+  for (auto i = line.head; i < std::min(c.followed.stops[queue].packet, line.packets.size()); ++i)
+    if (const auto* p = line.packets[i].view.info; p && !p->typed && !p->foreign) return i;
+  return {};
+}
+
+std::string what_is_unknown(const PacketView& v) {
+  if (!v.info->fields_unknown) return "what it reads and writes is not examined";
+  return fmt::format("it is not described for this generation ({}); whether it waits, and what it stores, is not known",
+                     name_of(v.info->generation));
+}
+
+Finding explain_unexamined(const Case& c, const Post& p) {
+  Finding f{.what = HangClass::unknown, .basis = Basis::guessed, .queue = p.queue, .at = c.place(p)};
+  f.to_do = "examine this packet by hand; --gfx says whose packets these are, if the dump does not";
+  const auto& v = c.packet(p).view;
+  say(f, Basis::seen, fmt::format("Nothing else holds up the queue. Of {}: {}.", v.info->name, what_is_unknown(v)),
+      "its opcode");
+  return f;
+}
+
 Finding explain_packet(const Case& c, std::size_t queue) { return PacketExplainer{c, queue}.take(); }
 
 }  // namespace sdma::inline v0::doctor

@@ -40,8 +40,9 @@ void add(Snapshot& s, const TextDump& d, std::string_view name, const RingPositi
   const auto bytes = d.dwords.size() * 4;
   const auto first = own ? d.first.value_or(0) : given.first;
   if (rptr && wptr && first != 0 && *rptr >= first && *rptr - first <= bytes) q.first = first;
+  q.part = q.first == 0 && is_part(d.dwords.size(), {.rptr = rptr, .wptr = wptr});
   // Offsets say nothing about how often the queue has passed the end of its ring.
-  q.positions_wrap = rptr && wptr && q.first == 0 && *rptr < bytes && *wptr < bytes;
+  q.positions_wrap = rptr && wptr && q.first == 0 && !q.part && *rptr < bytes && *wptr < bytes;
   s.queues.push_back(std::move(q));
 }
 
@@ -123,14 +124,35 @@ class LaneReader {
                                                                                               : std::nullopt;
   }
   void fault(const trace::Event& e) {
-    Fault f{.kind = FaultKind::unmapped, .position = e.position, .va = e.address};
+    Fault f{.position = e.position, .va = e.address};
     if (q_.gpu) f.gpu = *q_.gpu;
     if (q_.engine) f.engine = *q_.engine;
-    const auto& why = e.text.value < texts_->size() ? (*texts_)[e.text.value] : std::string();
-    for (auto k = 0; k <= static_cast<int>(FaultKind::reset); ++k)
-      if (const auto kind = static_cast<FaultKind>(k); why == name(kind)) f.kind = kind;
+    if (e.text.value < texts_->size()) q_.fault_text = (*texts_)[e.text.value];
+    f.kind = kind_in(q_.fault_text);
     q_.fault = {f, Source::recording};
     q_.rptr = {e.position, Source::recording};
+  }
+
+  /// The kind of a fault in words, of engine/fault.hpp's `describe`; none if they do not say.
+  static FaultKind kind_in(std::string_view text) {
+    struct Phrase {
+      std::string_view words;
+      FaultKind kind;
+    };
+    constexpr Phrase kPhrases[] = {
+        {": not mapped for this GPU", FaultKind::unmapped},
+        {", which is not mapped", FaultKind::unmapped},
+        {": mapped for reading only", FaultKind::read_only},
+        {", which is read-only", FaultKind::read_only},
+        {"does not begin a packet", FaultKind::unknown_packet},
+        {"lies inside this packet", FaultKind::truncated_packet},
+        {"expired before the word", FaultKind::poll_timeout},
+    };
+    for (auto k = 0; k <= static_cast<int>(FaultKind::reset); ++k)
+      if (const auto kind = static_cast<FaultKind>(k); text == name(kind)) return kind;
+    for (const auto& p : kPhrases)
+      if (text.find(p.words) != text.npos) return p.kind;
+    return FaultKind::none;
   }
 
   const std::vector<std::string>* texts_;

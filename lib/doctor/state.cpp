@@ -4,6 +4,7 @@
 #include "../kfd/abi.hpp"
 #include "case.hpp"
 #include "sdma/device/product.hpp"
+#include "sdma/doctor/kernel_log.hpp"
 #include "sdma/packets/overlap.hpp"
 
 #include <fmt/format.h>
@@ -92,19 +93,28 @@ class StateExaminer {
   }
 
   bool faulted() {
-    if (q_.fault && *q_.fault) {
+    if (q_.fault && (*q_.fault || !q_.fault_text.empty())) {
       const auto& fault = *q_.fault;
-      say(f_, Basis::seen, fmt::format("The engine stopped the queue: {}.", describe(fault)), from(q_.fault.from));
+      say(f_, Basis::seen,
+          fmt::format("The engine stopped the queue: {}.", q_.fault_text.empty() ? describe(fault) : q_.fault_text),
+          from(q_.fault.from));
+      bool found = false;
       if (fault.anonymous) blame(fault.va);
       else
-        for (std::size_t i = 0; i < line_.packets.size(); ++i)
+        for (std::size_t i = 0; i < line_.packets.size() && !found; ++i)
           if (line_.packets[i].position == fault.position) {
             at(i);
-            break;
+            found = true;
           }
       switch (fault.kind) {
-        case FaultKind::unknown_packet: return false;  // the packets say more
-        case FaultKind::truncated_packet: return false;
+        case FaultKind::none:  // for a reason that has no class
+          return is(HangClass::unknown, Basis::guessed, "correct what the engine reports, and create the queue again");
+        case FaultKind::unknown_packet:
+          if (found) return false;  // the packets say more
+          return is(HangClass::unknown_opcode, Basis::seen, "look for the code that writes this ring at that position");
+        case FaultKind::truncated_packet:
+          if (found) return false;
+          return is(HangClass::wptr_inside_packet, Basis::seen, "store wptr in bytes, after whole packets");
         case FaultKind::poll_timeout:
           return is(HangClass::poll_expired, Basis::seen,
                     "let polls retry forever (retry=forever), and put the deadline on the host's wait");
@@ -134,12 +144,12 @@ class StateExaminer {
     const auto& all = snapshot_.page_faults;
     const auto own =
         std::find_if(all.begin(), all.end(), [&](auto& p) { return here(p) && packet_that_touches(p.page); });
-    const auto p = own != all.end() ? own : std::find_if(all.begin(), all.end(), here);
+    auto p = own != all.end() ? own : std::find_if(all.begin(), all.end(), here);
     if (p == all.end()) return false;
-    say(f_, Basis::seen,
-        fmt::format("The driver reports a page fault at {:#x}, GPU {}{}{}.", p->page.value, p->device,
-                    p->by.empty() ? "" : ", ", p->by),
-        p->from);
+    // Whose queue this is is not known: a fault of another process says nothing about it.
+    const auto others = [&](const PageFault& f) { return here(f) && f.process != p->process; };
+    if (own == all.end() && std::any_of(all.begin(), all.end(), others)) return false;
+    say(f_, Basis::seen, fmt::format("The driver reports a page fault at {}.", in_words(*p)), p->from);
     blame(p->page);
     if (own != all.end()) return is(HangClass::fault, Basis::seen, kMapIt);
     say(f_, Basis::inferred, "After a page fault, no queue of the process runs on that GPU any more.",

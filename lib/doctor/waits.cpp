@@ -32,6 +32,10 @@ std::vector<Post> posts_of(const Case& c, const Wait& w) {
   return out;
 }
 
+bool is_add(AtomicOp op) noexcept {
+  return op == AtomicOp::add_rtn_64 || op == AtomicOp::add_64 || op == AtomicOp::add_rtn_32 || op == AtomicOp::add_32;
+}
+
 class WaitExplainer {
  public:
   WaitExplainer(const Case& c, const Wait& w, std::optional<std::size_t> queue, Finding& f)
@@ -70,6 +74,9 @@ class WaitExplainer {
     if (posts != c_.followed.posts.end())
       for (const auto& p : posts->second)
         if (c_.followed.executed(p)) by = p;
+    // A wait for the low half of a word that 64-bit packets change waits for the right half: the word is only short of
+    // the value, and the high half has nothing to say.
+    if (w_.va.value % 8 == 0 && by && is_wide(*by)) return false;
     // A condition that most values satisfy holds for an unrelated word, too.
     if (!by && (*value == 0 || w_.func == Compare::ne)) return false;
     // Packets that store to this half show that it is the one that was meant.
@@ -124,9 +131,7 @@ class WaitExplainer {
       const auto& v = c_.packet(p).view;
       if (!v.is<Atomic>()) return false;
       const auto a = decode<Atomic>(v.dwords, *v.info);
-      if (a.op != AtomicOp::add_rtn_64 && a.op != AtomicOp::add_64 && a.op != AtomicOp::add_rtn_32 &&
-          a.op != AtomicOp::add_32)
-        return false;
+      if (!is_add(a.op)) return false;
       sum += width(a.op) == 8 ? static_cast<std::int64_t>(a.value) : static_cast<std::int32_t>(a.value);
     }
     const auto moved = w_.bytes == 8 ? *value_ + static_cast<std::uint64_t>(sum)
@@ -164,6 +169,38 @@ class WaitExplainer {
     return low ? std::optional<std::uint64_t>(*low) : std::nullopt;
   }
 
+  /// What each post adds, if they all add the same.
+  std::optional<std::int64_t> addend() const {
+    std::optional<std::int64_t> same;
+    for (const auto& p : executed_) {
+      const auto& v = c_.packet(p).view;
+      if (!v.is<Atomic>()) return {};
+      const auto a = decode<Atomic>(v.dwords, *v.info);
+      if (!is_add(a.op)) return {};
+      const auto n = width(a.op) == 8 ? static_cast<std::int64_t>(a.value) : static_cast<std::int32_t>(a.value);
+      if (same.value_or(n) != n) return {};
+      same = n;
+    }
+    return same;
+  }
+  /// How many more such posts would satisfy the wait.
+  std::optional<std::uint64_t> missing_posts() const {
+    constexpr std::int64_t kMost = 1 << 20;
+    const auto add = addend();
+    if (!add || *add == 0 || !value_ || (w_.func != Compare::eq && w_.func != Compare::ge && w_.func != Compare::le))
+      return {};
+    const auto whole = [&](std::uint64_t v) {
+      return w_.bytes == 8 ? static_cast<std::int64_t>(v) : static_cast<std::int64_t>(static_cast<std::int32_t>(v));
+    };
+    const auto far = whole(w_.reference) - whole(*value_);
+    if (far / *add < 1 || far / *add > kMost) return {};
+    const auto n = (far + (*add > 0 ? *add - 1 : *add + 1)) / *add;
+    const auto then = static_cast<std::uint64_t>(whole(*value_) + n * *add);
+    return w_.met(w_.bytes == 8 ? then : static_cast<std::uint32_t>(then))
+               ? std::optional(static_cast<std::uint64_t>(n))
+               : std::nullopt;
+  }
+
   /// Packets store to the word, but not what is waited for.
   void values() {
     const auto last = executed_.back();
@@ -194,6 +231,21 @@ class WaitExplainer {
       return;
     }
     const bool counts = values.empty();
+    if (const auto n = missing_posts()) {
+      say(f_, Basis::inferred,
+          fmt::format("{} missing: the word holds {}, {} is waited for, and {} {}.",
+                      *n == 1 ? std::string("One post is") : fmt::format("{} posts are", *n), number_text(*value_),
+                      number_text(w_.reference),
+                      executed_.size() == 1 ? "the one that was executed adds"
+                                            : fmt::format("each of the {} that were executed adds", executed_.size()),
+                      *addend()),
+          "the word, the wait and the packets that were executed");
+      say(f_, Basis::guessed,
+          "It was never submitted, its queue is not in the snapshot, or the word began too far away.",
+          "the word's initial value, and a count of the posts of each queue");
+      f_.to_do = "count the posts of each queue that should reach this word, from its initial value";
+      return;
+    }
     say(f_, Basis::inferred,
         counts ? fmt::format("The {} packets that change the word do not bring it to the value that is waited for.",
                              executed_.size())

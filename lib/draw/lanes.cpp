@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sdma/draw/lanes.hpp"
+#include "lanes.hpp"
 
 #include "axis.hpp"
 #include "svg.hpp"

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 namespace sdma::inline v0 {
 namespace {
@@ -145,6 +146,20 @@ class Cutter {
 
 }  // namespace
 
+std::uint64_t first_position(std::uint64_t offset, std::size_t dwords, std::optional<std::uint64_t> rptr,
+                             std::optional<std::uint64_t> wptr) noexcept {
+  const auto among = [&](const auto& p) { return p && *p >= offset && *p - offset <= std::uint64_t{dwords} * 4; };
+  return among(rptr) && among(wptr) ? offset : 0;
+}
+
+bool is_part(std::size_t dwords, const RingPositions& p) noexcept {
+  constexpr std::size_t kSmallest = 64;
+  const auto bytes = std::uint64_t{dwords} * 4;
+  if (p.first != 0) return true;
+  if (!p.rptr || !p.wptr || *p.rptr > *p.wptr || *p.wptr > bytes) return false;
+  return dwords < kSmallest || !std::has_single_bit(dwords) || *p.wptr - *p.rptr == bytes;
+}
+
 Result<PlacedRing, Diagnostic> place_ring(std::span<const std::uint32_t> dump, const RingPositions& p,
                                           std::string_view name) {
   Cutter cut{dump, p, name};
@@ -158,7 +173,7 @@ Result<PlacedRing, Diagnostic> place_ring(std::span<const std::uint32_t> dump, c
     if (at && *at % 4 != 0)
       return wrong(name, fmt::format("{} {:#x} is not a multiple of 4", what, *at),
                    "positions are bytes; add dw for dwords: 16dw");
-  if (p.first != 0) {
+  if (is_part(dump.size(), p)) {
     const auto end = p.first + bytes, w = p.wptr.value_or(end);
     if (*p.rptr < p.first || *p.rptr > end || w < *p.rptr || w > end)
       return wrong(

@@ -52,8 +52,23 @@ void replace_all(std::string& text, std::string_view what, std::string_view by) 
   text = std::move(out);
 }
 
+/// "2026-11-25T03:14:07.000000000Z stdout F ", which container runtimes put before each line. How long it is, or 0.
+std::size_t container_prefix(std::string_view line) noexcept {
+  const auto time = line.find(' ');
+  if (time == line.npos || time < 20 || line.size() < 5 || line[4] != '-' || line[10] != 'T' || line[time - 1] != 'Z')
+    return 0;
+  for (const std::string_view stream : {" stdout ", " stderr "})
+    if (line.substr(time, stream.size()) == stream) {
+      const auto tag = time + stream.size();  // F: a full line; P: a part of one
+      return tag < line.size() && (line[tag] == 'F' || line[tag] == 'P') ? tag + 1 : 0;
+    }
+  return 0;
+}
+
 /// A quotation, a table, code in a line: what Markdown and mail put around a line. `begin`, `end`: of the line.
 void unmark(std::string& text, std::size_t begin, std::size_t end) {
+  const auto prefix = container_prefix(std::string_view(text).substr(begin, end - begin));
+  std::fill_n(text.begin() + static_cast<std::ptrdiff_t>(begin), prefix, ' ');
   auto first = begin;
   while (first < end && (text[first] == ' ' || text[first] == '\t' || text[first] == '>')) {
     if (text[first] == '>') text[first] = ' ';

@@ -10,6 +10,7 @@
 //   \r without \n                   ends a line
 //   no-break and invisible blanks   blanks
 //   > quoted, | a | table |, `code` blanks
+//   TIMEZ stdout F ...              what container runtimes put before each line: blanks
 //   "0x5" '0x5'                     the quotes are blanks
 //   00007ff8`a1b20000               one number: a debugger's mark in the middle
 //   0x0 <repeats 41 times>          written 41 times, at most 16 Mi in all; more is left as it is, and not a dump

@@ -14,7 +14,7 @@ bool is_address(std::uint64_t va) noexcept { return va >= 4096 && va < std::uint
 bool is_plausible(const PacketView& v) noexcept {
   if (!v.info || v.info->fields_unknown) return false;
   const auto* d = v.dwords.data();
-  for (std::size_t i = 0; i < v.dwords.size() && i < v.info->head; ++i)
+  for (std::size_t i = 0; i < v.dwords.size() && i < v.info->described(); ++i)
     if ((d[i] & v.info->reserved(i)) != 0) return false;
   for (const auto& f : v.info->fields) {
     if (f.dword + f.hi / 32u >= v.dwords.size()) continue;

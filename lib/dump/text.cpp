@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "sdma/dump/text.hpp"
 
+#include "coredump.hpp"
+#include "driver_log.hpp"
+#include "engines.hpp"
 #include "layout.hpp"
 #include "plain.hpp"
 #include "rows.hpp"
@@ -27,28 +30,10 @@ struct Part {
   std::optional<detail::DumpLayout> layout{};   ///< if the form has only one
 };
 
-/// What follows `key` in this line, up to a blank: "0x1c0" in "Rptr: 0x1c0 Wptr: 0x1c8".
-std::string_view value_after(std::string_view line, std::string_view key) noexcept {
-  const auto at = line.find(key);
-  if (at == std::string_view::npos) return {};
-  const auto rest = trimmed(line.substr(at + key.size()));
-  return rest.substr(0, rest.find_first_of(" \t\r,"));
-}
-std::optional<std::uint64_t> number(std::string_view s) noexcept {
-  const bool hex = s.starts_with("0x");
-  if (hex) s.remove_prefix(2);
-  std::uint64_t v;
-  if (s.empty() || s.size() > 16 || s.find_first_not_of("0123456789abcdefABCDEF") != std::string_view::npos ||
-      !detail::number_in(s, hex ? 16 : 10, v))
-    return {};
-  return v;
-}
 std::optional<std::uint64_t> dwords_as_bytes(std::string_view s) noexcept {
-  const auto n = number(s);
+  const auto n = detail::number_of(s);
   return n ? std::optional(*n * 4) : std::nullopt;
 }
-
-constexpr std::string_view kRingName = "ring name:";
 
 /// The kernel prints an offset in bytes and a dword a line, both without leading zeros.
 detail::DumpLayout coredump_layout() {
@@ -59,28 +44,39 @@ detail::DumpLayout coredump_layout() {
   return l;
 }
 
-/// The rings of the kernel's devcoredump, each from the line that names it to the next one.
-std::vector<Part> coredump_rings(std::string_view text) {
+/// The rings of umr's print, each with the lines that have its positions. Nothing if the text has at most one.
+std::vector<Part> umr_rings(std::string_view text) {
+  constexpr std::string_view kRow = "ring[";
   std::vector<Part> parts;
+  std::string_view name;
+  std::uint64_t next = 0;    // index of the row that would go on with the last ring
+  auto heading = text.npos;  // where the lines with the next ring's positions begin
+  std::size_t heading_line = 0;
   each_line(text, 1, [&](std::string_view line, std::size_t n) {
     const auto begin = static_cast<std::size_t>(line.data() - text.data());
-    if (const auto name = value_after(line, kRingName); !name.empty()) {
+    if (line.find(".rptr ==") != line.npos && heading == text.npos) heading = begin, heading_line = n;
+    const auto at = line.find(kRow);
+    if (at == line.npos) return true;
+    const auto this_name = trimmed(line.substr(0, at));
+    const auto index = trimmed(line.substr(at + kRow.size(), line.find(']', at) - at - kRow.size()));
+    std::uint64_t i = 0;
+    if (!detail::number_in(index, 10, i)) return true;
+    if (parts.empty() || this_name != name || i < next) {
+      const auto from = std::min(heading, begin);
       if (!parts.empty())
         parts.back().text =
-            parts.back().text.substr(0, begin - static_cast<std::size_t>(parts.back().text.data() - text.data()));
-      parts.push_back({.text = text.substr(begin + line.size()),
-                       .line = n,
-                       .ring = std::string(name),
-                       .layout = coredump_layout()});
-    } else if (!parts.empty() && !parts.back().rptr && line.find("Rptr:") != std::string_view::npos) {
-      parts.back().rptr = dwords_as_bytes(value_after(line, "Rptr:"));
-      parts.back().wptr = dwords_as_bytes(value_after(line, "Wptr:"));
-      // The dwords begin after this line.
-      parts.back().text = text.substr(begin + line.size());
-      parts.back().line = n;
+            text.substr(0, from).substr(static_cast<std::size_t>(parts.back().text.data() - text.data()));
+      parts.push_back({.text = text.substr(parts.empty() ? 0 : from),
+                       .line = parts.empty()          ? 1
+                               : heading != text.npos ? heading_line
+                                                      : n});
+      name = this_name;
     }
+    heading = text.npos;
+    next = i + 1;
     return true;
   });
+  if (parts.size() < 2) parts.clear();
   return parts;
 }
 
@@ -88,7 +84,7 @@ std::vector<Part> coredump_rings(std::string_view text) {
 void find_positions(Part& part) {
   each_line(part.text, part.line, [&](std::string_view line, std::size_t n) {
     for (const std::string_view key : {".rptr ==", ".wptr =="}) {
-      const auto value = dwords_as_bytes(value_after(line, key));
+      const auto value = dwords_as_bytes(detail::value_after(line, key));
       if (!value) continue;
       (key[1] == 'r' ? part.rptr : part.wptr) = value;
       const auto name = trimmed(line.substr(0, line.find(key)));
@@ -156,46 +152,87 @@ Result<TextDump, Diagnostic> read_part(const Part& part, std::string_view name, 
   return out;
 }
 
+/// umr's decoded stream has names and values of fields, and not all bits of all dwords.
+std::optional<Diagnostic> umr_stream(std::string_view text, std::string_view name) {
+  std::optional<Diagnostic> refused;
+  each_line(text, 1, [&](std::string_view line, std::size_t n) {
+    const auto opcode = line.find("Opcode 0x");
+    if (line.find("Decoding IB at 0x") == line.npos &&
+        (opcode == line.npos || line.find("hdr: 0x", opcode) == line.npos))
+      return true;
+    refused =
+        at(name, n, 0, "this is a stream that umr has decoded: it has the fields of packets, and not all of their bits",
+           "print the ring itself: umr -R RING, with a dword a line");
+    return false;
+  });
+  return refused;
+}
+
+Diagnostic only_a_log(std::string_view name) {
+  return {.rule = std::string(kLogWithoutDump),
+          .where = std::string(name),
+          .message = "this is a log of the kernel, and no dump of a ring",
+          .hint = "sdma doctor RING LOG uses it"};
+}
+
 }  // namespace
 
 bool is_wide_text(std::string_view bytes) noexcept { return detail::is_utf16(bytes); }
 
 Result<TextDumps, Diagnostic> read_text_dump(std::string_view bytes, std::string_view name) {
-  const auto plain = detail::plain_text(bytes);
+  auto plain = detail::plain_text(bytes);
+  if (auto beside = detail::without_log(plain)) {
+    if (detail::coredump_rings(plain).empty() && !detail::survey(beside->rest).any) return only_a_log(name);
+    plain = std::move(beside->without_faults);
+  }
   const std::string_view text = plain;
   if (has_descriptors(text))
     return Diagnostic{.where = std::string(name),
                       .message = "these are descriptors of queues, not packets",
                       .hint = "sdma dis shows their fields; the packets are in the memory at ring_base"};
+  if (const auto stream = umr_stream(text, name)) return *stream;
   TextDumps all;
   const auto note = [&](std::string message) {
     all.notes.push_back({.severity = Severity::note, .where = std::string(name), .message = std::move(message)});
   };
-  auto parts = coredump_rings(text);
-  if (parts.empty()) {
-    Part whole{.text = text};
-    find_positions(whole);
-    auto d = read_part(whole, name, all.notes);
-    if (!d) return std::move(d.error());
-    if (!d->form.empty() && !whole.ring.empty()) d->form = "umr's print of ring " + whole.ring + ": " + d->form;
-    all.dumps.push_back(std::move(*d));
+  const auto generation = detail::generation_in(text);
+  const auto rings = detail::coredump_rings(text);
+  if (rings.empty()) {
+    auto parts = umr_rings(text);
+    if (parts.empty()) parts.push_back({.text = text});
+    for (auto& part : parts) {
+      find_positions(part);
+      auto d = read_part(part, name, all.notes);
+      if (!d) return std::move(d.error());
+      if (!d->form.empty() && !part.ring.empty()) d->form = "umr's print of ring " + part.ring + ": " + d->form;
+      d->generation = generation;
+      all.dumps.push_back(std::move(*d));
+    }
     return all;
   }
   std::string others;
-  for (const auto& p : parts) {
-    if (!p.ring.starts_with("sdma")) {
-      others += (others.empty() ? "" : ", ") + p.ring;
+  for (const auto& r : rings) {
+    if (!r.name.starts_with("sdma")) {
+      others += (others.empty() ? "" : ", ") + r.name;
       continue;
     }
-    // Words between the dwords of two rings are the next ring's heading.
-    std::vector<Diagnostic> ignored;
-    auto d = read_part(p, name, ignored);
+    auto d = read_part(
+        {.text = r.text, .line = r.line, .ring = r.name, .rptr = r.rptr, .wptr = r.wptr, .layout = coredump_layout()},
+        name, all.notes);
     if (!d) return std::move(d.error());
-    d->form = "ring " + p.ring + " of the kernel's devcoredump: " + d->form;
+    if (r.dwords && *r.dwords != d->dwords.size())
+      return at(name, r.line, 0,
+                fmt::format("ring {} has {} dwords here, and says that it has {}", r.name, d->dwords.size(), *r.dwords),
+                "save the whole devcoredump: the file seems to be cut off");
+    d->form = "ring " + r.name + " of the kernel's devcoredump: " + d->form;
+    d->generation = generation;
     all.dumps.push_back(std::move(*d));
   }
+  auto buffers = detail::coredump_buffers(text, name);
+  if (!buffers) return std::move(buffers.error());
+  all.buffers = std::move(*buffers);
   if (all.dumps.empty())
-    return at(name, parts.front().line, 0, "this devcoredump has no SDMA ring; it has " + others, "");
+    return at(name, rings.front().line, 0, "this devcoredump has no SDMA ring; it has " + others, "");
   if (!others.empty()) note("left out the rings of other engines: " + others);
   note("a devcoredump holds the kernel's own rings: the queues of processes are not in it");
   return all;

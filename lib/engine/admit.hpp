@@ -19,7 +19,7 @@ constexpr bool ends_with(std::string_view s, std::string_view end) noexcept {
 /// Fields that request features that software memory does not have. Cache policies and hints have no effect.
 constexpr bool asks_too_much(std::string_view field) noexcept {
   return ends_with(field, "swap") || ends_with(field, "_gpa") || field == "tmz" || field == "encrypt" ||
-         field == "mailbox" || field == "memlog_clear";
+         field == "dcc" || field == "mailbox" || field == "memlog_clear";
 }
 
 template <class P> constexpr bool fits_in(const P& p, Generation g) noexcept {
@@ -45,12 +45,17 @@ template <class P> std::string_view nameless(const P& p) noexcept {
   });
   return bad;
 }
+/// Of the fields of all generations: one that the engine's lacks holds its default.
 template <class P> std::string_view unsupported_field(const P& p) noexcept {
   std::string_view bad{};
-  each<P>([&]<std::size_t I>() {
-    if constexpr (asks_too_much(field<P, I>.name))
-      if (number<P, I>(p) != 0) bad = field<P, I>.name;
-  });
+  [&]<std::size_t... M>(std::index_sequence<M...>) {
+    [[maybe_unused]] const auto one = [&]<std::size_t I>() {
+      if constexpr (asks_too_much(grammar::layout<P>.fields[I].name))
+        if (number<P, I>(p) != 0) bad = grammar::layout<P>.fields[I].name;
+    };
+    (one.template operator()<M>(), ...);
+  }
+  (std::make_index_sequence<grammar::layout<P>.fields.size()>{});
   return bad;
 }
 

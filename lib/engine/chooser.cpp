@@ -3,6 +3,9 @@
 
 namespace sdma::inline v0 {
 
+Chooser::~Chooser() = default;
+Seeded::~Seeded() = default;
+
 std::uint32_t Enumerator::choose(Choice, std::uint32_t n) noexcept {
   if (n == 1) return 0;  // no alternative to try later
   if (at_ == path_.size()) path_.push_back({0, n});

@@ -57,11 +57,11 @@ void FrontEnd::prefetch(std::uint64_t from, std::uint64_t to, Chooser& model) no
   for (auto at = from; at < to; at += sizeof(std::uint32_t))
     copy_[slot(at)] = copy_[slot(at) + ring_.size()] = ring_[slot(at)];
   copied_to_ = to;
-  Reader packets{{copy_.get() + slot(from), static_cast<std::size_t>((to - from) / sizeof(std::uint32_t))}};
+  Reader packets{{copy_.get() + slot(from), static_cast<std::size_t>((to - from) / sizeof(std::uint32_t))}, *packets_};
   while (packets) {
     const auto at = from + packets.position() * sizeof(std::uint32_t);
     const auto view = packets.next();
-    if (view.is<Indirect>()) prefetch_ib(decode<Indirect>(view.dwords), at, model);
+    if (view.is<Indirect>()) prefetch_ib(decode<Indirect>(view.dwords, *view.info), at, model);
   }
 }
 
@@ -127,7 +127,7 @@ bool FrontEnd::fetch() noexcept {
   const auto got = copy_head(left);
   if (got == 0) return fail(FaultKind::unmapped, frames_[depth_ - 1].base);
   current_.info = packets_->identify({current_.head.data(), got});
-  if (!current_.info || current_.info->fields_unknown) {
+  if (!current_.info || current_.info->foreign) {
     current_.length = 1;
     return fail(FaultKind::unknown_packet);
   }
@@ -137,6 +137,8 @@ bool FrontEnd::fetch() noexcept {
     return fail(FaultKind::truncated_packet);
   }
   current_.length = static_cast<std::uint32_t>(length);
+  if (!current_.info->typed) [[unlikely]]
+    return refuse_untyped();
   take_payload();
   return true;
 }
@@ -165,6 +167,14 @@ bool FrontEnd::fail(FaultKind kind, GpuVa va, std::string_view rule) noexcept {
   fault_.va = va;
   fault_.rule = rule;
   return false;
+}
+
+/// A packet that this generation has, and that software cannot execute.
+bool FrontEnd::refuse_untyped() noexcept {
+  if (current_.info->fields_unknown)
+    return fail(FaultKind::unsupported, {}, "its fields are not described for this generation");
+  if (current_.info->privilege == Privilege::kernel) return fail(FaultKind::privileged);
+  return fail(FaultKind::unsupported, {}, "software does not execute this packet");
 }
 
 /// Loads the dwords that all decisions use. Returns their number; 0: the indirect buffer is no longer mapped.

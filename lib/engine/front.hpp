@@ -86,6 +86,7 @@ class FrontEnd {
   }
   bool fetch() noexcept;
   bool fail(FaultKind, GpuVa = {}, std::string_view rule = {}) noexcept;
+  bool refuse_untyped() noexcept;
   void fill_in(Fault&, const Fetched&) const noexcept;
   bool branch(Outcome) noexcept;
   bool call(const Indirect&) noexcept;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "sdma/packets/catalogue.hpp"
 
+#include "later.hpp"
+
 #include <algorithm>
 #include <memory>
 #include <mutex>
@@ -14,25 +16,17 @@ using namespace grammar;
 // Each packet of the registry has a consistent description: a packet_info is proved.
 static_assert([]<class... P>(PacketList<P...>) { return ((packet_info<P>.head != 0) && ...); }(Packets{}));
 
-// What later generations have under headers that 4.4.2 has for
-// something else. The lengths come from newer headers and a debugger.
-constexpr std::array kOtherLayouts{
-    recognised("copy_tiled_subwindow", op(1, 5), 17, "copy a box between a tiled and a linear surface", 1, since(v5_0)),
-    recognised("copy_tiled_to_tiled", op(1, 6), 18, "copy a box between tiled surfaces", 1, since(v5_0)),
-    recognised("gpuvm_invalidate", op(16, 0), 4, "invalidate translations of a GPU", 1, since(v5_0)),
-};
-
 /// The packets of a generation, with what their PacketInfos refer to.
 class List {
  public:
   explicit List(Generation g) : generation_(g) {
+    const auto has = [&](const PacketInfo& p) { return (p.generations | p.undescribed).contains(g); };
     for (const auto& p : kPackets)
-      if (p.generations.contains(g)) own(p);
-    for (const auto& p : kOtherLayouts)
-      if (p.generations.contains(g)) own(p);
+      if (has(p)) own(p);
+    if (has(detail::later::kGpuvmInvalidatePacket)) own(detail::later::kGpuvmInvalidatePacket);
     const auto owned = packets_.size();
     for (const auto& p : kPackets)
-      if (!p.generations.contains(g) && !named(p, owned)) foreign(p);
+      if (!has(p) && !named(p, owned)) foreign(p);
     first_ = detail::first_by_op(packets_);
     next_ = detail::next_alike(packets_);
     catalogue_.emplace(g, packets_, first_, next_.data());
@@ -50,29 +44,62 @@ class List {
   void own(PacketInfo p) {
     p.generation = generation_;
     p.foreign = false;
-    if (p.index < Packets::size) {
+    if (p.index >= Packets::size) {
+      // A described packet may have the same name: 4.4.2 has its header for something else.
+      if (named(p, packets_.size())) return;
+      describe_later(p);
+    } else if (p.generations.contains(generation_)) {
       describe(p);
-    } else if (named(p, packets_.size())) {
-      return;  // of the same name as a described packet, whose header 4.4.2 has for something else
+    } else {
+      p.fields_unknown = true;
+      p.typed = false;
     }
     packets_.push_back(p);
   }
+  /// Of these fields, those that the generation has, where it has them.
+  std::span<const FieldInfo> fields_here(std::span<const FieldInfo> all) {
+    auto& fields = fields_.emplace_back();
+    for (const auto& f : all)
+      if (f.generations.contains(generation_)) fields.push_back(f.in_generation(generation_));
+    return fields;
+  }
   void describe(PacketInfo& p) {
     p.fields_unknown = false;
-    auto& fields = fields_.emplace_back();
-    for (const auto& f : std::span(p.fields.data(), p.all_fields))
-      if (f.generations.contains(generation_)) fields.push_back(f.in_generation(generation_));
+    p.typed = true;
+    const auto fields = fields_here({p.fields.data(), p.all_fields});
     if (p.counted)
       p.counted = &*std::find_if(fields.begin(), fields.end(),
                                  [&](const FieldInfo& f) { return f.member == p.counted->member; });
     p.fields = fields;
     if (p.exception && p.exception->pattern_generations.contains(generation_)) p.pattern = p.exception->pattern;
-    if (p.exception && p.exception->length_generations.contains(generation_)) p.head = p.fixed = p.exception->fixed;
+    if (p.exception && p.exception->length_generations.contains(generation_)) {
+      const auto& length = p.exception->length;
+      p.fixed = length.fixed;
+      p.head = static_cast<std::uint8_t>(length.settled());
+      p.parts = length.plain() ? nullptr : &length;
+    }
     p.owned = detail::owned(p.fields, p.pattern);
+  }
+  /// What later.hpp has for this generation. Its fields decide the length from the first dwords on.
+  void describe_later(PacketInfo& p) {
+    for (const auto& row : detail::kLaterPackets) {
+      if (row.name != p.name || !row.generations.contains(generation_)) continue;
+      p.fixed = row.length.fixed;
+      if (row.fields.empty()) return;
+      p.fields = fields_here(row.fields);
+      p.fields_unknown = false;
+      p.privilege = row.privilege;
+      p.parts = &row.length;
+      const auto counted = detail::index_of(p.fields, row.length.counted);
+      p.counted = counted < p.fields.size() ? &p.fields[counted] : nullptr;
+      p.head = static_cast<std::uint8_t>(p.counted ? p.counted->dword + 1 : 1);
+      p.owned = detail::owned(p.fields, p.pattern);
+    }
   }
   void foreign(PacketInfo p) {
     p.generation = generation_;
     p.foreign = p.fields_unknown = true;
+    p.typed = false;
     packets_.push_back(p);
   }
 
@@ -114,13 +141,12 @@ std::string to_string(Generations s) {
 
 std::string label(const PacketInfo& p) {
   std::string text{p.name};
-  // Packets of 4.x that later engines may well have: no source that this project reads describes them there.
-  const bool unsure = p.generation >= v5_0 && (p.generations.mask & since(v5_0).mask) == 0;
   if (p.foreign)
     text.append(" of ")
-        .append(to_string(p.generations))
-        .append(unsure ? ", not described for " : ", not of ")
+        .append(to_string(p.generations | p.undescribed))
+        .append(", not of ")
         .append(name_of(p.generation));
+  else if (p.fields_unknown) text.append(", not described for ").append(name_of(p.generation));
   return text;
 }
 

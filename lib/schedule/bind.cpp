@@ -4,6 +4,7 @@
 #include "../stream/print.hpp"
 #include "bound.hpp"
 #include "recorded.hpp"
+#include "refused.hpp"
 #include "sdma/core/number.hpp"
 #include "symbols.hpp"
 
@@ -22,6 +23,9 @@ class Linker {
   Result<Bound, std::vector<Diagnostic>> run() {
     errors_ = problems(s_);
     if (errors_.empty()) gpus();
+    if (errors_.empty())
+      for (auto& r : refused(s_, device_.topology(), options_.gpus))
+        add(std::move(r.where), std::move(r.message), std::move(r.hint));
     if (errors_.empty()) place_all();
     if (errors_.empty())
       for (std::size_t i = 0; i < s_.queues.size() && errors_.empty(); ++i) queue(i);
@@ -37,22 +41,9 @@ class Linker {
   std::optional<GpuId> owner(Place p) const { return p.is_host() ? std::nullopt : std::optional(gpu(p)); }
 
   void gpus() {
-    const auto have = device_.topology().gpus.size();
     if (options_.gpus.empty())
       for (std::uint32_t g = 0; g < s_.gpus; ++g) gpus_.push_back(GpuId{g});
     else gpus_ = options_.gpus;
-    if (gpus_.size() != s_.gpus)
-      return add("gpus",
-                 "the schedule has " + std::to_string(s_.gpus) + " GPUs; GPUs chosen: " + std::to_string(gpus_.size()),
-                 "choose as many GPUs as the schedule has, or none");
-    for (std::size_t i = 0; i < gpus_.size(); ++i) {
-      if (gpus_[i].value >= have)
-        return add("gpu" + std::to_string(i), "this node has no GPU " + std::to_string(gpus_[i].value),
-                   "it has " + std::to_string(have) + " GPUs, numbered from 0");
-      if (std::count(gpus_.begin(), gpus_.end(), gpus_[i]) > 1)
-        return add("gpu" + std::to_string(i),
-                   "GPU " + std::to_string(gpus_[i].value) + " is chosen for two GPUs of the schedule");
-    }
   }
 
   void place_all() {
@@ -73,10 +64,6 @@ class Linker {
             "it must be aligned to " + size_text(s_.buffers[l.index].alignment) + " bytes, but its address is " +
                 hex_text(va),
             "move the bytes that it is an alias of");
-      if (l.signal && va % bytes_of(s_, l) != 0)
-        add(title(s_, l),
-            "a word of " + std::to_string(bytes_of(s_, l)) + " bytes has the unaligned address " + hex_text(va),
-            "align it to its size");
     }
   }
 
@@ -144,7 +131,6 @@ class Linker {
     const auto& q = s_.queues[i];
     const auto where = "queue " + queue_name(q);
     const auto engine = engine_of(q, device_.topology(), gpus_);
-    if (!engine) return add(where, "the node recommends no engine for " + to_string(*q.peer), "choose one: engine=0");
     auto opened =
         device_.create_queue({.gpu = gpu(q.place), .engine = *engine, .ring_bytes = ring_bytes(q), .name = q.name});
     if (!made(where, opened)) return;

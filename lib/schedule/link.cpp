@@ -3,6 +3,7 @@
 
 #include "sdma/core/number.hpp"
 #include "sdma/engine/execute.hpp"
+#include "sdma/packets/footprint.hpp"
 #include "symbols.hpp"
 
 #include <algorithm>
@@ -23,6 +24,25 @@ bool moves_data(const PacketView& v) {
   return out;
 }
 
+/// Calls fn(packet, at, last) for each packet: `last` is where the packets end that stay together with it.
+template <class Fn> void each_packet(std::span<const std::uint32_t> dwords, Fn fn) {
+  std::size_t reach = 0;
+  for (Reader r{dwords}; r;) {
+    const auto at = r.position();
+    if (at >= reach) {
+      // A condition may begin within what another one skips.
+      reach = at;
+      for (Reader ahead{dwords.subspan(at)}; ahead && (ahead.position() == 0 || at + ahead.position() < reach);) {
+        const auto v = ahead.next();
+        const auto end = at + ahead.position();
+        const auto skips = v.whole() && !v.info->fields_unknown ? skipped(*v.info, v.dwords) : 0;
+        reach = std::min(dwords.size(), std::max(reach, end + skips));
+      }
+    }
+    fn(r.next(), at, reach);
+  }
+}
+
 }  // namespace
 
 std::uint64_t ring_bytes(const Schedule::Queue& q) noexcept {
@@ -33,12 +53,21 @@ std::uint64_t ring_bytes(const Schedule::Queue& q) noexcept {
 std::optional<Diagnostic> too_large(const Schedule::Queue& q) {
   const auto most = dwords_of_slot(ring_bytes(q));
   if (q.dwords.size() <= most) return {};
-  for (Reader r{q.dwords}; r;)
-    if (const auto n = r.next().dwords.size(); n > most)
-      return Diagnostic{.message = "a packet of " + std::to_string(n) + " dwords is more than half the ring",
-                        .hint = "give the queue a larger ring: ring=" +
-                                size_text(std::max(kMinRing, std::bit_ceil(std::uint64_t{n} * 8)))};
-  return {};
+  std::optional<Diagnostic> found;
+  std::size_t end = 0;
+  each_packet(q.dwords, [&](const PacketView& v, std::size_t at, std::size_t last) {
+    if (at < end || found) return;
+    end = last;
+    const auto n = last - at;
+    if (n <= most) return;
+    found =
+        Diagnostic{.message = (n == v.dwords.size() ? "a packet of " : "a condition and what it may skip, together ") +
+                              std::to_string(n) + " dwords" + (n == v.dwords.size() ? " is" : ", are") +
+                              " more than half the ring",
+                   .hint = "give the queue a larger ring: ring=" +
+                           size_text(std::max(kMinRing, std::bit_ceil(std::uint64_t{n} * 8)))};
+  });
+  return found;
 }
 
 Result<EngineId> engine_of(const Schedule::Queue& q, const Topology& t, std::span<const GpuId> gpus) {
@@ -53,27 +82,27 @@ Linked link_queue(const Schedule::Queue& q, const std::function<GpuVa(GpuVa)>& h
   Linked out{.ring_bytes = ring_bytes(q), .dwords = q.dwords};
   const auto most = dwords_of_slot(out.ring_bytes);
   Linked::Piece piece;
-  bool data = false;  // the piece has a packet that moves data
-  for (Reader r{q.dwords}; r;) {
-    const auto at = r.position();
-    const auto v = r.next();
+  bool data = false;         // the piece has a packet that moves data
+  std::size_t together = 0;  // where the packets end that are not cut
+  each_packet(q.dwords, [&](const PacketView& v, std::size_t at, std::size_t last) {
     const auto n = v.dwords.size();
     const bool next = q.doorbell_each && moves_data(v);
-    if (at + n - piece.begin > most || (next && data)) {
+    if (at >= together && (last - piece.begin > most || (next && data))) {
       out.pieces.push_back(piece);
       piece = {.begin = at};
       data = false;
     }
+    together = last;
     data = data || next;
     piece.end = at + n;
     ++piece.packets;
-    if (!v.whole() || v.info->fields_unknown) continue;
+    if (!v.whole() || v.info->fields_unknown) return;
     const auto now = std::span(out.dwords).subspan(at, n);
     each_address(v, [&](const FieldInfo& f, GpuVa link) {
       if (const auto to = home(link); to != link) store(f, to.value, now.data());
     });
     then(v, now);
-  }
+  });
   if (piece.packets != 0) out.pieces.push_back(piece);
   return out;
 }

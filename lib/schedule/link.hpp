@@ -11,6 +11,9 @@
 //   pieces    |-----------| |-------|    cut between packets, each at most half the ring: one slot, one doorbell. With
 //                                        doorbell_each also before each packet that moves data, but the first
 //
+// A condition and the packets that it may skip are never cut: an engine that skips them counts dwords, and would count
+// those that fill the end of the ring, too.
+//
 // Any thread may call these functions. They allocate, so they are for the control path.
 #include "../device/request.hpp"
 #include "sdma/schedule/schedule.hpp"
@@ -28,7 +31,8 @@ constexpr bool is_ring_size(std::uint64_t bytes) noexcept {
 /// The size of a queue's ring: as declared, or room for four submits and at least 64K.
 std::uint64_t ring_bytes(const Schedule::Queue&) noexcept;
 
-/// Message and hint about the first packet that is larger than half the ring; nothing if every packet fits.
+/// Message and hint about the first packet, or condition with what it may skip, that is larger than half the ring;
+/// nothing if each of them fits.
 std::optional<Diagnostic> too_large(const Schedule::Queue&);
 
 /// The engine that runs a queue. `gpus`: the node's GPU for each GPU of the schedule; empty: the same numbers. An error

@@ -118,12 +118,12 @@ class Table {
                       mean_to_say(w[1], known, "sdma simulate --show-machine lists them"));
     }
     FreeParameter p{.cost = static_cast<Cost>(cost)};
-    std::size_t note = 3;
+    std::size_t word = 3;
     const auto low = w.size() > 3 ? parse_real(w[3]) : std::nullopt,
                high = w.size() > 4 ? parse_real(w[4]) : std::nullopt;
     if (low && !high) return complain("the lower bound has no upper bound", "write both, or neither");
-    if (low) p.low = *low, p.high = *high, note = 5;
-    for (; note < w.size(); ++note) p.note += (p.note.empty() ? "" : " ") + w[note];
+    if (low) p.low = *low, p.high = *high, word = 5;
+    for (; word < w.size(); ++word) p.note += (p.note.empty() ? "" : " ") + w[word];
     MachineDescription m;
     if (m.set(w[1], *start) != Errc::ok || (low && (*start < *low || *start > *high)))
       return complain(fmt::format("{} cannot start at {}", w[1], w[2]),

@@ -96,7 +96,8 @@ void append_json(std::string& out, const PacketView& v, std::uint64_t offset, st
     }
     out += '}';
     // If a packet is only recognised, its reserved bits are not known.
-    if (!v.info->fields_unknown) append_reserved(out, *v.info, whole);
+    if (v.info->fields_unknown) out.append(",\"undescribed\":\"").append(label(*v.info)).append("\"");
+    else append_reserved(out, *v.info, whole);
   } else {
     out += ",\"packet\":null";
     if (v.info) out.append(v.cut_off ? ",\"truncated\":\"" : ",\"foreign\":\"").append(label(*v.info)).append("\"");

@@ -19,13 +19,23 @@ constexpr auto kByName = [] {
   return order;
 }();
 
-std::uint32_t bit(const PacketInfo& info, const FieldInfo& f) noexcept { return 1u << (&f - info.fields.data()); }
+std::uint64_t bit(const PacketInfo& info, const FieldInfo& f) noexcept {
+  return std::uint64_t{1} << (&f - info.fields.data());
+}
 
 std::string names_of_fields(const PacketInfo& info, bool required_only) {
   std::string s;
   for (const auto& f : info.fields)
     if (!required_only || !f.optional) s.append(s.empty() ? "" : " ").append(f.name);
   if (skips(info) && !required_only) s.append(" ").append(kSkipped);
+  return s;
+}
+
+/// The flags that say which optional parts are there.
+std::string flags_of(const grammar::Length& l) {
+  std::string s;
+  for (const auto& p : l.parts)
+    if (p.dwords != 0) s.append(s.empty() ? "" : " ").append(p.flag);
   return s;
 }
 
@@ -62,8 +72,10 @@ bool PacketLines::parse(std::string_view expected, std::vector<std::uint32_t>& o
   if (info && info->foreign)
     return fail(begin.at, "this is " + label(*info), "choose the generation, or write its dwords: .dword 0x...");
   if (info)
-    return fail(begin.at, "the fields of " + std::string(info->name) + " are not known",
-                "write its dwords: .dword 0x...");
+    return fail(
+        begin.at,
+        "the fields of " + std::string(info->name) + " are not described for " + std::string(name_of(info->generation)),
+        "write its dwords: .dword 0x...");
   Nearest close{*name};
   for (const auto& p : packets_->packets())
     if (!p.fields_unknown) close.offer(p.name);
@@ -110,7 +122,7 @@ bool PacketLines::is_dword(const Token& t, Number v) {
 bool PacketLines::packet(const PacketInfo& info, std::vector<std::uint32_t>& out, std::size_t room) {
   Line line;
   line.info = &info;
-  for (std::size_t i = 0; i < Pattern::kDwords && i < info.head; ++i) line.head[i] = info.pattern.value[i];
+  for (std::size_t i = 0; i < Pattern::kDwords && i < info.described(); ++i) line.head[i] = info.pattern.value[i];
   for (const auto& f : info.fields)
     if (f.kind != Kind::payload && f.optional) store(f, (f.default_value - f.bias) & f.mask(), line.head.data());
 
@@ -257,9 +269,9 @@ bool PacketLines::reserved(const Token& t, std::string_view name, Line& line) {
   const Token first = lex_.peek();
   const auto v = expression();
   if (!v) return false;
-  if (dword >= info.head)
+  if (dword >= info.described())
     return fail(t.at, "dword " + std::to_string(dword) + " of " + std::string(info.name) + " has no reserved bits",
-                "they lie in dwords 0 to " + std::to_string(info.head - 1));
+                "they lie in dwords 0 to " + std::to_string(info.described() - 1));
   if (!is_dword(first, *v)) return false;
   const auto bits = static_cast<std::uint32_t>(*v);
   if (const auto wrong = bits & ~info.reserved(dword)) {
@@ -326,6 +338,13 @@ bool PacketLines::complete(Line& line) {
     if (!f.optional && f.kind != Kind::flag && !(line.given & bit(info, f)))
       return fail(lex_.behind(), std::string(info.name) + " needs " + quote(std::string(f.name) + "="),
                   "required: " + names_of_fields(info, true));
+  if (info.parts) {
+    const auto there = parts_of(*info.parts, info.fields, line.head.data());
+    for (const auto& f : info.fields)
+      if ((line.given & bit(info, f)) && missing(*info.parts, there, f.dword))
+        return fail(lex_.behind(), quote(f.name) + " is in a part of " + std::string(info.name) + " that is not there",
+                    "a flag of the packet says that it is there: " + flags_of(*info.parts));
+  }
   if (!skips(info) || !line.payload_given) return true;
   const auto& counted = *info.counted;
   const auto n = line.payload.size() + info.head;
@@ -343,9 +362,6 @@ bool PacketLines::too_many(std::size_t at, std::size_t room) {
               "only " + std::to_string(room) + " more are allowed here");
 }
 
-// A line's fields are stored where the description has them, and a packet of the catalogue has all its dwords there.
-static_assert(std::none_of(kPackets.begin(), kPackets.end(), [](const PacketInfo& p) { return p.parts != nullptr; }));
-
 bool PacketLines::append(const Line& line, std::vector<std::uint32_t>& out, std::size_t room) {
   const auto n = line.info->length(line.head.data());
   if (line.times > room / n) return too_many(lex_.behind(), room);
@@ -353,6 +369,11 @@ bool PacketLines::append(const Line& line, std::vector<std::uint32_t>& out, std:
   // resize keeps growth geometric; reserve would reallocate for every line.
   out.resize(begin + n * static_cast<std::size_t>(line.times));
   for (auto at = begin; at < out.size(); at += n) {
+    if (const auto* parts = line.info->parts) {
+      fold(*parts, parts_of(*parts, line.info->fields, line.head.data()),
+           std::span(line.head).first(line.info->described()), line.payload, out.data() + at);
+      continue;
+    }
     std::copy_n(line.head.begin(), line.info->head, out.begin() + static_cast<std::ptrdiff_t>(at));
     std::copy(line.payload.begin(), line.payload.end(),
               out.begin() + static_cast<std::ptrdiff_t>(at + line.info->head));

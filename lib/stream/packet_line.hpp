@@ -54,8 +54,8 @@ class PacketLines : private Parser {
  private:
   struct Line {
     const PacketInfo* info{};
-    std::array<std::uint32_t, PacketInfo::kMaxHead> head{};
-    std::uint32_t given{};  // one bit per field
+    std::array<std::uint32_t, PacketInfo::kMaxDescribed> head{};  // where the description numbers them
+    std::uint64_t given{};                                        // one bit per field
     bool payload_given{};
     std::vector<std::uint32_t> payload;
     std::uint64_t times = 1;

@@ -118,7 +118,11 @@ class StreamChecker::State {
       return say("truncated", name() + " is cut off; dwords present: " + std::to_string(view_.dwords.size()));
     if (view_.info->foreign) return say("unknown-packet", "this is " + label(*view_.info));
     if (view_.info->fields_unknown)
-      return say("unchecked-packet", name() + ": only its header is known, so its fields are not checked");
+      return say("unchecked-packet", name() + " is not described for this generation (" +
+                                         std::string(name_of(view_.info->generation)) +
+                                         "), so its fields are not checked");
+    if (!view_.info->typed)
+      say("unchecked-packet", name() + ": only its fields are checked, not what it reads and writes");
     if (view_.info->privilege == Privilege::kernel && options_.user_queue)
       say("privileged", name() + " needs kernel privileges");
     fields();

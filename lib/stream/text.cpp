@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "sdma/stream/text.hpp"
 
+#include "../packets/later.hpp"
 #include "print.hpp"
 #include "sdma/packets/unambiguous.hpp"
 
@@ -16,15 +17,17 @@ static_assert(unambiguous(kPackets), "two packets claim the same dwords");
 // The size of the array for the fixed part of a line: names are short, and a packet has few fields.
 constexpr std::size_t kFixedPart = [] {
   std::size_t longest = 0;
-  for (const auto& p : kPackets) {
-    std::size_t n = p.name.size() + PacketInfo::kMaxDescribed * 20;
-    for (const auto& f : std::span(p.fields.data(), p.all_fields)) {
+  const auto fits = [&](std::string_view name, std::span<const FieldInfo> fields) {
+    std::size_t n = name.size() + PacketInfo::kMaxDescribed * 20;
+    for (const auto& f : fields) {
       std::size_t value = kNumber;
       for (const auto& e : f.enumerants) value = std::max(value, e.text.size());
       n += f.name.size() + value + 2;
     }
     longest = std::max(longest, n);
-  }
+  };
+  for (const auto& p : kPackets) fits(p.name, {p.fields.data(), p.all_fields});
+  for (const auto& p : kLaterPackets) fits(p.name, p.fields);
   return longest;
 }();
 

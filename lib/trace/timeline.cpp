@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Draws a trace: one bar per packet, and arrows from triggers to completions.
+#include "../draw/lanes.hpp"
 #include "bars.hpp"
-#include "sdma/draw/lanes.hpp"
 #include "sdma/packets/registry.hpp"
 #include "sdma/trace/write.hpp"
 #include "text.hpp"

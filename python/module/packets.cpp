@@ -14,11 +14,10 @@ namespace {
 
 Generation generation(const std::string& name) {
   const auto g = generation_of(name);
-  if (g && described(*g)) return *g;
+  if (g) return *g;
   std::string known;
   for (const auto& r : kGenerations)
-    if (described(r.generation) && known.find(fmt::format(" {},", r.name)) == known.npos)
-      known += fmt::format(" {},", r.name);
+    if (known.find(fmt::format(" {},", r.name)) == known.npos) known += fmt::format(" {},", r.name);
   known.pop_back();
   fail(fmt::format("'{}' is not a generation of sDMA engines", name),
        fmt::format("a version, which is one of{}; or a target such as gfx942", known));
@@ -110,8 +109,7 @@ std::string text(const py::object& data, const std::string& of) {
 void add_packets(py::module_& m) {
   m.attr("default_generation") = name_of(kDefaultGeneration);
   py::list all;
-  for (const auto& r : kGenerations)
-    if (described(r.generation)) all.append(r.name);
+  for (const auto& r : kGenerations) all.append(r.name);
   m.attr("generations") = all;
   m.def("registry", registry);
   m.def("split", split);

@@ -163,7 +163,8 @@ def _class(name, doc, fields):
 def _all():
     for generation in (DEFAULT, *_sdma.generations):
         for name, doc, fields in _sdma.registry(generation):
-            if name not in _classes:
+            # A packet may have fields only in a later generation.
+            if name not in _classes or (fields and _classes[name]._described is None):
                 _classes[name] = _class(name, doc, fields)
                 globals()[_classes[name].__name__] = _classes[name]
             elif fields:

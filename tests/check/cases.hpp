@@ -514,7 +514,7 @@ end)"},
 {"unknown-value", R"(gpus 1
 signal host.x value=0
 queue gpu0.p peer=gpu0
-  atomic op=xor_rtn_64 addr=host.x value=1
+  atomic op=cmpswap_rtn_64 addr=host.x value=1 compare=0 loop
 end
 host main
   submit *

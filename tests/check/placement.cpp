@@ -42,16 +42,17 @@ TEST_CASE("a dead engine is an error, and peer= avoids it") {
   CHECK(said_of("peer=gpu1", "gpu0.a", "gpu1.c", o) == "");
   CHECK(said_of("peer=host", "gpu0.a", "host.out", o) == "");
   node.gpus[0].dead_engines = ~std::uint64_t{0};
-  CHECK(said_of("peer=gpu1", "gpu0.a", "gpu1.c", o) == "engine-refused: gpu0.q: the node has no engine for gpu1\n");
+  CHECK(said_of("peer=gpu1", "gpu0.a", "gpu1.c", o) ==
+        "engine-refused: gpu0.q: the node recommends no engine for gpu1\n");
 }
 
-TEST_CASE("a GPU that the given node does not have is an error; without a node nothing is known of it") {
+TEST_CASE("a GPU that the node does not have is an error, also if the node is the default one") {
   const auto two = *mi300x(1);
   const std::string text =
       "gpus 9\nsignal host.x value=0\nqueue gpu8.q engine=40\n  fence addr=host.x value=1\nend\n"
       "host main\n  submit *\n  wait host.x == 1\nend";
-  CHECK(said(checked(text)) == "");
-  CHECK(said(checked(text, {.topology = &two})) == "engine-refused: gpu8.q: there is no gpu8\n");
+  CHECK(said(checked(text)) == "no-such-gpu: gpu8: this node has no GPU 8\n");
+  CHECK(said(checked(text, {.topology = &two})) == "no-such-gpu: gpu1: this node has no GPU 1\n");
 }
 
 TEST_CASE("an engine that serves another link is advice") {

@@ -43,7 +43,7 @@ def client(work, name):
     """A fresh copy of the client's project."""
     path = work / name
     shutil.copytree(HERE / "project", path)
-    for program in ("headers.cpp", "runtime.cpp"):
+    for program in ("headers.cpp", "runtime.cpp", "device.cpp"):
         shutil.copy(HERE / program, path)
     return path
 
@@ -75,7 +75,7 @@ def subproject(source, build, version, work, compilers):
         environment["CXX"] += " -stdlib=libc++"
         options = ["-Dcpp_args=-DFMT_HEADER_ONLY"]
     ways = [
-        ("whole", [*options, "-Dsdma:grouped=true"], {"headers", "runtime", "sdma-runtime"}),
+        ("whole", [*options, "-Dsdma:grouped=true"], {"headers", "runtime", "sdma-runtime", "sdma-device", "sdma-device-objects"}),
         ("headers-only", ["-Dwith_runtime=disabled", "-Dsdma:runtime=disabled"], {"headers"}),
     ]
     for name, options, expected in ways:
@@ -130,22 +130,22 @@ def installed(source, build, version, work, compilers):
         sys.exit(f"pkg-config says {define}, the project {version}")
     if libraries := [flag for flag in flags("--libs", "sdma") if flag.startswith("-l")]:
         sys.exit(f"the header-only package links {libraries}")
-    archive = library / "libsdma-runtime.a"
     for compiler in compilers:
         out = work / "program"
         run(compiler, *STRICT, define, HERE / "headers.cpp", *flags("--cflags", "--libs", "sdma"), "-o", out)
         run(out)
-        run(compiler, "-std=c++20", define, HERE / "runtime.cpp", *flags("--cflags", "--libs", "sdma-runtime"), "-o", out)
-        run(out, env=environment)
-        static = [archive if flag == "-lsdma-runtime" else flag for flag in flags("--static", "--libs", "sdma-runtime")]
-        run(compiler, "-std=c++20", define, HERE / "runtime.cpp", *flags("--cflags", "sdma-runtime"), *static, "-o", out)
-        run(out)  # without the library's path: it is inside
+        for name, text in {"sdma-runtime": "runtime.cpp", "sdma-device": "device.cpp"}.items():
+            run(compiler, "-std=c++20", define, HERE / text, *flags("--cflags", "--libs", name), "-o", out)
+            run(out, env=environment)
+            static = [library / f"lib{name}.a" if flag == f"-l{name}" else flag for flag in flags("--static", "--libs", name)]
+            run(compiler, "-std=c++20", define, HERE / text, *flags("--cflags", name), *static, "-o", out)
+            run(out)  # without the library's path: it is inside
 
     path = client(work, "client")
     for way, options in {"config": [f"-DCMAKE_PREFIX_PATH={prefix}", f"-DASKED={version}"], "pkg-config": ["-DPKG_CONFIG=ON"]}.items():
         run("cmake", "-G", "Ninja", "-S", path, "-B", work / way, f"-DCMAKE_CXX_COMPILER={compilers[0]}", *options, env=environment)
         run("cmake", "--build", work / way)
-        for program in ("headers", "runtime", "runtime_static"):
+        for program in ("headers", "runtime", "runtime_static", "device"):
             run(work / way / program, env=environment)
     # Versions that this one does not serve, and what it does not have, are refused with a reason.
     major, minor, patch = map(int, version.split("."))

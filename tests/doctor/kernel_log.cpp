@@ -99,7 +99,7 @@ TEST_CASE("the lines of two GPUs may be mixed, and a second fault begins anew") 
 
 TEST_CASE("the packet that touches the page is named, and other queues of the GPU stand with it") {
   auto s = stuck_at_copy({GpuVa{0x7f0000100000}, kPage + 0x10});
-  REQUIRE(add_kernel_log(s, text("[    1.000000] "), "dmesg.txt"));
+  add_kernel_log(s, text("[    1.000000] "), "dmesg.txt");
   for (auto& q : s.queues) q.gpu = {GpuId{0}, Source::dump};
   s.page_faults[0].gpu = {GpuId{0}, Source::dump};
   auto d = diagnose(s);
@@ -118,7 +118,7 @@ TEST_CASE("the packet that touches the page is named, and other queues of the GP
 
 TEST_CASE("an idle queue, and one that moves, are not accused of a fault") {
   auto s = stuck_at_copy({kPage});
-  REQUIRE(add_kernel_log(s, text(""), "dmesg.txt"));
+  add_kernel_log(s, text(""), "dmesg.txt");
   CHECK(diagnose(s).findings[0].what == HangClass::fault);
   auto idle = s;
   idle.queues[0].rptr = idle.queues[0].wptr;
@@ -129,16 +129,151 @@ TEST_CASE("an idle queue, and one that moves, are not accused of a fault") {
   CHECK(diagnose(moving).verdict() != Verdict::hung);
 }
 
-TEST_CASE("the log of several processes needs one of them") {
+TEST_CASE("of several processes: the fault that a packet touches, or those of one") {
   const auto other = text("") +
                      "amdgpu 0000:c1:00.0: amdgpu: [mmhub0] no-retry page fault (src_id:0 ring:1 vmid:8 pasid:2)\n" +
                      "amdgpu 0000:c1:00.0: amdgpu:  Process y pid 9 thread y pid 9\n" +
                      "amdgpu 0000:c1:00.0: amdgpu:   in page starting at address 0x5000 from IH client 0x12 (VMC)\n";
+  auto touches = stuck_at_copy({GpuVa{0x5000}});
+  add_kernel_log(touches, other, "dmesg.txt");
+  REQUIRE(touches.page_faults.size() == 2);
+  CHECK(touches.page_faults[1].process == 9);
+  CHECK(diagnose(touches).findings[0].what == HangClass::fault);
+  CHECK(diagnose(touches).findings[0].basis == Basis::seen);
+  // Neither page is touched, so nobody knows whose queue this is.
+  auto neither = stuck_at_copy({GpuVa{0x9000000}});
+  add_kernel_log(neither, other, "dmesg.txt");
+  for (const auto& f : diagnose(neither).findings) CHECK(f.what != HangClass::fault);
+  Snapshot one;
+  add_kernel_log(one, other, "dmesg.txt", 9);
+  REQUIRE(one.page_faults.size() == 1);
+  CHECK(one.page_faults[0].page == GpuVa{0x5000});
+  CHECK(one.notes == std::vector<std::string>{"dmesg.txt: left out the page faults of the processes 4711"});
+}
+
+TEST_CASE("a fault without a process is kept, whichever process is asked for") {
   Snapshot s;
-  const auto both = add_kernel_log(s, other, "dmesg.txt");
-  REQUIRE_FALSE(both);
-  CHECK(both.error().message == "has page faults of several processes: 4711 and 9");
-  REQUIRE(add_kernel_log(s, other, "dmesg.txt", 9));
+  add_kernel_log(s,
+                 "Memory access fault by GPU node-1 (Agent handle: 0x55aa00001000) on address 0x7f3555c00000. Reason: "
+                 "Page not present or supervisor privilege.\n",
+                 "stderr", 4711);
   REQUIRE(s.page_faults.size() == 1);
-  CHECK(s.page_faults[0].page == GpuVa{0x5000});
+  CHECK(s.page_faults[0].page == GpuVa{0x7f3555c00000});
+  CHECK(s.page_faults[0].device == "node-1");
+  CHECK(s.page_faults[0].by == "a process that the log does not name");
+  // ROCr does not always know the address.
+  Snapshot none;
+  add_kernel_log(none, "Memory access fault by GPU node-1 (Agent handle: 0x1) on address (nil). Reason: Unknown.\n",
+                 "stderr");
+  CHECK(none.page_faults.empty());
+  CHECK(none.notes == std::vector<std::string>{"stderr: left out 1 page fault without an address"});
+}
+
+TEST_CASE("each version's wording of the process") {
+  for (const std::string process : {" for process trainer pid 34756 thread trainer pid 34756)",
+                                    " in process trainer pid 34756 thread trainer pid 34756)",
+                                    " Process trainer pid 34756 thread trainer pid 34756"}) {
+    CAPTURE(process);
+    const std::string driver = "amdgpu 0000:ab:00.0: amdgpu: ";
+    const auto all = page_faults(
+        driver + "[mmhub0] no-retry page fault (src_id:0 ring:157 vmid:8 pasid:32829)\n" + driver + process + "\n" +
+        driver + "  in page starting at address 0x1000 from IH client 0x12 (VMC)\n" + driver + "\t RW: 0x0\n");
+    REQUIRE(all.size() == 1);
+    CHECK(all[0].process == 34756);
+    CHECK(all[0].program == "trainer");
+    CHECK(all[0].page == GpuVa{0x1000});
+    CHECK(all[0].write == false);
+  }
+}
+
+TEST_CASE("a log is the same behind every prefix, quoted, wrapped, and with its newest line first") {
+  const auto plain = page_faults(text(""));
+  const auto same = [&](const std::string& log) {
+    auto all = page_faults(log);
+    for (auto& f : all) f.seconds = {};
+    CHECK(all == plain);
+  };
+  for (const auto prefix :
+       {"[  812.400123] ", "<3>[    5.000001] ", "3,1234,812400123,-;", "Nov 22 10:00:01 node7 kernel: ",
+        "[Sun Nov 22 10:00:01 2026] ", "2026-11-25T03:14:07.123456+01:00 node17 kernel: [ 7712.210001] ",
+        "2026-11-25T03:14:07.000000000Z stdout F [ 7712.2] ", "gpu-operator-x7k2p  | ", "17:[ 7712.210001] ",
+        "> > [ 7712.2] ", "{\"MESSAGE\":\"", "\033[32m[ 7712.210001] \033[0m"}) {
+    CAPTURE(prefix);
+    same(text(prefix));
+  }
+  std::string reversed;
+  for (const auto line : kLines)
+    reversed = std::string("Nov 22 10:00:01 n7 kernel: ").append(line).append("\n") + reversed;
+  same(reversed);
+  std::string wide;
+  for (const char c : text("[    1.0] ")) wide.append(1, c).append(1, '\0');
+  same(wide);
+  // As mail wraps it at 72 columns.
+  std::string wrapped;
+  for (const auto each : kLines) {
+    std::string line = "> [   75.211702] " + std::string(each);
+    if (const auto at = line.rfind(' ', 72); line.size() > 72 && at != line.npos) line.replace(at, 1, "\n> ");
+    wrapped += line + "\n";
+  }
+  same(wrapped);
+}
+
+TEST_CASE("a fault that is reported by each die is one") {
+  const auto all = page_faults(text("[    1.0] ") + text("[    2.0] ") + text("[    3.0] "));
+  REQUIRE(all.size() == 1);
+  CHECK(all[0].reports == 3);
+  CHECK(all[0].seconds == 1.0);
+}
+
+TEST_CASE("other lines of the driver and of ROCr are evidence") {
+  struct Row {
+    std::string_view line, said, means;
+  };
+  for (const auto& [line, said, means] :
+       {Row{"amdgpu 0000:06:00.0: amdgpu: ring sdma0 timeout, signaled seq=2001, emitted seq=2003",
+            "ring sdma0 timeout, signaled seq=2001, emitted seq=2003", "The driver's own ring timed out."},
+        Row{"[drm:amdgpu_job_timedout [amdgpu]] *ERROR* ring sdma1.0 timeout, signaled seq=1, emitted seq=2",
+            "ring sdma1.0 timeout, signaled seq=1, emitted seq=2", "The driver's own ring timed out."},
+        Row{"amdgpu 0000:06:00.0: amdgpu: Ring sdma0 reset succeeded", "Ring sdma0 reset succeeded",
+            "The driver has reset"},
+        Row{"amdgpu 0000:75:00.0: amdgpu: Queue preemption failed for queue with doorbell_id: 80004008",
+            "Queue preemption failed for queue with doorbell_id: 80004008", "it is in a packet that does not end"},
+        Row{"[drm:sdma_v4_4_2_process_illegal_inst_irq [amdgpu]] *ERROR* Illegal instruction in SDMA command stream",
+            "Illegal instruction in SDMA command stream", "a dword that begins no packet"},
+        Row{"Aug 12 09:14:02 host kernel: amdgpu 0000:c5:00.0: amdgpu: No more SDMA queue to allocate",
+            "No more SDMA queue to allocate", "SDMA queues ran out"},
+        Row{"amdgpu: process pid 40123 DQM create queue type 1 failed. ret -12",
+            "DQM create queue type 1 failed. ret -12", "refused an SDMA queue"},
+        Row{"amdgpu: sdma_engine_id 9 exceeds maximum id of 1", "sdma_engine_id 9 exceeds maximum id of 1",
+            "an engine that this GPU lacks"},
+        Row{"amdgpu 0000:03:00.0: amdgpu: MES failed to respond to msg=REMOVE_QUEUE",
+            "MES failed to respond to msg=REMOVE_QUEUE", "The scheduler of the queues hangs"},
+        Row{"amdgpu: Freeing queue vital buffer 0x7f0000000000, queue evicted",
+            "Freeing queue vital buffer 0x7f0000000000, queue evicted", "it runs no more"},
+        Row{"HW Exception by GPU node-1 (Agent handle: 0x1) reason :GPU Hang",
+            "HW Exception by GPU node-1 (Agent handle: 0x1) reason :GPU Hang", "The GPU was reset"}}) {
+    CAPTURE(line);
+    const std::string twice = std::string(line) + "\n[    1.5] something else\n" + std::string(line) + "\n";
+    const auto all = logged_events(twice);
+    REQUIRE(all.size() == 1);
+    CHECK(all[0].said == said);
+    CHECK(all[0].means.find(means) != std::string::npos);
+    CHECK(all[0].reports == 2);
+    CHECK(page_faults(twice).empty());
+    Snapshot s;
+    add_kernel_log(s, twice, "dmesg.txt");
+    REQUIRE(s.notes.size() == 2);
+    CHECK(s.notes[0] == "dmesg.txt: this log has no page fault; the log is a ring, so one may have been there");
+  }
+}
+
+TEST_CASE("what is no log of copies is none") {
+  for (const std::string_view other :
+       {"", "0x00000005 0x00001008\n", "RW: 0x1\n", "[    0.0] Linux version 6.8.0\n",
+        "[   12.0] amdgpu 0000:05:00.0: amdgpu: ring sdma0.0 uses VM inv eng 0 on hub 8\n"}) {
+    CAPTURE(other);
+    CHECK_FALSE(is_kernel_log(other));
+    CHECK(page_faults(other).empty());
+    CHECK(logged_events(other).empty());
+  }
 }

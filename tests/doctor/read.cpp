@@ -136,6 +136,30 @@ TEST_CASE("a recording shows faults, and queues that were destroyed under work")
   }
 }
 
+TEST_CASE("the reason of a fault in a recording survives, and none is invented") {
+  for (auto k = 1; k <= static_cast<int>(FaultKind::reset); ++k) {
+    const auto kind = static_cast<FaultKind>(k);
+    const auto text = describe(Fault{.kind = kind, .dword_count = 1, .va = GpuVa{0x1000}, .dwords = {0xdeadbeef}});
+    CAPTURE(text);
+    trace::Recorder r;
+    const auto lane = r.lane("gpu0", "engine 2 queue 0");
+    r.queue_created(lane, 1, 4096);
+    r.doorbell(lane, 2, 28);
+    r.fault(lane, 3, 16, r.text(text), GpuVa{0x1000});
+    Snapshot s;
+    add(s, r.snapshot(), "t");
+    REQUIRE(s.queues.size() == 1);
+    CHECK(s.queues[0].fault_text == text);
+    const auto d = diagnose(s);
+    const auto& said = d.findings.front().statements;
+    CHECK(std::any_of(said.begin(), said.end(),
+                      [&](const Statement& x) { return x.text.find(text) != std::string::npos; }));
+    const bool access = kind == FaultKind::unmapped || kind == FaultKind::read_only;
+    CHECK((d.findings.front().what == HangClass::fault) == access);
+    CHECK((s.queues[0].fault.value.kind == FaultKind::unmapped) == (kind == FaultKind::unmapped));
+  }
+}
+
 TEST_CASE("a gpucore file has queues, positions and rings") {
   GpuCore core;
   core.ring = polling_ring(core.wptr);

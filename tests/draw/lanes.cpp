@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sdma/draw/lanes.hpp"
+#include "../../lib/draw/lanes.hpp"
 
 #include "draw/elements.hpp"
 #include "support/catch.hpp"

@@ -126,6 +126,28 @@ TEST_CASE("a devcoredump gives its SDMA rings, and names those of other engines"
   CHECK(none.error().message == "this devcoredump has no SDMA ring; it has gfx_0.0.0");
 }
 
+TEST_CASE("a text may say which engines its rings belong to") {
+  const auto says = [](const std::string& before, const std::string& after = "") {
+    const auto r = read_text_dump(before + "0x0 0x5\n0x4 0x1000\n0x8 0x0\n0xc 0x1\n" + after, "t");
+    REQUIRE(r);
+    return r->dumps[0].generation;
+  };
+  CHECK(says("") == std::nullopt);
+  CHECK(says("HWIP: SDMA0[3][0]: v6.0.0.0.0\nring name: sdma0\nRptr: 0x0 Wptr: 0x4\n") == Generation::v6_0);
+  CHECK(says("HWIP: GC[1][0]: v9.4.3.0.0\nHWIP: SDMA0[3][0]: v4.4.2.0.0\nring name: sdma0\n") == Generation::v4_4_2);
+  CHECK(says("HWIP: SDMA0[3][0]: v5.2.4.0.0\nring name: sdma0\n") == Generation::v5_2);
+  CHECK(says("HWIP: SDMA0[3][0]: v3.1.0.0.0\nring name: sdma0\n") == std::nullopt);  // engines that are not known here
+  CHECK(says("the GPU is a gfx1100\n") == Generation::v6_0);
+  CHECK(says("the GPU is a gfx11001\n") == std::nullopt);
+  CHECK(says("vbios name       : AMD MI300X_HW_SRIOV_CVS_1VF\n") == Generation::v4_4_2);
+  CHECK(says("card0: sienna_cichlid\n") == Generation::v5_2);
+  CHECK(says("gfx942 and Navi31\n") == std::nullopt);  // they contradict each other
+  const auto umr = read_text_dump(
+      "navi31.sdma0.rptr == 0\nnavi31.sdma0.wptr == 1\nnavi31.sdma0.ring[   0] == 0x00000000    rw.\n", "t");
+  REQUIRE(umr);
+  CHECK(umr->dumps[0].generation == Generation::v6_0);
+}
+
 TEST_CASE("what editors, mail and debuggers add to a text is removed") {
   const Dwords d{5, 0x3000, 0x7f00, 7, 1, 0xfff, 0, 0x22334000};
   const auto hex = lines(

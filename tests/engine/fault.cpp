@@ -91,13 +91,21 @@ TEST_CASE("memory of other GPUs only is not mapped") {
 }
 
 TEST_CASE("what is no packet, is only recognised, or is the kernel's") {
-  for (std::uint32_t dword : {0xffffffffu, 3u, 17u, 0x00000205u, 0x00000101u, 0x00002401u}) {
+  const auto fault_of_dword = [](std::uint32_t dword) {
     Rig rig;
     rig.put_dword(dword);
     for (int i = 0; i < 30; ++i) rig.put(Nop{});
-    const auto f = rig.fails();
+    return rig.fails();
+  };
+  for (std::uint32_t dword : {0xffffffffu, 3u, 17u, 0x00000205u}) {
+    const auto f = fault_of_dword(dword);
     CHECK(f.kind == FaultKind::unknown_packet);
     CHECK(f.dword_count == 1);
+  }
+  for (std::uint32_t dword : {0x00000101u, 0x00002401u}) {
+    const auto f = fault_of_dword(dword);
+    CHECK(f.kind == FaultKind::unsupported);
+    CHECK(f.rule == "its fields are not described for this generation");
   }
   CHECK(fault_of(SrbmWrite{}).kind == FaultKind::privileged);
   CHECK(fault_of(CopyPhysical{.src = kA, .dst = kB, .bytes = 8}).kind == FaultKind::privileged);

@@ -49,7 +49,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (given.has_rptr % 2) p.rptr = given.rptr;
   if (given.has_wptr % 2) p.wptr = given.wptr;
   p.first = given.has_wptr & 2 ? given.first : 0;
-  p.generation = static_cast<Generation>(given.generation % (kGenerationCount - 1));
+  p.generation = static_cast<Generation>(given.generation % kGenerationCount);
   const auto placed = place_ring(dwords, p, "fuzz");
   if (!placed) {
     require(!placed.error().message.empty());

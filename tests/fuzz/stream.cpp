@@ -23,13 +23,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (in.empty()) return 0;
   std::memcpy(in.data(), data, in.size() * 4);
 
-  const auto json = sdma::to_json_lines(in);
+  const auto g = static_cast<sdma::Generation>(in.back() % sdma::kGenerationCount);
+  const auto json = sdma::to_json_lines(in, 0, g);
   const auto again = sdma::from_json_lines(json);
   require(again && *again == in);
   if (const auto any = sdma::from_json_lines({reinterpret_cast<const char*>(data), size}, "fuzz"); !any)
     for (const auto& e : any.error()) require(!e.message.empty() && e.where.starts_with("fuzz:"));
 
-  const sdma::StreamCheckOptions options{.ring_bytes = 1024, .base = std::uint64_t{in[0] % 64} * 4, .max_findings = 0};
+  const sdma::StreamCheckOptions options{
+      .ring_bytes = 1024, .base = std::uint64_t{in[0] % 64} * 4, .generation = g, .max_findings = 0};
   const auto whole = sdma::check_stream(in, options);
   const std::size_t cut = in[0] % (in.size() + 1);
   std::vector<sdma::Diagnostic> pieces;

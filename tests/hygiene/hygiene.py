@@ -132,17 +132,6 @@ def has_library(compiler, *flags):
     return subprocess.run(command, input="#include <string>\n", capture_output=True, text=True).returncode == 0
 
 
-def uses_128_bits(root, path, seen=None):
-    """Does this header, or one that it includes, need an integer of 128 bits? GCC has none for a processor of 32 bits."""
-    seen = set() if seen is None else seen
-    if path in seen or not (root / path).is_file():
-        return False
-    seen.add(path)
-    text = read(root, path)
-    below = re.findall(r'^\s*#\s*include\s*"([^"]+)"', text, flags=re.M)
-    return "__int128" in text or any(uses_128_bits(root, pathlib.PurePath("include", target), seen) for target in below)
-
-
 def alone(root, *compilers):
     """each public header compiles as the only include, as C++20 and C++23, the header-only ones without exceptions and RTTI"""
     headers = files(root, "include", suffixes=(".hpp",))
@@ -170,8 +159,7 @@ def alone(root, *compilers):
         if not found or not has_library(found[0], *target[1:]):
             print(f"skipped: {' '.join(target)} is not installed")
             continue
-        unit = [path for path in headers[::-1] if not ("-m32" in target and uses_128_bits(root, path))]
-        more += [(found[0], unit, "c++20", *target[1:])] if unit else []
+        more.append((found[0], headers[::-1], "c++20", *target[1:]))
     jobs.append(more)
 
     def compile_one(job):
@@ -190,6 +178,30 @@ def alone(root, *compilers):
             if bad:
                 return bad
     return []
+
+
+# Every warning that clang has, but for those about what older standards lack, and about padding.
+EVERYTHING = ["-Weverything", "-Wno-c++98-compat", "-Wno-c++98-compat-pedantic", "-Wno-c++20-compat", "-Wno-padded"]
+EVERYTHING_PAGE = pathlib.PurePath("docs/embedding.md")
+
+
+def everything(root, *compilers):
+    """clang compiles all public headers without a warning under -Weverything, with the flags that docs/embedding.md gives"""
+    headers = files(root, "include", suffixes=(".hpp",))
+    if not (root / EVERYTHING_PAGE).is_file() or " ".join(EVERYTHING) not in read(root, EVERYTHING_PAGE):
+        return [f"{EVERYTHING_PAGE}:1: does not give these flags: {' '.join(EVERYTHING)}"]
+    bad = []
+    for compiler in compilers:
+        if "clang" not in pathlib.PurePath(compiler).name:
+            continue
+        command = [compiler, "-std=c++20", "-fsyntax-only", *EVERYTHING, f"-I{root / 'include'}", "-x", "c++", "-"]
+        text = "".join(f'#include "{path.relative_to("include")}"\n' for path in headers)
+        done = subprocess.run(command, input=text, capture_output=True, text=True)
+        found = re.findall(rf"^{re.escape(str(root))}/(\S+?): (?:warning|error): (.*)$", done.stderr, flags=re.M)
+        bad += [f"{where}: {message}" for where, message in found]
+        if done.returncode != 0 and not found:
+            bad.append(f"include: {done.stderr}")
+    return bad
 
 
 STANDARD = pathlib.PurePath("include/sdma/core/standard.hpp")
@@ -235,7 +247,6 @@ COMPILER = pathlib.PurePath("include/sdma/core/compiler.hpp")
 OWN_WORDS = re.compile(r"\bgnu::|\b__attribute__|\b__atomic_|\b__builtin_|\b__extension__|\basm\b|\bno_unique_address\b|\bmsvc::|\b__declspec\b|\b_mm_")
 # Where a compiler's word has no other form.
 OWN_WORDS_IN = {
-    pathlib.PurePath("include/sdma/packets/overlap.hpp"): "__int128, which no macro can replace",
     pathlib.PurePath("include/sdma/core/atomic_ref.hpp"): "the accesses that make up a std::atomic_ref",
 }
 
@@ -254,7 +265,7 @@ def attributes(root):
 # Megabytes that GCC allocates for a header, less those for the standard headers that it includes. They do not depend on the
 # machine or its load, and follow the time: 20 MB take about 0.1 s.
 WEIGHTS = {
-    "queue/ring": 20, "stream/writer": 36, "packets/lengths": 11, "packets/registry": 72, "sync/wait": 32, "sync/hsa": 54,
+    "queue/ring": 20, "stream/writer": 36, "packets/lengths": 11, "packets/registry": 76, "sync/wait": 32, "sync/hsa": 54,
     "sync/submission": 50,
 }
 
@@ -666,7 +677,7 @@ def exports(root, *libraries):
 
 CHECKS = {
     check.__name__: check
-    for check in (includes, alone, standard, attributes, weight, wire, length, columns, words, overlay, paragraph, licence, version, drivers, paths, sources, exports)
+    for check in (includes, alone, everything, standard, attributes, weight, wire, length, columns, words, overlay, paragraph, licence, version, drivers, paths, sources, exports)
 }
 
 

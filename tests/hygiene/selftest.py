@@ -458,6 +458,25 @@ class Standard(Tree):
         self.bad(self.check, self.FIRST | {"include/sdma/core/b.hpp": more}, "as C++17")
 
 
+class Everything(Tree):
+    PAGE = {"docs/embedding.md": f"clang under `{' '.join(hygiene.EVERYTHING)}`.\n"}
+
+    def check(self, root):
+        return hygiene.everything(root, *COMPILERS)
+
+    def test_clean(self):
+        self.good(self.check, self.PAGE | {"include/sdma/core/a.hpp": "#pragma once\nstruct A {\n  int a{};\n};\n"})
+
+    def test_a_warning(self):
+        if not any("clang" in compiler for compiler in COMPILERS):
+            self.skipTest("no clang")
+        narrow = "#pragma once\ninline int f(unsigned a) { return a; }\n"
+        self.bad(self.check, self.PAGE | {"include/sdma/core/a.hpp": narrow}, "changes signedness")
+
+    def test_flags_of_the_page(self):
+        self.bad(self.check, {"docs/embedding.md": "clang\n", "include/sdma/core/a.hpp": "#pragma once\n"}, "does not give these flags")
+
+
 class Attributes(Tree):
     check = staticmethod(hygiene.attributes)
 

@@ -8,7 +8,7 @@ struct Bad {
 };
 }  // namespace
 template <>
-inline constexpr auto sdma::grammar::layout<Bad> = packet("bad", op(99, 0), dwords(4), "a test",
+inline constexpr auto sdma::grammar::layout<Bad> = packet("bad", op(99, 0), dwords(3), "a test",
                                                           bits<&Bad::a>("a", 1, 8, 71, "dwords 1 to 3"));
 
 static_assert(sdma::well_formed<Bad>());

@@ -88,6 +88,8 @@ def bootstrapped(work, archive):
             shutil.copytree(path, root / "etc/apt" / name, dirs_exist_ok=True)
         elif path.is_file():
             shutil.copy(path, root / "etc/apt" / name)
+    # What is installed here need not survive a power failure.
+    (root / "etc/dpkg/dpkg.cfg.d/unsafe-io").write_text("force-unsafe-io\n", encoding="utf-8")
     for name in ("resolv.conf", "hosts"):
         shutil.copy(f"/etc/{name}", root / "etc" / name)
     return root
@@ -119,7 +121,9 @@ def packed(source, build, work):
 def built(source, work, base, first):
     """Runs the steps. Returns the roots by name; the last one is ''. The first one is `first`, if there is one."""
     roots, root = {}, None
-    for instruction, rest in steps((source / "Containerfile").read_text(encoding="utf-8")):
+    text = (source / "Containerfile").read_text(encoding="utf-8")
+    last = text.count("\nFROM ") - 1  # it has the base to itself
+    for instruction, rest in steps(text):
         if instruction == "FROM":
             image, _, name = rest.partition(" AS ")
             if image != f"debian:{SUITE}":
@@ -128,7 +132,10 @@ def built(source, work, base, first):
                 roots[name] = first
                 continue
             folder = work / f"root-{len(roots)}"
-            run("cp", "-a", base, folder)
+            if len(roots) == last:
+                base.rename(folder)
+            else:
+                run("cp", "-a", base, folder)
             root = roots[name] = Root(folder)
             # Debug information would take as long to compress as the rest takes to build.
             root.environment |= {"DEB_BUILD_OPTIONS": f"noopt noautodbgsym parallel={os.cpu_count()}", "DEB_CXXFLAGS_STRIP": "-g", "DEB_CFLAGS_STRIP": "-g"}
@@ -219,7 +226,7 @@ def main(arguments):
         # Debian has what the packages are built with.
         shutil.copytree(source / "debian", installed.folder / "tmp/built/debian")
         installed.must("apt-get build-dep --simulate --no-install-recommends /tmp/built")
-        packages = "libsdma-dev libsdma-runtime0 sdma-tools python3-sdma"
+        packages = "libsdma-dev libsdma-runtime0 libsdma-device0 sdma-tools python3-sdma"
         before = {name for name in files_of(installed) if "sdma" in name.lower()}
         if not before:
             sys.exit("the packages have no files")

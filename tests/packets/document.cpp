@@ -13,7 +13,9 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
+#include "../../lib/packets/later.hpp"
 #include "sdma/packets/catalogue.hpp"
 
 namespace {
@@ -35,6 +37,9 @@ std::string number(std::uint64_t v) {
   return v == ~std::uint64_t{} ? "2^64 - 1" : std::to_string(v);
 }
 std::string bits(unsigned dword, unsigned lo, unsigned hi) {
+  if (hi > 63)
+    return "dw" + std::to_string(dword) + "[31:" + std::to_string(lo) + "] to dw" + std::to_string(dword + 2) + '[' +
+           std::to_string(hi - 64) + ":0]";
   if (hi > 31) return "dw" + std::to_string(dword) + ", dw" + std::to_string(dword + 1);
   auto out = "dw" + std::to_string(dword);
   if (lo == 0 && hi == 31) return out;
@@ -44,10 +49,12 @@ std::string bits(unsigned dword, unsigned lo, unsigned hi) {
 /// "op 1, sub_op 0, dw0[27] = 0": the constant bits, run by run.
 std::string constants(const Pattern& p) {
   std::string out = "op " + std::to_string(p.value[0] & 0xff);
-  const bool sub = (p.mask[0] >> 8 & 0xff) != 0;
-  out += sub ? ", sub_op " + std::to_string(p.value[0] >> 8 & 0xff) : ", any sub_op";
+  const auto sub_mask = p.mask[0] >> 8 & 0xff;
+  const bool sub = sub_mask == 0xff;
+  if (sub) out += ", sub_op " + std::to_string(p.value[0] >> 8 & 0xff);
+  if (sub_mask == 0) out += ", any sub_op";
   for (unsigned d = 0; d < Pattern::kDwords; ++d)
-    for (unsigned lo = d ? 0 : 16; lo < 32; ++lo) {
+    for (unsigned lo = d ? 0 : sub ? 16 : 8; lo < 32; ++lo) {
       if (!(p.mask[d] >> lo & 1)) continue;
       auto hi = lo;
       while (hi < 31 && (p.mask[d] >> (hi + 1) & 1)) ++hi;
@@ -58,12 +65,25 @@ std::string constants(const Pattern& p) {
   return out;
 }
 
+/// "7 + 4 * more"; "14, with dcc 17"
+std::string dwords(const grammar::Length& l) {
+  const std::string counted{l.counted};
+  if (l.fixed == 0) return counted;
+  const auto more = counted.empty() ? "" : " + " + (l.stride > 1 ? std::to_string(l.stride) + " * " : "") + counted;
+  auto least = l.fixed + 0u;
+  for (const auto& part : l.parts) least -= part.dwords;
+  auto out = std::to_string(least) + more;
+  for (const auto& part : l.parts)
+    if (part.dwords) out += ", with `" + std::string(part.flag) + "` " + std::to_string(least + part.dwords) + more;
+  return out;
+}
+/// Of a packet of kPackets, in 4.4.2.
 std::string dwords(const PacketInfo& p) {
-  if (!p.counted) return std::to_string(p.fixed);
-  const std::string counted = p.fields_unknown ? "count" : std::string(p.counted->name);
-  if (p.fixed == 0) return counted;
-  if (p.counted->kind != Kind::payload) return std::to_string(p.fixed) + " + " + counted;
-  return std::to_string(p.fixed) + " + " + (p.stride > 1 ? std::to_string(p.stride) + " * " : "") + counted;
+  return dwords(grammar::Length{.fixed = p.fixed,
+                                .counted = !p.counted         ? std::string_view{}
+                                           : p.fields_unknown ? std::string_view{"count"}
+                                                              : p.counted->name,
+                                .stride = p.stride});
 }
 
 std::string values(const FieldInfo& f, unsigned stride) {
@@ -91,8 +111,8 @@ std::string notes(const FieldInfo& f) {
   if (f.enumerants.size() > 8) note(std::to_string(f.enumerants.size()) + " names, below");
   else
     for (const auto& n : f.enumerants) note(std::to_string(n.value) + " " + std::string(n.text));
-  if (f.moved_generations.mask)
-    note(bits(f.moved_dword, f.moved_lo, f.moved_hi) + " in " + to_string(f.moved_generations));
+  for (const auto& m : {f.moved, f.moved_again})
+    if (m.generations.mask) note(bits(m.dword, m.lo, m.hi) + " in " + to_string(m.generations));
   if (f.generations != kAllGenerations) note("only in " + to_string(f.generations));
   return out;
 }
@@ -105,7 +125,9 @@ void describe(std::ostream& out, const PacketInfo& p, std::string_view type) {
   if (p.exception && p.exception->pattern_generations.mask)
     out << " In " << to_string(p.exception->pattern_generations) << ": " << constants(p.exception->pattern) << ".";
   if (p.exception && p.exception->length_generations.mask)
-    out << " With the lengths of the kernel's header: " << std::to_string(p.exception->fixed) << " dwords.";
+    out << " In " << (p.exception->length_generations.contains(Generation::v4_4_2_header) ? "4.4.2-header, " : "")
+        << to_string(p.exception->length_generations) << ": " << dwords(p.exception->length) << " dwords.";
+  if (p.undescribed.mask) out << " Not described for " << to_string(p.undescribed) << ", which has it.";
   out << '\n';
   const std::span fields{p.fields.data(), p.all_fields};
   if (!fields.empty()) out << "\n| field | bits | meaning | values | default | |\n|---|---|---|---|---|---|\n";
@@ -122,6 +144,26 @@ void describe(std::ostream& out, const PacketInfo& p, std::string_view type) {
   }
 }
 
+/// The rows of a packet that has fields without a C++ type.
+std::vector<const detail::Later*> later(std::string_view name) {
+  std::vector<const detail::Later*> rows;
+  for (const auto& l : detail::kLaterPackets)
+    if (l.name == name) rows.push_back(&l);
+  return rows;
+}
+void describe_later(std::ostream& out, const PacketInfo& p) {
+  const auto rows = later(p.name);
+  if (rows.empty() || rows[0]->fields.empty()) return;
+  out << "\n## " << p.name << "\nWithout a C++ type: " << p.doc << ".\n\n" << constants(p.pattern) << "; dwords: ";
+  for (const auto* l : rows)
+    out << (l == rows[0] ? "" : "; ") << dwords(l->length) << " in " << to_string(l->generations);
+  out << '.';
+  if (rows[0]->privilege == Privilege::kernel) out << " **Kernel only.**";
+  out << "\n\n| field | bits | meaning | |\n|---|---|---|---|\n";
+  for (const auto& f : rows[0]->fields)
+    out << "| `" << f.name << "` | " << bits(f.dword, f.lo, f.hi) << " | " << f.doc << " | " << notes(f) << " |\n";
+}
+
 /// The name of a type as the compiler spells it, without namespaces.
 template <class P> std::string_view type_name() {
   std::string_view s = __PRETTY_FUNCTION__;
@@ -134,17 +176,26 @@ std::string page() {
   std::ostringstream out;
   out << "\n| packet | op | sub_op | dwords | |\n|---|---|---|---|---|\n";
   for (const auto& p : kPackets) {
-    const bool sub = (p.pattern.mask[0] >> 8 & 0xff) != 0;
+    const auto sub_mask = p.pattern.mask[0] >> 8 & 0xff;
+    const auto rows = later(p.name);
+    const bool data = !rows.empty() && !rows[0]->fields.empty();
     out << "| "
-        << (p.index >= Packets::size ? std::string(p.name)
-                                     : '[' + std::string(p.name) + "](#" + std::string(p.name) + ')')
+        << (p.index >= Packets::size && !data ? std::string(p.name)
+                                              : '[' + std::string(p.name) + "](#" + std::string(p.name) + ')')
         << " | " << (p.pattern.value[0] & 0xff) << " | "
-        << (sub ? std::to_string(p.pattern.value[0] >> 8 & 0xff) : "any") << " | " << dwords(p) << " | " << p.doc
-        << (p.privilege == Privilege::kernel ? " (kernel only)" : "")
-        << (p.index >= Packets::size ? " (recognised, no fields)" : "")
+        << (sub_mask == 0xff ? std::to_string(p.pattern.value[0] >> 8 & 0xff)
+            : sub_mask       ? "some"
+                             : "any")
+        << " | " << dwords(p) << " | " << p.doc << (p.privilege == Privilege::kernel ? " (kernel only)" : "")
+        << (p.index < Packets::size ? ""
+            : data                  ? " (fields in " + to_string(rows[0]->generations | rows.back()->generations) + ")"
+                                    : " (recognised, no fields)")
         << (p.generations == kAllGenerations ? "" : "; " + to_string(p.generations)) << " |\n";
   }
   [&]<class... P>(PacketList<P...>) { (describe(out, packet_info<P>, type_name<P>()), ...); }(Packets{});
+  for (const auto& p : kPackets)
+    if (p.index >= Packets::size) describe_later(out, p);
+  describe_later(out, detail::later::kGpuvmInvalidatePacket);
   return out.str();
 }
 

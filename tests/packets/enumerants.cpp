@@ -136,8 +136,8 @@ TEST_CASE("only fields of the right packets have enumerants") {
       named.insert(std::string(p.name) + '.' + std::string(f.name));
       for (const auto& n : f.enumerants) CHECK(n.value <= f.max());
     }
-  CHECK(named == std::set<std::string>{"atomic.op", "fill.unit", "poll_mem.func", "poll_mem.retry", "poll_reg.func",
-                                       "poll_reg.retry"});
+  CHECK(named == std::set<std::string>{"atomic.op", "fill.unit", "gcr.form", "poll_mem.func", "poll_mem.retry",
+                                       "poll_reg.func", "poll_reg.retry"});
 }
 
 TEST_CASE("a retry count of 4095 is forever") {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr GpuVa kA{0x7f1122334000}, kB{0x7f5566778000};
 constexpr auto kAll = [] {
-  std::array<Generation, kGenerationCount - 1> all{};
+  std::array<Generation, kGenerationCount> all{};
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<Generation>(i);
   return all;
 }();
@@ -23,12 +23,22 @@ template <Packet P> std::vector<std::uint32_t> words_in(const P& p, Generation g
 
 /// Random dwords of a described packet: every bit that a field owns, and a short payload.
 std::vector<std::uint32_t> random_words(const PacketInfo& p, Dice& dice) {
-  std::vector<std::uint32_t> d(p.head);
+  std::vector<std::uint32_t> d(p.described());
   for (std::size_t i = 0; i < d.size(); ++i) {
     d[i] = static_cast<std::uint32_t>(dice.number()) & p.owned[i];
     if (i < Pattern::kDwords) d[i] = (d[i] & ~p.pattern.mask[i]) | p.pattern.value[i];
   }
   if (p.counted) store(*p.counted, dice.below(5), d.data());
+  for (const auto& f : p.fields)
+    if (const auto v = value_of(f, d.data()); v > f.limit) store(f, 0, d.data());
+  if (p.parts) {
+    std::vector<std::uint32_t> payload(p.length(d.data()) - p.fixed +
+                                       detail::missing(*p.parts, detail::parts_of(*p.parts, p.fields, d.data())));
+    for (auto& w : payload) w = static_cast<std::uint32_t>(dice.number());
+    std::vector<std::uint32_t> out(p.length(d.data()));
+    detail::fold(*p.parts, detail::parts_of(*p.parts, p.fields, d.data()), d, payload, out.data());
+    return out;
+  }
   d.resize(p.length(d.data()));
   if (p.counted && p.counted->kind == Kind::payload)
     for (std::size_t i = p.fixed; i < d.size(); ++i) d[i] = static_cast<std::uint32_t>(dice.number());
@@ -90,13 +100,13 @@ TEST_CASE("sets of generations are written as ranges") {
   CHECK(to_string(k4) == "4.0 to 4.4.5");
   CHECK(to_string(only(v7_1)) == "7.1");
   CHECK(to_string(between(v4_4_2, v4_4_5)) == "4.4.2 to 4.4.5");
-  CHECK(to_string(only(v4_0) | since(v6_1)) == "4.0, 6.1 to 7.0");
+  CHECK(to_string(only(v4_0) | since(v6_1)) == "4.0, 6.1 to 7.1");
   CHECK(to_string(kAllGenerations) == "4.0 to 7.1");
 }
 
 TEST_CASE("every description is consistent in every generation that has the packet") {
   each_packet(
-      []<class P>() { STATIC_REQUIRE(well_formed_everywhere<P>(std::make_index_sequence<kGenerationCount - 1>{})); });
+      []<class P>() { STATIC_REQUIRE(well_formed_everywhere<P>(std::make_index_sequence<kGenerationCount>{})); });
 }
 
 TEST_CASE("limits of a packet per generation") {
@@ -107,7 +117,11 @@ TEST_CASE("limits of a packet per generation") {
     const bool wide = (g >= Generation::v4_4 && g <= Generation::v4_4_5) || g >= Generation::v5_2;
     CHECK(max_bytes<CopyLinear>(g) == (wide ? 1u << 30 : 1u << 22));
     CHECK(max_bytes<CopyBroadcast>(g) == (wide ? 1u << 30 : 1u << 22));
-    CHECK(max_bytes<Fill>(g) == (g >= Generation::v4_4 && g <= Generation::v4_4_5 ? 1u << 30 : 1u << 22));
+    const bool wide_fill = (g >= Generation::v4_4 && g <= Generation::v4_4_5) || g >= Generation::v6_0;
+    CHECK(max_bytes<Fill>(g) == (wide_fill ? 1u << 30 : 1u << 22));
+    CHECK(max_of<&CopySubwindow::z>(g) == (g < Generation::v5_0    ? 1u << 11
+                                           : g == Generation::v7_0 ? 1u << 14
+                                                                   : 1u << 13));
     CHECK(max_bytes<CopySwap>(g) == (g >= Generation::v4_4_2 && g <= Generation::v4_4_5 ? std::uint64_t{1} << 30 : 0));
     CHECK(max_of<&CopySubwindow::x>(g) == (g == Generation::v7_0 ? 1u << 16 : 1u << 14));
     CHECK(max_of<&CopySubwindow::src_pitch>(g) == (g == Generation::v7_0 ? 1u << 16 : 1u << 19));
@@ -179,8 +193,12 @@ TEST_CASE("a field or a packet that the generation lacks does not fit") {
   CHECK(check(Gcr{}).field.empty());
   CHECK(fits(Gcr{}, Generation::v5_0));
   CHECK(check(CopySwap{.bytes = 64}, Generation::v4_4).rule == "generation");
+  CHECK(check(CopySwap{.bytes = 64}, Generation::v7_1).rule == "generation");  // 7.1 has it, but with what fields?
   CHECK(fits(CopySwap{.bytes = 64}, Generation::v4_4_5));
   CHECK(check(CopyLinear{.bytes = 4, .src_policy = 1}, Generation::v4_2).field == "src_policy");
+  CHECK(check(CopyLinear{.bytes = 4, .cpv = true}).field == "cpv");
+  CHECK(check(CopyLinear{.bytes = 4, .dcc = 1}, Generation::v7_0).rule == "absent");  // cpv says that it is there
+  CHECK(fits(CopyLinear{.bytes = 4, .cpv = true, .dcc = 1}, Generation::v7_0));
 }
 
 TEST_CASE("a generation that is known when compiling gives the same dwords, for packets that fit it") {
@@ -209,18 +227,20 @@ TEST_CASE("in each generation, dwords become a packet and the same dwords again"
     for (const auto& p : all.packets()) {
       if (p.fields_unknown) continue;
       INFO(name_of(g) << " " << p.name);
-      bool found = true, typed = true, again = true;
+      bool found = true, whole = true, typed = true, again = true;
       for (int round = 0; round < 50; ++round) {
         const auto d = random_words(p, dice);
         const auto* info = all.identify(d);
         // The literal flush is also a poll.
         found = found && (info == &p || (p.name == "poll_reg" && info->name == "hdp_flush"));
-        typed = typed && visit(p, d, [&]<class P>(const P& value) {
-                  again = again && words_in(value, g) == d;
-                  again = again && words_in(decode<P>(d, g), g) == d && exists<P>(g);
-                });
+        whole = whole && p.length(d.data()) == d.size();
+        typed = typed && p.typed == visit(p, d, [&]<class P>(const P& value) {
+                           again = again && words_in(value, g) == d;
+                           again = again && words_in(decode<P>(d, g), g) == d && exists<P>(g);
+                         });
       }
       CHECK(found);
+      CHECK(whole);
       CHECK(typed);
       CHECK(again);
     }
@@ -250,21 +270,48 @@ TEST_CASE("a packet of another generation is named, and not read as one of this"
     const auto* p = catalogue(g).identify(d);
     return p ? label(*p) : "";
   };
-  CHECK(named(0x00000111) == "gcr of 5.0 to 7.0, not of 4.4.2");
-  CHECK(named(0x00000011) == "gcr_request of 5.0 to 7.0, not of 4.4.2");
+  CHECK(named(0x00000111) == "gcr of 5.0 to 7.1, not of 4.4.2");
+  CHECK(named(0x00000011) == "gcr of 5.0 to 7.1, not of 4.4.2");
   CHECK(named(0x80000001) == "copy_linear_signal of 7.1, not of 4.4.2");
   CHECK(named(0xc0000001) == "copy_linear_wait_signal of 7.1, not of 4.4.2");
   CHECK(named(0x40000901) == "copy_swap_wait of 7.1, not of 4.4.2");
-  CHECK(named(0x00000020) == "dummy_trap of 5.0 to 7.0, not of 4.4.2");
+  CHECK(named(0x00000020) == "dummy_trap of 5.0 to 7.1, not of 4.4.2");
   CHECK(named(0x00000020, Generation::v6_0) == "dummy_trap");
   CHECK(named(0x00000010, Generation::v6_0) == "gpuvm_invalidate");
   CHECK(named(0x00000010) == "dummy_trap");
-  CHECK(named(0x00000901, Generation::v4_4) == "copy_swap of 4.4.2 to 4.4.5, not of 4.4");
-  CHECK(named(0x00000002, Generation::v6_0) == "write of 4.0 to 4.4.5, not described for 6.0");
+  CHECK(named(0x00000901, Generation::v4_4) == "copy_swap of 4.4.2 to 4.4.5, 7.1, not of 4.4");
+  CHECK(named(0x00000002, Generation::v6_0) == "write");
   CHECK(named(0x00000003) == "");
   const std::array<std::uint32_t, 5> gcr{0x111};
   CHECK(identify(gcr) == &info_of<Gcr>());
   CHECK(identify(gcr)->foreign);
   CHECK_FALSE(visit(*identify(gcr), gcr, [](const auto&) {}));
   CHECK(identify(gcr)->length(gcr.data()) == 5);
+}
+
+TEST_CASE("a packet that exists, and whose fields are not described, keeps its length and is not foreign") {
+  struct Case {
+    Generation generation;
+    std::uint32_t head;
+    std::string_view says;
+    std::size_t dwords;
+  };
+  for (const auto& c : {Case{Generation::v4_4_2, 0x00000101, "copy_tiled, not described for 4.4.2", 13},
+                        Case{Generation::v5_0, 0x0000010e, "register_modify, not described for 5.0", 4},
+                        Case{Generation::v7_0, 0x00000105, "fence_interrupt, not described for 7.0", 8},
+                        Case{Generation::v7_1, 0x00000105, "fence_interrupt, not described for 7.1", 9},
+                        Case{Generation::v7_1, 0x00000205, "fence_64, not described for 7.1", 5},
+                        Case{Generation::v7_1, 0x00000508, "poll_mem_64, not described for 7.1", 8},
+                        Case{Generation::v7_1, 0x00000901, "copy_swap, not described for 7.1", 7},
+                        Case{Generation::v7_1, 0xc0000001, "copy_linear_wait_signal, not described for 7.1", 19}}) {
+    INFO(c.says);
+    const std::array<std::uint32_t, 24> d{c.head};
+    const auto* p = catalogue(c.generation).identify(d);
+    REQUIRE(p);
+    CHECK(label(*p) == c.says);
+    CHECK(p->fields_unknown);
+    CHECK_FALSE(p->foreign);
+    CHECK(p->length(d.data()) == c.dwords);
+    CHECK_FALSE(visit(*p, d, [](const auto&) {}));
+  }
 }

@@ -4,9 +4,11 @@
 
   stability.py names INCLUDE LIST [--accept|--release VERSION]
   stability.py symbols LIBRARY LIST [--accept|--release VERSION]
+  stability.py exports ARCHIVE MAP [--accept]
 
 `names` reads the headers below INCLUDE with doxygen; LIST is names.txt. `symbols` reads LIBRARY with nm; LIST is a symbols file of
-Debian. What is new is not a complaint. Exit code 1, with a line for each thing that is gone or differs.
+Debian. What is new is not a complaint. Exit code 1, with a line for each thing that is gone or differs. `exports` compares MAP, which tells
+the linker what the shared libraries export, with what ARCHIVE defines of the public names.
 
   --accept             removes from LIST what is gone or differs, and adds what replaced it: the break is a decision. Add a line to CHANGELOG.md
   --release VERSION    replaces LIST by what there is
@@ -20,6 +22,7 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "site"))
 import doxygen  # noqa: E402
 
+INCLUDE = pathlib.Path(__file__).resolve().parents[2] / "include"
 # What these contain is nobody's interface; doxygen's @ names have no name.
 NOT_PUBLIC = re.compile(r"(^|::)(detail|@\d+)(::|$)")
 
@@ -121,8 +124,51 @@ class Symbols:
         return head + "".join(f" {symbol}@Base {since.get(symbol, latest)}\n" for symbol in sorted(lines))
 
 
+class Exports:
+    """Patterns for what the archive defines, and the headers declare. A class is one pattern, whatever its members are."""
+
+    HEAD = """# SPDX-License-Identifier: MIT
+# What the shared libraries export: the public names that have code or data. Written by tests/stability/stability.py exports.
+{
+global:
+extern "C++" {
+  typeinfo?for?sdma::v0::*;
+  typeinfo?name?for?sdma::v0::*;
+  vtable?for?sdma::v0::*;
+"""
+
+    def __init__(self, archive):
+        functions, classes = set(), set()
+        for what in names(INCLUDE):
+            if found := re.match(r"(?:template<.*> )?(?:struct|class|union) ([\w:]+)", what):
+                classes.add(found[1])
+            elif found := re.search(r"\bsdma::[\w:]+(?=\(|$)", re.sub(r" ?[=\[{].*", "", what)):
+                functions.add(found[0])
+        command = ["nm", "--demangle", "--defined-only", "--format=posix", archive]
+        symbols = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\n")
+        self.now = set()
+        for name in {found[1] for line in symbols if (found := re.match(r"(sdma::v0::[\w:~]+).* [BDRTuV] ", line))}:
+            scope = name.rpartition("::")[0]
+            if (outer := self.outermost(scope.replace("::v0", ""), classes)):
+                self.now.add(f"{outer.replace('sdma', 'sdma::v0', 1)}::*")
+            elif name.replace("::v0", "") in functions:
+                self.now.add(f"{name}[!a-zA-Z0-9_]*")
+
+    @staticmethod
+    def outermost(scope, classes):
+        parts = scope.split("::")
+        return next((name for n in range(1, len(parts) + 1) if (name := "::".join(parts[:n])) in classes), "")
+
+    @staticmethod
+    def read(text):
+        return set(re.findall(r"(?m)^  (sdma::\S+);$", text))
+
+    def written(self, lines, text, version):
+        return self.HEAD + "".join(f"  {line};\n" for line in sorted(lines)) + "};\nlocal: *;\n};\n"
+
+
 def main(arguments):
-    kinds = {"names": Names, "symbols": Symbols}
+    kinds = {"names": Names, "symbols": Symbols, "exports": Exports}
     if len(arguments) < 3 or arguments[0] not in kinds or arguments[3:4] not in ([], ["--accept"], ["--release"]):
         sys.exit(__doc__)
     what, listed = kinds[arguments[0]](arguments[1]), pathlib.Path(arguments[2])
@@ -134,7 +180,12 @@ def main(arguments):
     if arguments[3:4] == ["--release"]:
         listed.write_text(what.written(what.now, text, arguments[4]), encoding="utf-8")
     elif arguments[3:4] == ["--accept"]:
-        listed.write_text(what.written(before & what.now, text, None), encoding="utf-8")
+        kept = what.now if arguments[0] == "exports" else before & what.now
+        listed.write_text(what.written(kept, text, None), encoding="utf-8")
+    elif arguments[0] == "exports":
+        wrong = [f"not in the map: {line}" for line in sorted(what.now - before)] + [f"in the map alone: {line}" for line in sorted(gone)]
+        print(*wrong, f"{len(what.now)} patterns, {len(wrong)} that differ. To mend it: stability.py exports {' '.join(arguments[1:3])} --accept", sep="\n")
+        return 1 if wrong else 0
     elif not before:
         sys.exit(f"{listed}: lists nothing")
     elif gone:

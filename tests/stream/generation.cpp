@@ -40,8 +40,8 @@ TEST_CASE("a packet of another generation is a line of dwords with its name, and
         "0x0000000a 0x0000000b 0x0000000c  # copy_linear_signal of 7.1, not of 4.4.2\ntrap context=5\n");
   CHECK(words(text(d), kDefaultGeneration) == d);
   CHECK(text(kGcr) ==
-        ".dword 0x00000111 0x00000000 0xc3c00000 0x00000000 0x00000000  # gcr of 5.0 to 7.0, not of 4.4.2\n");
-  CHECK(text({0x111, 0}) == ".dword 0x00000111  # truncated gcr of 5.0 to 7.0, not of 4.4.2\n.dword 0x00000000\n");
+        ".dword 0x00000111 0x00000000 0xc3c00000 0x00000000 0x00000000  # gcr of 5.0 to 7.1, not of 4.4.2\n");
+  CHECK(text({0x111, 0}) == ".dword 0x00000111  # truncated gcr of 5.0 to 7.1, not of 4.4.2\n.dword 0x00000000\n");
 }
 
 TEST_CASE("text of other generations, and back") {
@@ -59,15 +59,16 @@ TEST_CASE("text of other generations, and back") {
   same({32, 5}, Generation::v6_0, "dummy_trap context=5");
   same({0x20c, 0x1000, 0, 1, 0, 2, 0, 3}, Generation::v4_4_2, "pte_modify addr=0x1000 mask=0x1 value=0x2 entries=3");
   same({0x20c, 0x1000, 0, 1, 0, 2, 0}, Generation::v4_4_2_header, "pte_modify addr=0x1000 mask=0x1 value=0x2");
-  CHECK(error("gcr gl2_writeback") == "this is gcr of 5.0 to 7.0, not of 4.4.2");
+  CHECK(error("gcr gl2_writeback") == "this is gcr of 5.0 to 7.1, not of 4.4.2");
   CHECK(error("copy_linear bytes=4M+1 src=0 dst=0", Generation::v4_0) == "'bytes' must be from 1 to 4M, got 4194305");
   CHECK(error("fence addr=0x1000 value=7 mtype=3") == "fence has no field 'mtype'");
-  CHECK(error("copy_swap bytes=64 a=0 b=64", Generation::v4_4) == "this is copy_swap of 4.4.2 to 4.4.5, not of 4.4");
+  CHECK(error("copy_swap bytes=64 a=0 b=64", Generation::v4_4) ==
+        "this is copy_swap of 4.4.2 to 4.4.5, 7.1, not of 4.4");
 }
 
 TEST_CASE("JSON of other generations") {
   CHECK(to_json_lines(kGcr) ==
-        R"({"offset":0,"packet":null,"foreign":"gcr of 5.0 to 7.0, not of 4.4.2","dwords":["0x00000111","0x00000000",)"
+        R"({"offset":0,"packet":null,"foreign":"gcr of 5.0 to 7.1, not of 4.4.2","dwords":["0x00000111","0x00000000",)"
         R"("0xc3c00000","0x00000000","0x00000000"]})"
         "\n");
   CHECK(to_json_lines(kGcr, 0, Generation::v6_0)
@@ -77,7 +78,7 @@ TEST_CASE("JSON of other generations") {
 }
 
 TEST_CASE("rules of other generations") {
-  CHECK(rule(kGcr, Generation::v4_4_2) == "unknown-packet: this is gcr of 5.0 to 7.0, not of 4.4.2");
+  CHECK(rule(kGcr, Generation::v4_4_2) == "unknown-packet: this is gcr of 5.0 to 7.1, not of 4.4.2");
   CHECK(rule(kGcr, Generation::v6_0) == "");
   CHECK(rule({0x30005, 0x1000, 0, 7}, Generation::v6_0) == "");
   CHECK(rule({0x30005, 0x1000, 0, 7}, Generation::v4_4_2) ==

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The classes of rules in docs/rules.md and docs/check.md are those of `sdma check --rules`.
+"""The classes of rules in docs/rules.md and docs/check.md are those of `sdma check --rules`; the table of what a proof covers in
+docs/check.md is that of `sdma check --covered`.
 
   rules_page.py SOURCE SDMA              fails, with a diff, if a page differs
   rules_page.py --bless SOURCE SDMA      writes both: `ninja bless`
@@ -54,14 +55,21 @@ def check_page(text, rules):
     return re.sub(r"\| class \| verdict \|.*\n(\|.*\n)+", "\n".join(rows) + "\n", text)
 
 
+def covered_page(text, entries):
+    rows = ["| entry | what is covered |", "|---|---|", *(f"| `{e['id']}` | {e['text']} |" for e in entries)]
+    return re.sub(r"\| entry \| what is covered \|.*\n(\|.*\n)+", "\n".join(rows) + "\n", text)
+
+
 def main(arguments):
     bless = arguments[:1] == ["--bless"]
     source, sdma = arguments[bless:]
     rules, differs = classes(sdma), False
-    for name, made in (("docs/rules.md", rules_page), ("docs/check.md", check_page)):
+    entries = json.loads(subprocess.run([sdma, "check", "--covered", "--json"], capture_output=True, check=True).stdout)["covered"]
+    for name, made in (("docs/rules.md", lambda t: rules_page(t, rules)),
+                       ("docs/check.md", lambda t: covered_page(check_page(t, rules), entries))):
         page = pathlib.Path(source, name)
         have = page.read_text()
-        want = made(have, rules)
+        want = made(have)
         if bless:
             page.write_text(want)
         elif have != want:

@@ -52,9 +52,11 @@ static std::vector<std::string_view> added(const Profile& p) {
   return all;
 }
 
-Json assumed(const CheckReport& r, const CheckOptions& o) {
+Json assumed(const CheckReport& r, const CheckOptions& o, const Schedule& s) {
   Json j{{"rules", "docs/ordering.md"}, {"options", added(o.profile)}};
   j["node"] = o.topology ? o.topology->name : "8 MI300X";
+  auto& gpus = j["gpus"] = Json::array();
+  for (std::uint32_t g = 0; g < s.gpus; ++g) gpus.push_back(g < o.gpus.size() ? o.gpus[g].value : g);
   // The checker says so whenever it assumes it.
   j["other_programs"] = std::any_of(r.findings.begin(), r.findings.end(),
                                     [](const auto& f) { return f.diagnostic.rule == "open-schedule"; });
@@ -70,13 +72,17 @@ std::string summary(const CheckReport& r, const CheckOptions& o, const Schedule&
   else if (r.verdict() == Verdict::unproved)
     said = "nothing wrong was found, but this is not a proof: see the warnings";
   const auto options = added(o.profile);
-  return fmt::format("{}: {}{}{} (checked packets: {}, waits: {})", o.file, said, options.empty() ? "" : ", assuming ",
-                     fmt::join(options, " "), r.packets, r.waits);
+  // Another placement may put two queues on one engine, so a proof names the placement that was asked for.
+  std::vector<std::uint32_t> gpus;
+  for (const auto g : o.gpus) gpus.push_back(g.value);
+  const auto placed = gpus.empty() ? "" : fmt::format(", on GPUs {}", fmt::join(gpus, " "));
+  return fmt::format("{}: {}{}{}{} (checked packets: {}, waits: {})", o.file, said, placed,
+                     options.empty() ? "" : ", assuming ", fmt::join(options, " "), r.packets, r.waits);
 }
 
 Json answer_of(const CheckReport& r, const CheckOptions& o, const Schedule& s) {
-  Json j{{"verdict", name(r.verdict())}, {"file", o.file},           {"packets", r.packets},    {"waits", r.waits},
-         {"errors", r.errors()},         {"warnings", r.warnings()}, {"assumed", assumed(r, o)}};
+  Json j{{"verdict", name(r.verdict())}, {"file", o.file},           {"packets", r.packets},       {"waits", r.waits},
+         {"errors", r.errors()},         {"warnings", r.warnings()}, {"assumed", assumed(r, o, s)}};
   if (expects_finding(s)) {
     j["expected"] = expected_findings(s);
     j["as_expected"] = as_expected(s, r);
@@ -117,6 +123,12 @@ Json unread(const std::string& file, std::size_t errors) {
           {"warnings", 0},
           {"exit_code", static_cast<int>(tool::kInput)},
           {"summary", fmt::format("{}: the text has errors, so nothing was checked", file)}};
+}
+
+Json covered() {
+  auto all = Json::array();
+  for (const auto& c : sdma::covered()) all.push_back({{"id", c.id}, {"text", c.text}});
+  return {{"covered", std::move(all)}};
 }
 
 Json check_rules() {

@@ -25,7 +25,7 @@ std::optional<Diagnostic> deliberate(const Schedule&, const std::string& file);
 /// What a schedule that is wrong on purpose expects the checker to find.
 std::vector<std::string> expected_findings(const Schedule&);
 /// On what a verdict rests: options that differ from docs/ordering.md, the node, whether other programs take part.
-Json assumed(const CheckReport&, const CheckOptions&);
+Json assumed(const CheckReport&, const CheckOptions&, const Schedule&);
 /// Everything but the findings: verdict, exit_code, file, packets, waits, summary, assumed, errors, warnings; expected
 /// and as_expected if the schedule expects findings.
 Json answer_of(const CheckReport&, const CheckOptions&, const Schedule&);
@@ -48,6 +48,8 @@ std::string summary(const StreamAnswer&);
 /// The answer about a schedule whose text has errors: its verdict is "unread".
 Json unread(const std::string& file, std::size_t errors);
 
+/// What the argument of a proof covers.
+Json covered();
 /// All rules: of streams, schedules and packets, each once with what it is about.
 Json check_rules();
 

@@ -100,9 +100,12 @@ struct CheckOptions {
   Profile profile{};              ///< the ordering rules that proofs may rest on
   std::string file = "schedule";  ///< the schedule's name in findings, if there is no map
   /// The source lines of the packets, from parse_schedule. If the text leaves
-  /// choices open, nothing is proved: only their first alternatives are checked.
+  /// choices open, nothing is proved: check_text checks their other alternatives, too.
   const SourceMap* map{};
-  const Topology* topology{};     ///< the node's engines and links; null: eight MI300X
+  const Topology* topology{};  ///< the node's engines and links; null: eight MI300X
+  /// The node's GPU for each GPU of the schedule; empty: the same numbers. A proof holds for this placement: on other
+  /// GPUs, a peer may be served by another engine, which another queue may hold.
+  std::vector<GpuId> gpus{};
   std::size_t max_findings = 20;  ///< findings per rule; a note says how many more there were. 0: all
   /// The most packets that are checked, in all submits. If there are more, a warning says so and nothing is proved. The
   /// check also stops early if its clocks or its ranges of bytes would take more than about 1 GiB.
@@ -110,8 +113,20 @@ struct CheckOptions {
   /// The schedule is part of a larger system, as dumps are. If no agent of the schedule can satisfy a poll, the check
   /// assumes that an outside agent does. An address outside every buffer and signal belongs to outside memory.
   bool open = false;
-  bool strict = false;  ///< advice is an error
+  bool strict = false;                 ///< advice is an error
+  std::size_t max_alternatives = 256;  ///< of a text with choices: how many check_text checks
+  /// Entries of covered() on which this check must not rely: what needs one is not proved.
+  std::vector<std::string> without{};
 };
+
+/// A thing that the argument of a proof covers. Whatever is in a schedule and in no entry leaves it unproved, with a
+/// finding that names the thing.
+struct CoveredThing {
+  std::string_view id;    ///< "post add", "packet copy_linear"
+  std::string_view text;  ///< what is covered
+};
+/// All of them, sorted by id. docs/check.md shows them.
+std::span<const CoveredThing> covered() noexcept;
 
 /// A rule about a schedule. docs/rules.md has a section for each.
 struct ScheduleRule {
@@ -185,6 +200,18 @@ struct [[nodiscard]] CheckReport {
 
 /// Checks every submit of every queue.
 CheckReport check(const Schedule&, const CheckOptions& = {});
+
+/// What check_text has checked.
+struct CheckedText {
+  Schedule schedule{};   ///< the first of those with the worst verdict
+  SourceMap map{};       ///< its lines
+  CheckReport report{};  ///< about it; a message ends with the choices that were taken, unless they are the defaults
+  std::size_t alternatives{1};  ///< how many ways to take the choices of the text were checked
+};
+/// Checks all ways to take the choices that a text leaves open. If there are more than CheckOptions::max_alternatives,
+/// nothing is proved. Errors are those of the text.
+Result<CheckedText, std::vector<Diagnostic>> check_text(std::string_view text, std::string_view file,
+                                                        const ParseOptions& = {}, const CheckOptions& = {});
 
 /// Makes a schedule from a set of dumped rings. Each ring becomes a queue with the packets that its engine has not read
 /// yet. Addresses stay as they are in the packets, so check the schedule with `open`. Returns a Diagnostic if a dump

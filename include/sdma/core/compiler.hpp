@@ -54,6 +54,11 @@
 
 #endif
 
+/// Declares a signed integer type of 128 bits; not defined where the compiler has none (core/wide.hpp).
+#if !defined(SDMA_STANDARD_ONLY) && defined(__SIZEOF_INT128__)
+#define SDMA_INT128(name) __extension__ typedef __int128 name
+#endif
+
 /// 1 if stores to cacheable memory become visible in program order, and if
 /// loads do too, so that only stores that bypass the caches need a fence.
 #if defined(__x86_64__) || (defined(_M_X64) && !defined(_M_ARM64EC))

@@ -22,19 +22,22 @@ struct GpuVa {
   constexpr explicit GpuVa(std::uint64_t v) noexcept : value(v) {}
   friend constexpr GpuVa operator+(GpuVa a, std::uint64_t bytes) noexcept { return GpuVa{a.value + bytes}; }
   friend constexpr std::uint64_t operator-(GpuVa a, GpuVa b) noexcept { return a.value - b.value; }
-  friend constexpr auto operator<=>(GpuVa, GpuVa) = default;
+  friend constexpr bool operator==(GpuVa, GpuVa) = default;
+  friend constexpr std::strong_ordering operator<=>(GpuVa a, GpuVa b) noexcept { return a.value <=> b.value; }
 };
 
 /// A GPU of a node: its index in the topology, from 0.
 struct GpuId {
   std::uint32_t value{};  ///< its index in the topology
-  friend constexpr auto operator<=>(GpuId, GpuId) = default;
+  friend constexpr bool operator==(GpuId, GpuId) = default;
+  friend constexpr std::strong_ordering operator<=>(GpuId a, GpuId b) noexcept { return a.value <=> b.value; }
 };
 
 /// An sDMA engine of a GPU: 0 and 1 face the host, 2 to 15 the xGMI links (MI300X, one partition).
 struct EngineId {
   std::uint32_t value{};  ///< its number on the GPU, from 0
-  friend constexpr auto operator<=>(EngineId, EngineId) = default;
+  friend constexpr bool operator==(EngineId, EngineId) = default;
+  friend constexpr std::strong_ordering operator<=>(EngineId a, EngineId b) noexcept { return a.value <=> b.value; }
 };
 
 }  // namespace sdma::inline v0

@@ -30,11 +30,13 @@ struct Version {
   std::string_view string{};  ///< the same, "major.minor.patch", or empty in a version that a program writes itself
 
   constexpr auto operator<=>(const Version& o) const noexcept {
-    if (const auto c = major <=> o.major; c != 0) return c;
-    if (const auto c = minor <=> o.minor; c != 0) return c;
+    if (major != o.major) return major <=> o.major;
+    if (minor != o.minor) return minor <=> o.minor;
     return patch <=> o.patch;
   }
-  constexpr bool operator==(const Version& o) const noexcept { return (*this <=> o) == 0; }
+  constexpr bool operator==(const Version& o) const noexcept {
+    return major == o.major && minor == o.minor && patch == o.patch;
+  }
 
   /// May a program that was compiled with the headers `o` run with a library of this version? Yes, if the library is
   /// not older, and both have the same major version and, before 1.0.0, the same minor version.

@@ -73,7 +73,7 @@ struct Clock {
 
 class Device {
  public:
-  virtual ~Device() = default;  ///< stops all engines; remaining handles stay valid and still return what they hold
+  virtual ~Device();  ///< stops all engines; remaining handles stay valid and still return what they hold
 
   /// The GPUs, engines and links of the node.
   virtual const Topology& topology() const noexcept = 0;

@@ -43,7 +43,7 @@ class EngineQueues {
   /// The queue of that engine; the first call creates it. Creating a queue preempts all queues of the GPU, so make the
   /// first call before you measure anything.
   Result<Lane*, Diagnostic> on(GpuId g, EngineId e) {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard<std::mutex> lock(mutex_);
     auto& lane = lanes_[{g, e}];
     if (!lane) {
       auto q = device_.create_queue({.gpu = g, .engine = e, .ring_bytes = ring_bytes_});

@@ -71,6 +71,7 @@ struct QueueSnapshot {
   Known<GpuVa> ring_va{};               ///< address of the ring's first dword
   std::vector<std::uint32_t> ring{};    ///< the whole ring; or, if `first` is not 0, a window of it
   std::uint64_t first = 0;              ///< position of the first dword in `ring`; nothing wraps if it is not 0
+  bool part = false;                    ///< `ring` begins at 0 and is only a part; how large the ring is is not known
   Known<std::uint64_t> ring_bytes{};    ///< size of the ring, if `ring` may hold only a part of it, or nothing
   Known<std::uint64_t> rptr{}, wptr{};  ///< the values in memory
   bool positions_wrap = false;          ///< they are offsets in the ring, so wptr may be less than rptr
@@ -80,6 +81,7 @@ struct QueueSnapshot {
 
   Known<std::uint64_t> exceptions{};  ///< KFD's exception status: bit n - 1 is the exception with code n
   Known<Fault> fault{};               ///< why the engine stopped the queue; `anonymous` if only the address is known
+  std::string fault_text{};           ///< of a recording: the fault in words, which say more than `fault` does
   Known<bool> destroyed{};            ///< the queue was destroyed
   Known<std::uint32_t> engines{};     ///< how many sDMA engines its GPU has
   Known<bool> host_atomics{};         ///< does the link from its GPU to host memory complete atomics?
@@ -109,11 +111,12 @@ struct HostWait {
 
 /// A page fault that the driver reported for the process, not for one of its queues: kernel_log.hpp.
 struct PageFault {
-  GpuVa page{};          ///< address of its first byte
-  Known<GpuId> gpu{};    ///< whose engine made the access
-  std::string device{};  ///< the PCI address of that GPU: "0000:c1:00.0"
-  std::string by{};      ///< what else the report says: "unit SDMA0, 812.400 s after the start of the machine"
-  std::string from{};    ///< "the kernel's log", "dmesg.txt"
+  GpuVa page{};             ///< address of its first byte
+  Known<GpuId> gpu{};       ///< whose engine made the access
+  std::string device{};     ///< the PCI address of that GPU: "0000:c1:00.0"
+  std::uint32_t process{};  ///< whose access it was; 0: not known
+  std::string by{};         ///< what else the report says: "unit SDMA0, 812.400 s after the start of the machine"
+  std::string from{};       ///< "the kernel's log", "dmesg.txt"
 };
 
 /// A store by the host to a word, or its intention to make one.

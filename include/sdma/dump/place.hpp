@@ -14,7 +14,8 @@
 //
 // Without positions there is one part, the whole dump. With rptr alone, all dwords follow from rptr on, around the
 // ring's end. Positions are bytes; a position that never wraps is taken modulo the ring's size. If the dump begins
-// elsewhere than at the ring's start (`first`), it is a window: positions count as `first` does, and nothing wraps.
+// elsewhere than at the ring's start (`first`), or holds what no whole ring can hold (`is_part`), it is a window:
+// positions count as `first` does, and nothing wraps.
 //
 // A part may begin in the middle of a packet. Then several starts are tried: first those whose packets end exactly
 // where the part ends, then those with more dwords in packets without reserved bits. `lost` says how many dwords come
@@ -51,6 +52,15 @@ struct RingPositions {
   std::uint64_t first = 0;                      ///< position of the dump's first dword, in bytes
   Generation generation = kDefaultGeneration;   ///< whose packets these are
 };
+
+/// The position of the first dword of a text that prints `offset` before it, for positions that were given apart from
+/// the text: `offset` if both lie among its `dwords`, else 0, because the column may show addresses.
+std::uint64_t first_position(std::uint64_t offset, std::size_t dwords, std::optional<std::uint64_t> rptr,
+                             std::optional<std::uint64_t> wptr) noexcept;
+
+/// Is this dump only a part of a ring, though it begins at position 0? A ring has a power of two of at least 64 dwords,
+/// and at least one of them is free. What is said of its size, and of what wraps, would be invented.
+bool is_part(std::size_t dwords, const RingPositions&) noexcept;
 
 /// Where a part lies, relative to rptr and wptr.
 enum class RingPartKind : std::uint8_t {

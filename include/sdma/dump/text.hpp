@@ -14,8 +14,10 @@
 //   [  12.345678] amdgpu 0000:c1:00.0: 0x0040: 5 1008     a log with time stamps and labels
 //   0x0004 0x00001008   [0001] 0x1008   3 0x0c 0x1008     an index, an offset, an address,
 //                                                         or two of them, however marked
-//   sdma0.ring[  12] == 0x00001008    r.D                 umr: `r` and `w` mark the read and the write pointer
-//   ring name: sdma0 / Rptr: 0x1c0 Wptr: 0x1c8 / 0x4 0x5  the kernel's devcoredump: one dump a ring
+//   sdma0.ring[  12] == 0x00001008    r.D                 umr: `r` and `w` mark the read and the write pointer; one
+//                                                         dump a ring
+//   ring name: sdma0 / Rptr: 0x1c0 Wptr: 0x1c8 / 0x4 0x5  the kernel's devcoredump: one dump a ring, and the
+//                                                         indirect buffers of the job that hung
 //   {0x00000005, 0x1008u, 0x7f00}                         C; gdb's `$1 = {0x5, 0x0 <repeats
 //                                                         7 times>}`, which is written out
 //
@@ -29,12 +31,15 @@
 // Lines of other text between the lines of the dump are skipped and counted. A line that has numbers as the dump has
 // them, but does not fit, is an error, and so is a gap in the offsets: nothing that may be data is dropped silently.
 //
-// The kernel's descriptors of queues are not a dump, and an error: descriptors.hpp reads them.
+// A ring that says how many dwords it has must have them: a text that was cut off is an error. umr's decoded stream
+// leaves out parts of the packets, so it is refused by name. The kernel's descriptors of queues are not a dump either:
+// descriptors.hpp reads them.
 //
 // Everything here allocates, in proportion to its input. `*` repeats at most 1 GiB in all. There is no shared state;
 // any thread may call these functions. Errors: one Diagnostic with file:line:column.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
+#include "sdma/packets/generation.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -52,17 +57,28 @@ struct TextDump {
   std::optional<std::uint64_t> first{};         ///< address or offset of the first dword in bytes, if the text has it
   std::optional<std::uint64_t> rptr{}, wptr{};  ///< in bytes, counted as `first` is, if the text has them
   std::size_t line{};                           ///< of the first dword; lines count from 1
+  std::optional<Generation> generation{};       ///< of the engines, if the text names them, the GPU or the product
+};
+
+/// Memory that a text has besides rings: an indirect buffer of a devcoredump.
+struct DumpedBuffer {
+  std::uint64_t va{};                   ///< of the first dword
+  std::vector<std::uint32_t> dwords{};  ///< its contents
 };
 
 /// The dumps that a text contains.
 struct TextDumps {
-  std::vector<TextDump> dumps{};    ///< at least one
-  std::vector<Diagnostic> notes{};  ///< what was skipped, and what was left out
+  std::vector<TextDump> dumps{};        ///< at least one
+  std::vector<DumpedBuffer> buffers{};  ///< in the order of the text
+  std::vector<Diagnostic> notes{};      ///< what was skipped, and what was left out
 };
 
 /// Is this UTF-16, of which read_text_dump reads the letters of ASCII?
 /// Bytes of a ring are not, because its packets have larger numbers.
 bool is_wide_text(std::string_view bytes) noexcept;
+
+/// The rule of the error about a text that is a kernel's log and has no dump. Lines of such a log are never dwords.
+inline constexpr std::string_view kLogWithoutDump = "log";
 
 /// The dumps of a text. `name`: the name of the text in errors. A text without any dwords is one empty dump.
 Result<TextDumps, Diagnostic> read_text_dump(std::string_view text, std::string_view name);

@@ -32,7 +32,7 @@ enum class Choice : std::uint8_t {
 
 class Chooser {
  public:
-  virtual ~Chooser() = default;
+  virtual ~Chooser();
   /// A number in [0, n). Requires n > 0.
   virtual std::uint32_t choose(Choice what, std::uint32_t n) noexcept = 0;
 };
@@ -43,6 +43,7 @@ class Seeded final : public Chooser {
   explicit Seeded(std::uint64_t seed) noexcept : state_(seed * 0x9e3779b97f4a7c15 + 1) {}
   /// One of many sequences for this seed. Neither neighbouring seeds nor neighbouring streams have similar sequences.
   Seeded(std::uint64_t seed, std::uint64_t stream) noexcept : state_(mixed(mixed(seed) + stream)) {}
+  ~Seeded() override;
   std::uint32_t choose(Choice, std::uint32_t n) noexcept override {
     state_ = state_ * 6364136223846793005 + 1442695040888963407;  // Knuth's MMIX generator: the high bits are good
     return static_cast<std::uint32_t>((state_ >> 33) % n);

@@ -19,7 +19,9 @@
 //   misaligned        queue stops                       not documented: low bits may be ignored
 //   bad_field         queue stops                       not documented
 //   overlap           queue stops                       not documented: the destination may hold anything
-//   unsupported       queue stops                       works: software has no registers, no dirty bits, no endian swap
+//   unsupported       queue stops                       works: software has no registers, no dirty bits, no endian
+//                                                       swap, no tiled surfaces, and no packet whose fields are not
+//                                                       described for its generation
 //   poll_timeout      stops or continues: PollTimeout   an interrupt that the kernel prints at debug level
 //   bad_ib            queue stops                       not documented
 //   bad_doorbell      queue stops                       an interrupt (byte enables), a wptr
@@ -48,13 +50,13 @@ enum class FaultKind : std::uint8_t {
   none,              ///< no fault
   unmapped,          ///< no memory at `va` for this GPU
   read_only,         ///< a store to a mapping that may only be read
-  unknown_packet,    ///< a dword that does not begin a packet of this engine, or a packet that is only recognised
+  unknown_packet,    ///< a dword that does not begin a packet of this engine
   truncated_packet,  ///< the doorbell, or the end of an indirect buffer, lies inside a packet
   privileged,        ///< a privileged packet in a user queue
   misaligned,        ///< an address without the alignment that its packet requires
   bad_field,         ///< a value without a meaning, or a packet that breaks one of its rules
   overlap,           ///< source and destination of one packet overlap, or the destination overlaps itself
-  unsupported,       ///< a feature that MI300X has, and this device's engines do not
+  unsupported,       ///< a feature or a packet that the hardware has, and this device's engines do not
   poll_timeout,      ///< a finite poll has expired
   bad_ib,            ///< an indirect buffer that is nested too deep, or is not in one mapping
   bad_doorbell,      ///< a position that goes backwards or beyond a whole ring, or is not a multiple of 4
@@ -79,7 +81,7 @@ struct Fault {
   std::uint64_t offset{};    ///< bytes from the beginning of the indirect buffer, if depth > 0
   GpuVa va{};                ///< the address that caused the fault, if one did
   /// misaligned, bad_field, unsupported: names from the layouts. bad_doorbell: `rule` is "alignment", "backwards" or
-  /// "beyond-ring"; bad_ib: "depth" or "one-mapping". unsupported on a CudaDevice: `rule` is the reason.
+  /// "beyond-ring"; bad_ib: "depth" or "one-mapping". unsupported without a field: `rule` is the reason.
   std::string_view field{}, rule{};
   std::array<std::uint32_t, 16> dwords{};  ///< the beginning of the packet
 

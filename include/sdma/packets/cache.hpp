@@ -4,11 +4,13 @@
 //
 //   Gcr{.gl2_writeback = true, .glk_writeback = true}        what kernels wrote becomes visible to the engine
 //   Gcr{.gl2_invalidate = true, .gl1_invalidate = true}      what others wrote becomes visible to kernels
+//   Gcr{.form = GcrForm::kernel}                             as the driver sends it in its own rings
 //   encode_to(gcr, out, generation)                          4.x has no such packet: fits(gcr) is false
 //
 // A runtime sends the first form before its copies, and the second after them. The addresses limit the operation to a
 // range; 0 to 0 is all memory. Positions and names are those of a runtime's structure; no source says what the values
-// of the ranges and of the sequence mean, except that 0 is everything, in any order.
+// of the ranges and of the sequence mean, except that 0 is everything, in any order. 7.1 has a sixth dword, and more
+// bits for addresses: the kernel's header says where the control bits begin, and they are in the same order [inferred].
 //
 // Ordering: unknown. That runtime sends it between other packets without a wait.
 // Errors: check(packet) names the field and the rule. A plain value; any thread may use it.
@@ -16,6 +18,11 @@
 
 namespace sdma::inline v0 {
 // clang-format off
+
+/// Who sends the packet.
+/// `kernel`: the driver, in its own rings; `user`: a runtime, in a user queue.
+enum class GcrForm : std::uint8_t { kernel, user };
+template <> inline constexpr auto grammar::names<GcrForm> = std::to_array<Name>({{0, "kernel"}, {1, "user"}});
 
 /// Writes back and invalidates caches.
 struct Gcr {
@@ -26,27 +33,30 @@ struct Gcr {
   std::uint8_t gl1_range{}, gli_invalidate{}, sequence{};
   bool range_is_pa{};
   std::uint8_t vmid{};
+  GcrForm form = GcrForm::user;
 };
 template <> inline constexpr auto grammar::layout<Gcr> = packet(
-    "gcr", op(17, 1), dwords(5), "write back and invalidate caches",
-    bits<&Gcr::gl2_writeback> ("gl2_writeback",  2, 31, 31, "write L2 back").opt(),
-    bits<&Gcr::gl2_invalidate>("gl2_invalidate", 2, 30, 30, "invalidate L2").opt(),
-    bits<&Gcr::gl2_discard>   ("gl2_discard",    2, 29, 29, "discard L2 lines").opt(),
-    bits<&Gcr::gl2_range>     ("gl2_range",      2, 27, 28, "which L2 lines; 0: all").opt(),
-    bits<&Gcr::gl2_us>        ("gl2_us",         2, 26, 26, "L2: us").opt(),
-    bits<&Gcr::gl1_invalidate>("gl1_invalidate", 2, 25, 25, "invalidate L1").opt(),
-    bits<&Gcr::glv_invalidate>("glv_invalidate", 2, 24, 24, "invalidate the vector caches").opt(),
-    bits<&Gcr::glk_invalidate>("glk_invalidate", 2, 23, 23, "invalidate the scalar caches").opt(),
-    bits<&Gcr::glk_writeback> ("glk_writeback",  2, 22, 22, "write the scalar caches back").opt(),
-    bits<&Gcr::glm_invalidate>("glm_invalidate", 2, 21, 21, "invalidate the metadata caches").opt(),
-    bits<&Gcr::glm_writeback> ("glm_writeback",  2, 20, 20, "write the metadata caches back").opt(),
-    bits<&Gcr::gl1_range>     ("gl1_range",      2, 18, 19, "which L1 lines; 0: all").opt(),
-    bits<&Gcr::gli_invalidate>("gli_invalidate", 2, 16, 17, "invalidate the instruction caches").opt(),
-    bits<&Gcr::base>          ("base",           1,  7, 47, "first address, in units of 128 bytes").hex().opt(),
-    bits<&Gcr::limit>         ("limit",          3,  7, 47, "last address, in units of 128 bytes").hex().opt(),
-    bits<&Gcr::sequence>      ("sequence",       3,  1,  2, "order of the operations; 0: any").opt(),
-    bits<&Gcr::range_is_pa>   ("range_is_pa",    3,  0,  0, "the addresses are physical").opt(),
-    bits<&Gcr::vmid>          ("vmid",           4, 24, 27, "address space").opt())
+    "gcr", op(17).is(0, 9, 15, 0), dwords(5), "write back and invalidate caches",
+    bits<&Gcr::gl2_writeback> ("gl2_writeback",  2, 31, 31, "write L2 back").opt().moved(only(v7_1), 3, 15, 15),
+    bits<&Gcr::gl2_invalidate>("gl2_invalidate", 2, 30, 30, "invalidate L2").opt().moved(only(v7_1), 3, 14, 14),
+    bits<&Gcr::gl2_discard>   ("gl2_discard",    2, 29, 29, "discard L2 lines").opt().moved(only(v7_1), 3, 13, 13),
+    bits<&Gcr::gl2_range>     ("gl2_range",      2, 27, 28, "which L2 lines; 0: all").opt().moved(only(v7_1), 3, 11, 12),
+    bits<&Gcr::gl2_us>        ("gl2_us",         2, 26, 26, "L2: us").opt().moved(only(v7_1), 3, 10, 10),
+    bits<&Gcr::gl1_invalidate>("gl1_invalidate", 2, 25, 25, "invalidate L1").opt().moved(only(v7_1), 3, 9, 9),
+    bits<&Gcr::glv_invalidate>("glv_invalidate", 2, 24, 24, "invalidate the vector caches").opt().moved(only(v7_1), 3, 8, 8),
+    bits<&Gcr::glk_invalidate>("glk_invalidate", 2, 23, 23, "invalidate the scalar caches").opt().moved(only(v7_1), 3, 7, 7),
+    bits<&Gcr::glk_writeback> ("glk_writeback",  2, 22, 22, "write the scalar caches back").opt().moved(only(v7_1), 3, 6, 6),
+    bits<&Gcr::glm_invalidate>("glm_invalidate", 2, 21, 21, "invalidate the metadata caches").opt().moved(only(v7_1), 3, 5, 5),
+    bits<&Gcr::glm_writeback> ("glm_writeback",  2, 20, 20, "write the metadata caches back").opt().moved(only(v7_1), 3, 4, 4),
+    bits<&Gcr::gl1_range>     ("gl1_range",      2, 18, 19, "which L1 lines; 0: all").opt().moved(only(v7_1), 3, 2, 3),
+    bits<&Gcr::gli_invalidate>("gli_invalidate", 2, 16, 17, "invalidate the instruction caches").opt().moved(only(v7_1), 3, 0, 1),
+    bits<&Gcr::base>          ("base",           1,  7, 47, "first address, in units of 128 bytes").hex().opt().moved(only(v7_1), 1, 7, 55),
+    bits<&Gcr::limit>         ("limit",          3,  7, 47, "last address, in units of 128 bytes").hex().opt().moved(only(v7_1), 3, 23, 72),
+    bits<&Gcr::sequence>      ("sequence",       3,  1,  2, "order of the operations; 0: any").opt().moved(only(v7_1), 3, 17, 18),
+    bits<&Gcr::range_is_pa>   ("range_is_pa",    3,  0,  0, "the addresses are physical").opt().moved(only(v7_1), 3, 16, 16),
+    bits<&Gcr::vmid>          ("vmid",           4, 24, 27, "address space").opt().moved(only(v7_1), 5, 26, 29),
+    bits<&Gcr::form>          ("form",           0,  8,  8, "who sends it").opt())
+  | has(only(v7_1), dwords(6))
   | in(since(v5_0));
 
 // clang-format on

@@ -6,11 +6,16 @@
 //   const PacketInfo* p = gfx11.identify(dwords);      // its fields are where 6.0 has them
 //   visit(*p, dwords, [](const auto& packet) { ... }); // typed values, as for 4.4.2
 //   for (Reader r{dwords, gfx11}; r;) ...              // stream/reader.hpp
-//   label(*p);                                         // "fence"; "gcr of 5.0 to 7.0, not of 4.4.2"
+//   label(*p);                                         // "fence"; "gcr of 5.0 to 7.1, not of 4.4.2"
+//                                                      // "poll_mem_64, not described for 7.1"
 //
 // A packet that another generation has, and this one lacks, is recognised: `foreign` is true, its fields are not read,
 // and its dwords are not read as another packet. Where generations give the same header to different packets, the
 // catalogue's own comes first.
+//
+// A packet that this generation has, but whose fields no source states, has `fields_unknown` and is not foreign: it is
+// read with its length. Packets that copy tiled surfaces have fields from 5.0 on, but no C++ type (`typed`): text, JSON
+// and the assembler know them; visit() does not call.
 //
 // catalogue() builds a list at its first use; any thread may call it, and a Catalogue is constant from then on. No
 // errors; allocates. It is part of the library sdma-runtime.
@@ -28,7 +33,7 @@ class Catalogue {
 
   /// The generation that it describes.
   Generation generation() const noexcept { return generation_; }
-  /// The described packets, then those that are only recognised; then those of other generations.
+  /// The packets with a C++ type, then the others of this generation; then those of other generations.
   std::span<const PacketInfo> packets() const noexcept { return packets_; }
 
   /// The packet that begins with these dwords; null if no known packet does, or if `d` is empty.
@@ -57,7 +62,7 @@ const Catalogue& catalogue(Generation) noexcept;
 
 /// "4.0 to 4.4.5", "4.4.2, 4.4.5", "7.1"
 std::string to_string(Generations);
-/// The name of a packet and, if it is foreign, the generations that have it.
+/// The name of a packet. If it is foreign: also the generations that have it. If its fields are not known: that.
 std::string label(const PacketInfo&);
 
 }  // namespace sdma::inline v0

@@ -39,8 +39,7 @@ template <> inline constexpr auto grammar::layout<Indirect> = packet(
     bits  <&Indirect::dwords>("dwords", 3,  0, 19, "its length"),
     bits  <&Indirect::vmid>  ("vmid",   0, 16, 19, "its address space").opt(),
     bits  <&Indirect::priv>  ("priv",   0, 31, 31, "with kernel privileges [inferred]").opt(),
-    addr64<&Indirect::csa>   ("csa",    4,         "context save area").opt())
-  | in(k4);
+    addr64<&Indirect::csa>   ("csa",    4,         "context save area").opt());
 
 /// Interrupts the host with `context`. For KFD, `context` is the id of an event whose mailbox an earlier Fence has
 /// filled.
@@ -62,33 +61,33 @@ struct CondExec {
   std::uint32_t reference{};
   std::uint16_t dwords{};                ///< up to 16383
   std::uint8_t policy{};
+  bool cpv{};                            ///< the policy counts
 };
 template <> inline constexpr auto grammar::layout<CondExec> = packet(
     "cond_exec", op(9, 0), dwords(5), "skip the next packets unless a dword equals the reference",
     addr64<&CondExec::addr>     ("addr",      1,         "the dword").aligned(4),
     bits  <&CondExec::reference>("reference", 3,  0, 31, "value for which they execute").value(),
     bits  <&CondExec::dwords>   ("dwords",    4,  0, 13, "number of dwords to skip"),
-    bits  <&CondExec::policy>   ("policy",    0, 24, 26, "cache policy [inferred]").opt().in(kPolicies))
-  | in(k4);
+    bits  <&CondExec::policy>   ("policy",    0, 24, 26, "cache policy [inferred]").opt().in(kPolicies),
+    bits  <&CondExec::cpv>      ("cpv",       0, 28, 28, "the cache policy counts").opt().in(kCpv));
 
 /// Executes the next `dwords` dwords only on the engines that `devices` selects.
 struct PreExec { std::uint16_t dwords{}; std::uint8_t devices{}; };
 template <> inline constexpr auto grammar::layout<PreExec> = packet(
     "pre_exec", op(15, 0), dwords(2), "execute the next packets on selected engines only",
     bits<&PreExec::dwords> ("dwords",  1,  0, 13, "dwords that depend on the selection"),
-    bits<&PreExec::devices>("devices", 0, 16, 23, "one bit per engine").hex())
-  | in(k4);
+    bits<&PreExec::devices>("devices", 0, 16, 23, "one bit per engine").hex());
 
 /// Writes a register. For the kernel only: on a user queue, the engine blocks it and raises an interrupt that user
 /// space never sees.
-struct SrbmWrite { std::uint32_t reg{}, value{}; std::uint8_t byte_en = 0xf; };
+struct SrbmWrite { std::uint32_t reg{}, value{}; std::uint8_t byte_en = 0xf; std::uint16_t aperture{}; };
 template <> inline constexpr auto grammar::layout<SrbmWrite> = packet(
     "srbm_write", op(14, 0), dwords(3), "write a register",
     bits<&SrbmWrite::reg>    ("reg",     1,  0, 17, "dword index of the register").hex(),
     bits<&SrbmWrite::value>  ("value",   2,  0, 31, "stored").value(),
-    bits<&SrbmWrite::byte_en>("byte_en", 0, 28, 31, "bytes that are written").hex().opt())
-  | kernel_only
-  | in(k4);
+    bits<&SrbmWrite::byte_en>("byte_en", 0, 28, 31, "bytes that are written").hex().opt(),
+    bits<&SrbmWrite::aperture>("aperture", 1, 20, 31, "the register's aperture").opt().in(since(v5_0)))
+  | kernel_only;
 
 // clang-format on
 }  // namespace sdma::inline v0

@@ -31,6 +31,9 @@ struct CopyLinear {
   std::uint32_t bytes{};                 ///< 1 to 2^30
   bool encrypt{}, tmz{};
   std::uint8_t src_swap{}, src_policy{}, dst_swap{}, dst_policy{};
+  bool backwards{}, cpv{};               ///< cpv: the policies count; in 7.0, the packet also has `dcc`
+  std::uint32_t dcc{};
+  bool npd{};
 };
 template <> inline constexpr auto grammar::layout<CopyLinear> = packet(
     "copy_linear", op(1, 0).is(0, 27, 27, 0).is(0, 30, 31, 0), dwords(7), "copy bytes between two linear buffers",
@@ -38,12 +41,17 @@ template <> inline constexpr auto grammar::layout<CopyLinear> = packet(
     bits  <&CopyLinear::bytes>     ("bytes",      1,     0, 29,  "number of bytes", minus_one).size().moved(k22Bits, 1, 0, 21),
     addr64<&CopyLinear::src>       ("src",        3,             "source"),
     addr64<&CopyLinear::dst>       ("dst",        5,             "destination"),
-    bits  <&CopyLinear::encrypt>   ("encrypt",    0,    16, 16,  "encrypted memory").opt().in(k4),
-    bits  <&CopyLinear::tmz>       ("tmz",        0,    18, 18,  "trusted memory").opt().in(k4),
+    bits  <&CopyLinear::encrypt>   ("encrypt",    0,    16, 16,  "encrypted memory").opt(),
+    bits  <&CopyLinear::tmz>       ("tmz",        0,    18, 18,  "trusted memory").opt(),
     bits  <&CopyLinear::src_swap>  ("src_swap",   2,    24, 25,  "endian swap of the source").opt(),
     bits  <&CopyLinear::src_policy>("src_policy", 2,    26, 28,  "cache policy of the source [inferred]").opt().in(kPolicies),
     bits  <&CopyLinear::dst_swap>  ("dst_swap",   2,    16, 17,  "endian swap of the destination").opt(),
-    bits  <&CopyLinear::dst_policy>("dst_policy", 2,    18, 20,  "cache policy of the destination [inferred]").opt().in(kPolicies));
+    bits  <&CopyLinear::dst_policy>("dst_policy", 2,    18, 20,  "cache policy of the destination [inferred]").opt().in(kPolicies),
+    bits  <&CopyLinear::backwards> ("backwards",  0,    25, 25,  "from the last byte to the first").opt().in(since(v5_0)),
+    bits  <&CopyLinear::cpv>       ("cpv",        0,    19, 19,  "the cache policies count").opt().in(between(v6_0, v7_0)),
+    bits  <&CopyLinear::dcc>       ("dcc",        7,     0, 31,  "how memory is compressed; 0: it is not").hex().opt().in(only(v7_0)),
+    bits  <&CopyLinear::npd>       ("npd",        0,    28, 28,  "npd: no source says what it does").opt().in(only(v7_1)))
+  | has(only(v7_0), dwords(8).optional(7, 1, "cpv"));
 
 /// Reads `src` once and writes it to two destinations, whose addresses must be equal modulo 32.
 struct CopyBroadcast {
@@ -51,6 +59,7 @@ struct CopyBroadcast {
   std::uint32_t bytes{};                 ///< 1 to 2^30
   bool encrypt{}, tmz{};
   std::uint8_t src_swap{}, src_policy{}, dst1_swap{}, dst1_policy{}, dst2_swap{}, dst2_policy{};
+  bool cpv{};                            ///< the policies count
 };
 template <> inline constexpr auto grammar::layout<CopyBroadcast> = packet(
     "copy_broadcast", op(1, 0).is(0, 27, 27, 1), dwords(9), "copy bytes to two destinations, reading once",
@@ -58,14 +67,15 @@ template <> inline constexpr auto grammar::layout<CopyBroadcast> = packet(
     addr64<&CopyBroadcast::src>        ("src",         3,         "source"),
     addr64<&CopyBroadcast::dst1>       ("dst1",        5,         "first destination"),
     addr64<&CopyBroadcast::dst2>       ("dst2",        7,         "second destination"),
-    bits  <&CopyBroadcast::encrypt>    ("encrypt",     0, 16, 16, "encrypted memory").opt().in(k4),
-    bits  <&CopyBroadcast::tmz>        ("tmz",         0, 18, 18, "trusted memory").opt().in(k4),
+    bits  <&CopyBroadcast::encrypt>    ("encrypt",     0, 16, 16, "encrypted memory").opt(),
+    bits  <&CopyBroadcast::tmz>        ("tmz",         0, 18, 18, "trusted memory").opt(),
     bits  <&CopyBroadcast::src_swap>   ("src_swap",    2, 24, 25, "endian swap of the source").opt(),
     bits  <&CopyBroadcast::src_policy> ("src_policy",  2, 26, 28, "cache policy of the source").opt().in(kPolicies),
     bits  <&CopyBroadcast::dst1_swap>  ("dst1_swap",   2, 16, 17, "endian swap of the first destination").opt(),
     bits  <&CopyBroadcast::dst1_policy>("dst1_policy", 2, 18, 20, "cache policy of the first destination").opt().in(kPolicies),
     bits  <&CopyBroadcast::dst2_swap>  ("dst2_swap",   2,  8,  9, "endian swap of the second destination").opt(),
-    bits  <&CopyBroadcast::dst2_policy>("dst2_policy", 2, 10, 12, "cache policy of the second destination").opt().in(kPolicies))
+    bits  <&CopyBroadcast::dst2_policy>("dst2_policy", 2, 10, 12, "cache policy of the second destination").opt().in(kPolicies),
+    bits  <&CopyBroadcast::cpv>        ("cpv",         0, 19, 19, "the cache policies count").opt().in(kCpv))
   | rule<CopyBroadcast>("broadcast-modulo-32", "dst1 and dst2 must be equal modulo 32",
         [](const CopyBroadcast& p) { return (p.dst1.value ^ p.dst2.value) % 32 == 0; });
 
@@ -85,7 +95,8 @@ template <> inline constexpr auto grammar::layout<CopySwap> = packet(
     bits  <&CopySwap::b_policy>("b_policy", 2, 26, 28, "cache policy of b").opt().in(kPolicies),
     bits  <&CopySwap::a_swap>  ("a_swap",   2, 16, 17, "endian swap of a").opt(),
     bits  <&CopySwap::a_policy>("a_policy", 2, 18, 20, "cache policy of a").opt().in(kPolicies))
-  | in(between(v4_4_2, v4_4_5));
+  | in(between(v4_4_2, v4_4_5))
+  | undescribed(only(v7_1));
 
 /// Scatters `count` elements from a linear buffer into an array of structures, starting at element `start`. With
 /// `detile`, it gathers them from the array into the buffer. An element is one dword, and elements of the array are
@@ -96,6 +107,7 @@ struct CopyStruct {
   std::uint16_t stride{};
   bool tmz{}, detile{};
   std::uint8_t linear_swap{}, table_swap{}, linear_policy{}, table_policy{};
+  bool cpv{};                            ///< the policies count
 };
 template <> inline constexpr auto grammar::layout<CopyStruct> = packet(
     "copy_struct", op(1, 3), dwords(8), "copy between an array of structures and a linear buffer",
@@ -104,16 +116,16 @@ template <> inline constexpr auto grammar::layout<CopyStruct> = packet(
     bits  <&CopyStruct::count>      ("count",       4,  0, 31, "elements"),
     bits  <&CopyStruct::stride>     ("stride",      5,  0, 10, "dwords from one element to the next [inferred]"),
     addr64<&CopyStruct::linear>     ("linear",      6,         "the linear buffer").aligned(4),
-    bits  <&CopyStruct::tmz>        ("tmz",         0, 18, 18, "trusted memory").opt().in(k4),
+    bits  <&CopyStruct::tmz>        ("tmz",         0, 18, 18, "trusted memory").opt(),
     bits  <&CopyStruct::detile>     ("detile",      0, 31, 31, "from the array to the linear buffer").opt(),
     bits  <&CopyStruct::linear_swap>("linear_swap", 5, 16, 17, "endian swap of the linear buffer").opt(),
     bits  <&CopyStruct::table_swap> ("table_swap",  5, 24, 25, "endian swap of the array").opt(),
     bits  <&CopyStruct::linear_policy>("linear_policy", 5, 18, 20, "cache policy of the linear buffer [inferred]").opt().in(kPolicies),
-    bits  <&CopyStruct::table_policy> ("table_policy",  5, 26, 28, "cache policy of the array [inferred]").opt().in(kPolicies))
-  | in(k4);
+    bits  <&CopyStruct::table_policy> ("table_policy",  5, 26, 28, "cache policy of the array [inferred]").opt().in(kPolicies),
+    bits  <&CopyStruct::cpv>        ("cpv",         0, 28, 28, "the cache policies count").opt().in(kCpv));
 
 /// Copies a box of x * y * z elements, each of 2^element_log2 bytes, between two pitched volumes. Pitches and slices
-/// are in elements. 7.0 has larger boxes and slices, and shorter pitches.
+/// are in elements. 7.0 has larger boxes and slices, and shorter pitches; others from 5.0 on have more slices.
 struct CopySubwindow {
   GpuVa src{}, dst{};                    ///< dword aligned; the box begins at (src_x, src_y, src_z) from there
   std::uint8_t element_log2{};           ///< 0 to 4: 1 to 16 bytes
@@ -123,6 +135,7 @@ struct CopySubwindow {
   std::uint16_t src_x{}, src_y{}, src_z{}, dst_x{}, dst_y{}, dst_z{};
   bool tmz{};
   std::uint8_t dst_swap{}, src_swap{}, dst_policy{}, src_policy{};
+  bool cpv{};                            ///< the policies count
 };
 template <> inline constexpr auto grammar::layout<CopySubwindow> = packet(
     "copy_subwindow", op(1, 4), dwords(13), "copy a box between two pitched volumes",
@@ -134,19 +147,20 @@ template <> inline constexpr auto grammar::layout<CopySubwindow> = packet(
     bits  <&CopySubwindow::x>           ("x",           11,  0, 13, "elements of the box in x", minus_one).moved(only(v7_0), 11, 0, 15),
     bits  <&CopySubwindow::src_x>       ("src_x",        3,  0, 13, "start in the source").opt().moved(only(v7_0), 3, 0, 15),
     bits  <&CopySubwindow::src_y>       ("src_y",        3, 16, 29, "first row in the source").opt().moved(only(v7_0), 3, 16, 31),
-    bits  <&CopySubwindow::src_z>       ("src_z",        4,  0, 10, "first slice in the source").opt().moved(only(v7_0), 4, 0, 13),
+    bits  <&CopySubwindow::src_z>       ("src_z",        4,  0, 10, "first slice in the source").opt().moved(k13BitSlices, 4, 0, 12).moved(only(v7_0), 4, 0, 13),
     bits  <&CopySubwindow::src_slice>   ("src_slice",    5,  0, 27, "elements per slice of the source", minus_one).opt().moved(only(v7_0), 5, 0, 31),
     bits  <&CopySubwindow::dst_x>       ("dst_x",        8,  0, 13, "start in the destination").opt().moved(only(v7_0), 8, 0, 15),
     bits  <&CopySubwindow::dst_y>       ("dst_y",        8, 16, 29, "first row in the destination").opt().moved(only(v7_0), 8, 16, 31),
-    bits  <&CopySubwindow::dst_z>       ("dst_z",        9,  0, 10, "first slice in the destination").opt().moved(only(v7_0), 9, 0, 13),
+    bits  <&CopySubwindow::dst_z>       ("dst_z",        9,  0, 10, "first slice in the destination").opt().moved(k13BitSlices, 9, 0, 12).moved(only(v7_0), 9, 0, 13),
     bits  <&CopySubwindow::dst_slice>   ("dst_slice",   10,  0, 27, "elements per slice of the destination", minus_one).opt().moved(only(v7_0), 10, 0, 31),
     bits  <&CopySubwindow::y>           ("y",           11, 16, 29, "rows of the box", minus_one).opt().moved(only(v7_0), 11, 16, 31),
-    bits  <&CopySubwindow::z>           ("z",           12,  0, 10, "slices of the box", minus_one).opt().moved(only(v7_0), 12, 0, 13),
-    bits  <&CopySubwindow::tmz>         ("tmz",          0, 18, 18, "trusted memory").opt().in(k4),
-    bits  <&CopySubwindow::dst_swap>    ("dst_swap",    12, 16, 17, "endian swap of the destination").opt().in(until(v6_1)),
-    bits  <&CopySubwindow::src_swap>    ("src_swap",    12, 24, 25, "endian swap of the source").opt().in(until(v6_1)),
-    bits  <&CopySubwindow::dst_policy>  ("dst_policy",  12, 18, 20, "cache policy of the destination").opt().in(kPolicies | only(v7_0)).moved(only(v7_0), 12, 20, 22),
-    bits  <&CopySubwindow::src_policy>  ("src_policy",  12, 26, 28, "cache policy of the source").opt().in(kPolicies | only(v7_0)).moved(only(v7_0), 12, 28, 30))
+    bits  <&CopySubwindow::z>           ("z",           12,  0, 10, "slices of the box", minus_one).opt().moved(k13BitSlices, 12, 0, 12).moved(only(v7_0), 12, 0, 13),
+    bits  <&CopySubwindow::tmz>         ("tmz",          0, 18, 18, "trusted memory").opt(),
+    bits  <&CopySubwindow::dst_swap>    ("dst_swap",    12, 16, 17, "endian swap of the destination").opt(),
+    bits  <&CopySubwindow::src_swap>    ("src_swap",    12, 24, 25, "endian swap of the source").opt(),
+    bits  <&CopySubwindow::dst_policy>  ("dst_policy",  12, 18, 20, "cache policy of the destination").opt().in(kPolicies).moved(only(v7_0), 12, 20, 22),
+    bits  <&CopySubwindow::src_policy>  ("src_policy",  12, 26, 28, "cache policy of the source").opt().in(kPolicies).moved(only(v7_0), 12, 28, 30),
+    bits  <&CopySubwindow::cpv>         ("cpv",          0, 19, 19, "the cache policies count").opt().in(kCpv))
   | rule<CopySubwindow>("subwindow-pitch", "pitches must be multiples of 4 bytes, and so must slices if the box has several",
         [](const CopySubwindow& p) {
           const auto whole = [&](std::uint64_t elements) { return (elements << (p.element_log2 & 7)) % 4 == 0; };
@@ -164,6 +178,10 @@ struct CopyDirtyPage {
   std::uint8_t src_swap{};
   bool src_sys{}, src_snoop{}, src_gpa{};
   std::uint8_t dst_policy{}, src_policy{};
+  std::uint8_t dst_mtype{}, dst_l2_policy{};  ///< from 5.0 on, as all members after them
+  bool dst_llc_policy{};
+  std::uint8_t src_mtype{}, src_l2_policy{};
+  bool src_llc_policy{}, cpv{};
 };
 template <> inline constexpr auto grammar::layout<CopyDirtyPage> = packet(
     "copy_dirty_page", op(1, 7), dwords(7), "copy the pages that were written to",
@@ -171,8 +189,8 @@ template <> inline constexpr auto grammar::layout<CopyDirtyPage> = packet(
     addr64<&CopyDirtyPage::src>      ("src",       3,         "source"),
     addr64<&CopyDirtyPage::dst>      ("dst",       5,         "destination"),
     bits  <&CopyDirtyPage::all>      ("all",       0, 31, 31, "copy clean pages too").opt(),
-    bits  <&CopyDirtyPage::tmz>      ("tmz",       0, 18, 18, "trusted memory").opt().in(k4),
-    bits  <&CopyDirtyPage::dst_swap> ("dst_swap",  2, 16, 17, "endian swap of the destination").opt(),
+    bits  <&CopyDirtyPage::tmz>      ("tmz",       0, 18, 18, "trusted memory").opt(),
+    bits  <&CopyDirtyPage::dst_swap> ("dst_swap",  2, 16, 17, "endian swap of the destination").opt().moved(since(v6_0), 2, 17, 18),
     bits  <&CopyDirtyPage::dst_gcc>  ("dst_gcc",   2, 19, 19, "destination: coherent").opt(),
     bits  <&CopyDirtyPage::dst_sys>  ("dst_sys",   2, 20, 20, "destination: system memory").opt(),
     bits  <&CopyDirtyPage::dst_snoop>("dst_snoop", 2, 22, 22, "destination: snooped").opt(),
@@ -181,9 +199,15 @@ template <> inline constexpr auto grammar::layout<CopyDirtyPage> = packet(
     bits  <&CopyDirtyPage::src_sys>  ("src_sys",   2, 28, 28, "source: system memory").opt(),
     bits  <&CopyDirtyPage::src_snoop>("src_snoop", 2, 30, 30, "source: snooped").opt(),
     bits  <&CopyDirtyPage::src_gpa>  ("src_gpa",   2, 31, 31, "source: a physical address").opt(),
-    bits  <&CopyDirtyPage::dst_policy>("dst_policy", 2, 5, 6, "cache policy of the destination [inferred]").opt().in(kPolicies),
-    bits  <&CopyDirtyPage::src_policy>("src_policy", 2, 13, 14, "cache policy of the source [inferred]").opt().in(kPolicies))
-  | in(k4);
+    bits  <&CopyDirtyPage::dst_policy>("dst_policy", 2, 5, 6, "cache policy of the destination [inferred]").opt().in(k44),
+    bits  <&CopyDirtyPage::src_policy>("src_policy", 2, 13, 14, "cache policy of the source [inferred]").opt().in(k44),
+    bits  <&CopyDirtyPage::dst_mtype>("dst_mtype", 2, 3, 5, "memory type of the destination").opt().in(since(v5_0)),
+    bits  <&CopyDirtyPage::dst_l2_policy>("dst_l2_policy", 2, 6, 7, "cache policy of the destination in L2").opt().in(since(v5_0)),
+    bits  <&CopyDirtyPage::dst_llc_policy>("dst_llc_policy", 2, 8, 8, "cache policy of the destination in the last level").opt().in(since(v6_0)),
+    bits  <&CopyDirtyPage::src_mtype>("src_mtype", 2, 11, 13, "memory type of the source").opt().in(since(v5_0)),
+    bits  <&CopyDirtyPage::src_l2_policy>("src_l2_policy", 2, 14, 15, "cache policy of the source in L2").opt().in(since(v5_0)),
+    bits  <&CopyDirtyPage::src_llc_policy>("src_llc_policy", 2, 16, 16, "cache policy of the source in the last level").opt().in(since(v6_0)),
+    bits  <&CopyDirtyPage::cpv>      ("cpv",       0, 19, 19, "the cache policies count").opt().in(kCpv));
 
 /// Copies between physical addresses. `more` holds further pairs {src, dst}, 4 dwords per pair. For the kernel only
 /// [inferred].
@@ -197,14 +221,18 @@ struct CopyPhysical {
   bool src_sys{}, src_snoop{}, src_gpa{}, dst_log{}, src_gcc{};
   std::uint8_t dst_policy{}, src_policy{};
   std::span<const std::uint32_t> more{}; ///< up to 255 pairs of 4 dwords
+  std::uint8_t dst_mtype{}, dst_l2_policy{};  ///< from 5.0 on, as all members after them
+  bool dst_llc_policy{};
+  std::uint8_t src_mtype{}, src_l2_policy{};
+  bool src_llc_policy{}, cpv{};
 };
 template <> inline constexpr auto grammar::layout<CopyPhysical> = packet(
     "copy_physical", op(1, 8), dwords(7, "more", 4), "copy bytes between physical addresses",
     bits   <&CopyPhysical::bytes>    ("bytes",     1,  0, 21, "number of bytes", minus_one).size(),
     addr64 <&CopyPhysical::src>      ("src",       3,         "source"),
     addr64 <&CopyPhysical::dst>      ("dst",       5,         "destination"),
-    bits   <&CopyPhysical::tmz>      ("tmz",       0, 18, 18, "trusted memory").opt().in(k4),
-    bits   <&CopyPhysical::dst_swap> ("dst_swap",  2, 16, 17, "endian swap of the destination").opt(),
+    bits   <&CopyPhysical::tmz>      ("tmz",       0, 18, 18, "trusted memory").opt(),
+    bits   <&CopyPhysical::dst_swap> ("dst_swap",  2, 16, 17, "endian swap of the destination").opt().moved(since(v6_0), 2, 17, 18),
     bits   <&CopyPhysical::dst_gcc>  ("dst_gcc",   2, 19, 19, "destination: coherent").opt(),
     bits   <&CopyPhysical::dst_sys>  ("dst_sys",   2, 20, 20, "destination: system memory").opt(),
     bits   <&CopyPhysical::dst_snoop>("dst_snoop", 2, 22, 22, "destination: snooped").opt(),
@@ -215,11 +243,18 @@ template <> inline constexpr auto grammar::layout<CopyPhysical> = packet(
     bits   <&CopyPhysical::src_gpa>  ("src_gpa",   2, 31, 31, "source: a physical address").opt(),
     bits   <&CopyPhysical::dst_log>  ("dst_log",   2, 21, 21, "destination: log the write").opt(),
     bits   <&CopyPhysical::src_gcc>  ("src_gcc",   2, 27, 27, "source: coherent").opt(),
-    bits   <&CopyPhysical::dst_policy>("dst_policy", 2, 5, 6, "cache policy of the destination [inferred]").opt().in(kPolicies),
-    bits   <&CopyPhysical::src_policy>("src_policy", 2, 13, 14, "cache policy of the source [inferred]").opt().in(kPolicies),
-    payload<&CopyPhysical::more>     ("more",      1, 24, 31, "further pairs of addresses").opt())
+    bits   <&CopyPhysical::dst_policy>("dst_policy", 2, 5, 6, "cache policy of the destination [inferred]").opt().in(k44),
+    bits   <&CopyPhysical::src_policy>("src_policy", 2, 13, 14, "cache policy of the source [inferred]").opt().in(k44),
+    payload<&CopyPhysical::more>     ("more",      1, 24, 31, "further pairs of addresses").opt(),
+    bits   <&CopyPhysical::dst_mtype>("dst_mtype", 2, 3, 5, "memory type of the destination").opt().in(since(v5_0)),
+    bits   <&CopyPhysical::dst_l2_policy>("dst_l2_policy", 2, 6, 7, "cache policy of the destination in L2").opt().in(since(v5_0)),
+    bits   <&CopyPhysical::dst_llc_policy>("dst_llc_policy", 2, 8, 8, "cache policy of the destination in the last level").opt().in(since(v6_0)),
+    bits   <&CopyPhysical::src_mtype>("src_mtype", 2, 11, 13, "memory type of the source").opt().in(since(v5_0)),
+    bits   <&CopyPhysical::src_l2_policy>("src_l2_policy", 2, 14, 15, "cache policy of the source in L2").opt().in(since(v5_0)),
+    bits   <&CopyPhysical::src_llc_policy>("src_llc_policy", 2, 16, 16, "cache policy of the source in the last level").opt().in(since(v6_0)),
+    bits   <&CopyPhysical::cpv>      ("cpv",       0, 19, 19, "the cache policies count").opt().in(kCpv))
   | kernel_only
-  | in(k4);
+  | has(only(v7_0), dwords(8, "more", 4));
 
 // clang-format on
 }  // namespace sdma::inline v0

@@ -11,6 +11,7 @@
 // when you compile costs what 4.4.2 costs; one that is known at run time costs a branch for each layout that differs.
 //
 //   encode_to<Generation::v6_0>(copy, ring);    encode_to(copy, ring, generation);    fits(copy, generation);
+//   decode<Generation::v6_0, CopyLinear>(dwords);          decode<CopyLinear>(dwords, generation);
 //   max_bytes<CopyLinear>(generation);                     // how many bytes one packet can move: 2^22 or 2^30
 //
 // A packet that the generation lacks, or a field that it lacks and that does not hold its default, does not fit.
@@ -55,7 +56,7 @@ template <class P>
 inline constexpr auto kEras = choose_eras(grammar::layout<P>, [](const auto& l, Generation a, Generation b) {
   const auto alike = [&](Generations s) { return s.contains(a) == s.contains(b); };
   for (const auto& f : l.fields)
-    if (!alike(f.generations) || !alike(f.moved_generations)) return false;
+    if (!alike(f.generations) || !alike(f.moved.generations) || !alike(f.moved_again.generations)) return false;
   return alike(l.exception.pattern_generations) && alike(l.exception.length_generations);
 });
 /// `a` writes the dwords of `b` for each packet that fits `b`: a field
@@ -65,7 +66,7 @@ inline constexpr auto kWriters = choose_eras(grammar::layout<P>, [](const auto& 
   const auto alike = [&](Generations s) { return s.contains(a) == s.contains(b); };
   for (const auto& f : l.fields) {
     const bool in_a = f.generations.contains(a);
-    if (f.generations.contains(b) ? !in_a || !alike(f.moved_generations)
+    if (f.generations.contains(b) ? !in_a || !alike(f.moved.generations) || !alike(f.moved_again.generations)
                                   : in_a && ((f.default_value - f.bias) & f.mask()) != 0)
       return false;
   }
@@ -100,12 +101,14 @@ template <const Eras& Serving, class Fn> SDMA_ALWAYS_INLINE constexpr auto in_er
 template <Packet P> constexpr bool exists(Generation g) noexcept { return grammar::layout<P>.generations.contains(g); }
 
 namespace detail {
+/// Index of the field that says whether optional part K is there.
+template <class P, Generation G, std::size_t K>
+inline constexpr auto kFlag = index_of(grammar::layout<P>.fields, shape<P, G>.length->parts[K].flag);
 /// Which of the packet's optional parts are there.
-template <class P> constexpr std::array<bool, 2> parts_of(const P& p) noexcept {
+template <class P, Generation G> constexpr std::array<bool, 2> parts_of(const P& p) noexcept {
   std::array<bool, 2> there{};
   const auto one = [&]<std::size_t K>() {
-    constexpr auto flag = index_of(grammar::layout<P>.fields, grammar::layout<P>.length.parts[K].flag);
-    if constexpr (flag < grammar::layout<P>.fields.size()) there[K] = number<P, flag>(p) != 0;
+    if constexpr (kFlag<P, G, K> < grammar::layout<P>.fields.size()) there[K] = number<P, kFlag<P, G, K>>(p) != 0;
   };
   one.template operator()<0>();
   one.template operator()<1>();
@@ -127,16 +130,12 @@ constexpr std::size_t missing(const grammar::Length& l, const std::array<bool, 2
 
 /// The length of `p` on the wire, in dwords.
 template <Generation G, Packet P> SDMA_ALWAYS_INLINE constexpr std::size_t length(const P& p) noexcept {
-  if constexpr (!detail::kPlain<P>) {
-    const auto& l = grammar::layout<P>.length;
-    std::size_t n = detail::shape<P, G>.fixed - detail::missing(l, detail::parts_of(p));
-    if constexpr (!detail::kFixed<P>)
-      n += l.stride * static_cast<std::size_t>(detail::number<P, detail::counter<P>()>(p));
-    return n;
-  } else if constexpr (detail::kFixed<P>) return detail::shape<P, G>.fixed;
-  else
-    return detail::shape<P, G>.fixed +
-           grammar::layout<P>.length.stride * static_cast<std::size_t>(detail::number<P, detail::counter<P>()>(p));
+  constexpr const auto& l = *detail::shape<P, G>.length;
+  std::size_t n = l.fixed;
+  if constexpr (!detail::kPlain<P, G>) n -= detail::missing(l, detail::parts_of<P, G>(p));
+  if constexpr (!detail::kFixed<P>)
+    n += l.stride * static_cast<std::size_t>(detail::number<P, detail::counter<P>()>(p));
+  return n;
 }
 template <Packet P> SDMA_ALWAYS_INLINE constexpr std::size_t length(const P& p) noexcept {
   return length<kDefaultGeneration>(p);
@@ -146,22 +145,28 @@ template <Packet P> constexpr std::size_t length(const P& p, Generation g) noexc
 }
 
 namespace detail {
+/// Writes a packet whose dwords are where its description numbers them: without what is missing, and with the payload
+/// in its place. Returns a pointer past the last.
+constexpr std::uint32_t* fold(const grammar::Length& l, const std::array<bool, 2>& there,
+                              std::span<const std::uint32_t> whole, std::span<const std::uint32_t> payload,
+                              std::uint32_t* out) noexcept {
+  for (std::size_t d = 0; d <= whole.size(); ++d) {
+    if (d == whole.size() - l.tail_dwords)
+      for (auto w : payload) *out++ = w;
+    if (d < whole.size() && !missing(l, there, d)) *out++ = whole[d];
+  }
+  return out;
+}
 /// The dwords of a packet whose parts may be missing or whose payload is not at its end.
 template <class P, Generation G> constexpr std::uint32_t* encode_parts(const P& p, std::uint32_t* out) noexcept {
   std::array<std::uint32_t, head<P, G>()> whole{};
   [&]<std::size_t... D>(std::index_sequence<D...>) { (put<P, D, G>(p, whole.data()), ...); }
   (std::make_index_sequence<head<P, G>()>{});
-  const auto& l = grammar::layout<P>.length;
-  const auto there = parts_of(p);
-  for (std::size_t d = 0; d <= whole.size(); ++d) {
-    if (d == whole.size() - l.tail_dwords)
-      each<P, G>([&]<std::size_t I>() {
-        if constexpr (field<P, I, G>.kind == Kind::payload)
-          for (auto w : p.*FieldOf<P, I, G>::member) *out++ = w;
-      });
-    if (d < whole.size() && !missing(l, there, d)) *out++ = whole[d];
-  }
-  return out;
+  std::span<const std::uint32_t> payload{};
+  each<P, G>([&]<std::size_t I>() {
+    if constexpr (field<P, I, G>.kind == Kind::payload) payload = p.*FieldOf<P, I, G>::member;
+  });
+  return fold(*shape<P, G>.length, parts_of<P, G>(p), whole, payload, out);
 }
 }  // namespace detail
 
@@ -170,14 +175,14 @@ template <class P, Generation G> constexpr std::uint32_t* encode_parts(const P& 
 template <Generation G, Packet P>
 SDMA_ALWAYS_INLINE constexpr std::uint32_t* encode_to(const P& p, std::uint32_t* out) noexcept {
   static_assert(well_formed<P, G>());
-  if constexpr (!detail::kPlain<P>) return detail::encode_parts<P, G>(p, out);
+  if constexpr (!detail::kPlain<P, G>) return detail::encode_parts<P, G>(p, out);
   else [&]<std::size_t... D>(std::index_sequence<D...>) SDMA_ALWAYS_INLINE_LAMBDA {
       (detail::put<P, D, G>(p, out), ...);
     }
   (std::make_index_sequence<detail::head<P, G>()>{});
   if constexpr (detail::kFixed<P>) {
     return out + detail::head<P, G>();
-  } else if constexpr (detail::kPlain<P>) {
+  } else if constexpr (detail::kPlain<P, G>) {
     auto* at = out + detail::head<P, G>();
     detail::each<P, G>([&]<std::size_t I>() {
       if constexpr (detail::field<P, I, G>.kind == Kind::payload)
@@ -196,7 +201,7 @@ template <Packet P> constexpr std::uint32_t* encode_to(const P& p, std::uint32_t
 }
 /// The dwords of a packet of fixed length.
 template <Generation G, Packet P> constexpr auto encode(const P& p) noexcept {
-  static_assert(detail::kFixed<P> && detail::kPlain<P>, "this packet's length varies: use encode_to");
+  static_assert(detail::kFixed<P> && detail::kPlain<P, G>, "this packet's length varies: use encode_to");
   std::array<std::uint32_t, detail::head<P, G>()> out{};
   encode_to<G>(p, out.data());
   return out;
@@ -207,6 +212,7 @@ template <Packet P> constexpr auto encode(const P& p) noexcept { return encode<k
 constexpr std::uint64_t stored(const FieldInfo& f, const std::uint32_t* d) noexcept {
   std::uint64_t v = d[f.dword] >> f.lo;
   if (f.hi > 31) v |= std::uint64_t{d[f.dword + 1]} << (32 - f.lo);
+  if (f.hi > 63) v |= std::uint64_t{d[f.dword + 2]} << (64 - f.lo);
   return v & f.mask();
 }
 /// The value of a field: what it means, not how it is stored.
@@ -218,6 +224,10 @@ constexpr void store(const FieldInfo& f, std::uint64_t v, std::uint32_t* d) noex
   if (f.hi > 31) {
     const auto high = static_cast<std::uint32_t>(f.mask() >> (32 - f.lo));
     d[f.dword + 1] = (d[f.dword + 1] & ~high) | static_cast<std::uint32_t>(v >> (32 - f.lo));
+  }
+  if (f.hi > 63) {
+    const auto last = static_cast<std::uint32_t>(f.mask() >> (64 - f.lo));
+    d[f.dword + 2] = (d[f.dword + 2] & ~last) | static_cast<std::uint32_t>(v >> (64 - f.lo));
   }
 }
 
@@ -258,12 +268,11 @@ constexpr std::span<const std::uint32_t> unfold(const grammar::Length& l, std::s
 
 /// The typed value of a packet; a payload member refers to `d` and does not copy it. `d` must hold the whole packet.
 /// Reserved bits are dropped: a PacketView (stream/reader.hpp) keeps them.
-template <Packet P, Generation G = kDefaultGeneration>
-SDMA_ALWAYS_INLINE constexpr P decode(std::span<const std::uint32_t> d) noexcept {
+template <Generation G, Packet P> SDMA_ALWAYS_INLINE constexpr P decode(std::span<const std::uint32_t> d) noexcept {
   P p{};
-  if constexpr (!detail::kPlain<P>) {
+  if constexpr (!detail::kPlain<P, G>) {
     std::array<std::uint32_t, detail::head<P, G>()> whole{};
-    const auto payload = detail::unfold(grammar::layout<P>.length, detail::shape<P, G>.fields, d, whole);
+    const auto payload = detail::unfold(*detail::shape<P, G>.length, detail::shape<P, G>.fields, d, whole);
     detail::each<P, G>([&]<std::size_t I>() {
       constexpr auto& f = detail::field<P, I, G>;
       using F = detail::FieldOf<P, I, G>;
@@ -277,14 +286,17 @@ SDMA_ALWAYS_INLINE constexpr P decode(std::span<const std::uint32_t> d) noexcept
     using F = detail::FieldOf<P, I, G>;
     const auto v = value_of(f, d.data());
     if constexpr (f.kind == Kind::payload)
-      p.*F::member =
-          d.subspan(grammar::layout<P>.length.fixed, grammar::layout<P>.length.stride * static_cast<std::size_t>(v));
+      p.*F::member = d.subspan(detail::shape<P, G>.length->fixed,
+                               detail::shape<P, G>.length->stride * static_cast<std::size_t>(v));
     else p.*F::member = static_cast<typename F::Type>(v);
   });
   return p;
 }
+template <Packet P> SDMA_ALWAYS_INLINE constexpr P decode(std::span<const std::uint32_t> d) noexcept {
+  return decode<kDefaultGeneration, P>(d);
+}
 template <Packet P> constexpr P decode(std::span<const std::uint32_t> d, Generation g) noexcept {
-  return detail::in_era<detail::kEras<P>>(g, [&]<Generation G>() { return decode<P, G>(d); });
+  return detail::in_era<detail::kEras<P>>(g, [&]<Generation G>() { return decode<G, P>(d); });
 }
 
 namespace detail {
@@ -319,10 +331,10 @@ template <class P, Generation G, class Fn> SDMA_ALWAYS_INLINE constexpr void eac
 }
 /// Calls fn<I>() for each field in an optional part that is not there.
 template <class P, Generation G, class Fn> constexpr void each_missing(const P& p, Fn fn) noexcept {
-  if constexpr (!kPlain<P>) {
-    const auto there = parts_of(p);
+  if constexpr (!kPlain<P, G>) {
+    const auto there = parts_of<P, G>(p);
     each<P, G>([&]<std::size_t I>() {
-      if (missing(grammar::layout<P>.length, there, field<P, I, G>.dword)) fn.template operator()<I>();
+      if (missing(*shape<P, G>.length, there, field<P, I, G>.dword)) fn.template operator()<I>();
     });
   }
 }

@@ -11,8 +11,9 @@
 //
 // A generation stands for all versions of engines whose packets are described alike: `v6_0` also for 6.0.1 to 6.0.3.
 // The rows of kGenerations say where each comes from. `v4_4_2_header` is not an engine: it is 4.4.2 with the one packet
-// length of the Linux kernel's 4.x header that other sources contradict (pte_modify; docs/packets.md). `v7_1` cannot be
-// chosen: its packets are recognised by name and length only, so that they are not read as others.
+// length of the Linux kernel's 4.x header that other sources contradict (pte_modify; docs/packets.md). Of `v7_1`, what
+// the kernel's header has is described. Its fused packets, which other sources have, are recognised; no encoder writes
+// them.
 //
 // Constants and pure functions: any thread may call them. An unknown name or version gives no value.
 #include "sdma/core/standard.hpp"
@@ -37,7 +38,7 @@ enum class Generation : std::uint8_t {
   v6_0,           ///< gfx110x
   v6_1,           ///< gfx115x
   v7_0,           ///< gfx120x
-  v7_1,           ///< gfx125x: recognised only
+  v7_1,           ///< gfx125x
 };
 inline constexpr std::size_t kGenerationCount = 13;  ///< the number of enumerators of Generation
 /// The generation of MI300X, which everything assumes unless you say otherwise.
@@ -52,7 +53,7 @@ struct Generations {
   constexpr Generations operator|(Generations o) const noexcept { return {static_cast<std::uint16_t>(mask | o.mask)}; }
   constexpr bool operator==(const Generations&) const = default;
 };
-inline constexpr Generations kAllGenerations{(1u << kGenerationCount) - 1};  ///< with 7.1, which is recognised only
+inline constexpr Generations kAllGenerations{(1u << kGenerationCount) - 1};  ///< every one
 
 /// A generation by name, and the range of gfx_target_version that has it (major * 10000 + minor * 100 + stepping).
 struct GenerationRow {
@@ -81,7 +82,7 @@ inline constexpr std::array kGenerations{
     GenerationRow{Generation::v6_0,           "6.0",          110000, 110003},   // K
     GenerationRow{Generation::v6_1,           "6.1",          110500, 110503},   // R: gfx11 in one
     GenerationRow{Generation::v7_0,           "7.0",          120000, 120001},   // R: gfx12, with a box copy of its own
-    GenerationRow{Generation::v7_1,           "7.1",          120500, 120599},   // P: gfx12.5, only to be recognised
+    GenerationRow{Generation::v7_1,           "7.1",          120500, 120599},   // P: gfx12.5
 };
 // clang-format on
 
@@ -91,8 +92,8 @@ constexpr std::string_view name_of(Generation g) noexcept {
     if (r.generation == g) return r.name;
   return "?";
 }
-/// Can packets of this generation be encoded and decoded?
-constexpr bool described(Generation g) noexcept { return g < Generation::v7_1; }
+/// Can packets of this generation be encoded and decoded? True of every enumerator.
+constexpr bool described(Generation g) noexcept { return static_cast<std::size_t>(g) < kGenerationCount; }
 
 /// The engines of a target, from its KFD version (90402); nothing for one that has no row.
 constexpr std::optional<Generation> generation_of_target(std::uint32_t version) noexcept {
@@ -146,14 +147,20 @@ constexpr Generations between(Generation first, Generation last) noexcept {
     s.mask = static_cast<std::uint16_t>(s.mask | 1u << i);
   return s;
 }
+/// `g` alone.
 constexpr Generations only(Generation g) noexcept { return between(g, g); }
-/// `g` and all later ones up to 7.0. Nothing is described for 7.1.
-constexpr Generations since(Generation g) noexcept { return between(g, Generation::v7_0); }
+/// `g` and all later ones.
+constexpr Generations since(Generation g) noexcept { return between(g, Generation::v7_1); }
 /// `g` and all earlier ones.
 constexpr Generations until(Generation g) noexcept { return between(Generation::v4_0, g); }
 inline constexpr auto k4 = until(Generation::v4_4_5);  ///< every 4.x
-/// Where a debugger's tables have cache policies: from 4.4 and from 5.2 on. They do not cover 7.0.
-inline constexpr auto kPolicies = between(Generation::v4_4, v4_4_5) | between(v5_2, v6_1);
+/// Where copies and others have cache policies: in 4.4 and in 5.2 a debugger has them, from 6.0 on the kernel's header.
+inline constexpr auto kPolicies = between(Generation::v4_4, v4_4_5) | since(v5_2);
+inline constexpr auto k44 = between(Generation::v4_4, v4_4_5);  ///< 4.4 to 4.4.5
+/// Where a box has up to 2^13 slices, as the kernel's headers say; a runtime's structure for 7.0 has 2^14.
+inline constexpr auto k13BitSlices = between(v5_0, v6_1) | only(v7_1);
+/// Where a bit says that the cache policies of the packet count.
+inline constexpr auto kCpv = since(v6_0);
 /// Engines whose copies store their length in 22 bits.
 inline constexpr auto k22Bits = until(v4_2) | only(v5_0);
 }  // namespace grammar

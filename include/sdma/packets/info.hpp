@@ -6,8 +6,13 @@
 //   const PacketInfo& i = packet_info<Fence>;
 //   for (const FieldInfo& f : i.fields) print(f.name, value_of(f, dwords.data()));
 //
-// These are the packets of 4.4.2. `identify(dwords, generation)` (generations.hpp) returns the same data for another
-// generation, in which a field may have another place.
+// These are the packets of 4.4.2. A catalogue (packets/catalogue.hpp) has the same data for another generation, in
+// which a field may have another place.
+//
+// What is known about a packet in a generation:
+//   described      `fields` are those of this generation; if `typed`, visit() also has a value for it
+//   recognised     `fields_unknown`: it exists, and its length is known, but its fields are not described
+//   foreign        `foreign`: only other generations have it; `fields_unknown` is set too
 //
 // Constants: any thread may read them. No errors.
 #include "sdma/packets/encode.hpp"
@@ -38,11 +43,13 @@ struct PacketInfo {
   Privilege privilege = Privilege::user;       ///< who may submit it
   bool fields_unknown = false;                 ///< its length is known, but its fields are not: text shows raw dwords
   bool foreign = false;                        ///< only other generations have it; then `fields_unknown` is set too
+  bool typed = false;                          ///< it has a C++ type: visit() calls, and its footprint is known
   std::uint8_t index = 255;                    ///< its place in kPackets
   std::uint8_t all_fields{};                   ///< fields of all generations; `fields` are the first of them
   Generation generation = kDefaultGeneration;  ///< for which this description holds
-  Generations generations = kAllGenerations;   ///< those that have the packet
-  const Exception* exception{};                ///< null: pattern and length are alike in all generations
+  Generations generations = kAllGenerations;   ///< those that have the packet, with these fields
+  Generations undescribed{};                   ///< those that have it, and in which it is only recognised
+  const grammar::Exception* exception{};       ///< null: pattern and length are alike in all generations
   /// The bits of each described dword that the pattern or a field owns; the others are reserved.
   std::array<std::uint32_t, kMaxDescribed> owned{};
 
@@ -159,8 +166,10 @@ constexpr PacketInfo describe(const grammar::Description& l, std::span<const Fie
                .parts = l.length.plain() ? nullptr : &l.length,
                .counted = l.length.counted.empty() ? nullptr : &all_fields[index_of(all_fields, l.length.counted)],
                .privilege = l.privilege,
+               .typed = true,
                .all_fields = static_cast<std::uint8_t>(all_fields.size()),
                .generations = l.generations,
+               .undescribed = l.undescribed,
                .exception = l.exception.any() ? &l.exception : nullptr,
                .owned = owned(fields, l.pattern)};
   return i;
@@ -202,8 +211,8 @@ constexpr PacketInfo recognised(std::string_view name, Pattern p, int dwords, st
 /// The same, with a length that the field `counted` determines. `counted` is a reference because GCC 12 with
 /// -fsanitize=undefined cannot compare an object's address with null at compile time.
 constexpr PacketInfo recognised(std::string_view name, Pattern p, int dwords, std::string_view doc,
-                                const FieldInfo& counted) noexcept {
-  auto i = recognised(name, p, dwords, doc);
+                                const FieldInfo& counted, Generations generations) noexcept {
+  auto i = recognised(name, p, dwords, doc, 0, generations);
   i.counted = &counted;
   i.owned[counted.dword] |= static_cast<std::uint32_t>(counted.mask() << counted.lo);
   return i;

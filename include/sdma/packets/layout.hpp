@@ -26,6 +26,8 @@
 //   bits<&Fence::mtype>     ("mtype", 0, 16, 18, "memory type").opt().in(since(v5_0))      absent from all others
 //   packet("gcr", ...)    | in(since(v5_0))                                                the whole packet
 //   packet("dummy_trap", op(16, 0), ...) | has(since(v5_0), op(32, 0))                     another pattern or length
+//   packet("copy_linear", ...) | has(only(v7_0), dwords(8).optional(7, 1, "cpv"))          a length that a bit decides
+//   packet("copy_swap", ...) | undescribed(only(v7_1))                                     it exists; fields not known
 //
 // A packet or field without such a word is alike in all generations. Fields that 4.4.2 lacks come last.
 //
@@ -73,7 +75,7 @@ enum class Kind : std::uint8_t {
 /// A field as plain data. `limit`: the largest documented value, where the width could hold more.
 struct FieldInfo {
   std::string_view name{}, doc{};  ///< its name in text and JSON, and its meaning in one line
-  /// Where it is: its dword, and its first and last bit (above 31: in the next dword). Value = stored bits + bias.
+  /// Where it is: its dword, and its first and last bit (above 31: in the next dwords). Value = stored bits + bias.
   std::uint8_t dword{}, lo{}, hi{}, bias{};
   Kind kind = Kind::count;                 ///< how text shows its value
   bool optional = false;                   ///< text omits it if it holds `default_value`
@@ -82,16 +84,27 @@ struct FieldInfo {
   std::uint64_t limit = ~std::uint64_t{};  ///< the largest documented value; by default, none
   std::span<const Name> enumerants{};      ///< names of values; the others are numbers
   std::uint8_t member{};                   ///< which field of the packet's layout it is
-  std::uint8_t moved_dword{}, moved_lo{}, moved_hi{};  ///< its place in `moved_generations`
-  Generations generations = kAllGenerations;           ///< those that have the field
-  Generations moved_generations{};                     ///< those that have it in the place `moved_...`
+  Generations generations = kAllGenerations;  ///< those that have the field
+  /// Where some generations have it instead.
+  struct Move {
+    Generations generations{};         ///< those; none if there is no such place
+    std::uint8_t dword{}, lo{}, hi{};  ///< where the field is there
+  };
+  Move moved{}, moved_again{};  ///< no generation is in both
 
   /// The field as it is in `g`.
   constexpr FieldInfo in_generation(Generation g) const noexcept {
     auto f = *this;
-    if (moved_generations.contains(g)) f.dword = moved_dword, f.lo = moved_lo, f.hi = moved_hi;
+    for (const auto& m : {moved, moved_again})
+      if (m.generations.contains(g)) {
+        f.dword = m.dword;
+        f.lo = m.lo;
+        f.hi = m.hi;
+      }
     return f;
   }
+  /// The generations that have it in another place.
+  constexpr Generations moved_generations() const noexcept { return moved.generations | moved_again.generations; }
   /// Its width in bits.
   constexpr unsigned width() const noexcept { return hi - lo + 1u; }
   /// The largest stored value: the low width() bits set.
@@ -132,17 +145,6 @@ struct Pattern {
       if ((d[i] & mask[i]) != value[i]) return false;
     return true;
   }
-};
-
-/// What some generations have in place of a packet's pattern or fixed length.
-struct Exception {
-  /// The generations with another pattern, and those with another fixed length.
-  Generations pattern_generations{}, length_generations{};
-  Pattern pattern{};     ///< in pattern_generations
-  std::uint8_t fixed{};  ///< in length_generations, in dwords
-
-  /// Does any generation differ?
-  constexpr bool any() const noexcept { return (pattern_generations | length_generations).mask != 0; }
 };
 
 /// Who may submit a packet. A privileged packet stops a user queue.
@@ -188,7 +190,7 @@ struct Length {
   /// Dwords [at, at + dwords), which are there only if `flag` is 1.
   struct Part {
     std::uint8_t at{}, dwords{};  ///< the first of them, and how many
-    std::string_view flag{};
+    std::string_view flag = "";   // not null: GCC 12 cannot read an element of a constant array that is all zeroes
   };
   std::uint8_t fixed{};
   std::string_view counted{};
@@ -243,12 +245,11 @@ template <auto Member> struct Field : FieldInfo {
   constexpr Field hex() const noexcept { auto f = *this; f.kind = Kind::hex; return f; }
   /// Only these generations have the field.
   constexpr Field in(Generations g) const noexcept { auto f = *this; f.generations = g; return f; }
-  /// In these generations, bits [first, last] of dword `d` hold the field.
+  /// In these generations, bits [first, last] of dword `d` hold the field. At most twice for a field.
   constexpr Field moved(Generations g, int d, int first, int last) const noexcept {
     auto f = *this;
-    f.moved_generations = g;
-    f.moved_dword = static_cast<std::uint8_t>(d);
-    f.moved_lo = static_cast<std::uint8_t>(first), f.moved_hi = static_cast<std::uint8_t>(last);
+    (f.FieldInfo::moved.generations.mask == 0 ? f.FieldInfo::moved : f.moved_again) = {
+        g, static_cast<std::uint8_t>(d), static_cast<std::uint8_t>(first), static_cast<std::uint8_t>(last)};
     return f;
   }
   /// Text omits the field while it has its default.
@@ -304,13 +305,25 @@ constexpr Rule<P> rule(std::string_view id, std::string_view text, bool (*holds)
 /// Only the kernel may submit the packet.
 inline constexpr auto kernel_only = Privilege::kernel;
 
+/// What some generations have in place of a packet's pattern or length.
+struct Exception {
+  /// The generations with another pattern, and those with another length.
+  Generations pattern_generations{}, length_generations{};
+  Pattern pattern{};  ///< in pattern_generations
+  Length length{};    ///< in length_generations
+
+  /// Does any generation differ?
+  constexpr bool any() const noexcept { return (pattern_generations | length_generations).mask != 0; }
+};
+
 /// What is said about a packet as a whole.
 struct Description {
   std::string_view name, doc;                 ///< its name in text, its meaning in one line
   Pattern pattern;                            ///< the bits that identify it
   Length length;                              ///< in dwords
   Privilege privilege = Privilege::user;      ///< who may submit it
-  Generations generations = kAllGenerations;  ///< those that have it
+  Generations generations = kAllGenerations;  ///< those that have it, with these fields
+  Generations undescribed{};                  ///< those that have it, and whose fields no source states
   Exception exception{};                      ///< what differs in some generations
   std::uint8_t default_fields{};              ///< how many fields 4.4.2 has: the first ones
 };
@@ -351,9 +364,18 @@ template <class P, std::size_t N, auto... M> constexpr auto operator|(Layout<P, 
   l.generations = e.generations;
   return l;
 }
+/// The generations that have a packet whose fields are not described for them.
+struct Undescribed {
+  Generations generations;  ///< those that have it
+};
+constexpr Undescribed undescribed(Generations g) noexcept { return {g}; }
+template <class P, std::size_t N, auto... M> constexpr auto operator|(Layout<P, N, M...> l, Undescribed u) noexcept {
+  l.undescribed = u.generations;
+  return l;
+}
 /// What the packet has in these generations in place of its pattern or of its length.
 constexpr Exception has(Generations g, const Pattern& p) noexcept { return {.pattern_generations = g, .pattern = p}; }
-constexpr Exception has(Generations g, Length n) noexcept { return {.length_generations = g, .fixed = n.fixed}; }
+constexpr Exception has(Generations g, const Length& n) noexcept { return {.length_generations = g, .length = n}; }
 template <class P, std::size_t N, auto... M>
 constexpr auto operator|(Layout<P, N, M...> l, const Exception& e) noexcept {
   l.exception = e;

@@ -63,12 +63,12 @@ inline constexpr std::array<PacketLength, 65> kLengths{{
     {{{0x0000ffff}, {0x0000000e}}, 3, 3, 0},  // srbm_write
     {{{0x0000ffff}, {0x0000000f}}, 2, 2, 0},  // pre_exec
     {{{0x0000ffff}, {0x00000010}}, 2, 2, 0},  // dummy_trap
-    {{{0x0000ffff}, {0x00000111}}, 5, 5, 0},  // gcr
-    {{{0x0c00ffff}, {0x00000101}}, 13, 13, 0},  // copy_tiled
-    {{{0x0c00ffff}, {0x04000101}}, 16, 16, 0},  // copy_tiled_frame_to_field
-    {{{0x0800ffff}, {0x08000101}}, 16, 16, 0},  // copy_tiled_broadcast
-    {{{0x0000ffff}, {0x00000501}}, 14, 14, 0},  // copy_tiled_subwindow
-    {{{0x0000ffff}, {0x00000601}}, 15, 15, 0},  // copy_tiled_to_tiled
+    {{{0x0000feff}, {0x00000011}}, 5, 5, 0},  // gcr
+    {{{0x0c00ffff}, {0x00000101}}, 1, 13, 0},  // copy_tiled
+    {{{0x0c00ffff}, {0x04000101}}, 1, 16, 0},  // copy_tiled_frame_to_field
+    {{{0x0800ffff}, {0x08000101}}, 1, 16, 0},  // copy_tiled_broadcast
+    {{{0x0000ffff}, {0x00000501}}, 1, 14, 0},  // copy_tiled_subwindow
+    {{{0x0000ffff}, {0x00000601}}, 1, 15, 0},  // copy_tiled_to_tiled
     {{{0x0000ffff}, {0x00002401}}, 1, 20, 0},  // copy_subwindow_large
     {{{0x0000ffff}, {0x00000102}}, 9, 9, 1, {.dword = 8, .lo = 0, .hi = 19, .bias = 1}},  // write_tiled
     {{{0xc800ffff}, {0x40000001}}, 1, 14, 0},  // copy_linear_wait
@@ -84,6 +84,7 @@ inline constexpr std::array<PacketLength, 65> kLengths{{
     {{{0x0000ffff}, {0x00001401}}, 1, 13, 0},  // copy_subwindow_bc
     {{{0x0000ffff}, {0x00001501}}, 1, 14, 0},  // copy_tiled_subwindow_bc
     {{{0x0000ffff}, {0x00001601}}, 1, 15, 0},  // copy_tiled_to_tiled_bc
+    {{{0x0000ffff}, {0x00001102}}, 9, 9, 1, {.dword = 8, .lo = 2, .hi = 21, .bias = 1}},  // write_tiled_bc
     {{{0x0000ffff}, {0x00000105}}, 1, 9, 0},  // fence_interrupt
     {{{0x0000ffff}, {0x00000205}}, 1, 5, 0},  // fence_64
     {{{0x0000ffff}, {0x00000408}}, 1, 4, 0},  // vm_invalidate
@@ -92,7 +93,6 @@ inline constexpr std::array<PacketLength, 65> kLengths{{
     {{{0x0000ffff}, {0x00000109}}, 1, 8, 0},  // cond_exec_exclusive
     {{{0x0000ffff}, {0x0000040b}}, 1, 1, 0},  // fill_page
     {{{0x0000ffff}, {0x0000010e}}, 1, 4, 0},  // register_modify
-    {{{0x0000ffff}, {0x00000011}}, 1, 5, 0},  // gcr_request
     {{{0x0000ffff}, {0x00000020}}, 1, 2, 0},  // dummy_trap
 }};
 }  // namespace sdma::inline v0::detail

@@ -15,6 +15,7 @@
 // some do not. Page table entries may be copied onto themselves, so packets that only the kernel uses do not
 // overlap, except physical copies. Constant expressions without state or errors; the cost of comparing boxes depends
 // only on their slices.
+#include "sdma/core/wide.hpp"
 #include "sdma/packets/footprint.hpp"
 
 namespace sdma::inline v0 {
@@ -28,7 +29,7 @@ struct Overlap {
 
 namespace detail {
 
-__extension__ typedef __int128 Difference;
+using Difference = Wide;
 
 /// Do two runs of bytes overlap?
 constexpr bool meet(GpuVa a, std::uint64_t a_bytes, GpuVa b, std::uint64_t b_bytes) noexcept {
@@ -46,7 +47,9 @@ constexpr bool meets_itself(const Region& r) noexcept {
   for (const auto& s : {rows_inside ? rows : slices, rows_inside ? slices : rows}) {
     if (s.n <= 1) continue;
     if (s.pitch < extent) return true;
-    if (__builtin_add_overflow(extent, (s.n - 1) * s.pitch, &extent)) return true;
+    const auto more = (s.n - 1) * s.pitch;
+    if (extent + more < more) return true;
+    extent += more;
   }
   return false;
 }

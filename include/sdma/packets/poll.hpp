@@ -27,6 +27,7 @@ struct PollMem {
   std::uint16_t retry = 0xfff;           ///< 4095: forever
   std::uint8_t policy{};
   bool hdp{};                            ///< flush the host data path first; runtimes leave it 0
+  bool cpv{};                            ///< the policy counts
 };
 template <> inline constexpr auto grammar::layout<PollMem> = packet(
     "poll_mem", op(8, 0).is(0, 31, 31, 1), dwords(6), "wait until a dword in memory satisfies a comparison",
@@ -37,7 +38,8 @@ template <> inline constexpr auto grammar::layout<PollMem> = packet(
     bits  <&PollMem::interval> ("interval",  5,  0, 15, "clocks between two reads").opt(),
     bits  <&PollMem::retry>    ("retry",     5, 16, 27, "number of reads before the poll expires").named(kRetryNames).opt(),
     bits  <&PollMem::policy>   ("policy",    0, 20, 22, "cache policy [inferred]").opt().in(kPolicies),
-    bits  <&PollMem::hdp>      ("hdp",       0, 26, 26, "flush the host data path").opt());
+    bits  <&PollMem::hdp>      ("hdp",       0, 26, 26, "flush the host data path").opt(),
+    bits  <&PollMem::cpv>      ("cpv",       0, 24, 24, "the cache policy counts").opt().in(kCpv));
 
 /// Flushes the host data path (HDP) from a user queue. Its 6 dwords are fixed. They are also a PollReg with particular
 /// values, so `identify` tries HdpFlush first.
@@ -57,6 +59,7 @@ struct PollReg {
   std::uint16_t interval = 10, retry = 0xfff;
   bool hdp{};
   std::uint8_t policy{};
+  bool cpv{};                            ///< the policy counts
 };
 template <> inline constexpr auto grammar::layout<PollReg> = packet(
     "poll_reg", op(8, 0).is(0, 31, 31, 0), dwords(6), "wait until a register satisfies a comparison",
@@ -68,27 +71,29 @@ template <> inline constexpr auto grammar::layout<PollReg> = packet(
     bits<&PollReg::interval> ("interval",  5,  0, 15, "clocks between two reads").opt(),
     bits<&PollReg::retry>    ("retry",     5, 16, 27, "number of reads before the poll expires").named(kRetryNames).opt(),
     bits<&PollReg::hdp>      ("hdp",       0, 26, 26, "flush the host data path").opt(),
-    bits<&PollReg::policy>   ("policy",    0, 20, 22, "cache policy [inferred]").opt().in(kPolicies));
+    bits<&PollReg::policy>   ("policy",    0, 20, 22, "cache policy [inferred]").opt().in(kPolicies),
+    bits<&PollReg::cpv>      ("cpv",       0, 24, 24, "the cache policy counts").opt().in(kCpv));
 
-/// Stores the value of a register to memory.
-struct PollRegToMem { std::uint32_t reg{}; GpuVa dst{}; std::uint8_t policy{}; };
+/// Stores the value of a register to memory. In 7.0 the packet has a fifth dword, whose meaning is not public.
+struct PollRegToMem { std::uint32_t reg{}; GpuVa dst{}; std::uint8_t policy{}; bool cpv{}; };
 template <> inline constexpr auto grammar::layout<PollRegToMem> = packet(
     "poll_reg_to_mem", op(8, 1), dwords(4), "store a register",
     bits  <&PollRegToMem::reg>   ("reg",    1,  0, 31, "the register, in bytes").hex().aligned(4),
     addr64<&PollRegToMem::dst>   ("dst",    2,         "the dword").aligned(4),
-    bits  <&PollRegToMem::policy>("policy", 0, 24, 26, "cache policy [inferred]").opt().in(kPolicies))
-  | in(k4);
+    bits  <&PollRegToMem::policy>("policy", 0, 24, 26, "cache policy [inferred]").opt().in(kPolicies),
+    bits  <&PollRegToMem::cpv>   ("cpv",    0, 28, 28, "the cache policy counts").opt().in(kCpv))
+  | has(only(v7_0), dwords(5));
 
 /// Stores the dirty bits of `pages` pages, starting at `page`.
-struct PollDirtyBits { GpuVa dst{}; std::uint32_t page{}, pages{}; std::uint8_t ea{}, policy{}; };
+struct PollDirtyBits { GpuVa dst{}; std::uint32_t page{}, pages{}; std::uint8_t ea{}, policy{}; bool cpv{}; };
 template <> inline constexpr auto grammar::layout<PollDirtyBits> = packet(
     "poll_dirty_bits", op(8, 2), dwords(5), "store the dirty bits of pages",
     addr64<&PollDirtyBits::dst>   ("dst",    1,         "destination").aligned(4),
     bits  <&PollDirtyBits::page>  ("page",   3,  0, 31, "first page, as an address of bits").hex().aligned(16),
     bits  <&PollDirtyBits::pages> ("pages",  4,  0, 31, "number of pages"),
     bits  <&PollDirtyBits::ea>    ("ea",     0, 16, 17, "efficiency arbiter").opt(),
-    bits  <&PollDirtyBits::policy>("policy", 0, 24, 26, "cache policy [inferred]").opt().in(kPolicies))
-  | in(k4);
+    bits  <&PollDirtyBits::policy>("policy", 0, 24, 26, "cache policy [inferred]").opt().in(kPolicies),
+    bits  <&PollDirtyBits::cpv>   ("cpv",    0, 28, 28, "the cache policy counts").opt().in(kCpv));
 
 /// Compares two ranges of memory, or with `mode` one range with a pattern, and records the outcome.
 struct PollVerify {
@@ -96,6 +101,7 @@ struct PollVerify {
   std::uint32_t pattern{};
   bool mode{};
   std::uint8_t policy{};
+  bool cpv{};                            ///< the policy counts
 };
 template <> inline constexpr auto grammar::layout<PollVerify> = packet(
     "poll_verify", op(8, 3), dwords(13), "compare memory and record the outcome",
@@ -106,8 +112,8 @@ template <> inline constexpr auto grammar::layout<PollVerify> = packet(
     addr64<&PollVerify::b_end>  ("b_end",    8,         "its end").aligned(4),
     addr64<&PollVerify::record> ("record",  10,         "where the outcome goes").aligned(4),
     bits  <&PollVerify::mode>   ("mode",     0, 31, 31, "compare with the pattern [inferred]").opt(),
-    bits  <&PollVerify::policy> ("policy",   0, 24, 26, "cache policy [inferred]").opt().in(kPolicies))
-  | in(k4);
+    bits  <&PollVerify::policy> ("policy",   0, 24, 26, "cache policy [inferred]").opt().in(kPolicies),
+    bits  <&PollVerify::cpv>    ("cpv",      0, 28, 28, "the cache policy counts").opt().in(kCpv));
 
 // clang-format on
 }  // namespace sdma::inline v0

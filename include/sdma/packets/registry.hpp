@@ -23,8 +23,9 @@ template <class... P> consteval auto collect(PacketList<P...>) {
   for (std::size_t i = 0; i < kRecognised.size(); ++i) all[sizeof...(P) + i] = kRecognised[i];
   for (std::size_t i = 0; i < all.size(); ++i) {
     all[i].index = static_cast<std::uint8_t>(i);
-    all[i].foreign = !all[i].generations.contains(kDefaultGeneration);
-    all[i].fields_unknown = all[i].fields_unknown || all[i].foreign;
+    all[i].foreign = !(all[i].generations | all[i].undescribed).contains(kDefaultGeneration);
+    all[i].fields_unknown = all[i].fields_unknown || !all[i].generations.contains(kDefaultGeneration);
+    all[i].typed = !all[i].fields_unknown;
   }
   return all;
 }
@@ -46,14 +47,14 @@ template <class P, class... All> consteval std::size_t place(PacketList<All...>)
 inline constexpr std::uint32_t kOps = 33, kSubOps = 64;  // a larger sub_op counts as the last, which no packet has
 inline constexpr std::uint8_t kNone = 255;
 
-/// The op and sub_op that a pattern requires; sub_op -1: any.
+/// The op and sub_op that a pattern requires; sub_op -1: any, or several.
 struct Header {
   std::uint32_t op;
   int sub;
 };
 constexpr Header header(const PacketInfo& p) {
   const auto mask = p.pattern.mask[0], value = p.pattern.value[0];
-  return {value & 0xff, mask >> 8 & 0xff ? static_cast<int>(value >> 8 & 0xff) : -1};
+  return {value & 0xff, (mask >> 8 & 0xff) == 0xff ? static_cast<int>(value >> 8 & 0xff) : -1};
 }
 using FirstByOp = std::array<std::array<std::uint8_t, kSubOps>, kOps>;
 constexpr FirstByOp first_by_op(std::span<const PacketInfo> all) {
@@ -124,10 +125,10 @@ constexpr const PacketInfo* find(std::string_view name) noexcept {
 }
 
 /// Calls `fn(value)` with the typed value of a complete packet, through one table lookup. `fn` must accept every type
-/// in Packets. For a packet that is only recognised, returns false and does not call `fn`. `p` must be an entry of
-/// kPackets or of a catalogue.
+/// in Packets. For a packet without a type, such as one that is only recognised, returns false and does not call `fn`.
+/// `p` must be an entry of kPackets or of a catalogue.
 template <class Fn> bool visit(const PacketInfo& p, std::span<const std::uint32_t> d, Fn&& fn) {
-  if (p.fields_unknown) return false;
+  if (!p.typed) return false;
   detail::visit(p, d, fn, Packets{});
   return true;
 }

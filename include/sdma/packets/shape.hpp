@@ -23,7 +23,7 @@ using grammar::Layout;
 struct Shape {
   std::span<const FieldInfo> fields;
   const Pattern* pattern;
-  std::uint8_t fixed;
+  const grammar::Length* length;
 };
 template <class P, Generation G>
 inline constexpr auto kOtherFields = [] {
@@ -40,11 +40,11 @@ inline constexpr auto kOtherFields = [] {
 }();
 template <class P, Generation G> consteval Shape shape_in() {
   constexpr const auto& l = grammar::layout<P>;
-  if constexpr (G == kDefaultGeneration) return {{l.fields.data(), l.default_fields}, &l.pattern, l.length.fixed};
+  if constexpr (G == kDefaultGeneration) return {{l.fields.data(), l.default_fields}, &l.pattern, &l.length};
   else
     return {{kOtherFields<P, G>.data(), kOtherFields<P, G>.size()},
             l.exception.pattern_generations.contains(G) ? &l.exception.pattern : &l.pattern,
-            l.exception.length_generations.contains(G) ? l.exception.fixed : l.length.fixed};
+            l.exception.length_generations.contains(G) ? &l.exception.length : &l.length};
 }
 template <class P, Generation G = kDefaultGeneration> inline constexpr Shape shape = shape_in<P, G>();
 template <class P, Generation G = kDefaultGeneration> inline constexpr auto kFields = shape<P, G>.fields.size();
@@ -89,10 +89,10 @@ template <class P> consteval std::size_t counter() {
   return index_of(grammar::layout<P>.fields, grammar::layout<P>.length.counted);
 }
 template <class P> inline constexpr bool kFixed = grammar::layout<P>.length.counted.empty();
-template <class P> inline constexpr bool kPlain = grammar::layout<P>.length.plain();
+template <class P, Generation G = kDefaultGeneration> inline constexpr bool kPlain = shape<P, G>.length->plain();
 /// The number of dwords before any payload. Fields and the pattern must be in these dwords.
 template <class P, Generation G = kDefaultGeneration> consteval std::size_t head() {
-  return kFixed<P> || shape<P, G>.fixed ? shape<P, G>.fixed : 1;
+  return kFixed<P> || shape<P, G>.length->fixed ? shape<P, G>.length->fixed : 1;
 }
 
 /// A member as a number: its value or, for a payload, how many strides it has. `I` counts the fields of the layout.
@@ -158,9 +158,9 @@ SDMA_ALWAYS_INLINE constexpr void put(const P& p, std::uint32_t* out) noexcept {
 
 // The conditions that well_formed requires of a layout.
 consteval bool fields_inside(std::span<const FieldInfo> fields, const Pattern& pattern, std::size_t head) {
-  // A field begins in its dword and ends no later than the next one: `stored` and `store` use only these two.
+  // A field begins in its dword and ends at most two dwords later: `stored` and `store` use only these.
   for (const auto& f : fields)
-    if (f.lo > f.hi || f.lo > 31 || f.hi > 63 || f.dword + f.hi / 32u >= head) return false;
+    if (f.lo > f.hi || f.lo > 31 || f.hi > 95 || f.width() > 64 || f.dword + f.hi / 32u >= head) return false;
   return pattern.dwords() <= head;
 }
 consteval bool one_owner_a_bit(std::span<const FieldInfo> fields, const Pattern& pattern) {
@@ -186,10 +186,10 @@ consteval bool members_hold_fields(const Layout<P, N, M...>&, std::span<const Fi
   }
   return true;
 }
-consteval bool default_fields_first(std::span<const FieldInfo> fields, std::size_t count, const Exception& e) {
+consteval bool default_fields_first(std::span<const FieldInfo> fields, std::size_t count, const grammar::Exception& e) {
   for (std::size_t i = 0; i < fields.size(); ++i)
     if (fields[i].generations.contains(kDefaultGeneration) != (i < count) ||
-        fields[i].moved_generations.contains(kDefaultGeneration))
+        fields[i].moved_generations().contains(kDefaultGeneration))
       return false;
   return !(e.pattern_generations | e.length_generations).contains(kDefaultGeneration);
 }
@@ -228,7 +228,9 @@ template <class P, Generation G = kDefaultGeneration> consteval bool well_formed
                 "a field of this packet that 4.4.2 lacks comes before one that it has, or 4.4.2 has it elsewhere");
   static_assert(detail::kFixed<P> || detail::index_of(s.fields, l.length.counted) < s.fields.size(),
                 "this packet's length is counted by a field that it does not have");
-  static_assert(detail::length_settled(s.fields, l.length),
+  static_assert(s.length->counted == l.length.counted && s.length->stride == l.length.stride,
+                "this packet counts its dwords in different ways");
+  static_assert(detail::length_settled(s.fields, *s.length),
                 "a field that decides this packet's length is missing, or comes after a dword whose place it decides");
   return true;
 }

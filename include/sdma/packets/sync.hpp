@@ -24,18 +24,20 @@ struct Fence {
   bool llc_policy{};
   std::uint8_t mtype{};                  ///< from 5.0 on, as the next four: memory type of the store; runtimes use 3, uncached
   bool gcc{}, sys{}, snoop{}, gpa{};
+  bool cpv{};                            ///< from 6.0 on: the policies count
 };
 template <> inline constexpr auto grammar::layout<Fence> = packet(
     "fence", op(5, 0), dwords(4), "store a dword once all earlier packets are complete",
     addr64<&Fence::addr>      ("addr",       1,         "the dword").aligned(4),
     bits  <&Fence::value>     ("value",      3,  0, 31, "stored").value(),
-    bits  <&Fence::l2_policy> ("l2_policy",  0, 24, 25, "cache policy in L2").opt().in(kPolicies | since(v5_0)),
+    bits  <&Fence::l2_policy> ("l2_policy",  0, 24, 25, "cache policy in L2").opt().in(k44 | since(v5_0)),
     bits  <&Fence::llc_policy>("llc_policy", 0, 26, 26, "cache policy in the last level [inferred]").opt().in(kPolicies),
     bits  <&Fence::mtype>     ("mtype",      0, 16, 18, "memory type").opt().in(since(v5_0)),
     bits  <&Fence::gcc>       ("gcc",        0, 19, 19, "coherent").opt().in(since(v5_0)),
     bits  <&Fence::sys>       ("sys",        0, 20, 20, "system memory").opt().in(since(v5_0)),
     bits  <&Fence::snoop>     ("snoop",      0, 22, 22, "snooped").opt().in(since(v5_0)),
-    bits  <&Fence::gpa>       ("gpa",        0, 23, 23, "a physical address").opt().in(since(v5_0)));
+    bits  <&Fence::gpa>       ("gpa",        0, 23, 23, "a physical address").opt().in(since(v5_0)),
+    bits  <&Fence::cpv>       ("cpv",        0, 28, 28, "the cache policies count").opt().in(kCpv));
 
 // The list of atomic operations: the code of each, and its name in C++ and in text. Each operation has the four forms
 // listed below.
@@ -78,6 +80,7 @@ struct Atomic {
   std::uint16_t interval{};              ///< engine clocks between two attempts [inferred]
   bool tmz{};
   std::uint8_t policy{};
+  bool cpv{};                            ///< the policy counts
 };
 template <> inline constexpr auto grammar::layout<Atomic> = packet(
     "atomic", op(10), dwords(8), "read, modify and write one word in memory",
@@ -87,17 +90,25 @@ template <> inline constexpr auto grammar::layout<Atomic> = packet(
     bits  <&Atomic::compare> ("compare",  5,  0, 63, "compared by cmpswap").value().opt(),
     bits  <&Atomic::loop>    ("loop",     0, 16, 16, "retry until the compare succeeds").opt(),
     bits  <&Atomic::interval>("interval", 7,  0, 12, "clocks between two attempts").opt(),
-    bits  <&Atomic::tmz>     ("tmz",      0, 18, 18, "trusted memory").opt().in(k4),
-    bits  <&Atomic::policy>  ("policy",   0, 20, 22, "cache policy [inferred]").opt().in(kPolicies))
+    bits  <&Atomic::tmz>     ("tmz",      0, 18, 18, "trusted memory").opt(),
+    bits  <&Atomic::policy>  ("policy",   0, 20, 22, "cache policy [inferred]").opt().in(kPolicies),
+    bits  <&Atomic::cpv>     ("cpv",      0, 24, 24, "the cache policy counts").opt().in(kCpv))
   | rule<Atomic>("atomic-alignment", "addr must be aligned to the width of the operation",
         [](const Atomic& p) { return p.addr.value % width(p.op) == 0; });
 
-/// Adds 1 to a word in memory. It ends the command buffers of a driver stack; no header of 4.x lists it [inferred].
+/// Adds 1 to a word in memory. It ends the command buffers of a driver stack; no header before 6.0 lists it [inferred].
 /// Neither the width of the word nor its alignment are public; 8 bytes are assumed.
-struct MemIncr { GpuVa addr{}; };
+struct MemIncr {
+  GpuVa addr{};
+  std::uint8_t l2_policy{};              ///< from 6.0 on, as the next two
+  bool llc_policy{}, cpv{};
+};
 template <> inline constexpr auto grammar::layout<MemIncr> = packet(
     "mem_incr", op(7, 1), dwords(3), "add 1 to a word in memory [inferred]",
-    addr64<&MemIncr::addr>("addr", 1, "the word").aligned(8));
+    addr64<&MemIncr::addr>      ("addr",       1,         "the word").aligned(8),
+    bits  <&MemIncr::l2_policy> ("l2_policy",  0, 24, 25, "cache policy in L2").opt().in(since(v6_0)),
+    bits  <&MemIncr::llc_policy>("llc_policy", 0, 26, 26, "cache policy in the last level").opt().in(since(v6_0)),
+    bits  <&MemIncr::cpv>       ("cpv",        0, 28, 28, "the cache policies count").opt().in(kCpv));
 
 /// Signals a semaphore, or waits for one. No public code uses it on 4.4.2.
 struct Semaphore {
@@ -109,8 +120,7 @@ template <> inline constexpr auto grammar::layout<Semaphore> = packet(
     addr64<&Semaphore::addr>     ("addr",      1,         "the semaphore").aligned(8),
     bits  <&Semaphore::write_one>("write_one", 0, 29, 29, "signal by storing 1").opt(),
     bits  <&Semaphore::signal>   ("signal",    0, 30, 30, "signal, do not wait").opt(),
-    bits  <&Semaphore::mailbox>  ("mailbox",   0, 31, 31, "through the mailbox").opt())
-  | in(k4);
+    bits  <&Semaphore::mailbox>  ("mailbox",   0, 31, 31, "through the mailbox").opt());
 
 // clang-format on
 }  // namespace sdma::inline v0

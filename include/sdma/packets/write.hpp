@@ -21,7 +21,7 @@ struct Write {
   GpuVa dst{};                           ///< dword aligned
   std::span<const std::uint32_t> data{}; ///< 1 to 2^20 dwords
   std::uint8_t swap{}, policy{};
-  bool encrypt{}, tmz{};
+  bool encrypt{}, tmz{}, cpv{};          ///< cpv: the policy counts
 };
 template <> inline constexpr auto grammar::layout<Write> = packet(
     "write", op(2, 0), dwords(4, "data"), "store dwords that the packet carries",
@@ -29,9 +29,9 @@ template <> inline constexpr auto grammar::layout<Write> = packet(
     payload<&Write::data>   ("data",    3,  0, 19, "the dwords", minus_one),
     bits   <&Write::swap>   ("swap",    3, 24, 25, "endian swap").opt(),
     bits   <&Write::policy> ("policy",  3, 26, 28, "cache policy [inferred]").opt().in(kPolicies),
-    bits   <&Write::encrypt>("encrypt", 0, 16, 16, "encrypted memory").opt().in(k4),
-    bits   <&Write::tmz>    ("tmz",     0, 18, 18, "trusted memory").opt().in(k4))
-  | in(k4);
+    bits   <&Write::encrypt>("encrypt", 0, 16, 16, "encrypted memory").opt(),
+    bits   <&Write::tmz>    ("tmz",     0, 18, 18, "trusted memory").opt(),
+    bits   <&Write::cpv>    ("cpv",     0, 28, 28, "the cache policy counts").opt().in(kCpv));
 
 /// The unit that a Fill repeats: the low 1, 2 or 4 bytes of its data.
 /// `byte`: 1 byte; `half`: 2 bytes; `dword`: 4 bytes.
@@ -45,15 +45,17 @@ struct Fill {
   std::uint32_t data{}, bytes{};         ///< 1 to 2^30 bytes
   FillUnit unit = FillUnit::dword;
   std::uint8_t swap{}, policy{};
+  bool cpv{};                            ///< the policy counts
 };
 template <> inline constexpr auto grammar::layout<Fill> = packet(
     "fill", op(11, 0), dwords(5), "fill a buffer with a repeated value",
     addr64<&Fill::dst>   ("dst",    1,         "destination"),
     bits  <&Fill::data>  ("data",   3,  0, 31, "the value").hex(),
-    bits  <&Fill::bytes> ("bytes",  4,  0, 29, "number of bytes", minus_one).size().moved(until(v4_2) | since(v5_0), 4, 0, 21),
+    bits  <&Fill::bytes> ("bytes",  4,  0, 29, "number of bytes", minus_one).size().moved(until(v4_2) | between(v5_0, v5_2), 4, 0, 21),
     bits  <&Fill::unit>  ("unit",   0, 30, 31, "the unit that is repeated"),
     bits  <&Fill::swap>  ("swap",   0, 16, 17, "endian swap").opt(),
-    bits  <&Fill::policy>("policy", 0, 24, 26, "cache policy [inferred]").opt().in(kPolicies))
+    bits  <&Fill::policy>("policy", 0, 24, 26, "cache policy [inferred]").opt().in(kPolicies),
+    bits  <&Fill::cpv>   ("cpv",    0, 28, 28, "the cache policy counts").opt().in(kCpv))
   | rule<Fill>("fill-alignment", "dst must be aligned to the unit",
         [](const Fill& p) { return p.dst.value % (std::uint64_t{1} << (static_cast<unsigned>(p.unit) & 3)) == 0; });
 
@@ -72,6 +74,7 @@ struct FillMulti {
   std::uint32_t stride{}, count{}, bytes{};
   bool memlog_clear{};
   std::uint8_t policy{};
+  bool cpv{};                            ///< the policy counts
 };
 template <> inline constexpr auto grammar::layout<FillMulti> = packet(
     "fill_multi", op(11, 1), dwords(6), "clear runs of equal length, a fixed distance apart",
@@ -80,41 +83,41 @@ template <> inline constexpr auto grammar::layout<FillMulti> = packet(
     bits  <&FillMulti::count>       ("count",        2,  0, 31, "runs"),
     bits  <&FillMulti::bytes>       ("bytes",        5,  0, 25, "bytes per run").size(),
     bits  <&FillMulti::memlog_clear>("memlog_clear", 0, 31, 31, "clear the memory log").opt(),
-    bits  <&FillMulti::policy>      ("policy",       0, 24, 26, "cache policy [inferred]").opt().in(kPolicies))
-  | in(k4);
+    bits  <&FillMulti::policy>      ("policy",       0, 24, 26, "cache policy [inferred]").opt().in(kPolicies),
+    bits  <&FillMulti::cpv>         ("cpv",          0, 28, 28, "the cache policy counts").opt().in(kCpv));
 
 /// Stores the 64-bit value of the node's global clock at `addr`. The clock runs at 100 MHz and is the same for all
 /// engines.
 struct Timestamp {
   GpuVa addr{};                          ///< 8-byte aligned: the 32 bytes that runtimes reserve were for gfx7 and gfx8
   std::uint8_t l2_policy{};
-  bool llc_policy{};
+  bool llc_policy{}, cpv{};              ///< cpv: the policies count
 };
 template <> inline constexpr auto grammar::layout<Timestamp> = packet(
     "timestamp", op(13, 2), dwords(3), "store the global clock",
     addr64<&Timestamp::addr>      ("addr",       1,         "the 64-bit word").aligned(8),
     bits  <&Timestamp::l2_policy> ("l2_policy",  0, 24, 25, "cache policy in L2 [inferred]").opt().in(kPolicies),
-    bits  <&Timestamp::llc_policy>("llc_policy", 0, 26, 26, "cache policy in the last level [inferred]").opt().in(kPolicies));
+    bits  <&Timestamp::llc_policy>("llc_policy", 0, 26, 26, "cache policy in the last level [inferred]").opt().in(kPolicies),
+    bits  <&Timestamp::cpv>       ("cpv",        0, 28, 28, "the cache policies count").opt().in(kCpv));
 
 /// Stores the 64-bit value of the engine's own clock at `addr`. TimestampSet sets that clock.
 struct TimestampLocal {
   GpuVa addr{};                          ///< 8-byte aligned
   std::uint8_t l2_policy{};
-  bool llc_policy{};
+  bool llc_policy{}, cpv{};              ///< cpv: the policies count
 };
 template <> inline constexpr auto grammar::layout<TimestampLocal> = packet(
     "timestamp_local", op(13, 1), dwords(3), "store the engine's own clock",
     addr64<&TimestampLocal::addr>      ("addr",       1,         "the 64-bit word").aligned(8),
     bits  <&TimestampLocal::l2_policy> ("l2_policy",  0, 24, 25, "cache policy in L2 [inferred]").opt().in(kPolicies),
-    bits  <&TimestampLocal::llc_policy>("llc_policy", 0, 26, 26, "cache policy in the last level [inferred]").opt().in(kPolicies))
-  | in(k4);
+    bits  <&TimestampLocal::llc_policy>("llc_policy", 0, 26, 26, "cache policy in the last level [inferred]").opt().in(kPolicies),
+    bits  <&TimestampLocal::cpv>       ("cpv",        0, 28, 28, "the cache policies count").opt().in(kCpv));
 
 /// Sets the engine's own clock.
 struct TimestampSet { std::uint64_t value{}; };
 template <> inline constexpr auto grammar::layout<TimestampSet> = packet(
     "timestamp_set", op(13, 0), dwords(3), "set the engine's own clock",
-    bits<&TimestampSet::value>("value", 1, 0, 63, "ticks").value())
-  | in(k4);
+    bits<&TimestampSet::value>("value", 1, 0, 63, "ticks").value());
 
 // clang-format on
 }  // namespace sdma::inline v0

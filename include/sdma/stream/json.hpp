@@ -8,7 +8,8 @@
 //   offset     where the packet begins, in bytes
 //   packet     its name; null for a dword that does not begin a known packet, for a
 //              packet that the end of the stream cuts off (then `truncated` holds the
-//              name), and for a packet that only other generations have (`foreign`)
+//              name), and for a packet that only other generations have (`foreign`). A packet
+//              whose fields are not described has its name, no fields, and `undescribed`
 //   fields     every field, including those that text leaves out. The JSON type depends on the field, never on its
 //              value: counts and bytes are numbers, flags are booleans, enumerants are names (a number if the code has
 //              no name); addresses, values, masks and lists of dwords are "0x..." strings: a JSON number does not hold

@@ -10,7 +10,7 @@
 //   fields     by name, in a fixed order; values as people read them: `bytes=4K`, `value=-1`, `retry=forever`, `tmz`
 //   defaults   optional fields that hold their default are left out
 //   reserved   set bits that no field describes: `dw2|=0x400000`
-//   foreign    `.dword 0x00000111 ...  # gcr of 5.0 to 7.0, not of 4.4.2`: only other generations have the packet
+//   foreign    `.dword 0x00000111 ...  # gcr of 5.0 to 7.1, not of 4.4.2`: only other generations have the packet
 //   unknown    `.dword 0x00000003`; a packet that the end of the stream cuts off becomes its dwords, one per line
 //   repeated   `nop times=64`: four or more equal packets of one dword
 // Text written by hand may also use comments, `let`, `for` ... `end`, expressions and `{splices}`, and may give fields

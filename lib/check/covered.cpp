@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+// The contract of a proof: what its argument covers, entry by entry, and the search for things that it does not cover.
+// docs/check.md shows the table; tests/check/covered.cpp has a schedule for each entry.
+#include "../schedule/link.hpp"
+#include "report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace sdma::inline v0 {
+namespace {
+
+constexpr std::array kCovered{
+    CoveredThing{"access alias", "buffers and signals that are aliases of other bytes"},
+    CoveredThing{"access box", "a packet that touches rows of bytes, with others between them"},
+    CoveredThing{"access by-host", "bytes that a host thread loads, stores or compares"},
+    CoveredThing{"access by-kernel", "bytes that a kernel loads or stores"},
+    CoveredThing{"agent host", "host threads that wait, set, add and submit"},
+    CoveredThing{"agent kernel", "kernels at system scope"},
+    CoveredThing{"agent kernel-agent-scope", "kernels of one GPU that wait, set and add at its scope"},
+    CoveredThing{"agent shared-queue", "threads that submit one queue"},
+    CoveredThing{"engine shared", "queues that share an engine"},
+    CoveredThing{"packet atomic", "how it posts is an entry of its own"},
+    CoveredThing{"packet cond_exec", "a condition; it is proved only if its outcome never changes"},
+    CoveredThing{"packet copy_broadcast", "one source, two destinations"},
+    CoveredThing{"packet copy_linear", "consecutive bytes"},
+    CoveredThing{"packet copy_subwindow", "rows and slices"},
+    CoveredThing{"packet copy_swap", "both sides are read and written"},
+    CoveredThing{"packet fence", "it posts a store"},
+    CoveredThing{"packet fill", "one value"},
+    CoveredThing{"packet hdp_flush", "nothing rests on it"},
+    CoveredThing{"packet nop", "nothing rests on it, except with nop=drain"},
+    CoveredThing{"packet poll_mem", "how it waits is an entry of its own"},
+    CoveredThing{"packet timestamp", "it stores 8 bytes after everything earlier"},
+    CoveredThing{"packet trap", "nothing rests on the interrupt"},
+    CoveredThing{"packet write", "data, or a flag"},
+    CoveredThing{"post add", "additions commute, and each is needed if the others do not suffice"},
+    CoveredThing{"post flag", "a WRITE, FILL or copy of a known value to a word that something waits for"},
+    CoveredThing{"post half-of-64", "4 bytes of a word of 8, while the high half keeps its first value"},
+    CoveredThing{"post halves-in-order", "4 bytes of a word of 8, if all posts to it are in order"},
+    CoveredThing{"post or", "an OR whose bits no other agent sets: an addition"},
+    CoveredThing{"post other-in-order", "any other atomic, if all posts to its word are in order"},
+    CoveredThing{"post store", "the value of a fence or a set replaces that of the word"},
+    CoveredThing{"post swap", "as a fence; it commutes with nothing"},
+    CoveredThing{"ring full", "more submits than the ring holds at once"},
+    CoveredThing{"ring pieces", "a submit that needs several doorbells"},
+    CoveredThing{"round epoch", "values that depend on the epoch or the round"},
+    CoveredThing{"round many", "a queue that is submitted more than once"},
+    CoveredThing{"sample", "a value that a thread has read, where every change before it has been waited for"},
+    CoveredThing{"wait always", "a wait that every value satisfies"},
+    CoveredThing{"wait eq", "a wait for one value"},
+    CoveredThing{"wait ge", "a wait for a value or a larger one"},
+    CoveredThing{"wait gt", "a wait for a larger value"},
+    CoveredThing{"wait high-half-of-64", "a poll of the high 4 bytes of a word of 8"},
+    CoveredThing{"wait le", "a wait for a value or a smaller one"},
+    CoveredThing{"wait low-half-of-64", "a poll of the low 4 bytes of a word of 8"},
+    CoveredThing{"wait lt", "a wait for a smaller value"},
+    CoveredThing{"wait masked", "a poll that compares some bits, of a word without additions"},
+    CoveredThing{"wait ne", "a wait for any other value"},
+    CoveredThing{"word 32", "a word of 4 bytes"},
+    CoveredThing{"word 64", "a word of 8 bytes"},
+    CoveredThing{"word in-host", "a word in host memory"},
+    CoveredThing{"word in-own-vram", "a word in the memory of the agent's GPU"},
+    CoveredThing{"word in-peer-vram", "a word in the memory of another GPU"},
+};
+static_assert(std::is_sorted(kCovered.begin(), kCovered.end(), [](auto& a, auto& b) { return a.id < b.id; }));
+
+}  // namespace
+
+std::span<const CoveredThing> covered() noexcept { return kCovered; }
+
+namespace check_detail {
+namespace {
+
+/// Asks the table for each thing in a schedule. What it does not have is named once.
+class Contract {
+ public:
+  Contract(const Model& m, Reporter& r) : m_(m), r_(r) {}
+
+  void run() {
+    for (std::uint32_t q = 0; q < m_.queue_count(); ++q) queue(q);
+    for (std::uint32_t a = 0; a < m_.agents.size(); ++a) steps(a);
+    for (std::size_t i = 0; i < m_.schedule.signals.size(); ++i)
+      if (m_.schedule.signals[i].at) ask("access alias", {});
+    for (const auto& b : m_.schedule.buffers)
+      if (b.at) ask("access alias", {});
+  }
+
+ private:
+  void ask(std::string_view thing, Position at) {
+    if (asked_.contains(thing)) return;
+    asked_.emplace(thing);
+    const auto& without = m_.options.without;
+    const auto entry = std::lower_bound(kCovered.begin(), kCovered.end(), thing,
+                                        [](const CoveredThing& c, std::string_view id) { return c.id < id; });
+    const bool has = entry != kCovered.end() && entry->id == thing;
+    if (has && std::find(without.begin(), without.end(), thing) == without.end()) return;
+    Finding f{.rule = "not-covered",
+              .message = fmt::format("the argument of a proof does not cover '{}', so nothing is proved", thing),
+              .hint = "docs/check.md lists what it covers"};
+    if (at.position != 0) f.places = {at};
+    r_.add(std::move(f));
+  }
+
+  void queue(std::uint32_t q) {
+    const auto& p = m_.programs[q];
+    const auto& queue = m_.schedule.queues[q];
+    for (std::uint32_t i = 0; i < p.items.size(); ++i) {
+      const auto& item = p.items[i];
+      const Position here{q, i + 1};
+      if (item.skipped || !item.info || item.info == &info_of<Indirect>()) continue;  // packets.cpp reports the last
+      ask(fmt::format("packet {}", item.info->name), here);
+      if (item.touches > 2 && item.moves()) ask("access box", here);
+    }
+    if (m_.agents[q].submits > 1) ask("round many", {q, 1});
+    if (m_.agents[q].shared) ask("agent shared-queue", {q, 1});
+    if (!engines_.insert(p.engine).second) ask("engine shared", {q, 1});
+    if (detail::too_large(queue) || m_.agents[q].submits == 0) return;
+    const auto linked = detail::link_queue(
+        queue, [](GpuVa va) { return va; }, [](const PacketView&, std::span<const std::uint32_t>) {});
+    if (linked.pieces.size() > 1) ask("ring pieces", {q, 1});
+    if (std::uint64_t{m_.agents[q].submits} * queue.dwords.size() * 4 >= linked.ring_bytes) ask("ring full", {q, 1});
+  }
+
+  Place home(std::uint32_t a) const {
+    const auto& agent = m_.agents[a];
+    return agent.kind == Agent::Kind::queue    ? m_.schedule.queues[a].place
+           : agent.kind == Agent::Kind::kernel ? m_.schedule.kernels[agent.index].place
+                                               : Place::host();
+  }
+
+  void steps(std::uint32_t a) {
+    const auto& agent = m_.agents[a];
+    const bool queue = agent.kind == Agent::Kind::queue;
+    if (!queue && !agent.steps.empty()) ask(agent.kind == Agent::Kind::host ? "agent host" : "agent kernel", {a, 1});
+    std::vector<bool> done;  // by source: the rounds of an action are alike
+    for (const auto& s : agent.steps) {
+      if (s.source < done.size() && done[s.source]) continue;
+      if (s.kind == Step::Kind::begin || s.kind == Step::Kind::submit) continue;
+      if (s.source >= done.size()) done.resize(s.source + std::size_t{1});
+      done[s.source] = true;
+      const Position here{a, s.position};
+      if (s.kind == Step::Kind::touch) {
+        ask(agent.kind == Agent::Kind::host ? "access by-host" : "access by-kernel", here);
+        continue;
+      }
+      if (!s.sync || s.sync->word == kNone) continue;
+      if (agent.kind == Agent::Kind::kernel && !m_.action(a, s).system_scope) ask("agent kernel-agent-scope", here);
+      const auto& w = m_.words[s.sync->word];
+      word(a, w, here);
+      if (s.sync->value.factor != 0) ask("round epoch", here);
+      if (s.kind == Step::Kind::sample) ask("sample", here);
+      else if (s.kind == Step::Kind::poll) wait(s, w, here);
+      else post(a, s, w, here);
+    }
+  }
+  void word(std::uint32_t a, const Word& w, Position here) {
+    ask(w.bytes == 8 ? "word 64" : "word 32", here);
+    const auto l = find_symbol(m_.schedule, GpuVa{w.address});
+    const auto place = l ? detail::place_of(m_.schedule, *l) : Place::host();
+    ask(place.is_host() ? "word in-host" : place == home(a) ? "word in-own-vram" : "word in-peer-vram", here);
+  }
+  void wait(const Step& s, const Word& w, Position here) {
+    const auto& y = *s.sync;
+    ask(fmt::format("wait {}", grammar::names<Compare>[static_cast<std::size_t>(y.func)].text), here);
+    if (y.bytes == 4 && y.mask != ~0u) ask("wait masked", here);
+    if (w.bytes == 8 && y.bytes == 4) ask(y.high ? "wait high-half-of-64" : "wait low-half-of-64", here);
+  }
+  void post(std::uint32_t a, const Step& s, const Word& w, Position here) {
+    const auto* item = m_.item_at(a, s.position);
+    if (s.kind == Step::Kind::flag) ask("post flag", here);
+    else if (s.sync->op == Op::other) ask(w.in_order ? "post other-in-order" : "post or", here);
+    else if (s.sync->op == Op::add) ask("post add", here);
+    else if (s.sync->op == Op::store) ask(item && item->modifies ? "post swap" : "post store", here);
+    if (w.bytes == 8 && s.sync->bytes == 4) ask(w.in_order ? "post halves-in-order" : "post half-of-64", here);
+  }
+
+  const Model& m_;
+  Reporter& r_;
+  std::set<std::string, std::less<>> asked_;
+  std::set<std::uint64_t> engines_;
+};
+
+}  // namespace
+
+void find_not_covered(const Model& m, Reporter& r) { Contract{m, r}.run(); }
+
+}  // namespace check_detail
+}  // namespace sdma::inline v0

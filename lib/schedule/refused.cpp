@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+#include "refused.hpp"
+
+#include "../device/request.hpp"
+#include "link.hpp"
+#include "sdma/core/plural.hpp"
+#include "symbols.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+namespace sdma::inline v0::detail {
+namespace {
+
+class Refusals {
+ public:
+  Refusals(const Schedule& s, const Topology& t, std::span<const GpuId> gpus) : s_(s), node_(t), gpus_(gpus) {}
+
+  std::vector<Refusal> run() && {
+    gpus();
+    words();
+    for (std::size_t q = 0; q < s_.queues.size(); ++q) queue(q);
+    return std::move(out_);
+  }
+
+ private:
+  GpuId gpu(std::uint32_t g) const { return gpus_.empty() ? GpuId{g} : gpus_[g]; }
+  bool exists(Place p) const { return p.is_host() || (p.index < s_.gpus && gpu(p.index).value < node_.gpus.size()); }
+
+  /// One refusal: the other GPUs have the same reason.
+  void gpus() {
+    if (!gpus_.empty() && gpus_.size() != s_.gpus) {
+      out_.push_back({.rule = "no-such-gpu",
+                      .where = "gpus",
+                      .message = fmt::format("the schedule has {} GPUs; GPUs chosen: {}", s_.gpus, gpus_.size()),
+                      .hint = "choose as many GPUs as the schedule has, or none"});
+      gpus_ = {};
+    }
+    for (std::uint32_t g = 0; g < s_.gpus; ++g) {
+      if (!exists(Place::gpu(g))) {
+        out_.push_back({.rule = "no-such-gpu",
+                        .where = fmt::format("gpu{}", g),
+                        .message = fmt::format("this node has no GPU {}", gpu(g).value),
+                        .hint = fmt::format("it has {}, numbered from 0", plural(node_.gpus.size(), "GPU"))});
+        return;
+      }
+      if (!gpus_.empty() && std::count(gpus_.begin(), gpus_.end(), gpu(g)) > 1) {
+        out_.push_back({.rule = "no-such-gpu",
+                        .where = fmt::format("gpu{}", g),
+                        .message = fmt::format("GPU {} is chosen for two GPUs of the schedule", gpu(g).value),
+                        .hint = "choose each GPU once"});
+        return;
+      }
+    }
+  }
+
+  void words() {
+    for (const auto& l : symbols(s_)) {
+      if (!l.signal || !at_of(s_, l)) continue;
+      const auto va = resolve(s_, link_address(l));
+      if (const auto bytes = bytes_of(s_, l); va.value % bytes != 0)
+        out_.push_back(
+            {.rule = "alignment",
+             .where = title(s_, l),
+             .message = fmt::format("a word of {} bytes has the unaligned address {}", bytes, address_text(s_, va)),
+             .hint = "align it to its size: no processor loads or stores such a word in one piece"});
+    }
+  }
+
+  void queue(std::size_t q) {
+    const auto& queue = s_.queues[q];
+    if (!exists(queue.place) || !exists(queue.peer.value_or(queue.place))) return;
+    const auto refused = [&](std::string message, std::string hint) {
+      out_.push_back({.rule = "engine-refused",
+                      .queue = q,
+                      .where = "queue " + queue_name(queue),
+                      .message = std::move(message),
+                      .hint = std::move(hint)});
+    };
+    const auto engine = engine_of(queue, node_, gpus_);
+    if (!engine) return refused("the node recommends no engine for " + to_string(*queue.peer), "choose one: engine=0");
+    const QueueRequest request{.gpu = gpu(queue.place.index), .engine = *engine};
+    if (const auto d = refuse(request, node_)) return refused(d->message, d->hint);
+    const auto most = node_.gpus[request.gpu.value].queues_per_engine;
+    if (const auto n = ++on_[{request.gpu.value, engine->value}]; n == most + 1)
+      refused(fmt::format("engine {} of gpu{} serves at most {} at once", engine->value, request.gpu.value,
+                          plural(most, "queue")),
+              "put the queue on another engine, or merge it with another queue");
+  }
+
+  const Schedule& s_;
+  const Topology& node_;
+  std::span<const GpuId> gpus_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> on_;  ///< queues by GPU and engine
+  std::vector<Refusal> out_;
+};
+
+}  // namespace
+
+std::vector<Refusal> refused(const Schedule& s, const Topology& t, std::span<const GpuId> gpus) {
+  return Refusals{s, t, gpus}.run();
+}
+
+}  // namespace sdma::inline v0::detail

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// What no device accepts, whatever its memory holds: bind asks before it allocates, and the checker asks the same
+// function, so a schedule that is proved can be bound. Internal.
+//
+//   for (const auto& r : refused(schedule, topology, gpus)) r.rule, r.message ...
+//
+//   alignment        a word of 4 or 8 bytes at an address that is not a multiple of its size
+//   no-such-gpu      the node has fewer GPUs, or a GPU is chosen twice
+//   engine-refused   no engine for a peer, an engine that the node does not have, or more queues than it serves at once
+//
+// The packets themselves are not examined here: engine/admit.hpp says which of them an engine refuses.
+// A pure function; allocates.
+#include "sdma/device/topology.hpp"
+#include "sdma/schedule/schedule.hpp"
+
+#include <optional>
+#include <span>
+
+namespace sdma::inline v0::detail {
+
+struct Refusal {
+  std::string_view rule{};             ///< of docs/rules.md
+  std::optional<std::size_t> queue{};  ///< its index, if a queue is refused
+  std::string where{};                 ///< "gpus", "gpu1", "queue gpu0.push", "signal host.done"
+  std::string message{}, hint{};
+};
+
+/// `gpus`: the node's GPU for each GPU of the schedule; empty: the same numbers.
+std::vector<Refusal> refused(const Schedule&, const Topology&, std::span<const GpuId> gpus = {});
+
+}  // namespace sdma::inline v0::detail

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// The class that stands in for an integer of 128 bits computes as the compiler's own does.
+#include "sdma/core/wide.hpp"
+
+#include "support/catch.hpp"
+
+#include <random>
+
+using sdma::detail::TwoWords;
+
+#ifdef SDMA_INT128
+namespace {
+
+SDMA_INT128(Native);
+
+bool same(TwoWords a, Native b) {
+  const auto high = static_cast<std::uint64_t>(b >> 64), low = static_cast<std::uint64_t>(b);
+  const auto shifted = TwoWords{high} * TwoWords{std::uint64_t{1} << 63} * TwoWords{2};
+  return a == shifted + TwoWords{low};
+}
+
+}  // namespace
+
+TEST_CASE("sums, products, quotients and comparisons of wide integers") {
+  std::mt19937_64 random{1};
+  const auto word = [&] { return random() >> (random() % 64); };
+  for (int i = 0; i < 20000; ++i) {
+    const auto a = word(), b = word(), c = word();
+    const auto d = static_cast<std::int64_t>(word() * (i % 2 ? 1 : ~std::uint64_t{}));
+    const TwoWords x = TwoWords{a} * TwoWords{b} - TwoWords{c}, y{d};
+    const Native p = Native{a} * Native{b} - Native{c}, q{d};
+    REQUIRE(same(x, p));
+    REQUIRE(same(x + y, p + q));
+    REQUIRE(same(x - y, p - q));
+    REQUIRE(same(y * x, q * p));
+    REQUIRE(same(-x, -p));
+    REQUIRE((x < y) == (p < q));
+    REQUIRE((x >= y) == (p >= q));
+    REQUIRE(static_cast<std::uint32_t>(x) == static_cast<std::uint32_t>(p));
+    if (d == 0) continue;
+    REQUIRE(same(x / y, p / q));
+    REQUIRE(same(x % y, p % q));
+  }
+}
+#endif
