@@ -262,6 +262,19 @@ def attributes(root):
     ]
 
 
+RANGES = re.compile(r"\bstd::(ranges|views)::")
+
+
+def ranges(root):
+    """the library uses nothing of std::ranges: the libc++ of some clients has no algorithms there"""
+    return [
+        f"{path}:{number}: {match.group()}: use the algorithm that takes iterators"
+        for path in files(root, "include", "lib")
+        for number, line in code_lines(read(root, path))
+        if (match := RANGES.search(line))
+    ]
+
+
 # Megabytes that GCC allocates for a header, less those for the standard headers that it includes. They do not depend on the
 # machine or its load, and follow the time: 20 MB take about 0.1 s.
 WEIGHTS = {
@@ -677,7 +690,7 @@ def exports(root, *libraries):
 
 CHECKS = {
     check.__name__: check
-    for check in (includes, alone, everything, standard, attributes, weight, wire, length, columns, words, overlay, paragraph, licence, version, drivers, paths, sources, exports)
+    for check in (includes, alone, everything, standard, attributes, ranges, weight, wire, length, columns, words, overlay, paragraph, licence, version, drivers, paths, sources, exports)
 }
 
 

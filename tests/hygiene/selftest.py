@@ -490,6 +490,15 @@ class Attributes(Tree):
         self.good(self.check, header("core/compiler", "[[gnu::cold]] int f();\n"))
 
 
+class Ranges(Tree):
+    check = staticmethod(hygiene.ranges)
+
+    def test_ranges(self):
+        self.bad(self.check, {"lib/core/a.cpp": "void f() { std::ranges::copy(a, b); }\n"}, "takes iterators")
+        self.bad(self.check, header("core/a", "auto v = std::views::iota(1);\n"), "takes iterators")
+        self.good(self.check, {"lib/core/a.cpp": "// std::ranges::copy\nvoid f() { std::copy(a, b, c); }\n"})
+
+
 class Weight(Tree):
     def check(self, root):
         return hygiene.weight(root, "g++")
