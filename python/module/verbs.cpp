@@ -43,13 +43,18 @@ py::object check_schedule(Box& box, const std::string& profile, const std::vecto
   const auto p = profile_of(profile, assume);
   const auto node = topology_of(device, text, file);
   const auto found = long_call([=](const Stop&) {
-    const CheckOptions options{.profile = p,
-                               .file = s->file,
-                               .map = s->lines(),
-                               .topology = node ? &*node : nullptr,
-                               .max_findings = max_findings,
-                               .open = open,
-                               .strict = strict};
+    CheckOptions options{.profile = p,
+                         .file = s->file,
+                         .topology = node ? &*node : nullptr,
+                         .max_findings = max_findings,
+                         .open = open,
+                         .strict = strict};
+    // All alternatives of a text, as the program checks them. It was read before, so it has no errors.
+    if (s->source)
+      if (const auto t = check_text(*s->source, s->file, s->parse, options)) {
+        options.map = &t->map;
+        return json::of(t->report, options, t->schedule);
+      }
     return json::of(check(s->schedule, options), options, s->schedule);
   });
   return to_python(found);
