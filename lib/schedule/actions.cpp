@@ -56,7 +56,7 @@ bool ScheduleParser::action(int depth) {
   if (at("expect")) return expect_now();
   if (at("repeat")) return repeat(depth);
   const std::string_view words[] = {"submit", "set",    "wait", "add",     "sample", "compute", "load", "store",
-                                    "expect", "repeat", "let",  "require", "for",    "if",      "end"};
+                                    "expect", "repeat", "let",  "require", "for",    "if",      "when", "end"};
   const auto close = nearest(t.text, words);
   expected("an action or 'end'", !close.best().empty() ? suggestion(close)
                                  : find_packet(t.text) ? "packets belong in a queue"
@@ -98,9 +98,11 @@ std::optional<Compare> ScheduleParser::comparison() {
 
 bool ScheduleParser::set_wait_or_add(Schedule::Action::Kind kind) {
   using Kind = Schedule::Action::Kind;
-  lex_.take();
+  const Token begin = lex_.take();
   const auto r = ref(false);
   if (!r) return false;
+  const bool several = lex_.peek().is("*") && lex_.peek().glued;
+  if (several) lex_.take();
   Schedule::Action a{.kind = kind};
   if (kind == Kind::wait) {
     const auto func = comparison();
@@ -112,15 +114,35 @@ bool ScheduleParser::set_wait_or_add(Schedule::Action::Kind kind) {
       return expected(quote(sign), kind == Kind::add ? "write add host.count += 1" : "write set host.go = 1");
     lex_.take();
   }
+  if (several) return each_signal(*r, begin, std::move(a));
   const auto signal = signal_of(*r);
-  if (!signal) return false;
-  auto v = word_value(*signal, repeats_ > 0 ? Varies::by_round : Varies::by_thread);
+  return signal && add_action(std::move(a), *signal);
+}
+
+/// Reads the value, and adds the action for this signal.
+bool ScheduleParser::add_action(Schedule::Action a, GpuVa signal) {
+  auto v = word_value(signal, repeats_ > 0 ? Varies::by_round : Varies::by_thread);
   if (!v) return false;
-  a.signal = *signal;
+  a.signal = signal;
   a.value = std::move(*v);
   if (lex_.peek().kind == Token::word && !scope(a)) return false;
   actions_->push_back(std::move(a));
   return true;
+}
+
+/// `set host.go* = epoch`: one action for each signal of the place whose name begins so.
+bool ScheduleParser::each_signal(const Ref& r, const Token& begin, const Schedule::Action& a) {
+  const auto value = lex_.position();
+  bool first = true;
+  for (std::size_t i = 0; i < s_.signals.size(); ++i) {
+    if (s_.signals[i].place != r.place || !s_.signals[i].name.starts_with(r.name)) continue;
+    lex_.go(value);
+    if (!first && !room(begin.at)) return false;
+    if (!first) action_lines_->push_back(location(begin.at));
+    if (!add_action(a, link_signal(i))) return false;
+    first = false;
+  }
+  return !first || incomplete_ || fail(r.at, "no signal has a name that begins with " + quote(r.text()));
 }
 
 /// `sample n = host.count`: the name may be one that this thread has sampled before.

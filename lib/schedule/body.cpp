@@ -15,7 +15,7 @@ bool ScheduleParser::packet() {
   line_addresses_.clear();
   if (!lines_.parse("a packet or 'end'", out, options_.max_dwords - dwords_)) return false;
   dwords_ += out.size() - begin;
-  map_.packets[next_queue_ - 1].push_back({begin, location(at)});
+  if (options_.map) map_.packets[next_queue_ - 1].push_back({begin, location(at)});
   bool ok = true;
   for (Reader r{std::span(out).subspan(begin)}; r && ok;) {
     const auto position = begin + r.position();

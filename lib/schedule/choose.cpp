@@ -107,11 +107,11 @@ bool ScheduleParser::choose(int depth) {
   if (!s) return false;
   if (depth == 0) {
     params_.push_back(*name);
-    if (const auto given = setting(*name)) {
-      if (std::find(list.begin(), list.end(), *given) != list.end()) list = {*given};
-      else if (pass_ == Pass::declare)
+    if (Names::Entry given{.name = *name}; setting(given, {})) {
+      if (std::find(list.begin(), list.end(), given.value) != list.end()) list = {given.value};
+      else if (pass_ != Pass::define)
         source_.add({.where = "set " + *name,
-                     .message = to_string(*given) + " is not one of the values of " + quote(*name),
+                     .message = to_string(given.value) + " is not one of the values of " + quote(*name),
                      .hint = "they are: " + listed(list)});
     }
   }
@@ -122,7 +122,7 @@ bool ScheduleParser::choose(int depth) {
 }
 
 /// for NAME in VALUES choose order [once | per VALUE, ..]
-std::optional<Blocks::Values> ScheduleParser::ordered(const std::string& variable, const Values& all) {
+std::optional<Values> ScheduleParser::ordered(const std::string& variable, const Values& all) {
   const Token begin = lex_.take();
   if (!take("order")) return {};
   if (all.count() > kMostOrdered)

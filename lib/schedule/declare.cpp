@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <set>
 
 namespace sdma::inline v0::detail {
 namespace {
@@ -41,7 +40,7 @@ bool ScheduleParser::item(int depth) {
   if (at("end")) return skip(), fail(t.at, "'end' without 'for', 'if', 'queue', 'host' or 'kernel'");
   if (at("sdma")) return skip(), fail(t.at, "the version appears only once, on the first line");
   const std::string_view words[] = {"param", "let",  "require", "choose", "gpus", "buffer", "signal",
-                                    "queue", "host", "kernel",  "expect", "for",  "if"};
+                                    "queue", "host", "kernel",  "expect", "for",  "if",     "when"};
   lex_.take();
   const bool assigned = t.kind == Token::word && lex_.peek().is("=");
   fail(t.at, "expected a declaration or 'end', got " + quote(t),
@@ -64,20 +63,22 @@ bool ScheduleParser::gpus() {
 /// NAME=... until the line ends. `fn(token)` reads what comes after the `=`: nullopt if there is no such field.
 template <class Fn>
 bool ScheduleParser::fields(std::string_view what, std::string_view names, std::string_view required, Fn fn) {
-  const auto hint = fmt::format("its fields: {}", names);
-  std::set<std::string, std::less<>> given;
+  const auto hint = [&] { return fmt::format("its fields: {}", names); };
+  std::vector<std::string_view> given;
   while (!at_line_end()) {
     const Token t = lex_.take();
     if (t.kind != Token::word) return fail(t.at, "expected a field or the end of the line, got " + quote(t));
-    if (!lex_.peek().is("=")) return fail(t.at, quote(t.text) + " needs a value", hint);
-    if (!given.emplace(t.text).second) return fail(t.at, "duplicate field " + quote(t.text));
+    if (!lex_.peek().is("=")) return fail(t.at, quote(t.text) + " needs a value", hint());
+    if (std::find(given.begin(), given.end(), t.text) != given.end())
+      return fail(t.at, "duplicate field " + quote(t.text));
+    given.push_back(t.text);
     lex_.take();
     const std::optional<bool> good = fn(t);
-    if (!good) return fail(t.at, fmt::format("{} has no field '{}'", what, t.text), hint);
+    if (!good) return fail(t.at, fmt::format("{} has no field '{}'", what, t.text), hint());
     if (!*good) return false;
   }
-  if (required.empty() || given.contains(required)) return true;
-  return fail(lex_.behind(), fmt::format("{} needs '{}='", what, required), hint);
+  if (required.empty() || std::find(given.begin(), given.end(), required) != given.end()) return true;
+  return fail(lex_.behind(), fmt::format("{} needs '{}='", what, required), hint());
 }
 
 /// The ref itself, or, for gpu*, one per GPU.
@@ -98,7 +99,7 @@ bool ScheduleParser::declare(const Ref& r, Symbol::Kind kind, std::vector<T>& al
     all.push_back(symbol);
     all.back().place = one.place;
     all.back().name = one.name;
-    locations.push_back(location(one.at));
+    if (options_.map) locations.push_back(location(one.at));
     if (also) {
       aliases_.push_back(*also);
       aliases_.back().symbol = {kind == Symbol::Kind::signal, index, 0};
@@ -109,6 +110,7 @@ bool ScheduleParser::declare(const Ref& r, Symbol::Kind kind, std::vector<T>& al
 
 bool ScheduleParser::declare(const Ref& r, Symbol::Kind kind, std::size_t index) {
   if (!room(r.at)) return false;
+  if (complete_ && pass_ == Pass::both) return fail(r.at, "it is declared after it may have been used");
   auto& names = kind == Symbol::Kind::queue ? queues_ : memory_;
   const auto [there, added] = names.emplace(r.text(), Symbol{kind, index, r.at});
   if (added) return true;
@@ -126,6 +128,7 @@ std::optional<std::uint64_t> ScheduleParser::power_of_two(std::string_view what,
 /// Reads what comes after `at=`.
 bool ScheduleParser::alias(Alias& a) {
   a.at = lex_.peek().at;
+  if (pass_ == Pass::both) return fail(a.at, "an alias is looked up when all names are known");
   a.context = context();
   if (lex_.peek().kind == Token::word && !names_.find(lex_.peek().text)) {
     a.ref = ref(false);
@@ -145,10 +148,10 @@ bool ScheduleParser::alias(Alias& a) {
 
 void ScheduleParser::resolve_aliases() {
   for (const auto& a : aliases_) {
-    source_.set_context(a.context);
+    source_.set_context([&a] { return a.context; });
     resolve(a);
   }
-  source_.set_context("");
+  source_.set_context([this] { return context(); });
   for (const auto& a : aliases_)
     if (const auto wrong = wrong_alias(s_, a.symbol); !wrong.empty()) {
       fail(a.at, std::string(wrong));
@@ -253,12 +256,7 @@ bool ScheduleParser::queue() {
   if (pass_ == Pass::define) {
     // After an error, the first pass may have left a loop early.
     if (next_queue_ == s_.queues.size()) return skip_inner(begin), false;
-    lex_.skip_line();
-    queue_ = &s_.queues[next_queue_++];
-    body(begin);
-    check_boundaries(begin);
-    queue_ = nullptr;
-    return !broken_;
+    return packets(begin);
   }
   Schedule::Queue q;
   const auto r = ref(false);
@@ -285,17 +283,30 @@ bool ScheduleParser::queue() {
           return fail(word.at, "'doorbell' cannot be " + quote(word), "write doorbell=each, or omit it");
         return q.doorbell_each = true;
       }
-      if (t.text == "engine") return engine = set(q.engine, number("engine", 0, 63));
-      if (t.text == "ring") return set(q.ring_bytes, power_of_two("ring", kMinRing, kMaxRing));
+      if (t.text == "engine") {
+        const auto n = number("engine", -1, 63);
+        engine = n && *n <= 63;
+        if (engine) q.engine = static_cast<std::uint32_t>(*n);
+        return n.has_value();
+      }
+      if (t.text == "ring") {
+        const auto at = lex_.position();
+        if (const auto n = expression(); n && *n == 0) return true;
+        lex_.go(at);
+        return set(q.ring_bytes, power_of_two("ring", kMinRing, kMaxRing));
+      }
       return {};
     });
   if (ok && peer && q.from_host)
     ok = fail(lex_.behind(), "a queue has a peer or reads from the host, not both",
               "from=host uses the engine that reads from the host; peer=host the one that writes to it");
-  if (ok && q.peer.has_value() == engine)
-    ok =
-        fail(lex_.behind(), engine ? "a queue has a peer or an engine, not both" : "a queue needs 'peer=' or 'engine='",
-             "peer=gpu1 uses the engine that the node recommends for that link; engine=0 uses engine 0");
+  if (ok && !q.peer && !engine)
+    ok = fail(lex_.behind(), "a queue needs 'peer=' or 'engine='",
+              "peer=gpu1 uses the engine that the node recommends for that link; engine=0 uses engine 0");
+  if (ok && engine && q.from_host)
+    ok = fail(lex_.behind(), "a queue reads from the host or has an engine, not both",
+              "from=host uses the engine that the node recommends for that; engine=0 uses engine 0");
+  if (engine) q.peer.reset();
   if (r) {
     q.place = r->place;
     q.name = r->name;
@@ -305,8 +316,20 @@ bool ScheduleParser::queue() {
     s_.queues.emplace_back();  // bodies are counted
     incomplete_ = true;
   }
+  if (pass_ == Pass::both && ok) return packets(begin);
   skip_inner(begin);
   return ok;
+}
+
+/// The body of the next queue.
+bool ScheduleParser::packets(const Token& begin) {
+  lex_.skip_line();
+  queue_ = &s_.queues[next_queue_++];
+  if (options_.map) map_.packets.resize(next_queue_);
+  body(begin);
+  check_boundaries(begin);
+  queue_ = nullptr;
+  return !broken_;
 }
 
 bool ScheduleParser::expect() {

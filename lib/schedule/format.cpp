@@ -19,9 +19,7 @@ bool opens(std::string_view word) noexcept {
 bool assigns(std::string_view word) noexcept {
   return word == "let" || word == "param" || word == "set" || word == "store" || word == "sample";
 }
-bool compares(const Token& t) noexcept {
-  return t.is("==") || t.is("!=") || t.is("<") || t.is("<=") || t.is(">") || t.is(">=");
-}
+bool compares(const Token& t) noexcept { return t.binds == Token::compares; }
 
 class Formatter {
  public:
@@ -76,15 +74,18 @@ class Formatter {
     bool first_assignment = true;
     while (lex.peek().kind != Token::end && lex.peek().kind != Token::line) {
       const Token t = lex.take();
-      const bool wide = (t.is("=") && assigns(keyword) && first_assignment) || t.is("+=") ||
-                        (compares(t) && (keyword == "wait" || keyword == "expect" || keyword == "if" ||
-                                         keyword == "else" || keyword == "require"));
+      const bool wide =
+          (t.is("=") && assigns(keyword) && first_assignment) || t.is("+=") ||
+          (compares(t) && (keyword == "wait" || keyword == "expect" || keyword == "if" || keyword == "else" ||
+                           keyword == "require" || keyword == "when" || keyword == "let"));
       if (!out.empty() && (wide || after_wide_ || blank(before, t, keyword))) out += ' ';
       if (t.is("=")) first_assignment = false;
       after_wide_ = wide;
       if (t.is("[")) ++brackets_, list_ = list_ || before.is("=");
       if (t.is("]") && brackets_ > 0 && --brackets_ == 0) list_ = false;
       out += t.kind == Token::word ? squeezed(std::string(t.text)) : std::string(t.text);
+      // The statement of `when CONDITION: STATEMENT`.
+      if (t.is(":")) keyword = lex.peek().text;
       before = t;
     }
     after_wide_ = false;
@@ -99,7 +100,8 @@ class Formatter {
 
   bool blank(const Token& before, const Token& t, std::string_view keyword) const {
     if (before.is(",") && brackets_ > 0) return true;  // the list of a loop
-    if (t.glued) return false;
+    if (before.is(":")) return true;
+    if (t.glued || t.is(":")) return false;
     if (list_ && brackets_ > 0)
       return !before.is("[") && !t.is("]") && !before.is("*") && !t.is("*") && !before.is("-");
     if (keyword == "submit" && t.is("*")) return true;
@@ -108,9 +110,10 @@ class Formatter {
     if (symbol(before)) return (before.is(")") || before.is("]")) && !symbol(t);
     if (!symbol(t)) return true;
     const bool word_of_language =
-        before.kind == Token::word && (before.text == "in" || before.text == "old" || before.text == "repeat" ||
-                                       before.text == "gpus" || before.text == "if" || before.text == "require");
-    return word_of_language && (t.is("-") || t.is("(") || (t.is("[") && before.text == "in"));
+        before.kind == Token::word &&
+        (before.text == "in" || before.text == "old" || before.text == "repeat" || before.text == "gpus" ||
+         before.text == "if" || before.text == "require" || before.text == "when" || before.text == "of");
+    return word_of_language && (t.is("-") || t.is("(") || (t.is("[") && (before.text == "in" || before.text == "of")));
   }
 
   static constexpr std::size_t kColumn = 24;  // a comment alone on its line, from this column on, belongs to a table

@@ -27,17 +27,16 @@ ScheduleParser::ScheduleParser(Lexer& lex, Names& names, Source& source, const P
   samples_ = &sampled_;
 }
 
-void ScheduleParser::run() {
+void ScheduleParser::run(bool once) {
   if (options_.decisions) options_.decisions->met.clear();
   if (!version()) return;
   const auto body = lex_.position();
-  pass(Pass::declare);
+  pass(once ? Pass::both : Pass::declare);
   unused_settings();
   resolve_aliases();
   if (full_) return;  // or a small text could cost a million rounds again
   lex_.go(body);
-  map_.packets.resize(s_.queues.size());
-  pass(Pass::define);
+  if (!once) pass(Pass::define);
   map_.choices = static_cast<std::size_t>(
       std::count_if(decisions_.begin(), decisions_.end(), [](const auto& d) { return d.alternatives > 1; }));
   if (options_.map && source_.count() == 0) finish_map();
@@ -85,7 +84,8 @@ bool ScheduleParser::misplaced(const Token& t) const noexcept {
 bool ScheduleParser::statement(int depth) {
   const Token t = lex_.peek();
   if (at("let")) return let() || failed(true);
-  if (at("require")) return require(pass_ == Pass::declare || inner_) || failed(true);
+  if (at("require")) return require(pass_ != Pass::define || inner_) || failed(true);
+  if (at("when")) return when(depth) || failed(pass_ == Pass::declare);
   if (at("choose")) return choose(depth) || failed(true);
   if (at("for")) return loop(depth) || failed(pass_ == Pass::declare);
   if (at("if")) return branches(depth) || failed(pass_ == Pass::declare);
@@ -105,6 +105,9 @@ void ScheduleParser::body(const Token& begin) {
   block_at_ = begin.at;
   block_ = begin.text;
   inner_ = true;
+  // A thread may wait for what all queues together do.
+  if (!queue_ && !names_.find("queues")) names_.define("queues", s_.queues.size());
+  complete_ = complete_ || !queue_;
   block(1);
   inner_ = false;
   names_.forget(known);
@@ -127,24 +130,32 @@ Result<std::string, Diagnostic> ScheduleParser::other_file(const std::string& na
   return options_.read ? options_.read(name) : Blocks::other_file(name);
 }
 
-/// The value from ParseOptions::set for this `param`.
-std::optional<Number> ScheduleParser::setting(std::string_view name) {
-  std::optional<Number> value;
+/// Gives `d` the value that ParseOptions::set has for it: a list for a list, otherwise a number or one of these words.
+/// False if there is none, or a wrong one.
+bool ScheduleParser::setting(Names::Entry& d, std::span<const Names::Entry> words) {
+  bool good = false;
   for (std::size_t i = 0; i < options_.set.size(); ++i) {
     const auto& given = options_.set[i];
-    if (given.name != name) continue;
+    if (given.name != d.name) continue;
     setting_used_[i] = true;
-    const auto file = "set " + given.name;
-    Source text{given.value, file};
-    Lexer lex{given.value};
-    Names none;
-    value = Parser{lex, none, text}.expression();
-    if (value && lex.peek().kind != Token::end)
+    const auto file = "set " + given.name,
+               value = d.list && !given.value.starts_with('[') ? "[" + given.value + "]" : given.value;
+    Source text{value, file};
+    Lexer lex{value};
+    Names known;
+    for (const auto& w : words) known.define(w);
+    Parser parser{lex, known, text};
+    if (d.list) d.list = parser.list();
+    else d.value = parser.expression().value_or(0);
+    if (text.count() == 0 && lex.peek().kind != Token::end)
       text.error(lex.peek().at, "expected the end of the value, got " + quote(lex.peek()), "");
-    if (pass_ == Pass::declare)
+    if (text.count() == 0 && !words.empty() && (d.value < 0 || d.value >= Number(words.size())))
+      text.error(0, to_string(d.value) + " is not the number of a word", "the words have numbers from 0");
+    good = text.count() == 0;
+    if (pass_ != Pass::define)
       for (auto& e : text.take_errors()) source_.add(std::move(e));
   }
-  return value;
+  return good;
 }
 
 void ScheduleParser::unused_settings() {
@@ -161,13 +172,43 @@ void ScheduleParser::unused_settings() {
   }
 }
 
+/// param NAME = VALUE, or NAME = WORD of [WORD, WORD, ..]
 bool ScheduleParser::param() {
   lex_.take();
-  const auto d = definition();
+  auto name = new_name();
+  if (!name || !take("=")) return failed(true);
+  const Token value = lex_.peek();
+  if (value.kind == Token::word) lex_.take();
+  const bool chosen = value.kind == Token::word && at("of");
+  if (!chosen) lex_.go(value.at);
+  std::vector<Names::Entry> words;
+  auto d = chosen ? word_of(std::move(*name), value, words) : definition(std::move(*name));
   if (!d) return failed(true);
   params_.push_back(d->name);
-  names_.define(d->name, setting(d->name).value_or(d->value));
+  const auto kept = *d;
+  if (!setting(*d, words)) *d = kept;
+  if (chosen) d->word = words[static_cast<std::size_t>(d->value)].name;
+  names_.define(std::move(*d));
   return true;
+}
+
+/// From `of`: defines the words, each with its number, as names.
+std::optional<Names::Entry> ScheduleParser::word_of(std::string name, const Token& value,
+                                                    std::vector<Names::Entry>& words) {
+  lex_.take();
+  if (!take("[")) return {};
+  for (;;) {
+    const auto word = new_name();
+    if (!word) return {};
+    words.push_back({.name = *word, .value = Number(words.size())});
+    names_.define(words.back());
+    if (!lex_.peek().is(",")) break;
+    lex_.take();
+  }
+  if (!take("]")) return {};
+  const auto known = std::find_if(words.begin(), words.end(), [&](const auto& w) { return w.name == value.text; });
+  if (known == words.end()) return none(value.at, quote(value) + " is not one of the words of " + quote(name));
+  return Names::Entry{.name = std::move(name), .value = known->value};
 }
 
 }  // namespace detail
@@ -180,13 +221,19 @@ bool is_schedule(std::string_view text) noexcept {
 
 Result<Schedule, std::vector<Diagnostic>> parse_schedule(std::string_view text, std::string_view file,
                                                          const ParseOptions& options) {
-  detail::Source source{text, file};
-  detail::Lexer lex{text};
-  detail::Names names;
-  detail::ScheduleParser parser{lex, names, source, options};
-  parser.run();
-  if (source.count() > 0) return source.take_errors();
-  return std::move(parser.schedule());
+  constexpr std::size_t kKept = std::size_t{1} << 16;
+  detail::Lexer lex{text, 0, kKept};
+  const auto read = [&](bool once) -> Result<Schedule, std::vector<Diagnostic>> {
+    lex.go(0);
+    detail::Source source{text, file};
+    detail::Names names;
+    detail::ScheduleParser parser{lex, names, source, options};
+    parser.run(once);
+    if (source.count() > 0) return source.take_errors();
+    return std::move(parser.schedule());
+  };
+  auto schedule = read(true);
+  return schedule ? std::move(schedule) : read(false);
 }
 
 }  // namespace sdma::inline v0

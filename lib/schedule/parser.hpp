@@ -9,6 +9,9 @@
 // evaluates loops and declarations and skips the bodies of queues and hosts; the second evaluates loops again,
 // skips declarations, and reads bodies, aliases and expectations with all names known. Queues and hosts come in
 // the same order in both.
+//
+// Most texts declare names before they use them. So one pass does both first, and its errors only say that two are
+// needed: a name that comes later, a declaration after `submit *`, an alias, or what is really wrong.
 #include "../stream/blocks.hpp"
 #include "../stream/packet_line.hpp"
 #include "sdma/schedule/text.hpp"
@@ -16,6 +19,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,11 +29,12 @@ namespace sdma::inline v0::detail {
 class ScheduleParser final : private Blocks, private Symbols {
  public:
   ScheduleParser(Lexer&, Names&, Source&, const ParseOptions&);
-  void run();
+  /// `once`: in one pass. If there is an error then, run another parser in two.
+  void run(bool once = false);
   Schedule& schedule() noexcept { return s_; }
 
  private:
-  enum class Pass { declare, define };
+  enum class Pass { declare, define, both };
   static constexpr std::uint32_t kMostGpus = 64;
 
   /// What a name refers to.
@@ -70,7 +75,8 @@ class ScheduleParser final : private Blocks, private Symbols {
   void body(const Token& begin);
   void skip_inner(const Token& begin);
   bool param();
-  std::optional<Number> setting(std::string_view name);
+  std::optional<Names::Entry> word_of(std::string name, const Token& value, std::vector<Names::Entry>& words);
+  bool setting(Names::Entry&, std::span<const Names::Entry> words);
   void unused_settings();
   /// Is there room for `n` more declarations, actions and expectations?
   bool room(std::size_t at, std::size_t n = 1);
@@ -100,6 +106,7 @@ class ScheduleParser final : private Blocks, private Symbols {
   bool buffer();
   bool signal();
   bool queue();
+  bool packets(const Token& begin);
   bool expect();
   bool expectation(const Ref& left);
   bool add_expectation(const Schedule::Range& left, const Schedule::Range& right, bool old, std::size_t at);
@@ -127,6 +134,8 @@ class ScheduleParser final : private Blocks, private Symbols {
   bool action(int depth);
   bool submit();
   bool set_wait_or_add(Schedule::Action::Kind);
+  bool add_action(Schedule::Action, GpuVa signal);
+  bool each_signal(const Ref&, const Token& begin, const Schedule::Action&);
   bool sample();
   bool scope(Schedule::Action&);
   bool compute();
@@ -181,7 +190,8 @@ class ScheduleParser final : private Blocks, private Symbols {
   std::map<std::string, std::size_t, std::less<>> visits_;  ///< how often this pass has met a choice that is not shared
   Budget items_, alternatives_{1u << 20};
   std::size_t dwords_ = 0, next_queue_ = 0, gpus_at_ = 0, block_at_ = 0;
-  bool full_ = false;  ///< the declarations exceed max_items
+  bool complete_ = false;  ///< in one pass: an action has named all queues or signals, so no other may follow
+  bool full_ = false;      ///< the declarations exceed max_items
   bool gpus_given_ = false;
 
   SourceMap map_;

@@ -35,6 +35,7 @@ class Assembler final : private Blocks {
     const Token t = lex_.peek();
     if (at("let")) return let();
     if (at("require")) return require();
+    if (at("when")) return when(depth);
     if (at("for")) return loop(depth);
     if (at("if")) return branches(depth);
     if (at("end")) {
@@ -49,7 +50,7 @@ class Assembler final : private Blocks {
           t.text == "param" ? "a stream has no parameters: use let"
           : t.text == "sdma"
               ? "this is a schedule: read it with sdma run, check, simulate or fmt"
-              : "this belongs to a schedule, whose first line is 'sdma 1'; a stream has packets and let, require, for, if");
+              : "this belongs to a schedule, whose first line is 'sdma 1'; a stream has packets and let, require, for, if, when");
       lex_.skip_line();
       return false;
     }

@@ -10,7 +10,7 @@ Result<std::string, Diagnostic> Blocks::other_file(const std::string& name) {
       .where = name, .message = "this text may not read other files", .hint = "write the numbers as a list: [41, 7]"};
 }
 
-std::optional<Blocks::Values> Blocks::ordered(const std::string&, const Values&) {
+std::optional<Values> Blocks::ordered(const std::string&, const Values&) {
   return none(lex_.peek().at, "only a schedule can leave something open", "write the order as a list: [2, 1, 3]");
 }
 
@@ -47,17 +47,23 @@ std::optional<std::string> Blocks::new_name(bool sampled) {
   return name;
 }
 
-std::optional<Blocks::Definition> Blocks::definition() {
-  const auto name = new_name();
-  const auto value = name && take("=") ? expression() : std::nullopt;
+std::optional<Names::Entry> Blocks::definition(std::string name) {
+  Names::Entry e{.name = std::move(name)};
+  if (at_file() || at_list()) {
+    e.list = at_file() ? numbers_of_file() : list();
+    return e.list ? std::optional(std::move(e)) : std::nullopt;
+  }
+  const auto value = expression();
   if (!value) return {};
-  return Definition{*name, *value};
+  e.value = *value;
+  return e;
 }
 
 bool Blocks::let() {
   lex_.take();
-  const auto d = definition();
-  if (d) names_.define(d->name, d->value);
+  auto name = new_name();
+  auto d = name && take("=") ? definition(std::move(*name)) : std::nullopt;
+  if (d) names_.define(std::move(*d));
   return d.has_value();
 }
 
@@ -76,25 +82,17 @@ bool Blocks::require(bool asked) {
   return text && fail(begin, text->substr(1, text->size() - 2), "the text requires this of its values");
 }
 
-std::optional<Blocks::Values> Blocks::list() {
-  Values v{.listed = true};
+bool Blocks::when(int depth) {
   lex_.take();
-  for (;;) {
-    lex_.skip_lines();
-    if (lex_.peek().is("]") && v.list.empty()) break;
-    const auto n = expression();
-    if (!n) return {};
-    v.list.push_back(*n);
-    lex_.skip_lines();
-    if (lex_.peek().is("]")) break;
-    if (!lex_.peek().is(",")) return expected("',' or ']'", "a list is written [41, 7, 63]"), std::nullopt;
-    lex_.take();
-  }
-  lex_.take();
-  return v;
+  const auto holds = condition();
+  if (!holds || !take(":")) return false;
+  if (!*holds) return lex_.skip_line(), true;
+  if (opens(lex_.peek()) || at_line_end())
+    return fail(lex_.peek().at, "expected one line's statement, got " + quote(lex_.peek()), "a block needs if ... end");
+  return statement(depth);
 }
 
-std::optional<Blocks::Values> Blocks::numbers_of_file() {
+std::optional<std::vector<Number>> Blocks::numbers_of_file() {
   lex_.take();
   if (!take("(")) return {};
   const Token name = lex_.peek();
@@ -104,7 +102,7 @@ std::optional<Blocks::Values> Blocks::numbers_of_file() {
   const std::string file(name.text.substr(1, name.text.size() - 2));
   const auto text = other_file(file);
   if (!text) return none(name.at, "file " + quote(file) + ": " + text.error().message, text.error().hint);
-  Values v{.listed = true};
+  std::vector<Number> all;
   for (Lexer numbers{*text}; numbers.peek().kind != Token::end;) {
     const Token t = numbers.take();
     if (t.kind == Token::line || t.is(",")) continue;
@@ -115,25 +113,15 @@ std::optional<Blocks::Values> Blocks::numbers_of_file() {
                   "file " + quote(file) + " has " + quote(n) + " on line " +
                       std::to_string(Source{*text, file}.line(n.at)) + ", which is not a number",
                   "it has numbers, with blanks, commas or line ends between them, and comments");
-    v.list.push_back(negative ? -Number{n.value} : Number{n.value});
+    all.push_back(negative ? -Number{n.value} : Number{n.value});
   }
-  return v;
+  return all;
 }
 
-std::optional<Blocks::Values> Blocks::values() {
-  if (lex_.peek().is("[")) return list();
-  if (at("file") && names_.find("file") == nullptr) return numbers_of_file();
-  Values v;
-  const auto first = expression();
-  if (!first || !take("..")) return {};
-  if (lex_.peek().is("="))
-    return none(lex_.peek().at, "a range does not include its end, and '..=' is not written",
-                "0..N is 0 to N-1; for 1 to N, write 1..N+1");
-  const auto last = expression();
-  if (!last) return {};
-  v.first = *first;
-  v.last = *last;
-  return v;
+std::optional<Values> Blocks::values() {
+  if (!at_file()) return Parser::values();
+  auto all = numbers_of_file();
+  return all ? std::optional(Values{.list = std::move(*all), .listed = true}) : std::nullopt;
 }
 
 bool Blocks::loop(int depth) {
@@ -193,34 +181,39 @@ bool Blocks::branches(int depth) {
   return errors == source_.count();
 }
 
+std::string Blocks::context() const {
+  std::string all;
+  for (const auto i : loops_)
+    all += (all.empty() ? " [" : " ") + names_.all()[i].name + "=" + to_string(names_.all()[i].value);
+  return all.empty() ? all : all + "]";
+}
+
 void Blocks::rounds(const std::string& variable, const Values& all, int depth, const Token& begin) {
   const auto body = lex_.position();
-  const auto known = names_.size(), outer = context_.size();
+  const auto known = names_.size();
   const auto errors = source_.count();
   const auto count = all.count();
   names_.define(variable, all.at(0));
-  if (count > Number{rounds_.left()} || !rounds_.take(static_cast<std::uint64_t>(count)))
+  if (count > Number{names_.rounds.left()} || !names_.rounds.take(static_cast<std::uint64_t>(count)))
     fail(begin.at,
          "this loop has " + to_string(count) + " rounds; the loops of a text can have " +
-             std::to_string(rounds_.limit()) + " together" +
-             (rounds_.left() == rounds_.limit() ? "" : ", of which " + std::to_string(rounds_.left()) + " are left"),
+             std::to_string(names_.rounds.limit()) + " together" +
+             (names_.rounds.left() == names_.rounds.limit()
+                  ? ""
+                  : ", of which " + std::to_string(names_.rounds.left()) + " are left"),
          "let a program print the lines, and divide them among several texts");
+  loops_.push_back(known);
   for (Number i = 0; i < count && source_.count() == errors; ++i) {
-    context_.resize(outer);
-    source_.set_context(context());
     names_.forget(known + 1);
     names_.set_last(all.at(i));
     lex_.go(body);
-    context_ += (context_.empty() ? " [" : " ") + variable + "=" + to_string(all.at(i));
-    source_.set_context(context());
     block(depth + 1);
     // An inner loop has paid for its own rounds.
-    if (i + 1 < count && lex_.position() > body && !text_.take(lex_.position() - body))
-      fail(begin.at, "the loops of this text expand to more than " + size_text(text_.limit()) + " bytes of text",
+    if (i + 1 < count && lex_.position() > body && !names_.text.take(lex_.position() - body))
+      fail(begin.at, "the loops of this text expand to more than " + size_text(names_.text.limit()) + " bytes of text",
            "let a program print the lines, and divide them among several texts");
   }
-  context_.resize(outer);
-  source_.set_context(context());
+  loops_.pop_back();
   names_.forget(known);
   if (!broken_ && !at("end") && lex_.peek().kind != Token::end) {
     lex_.go(body);

@@ -9,17 +9,19 @@
 //   };
 //
 //   for i in 0..4                     i = 0, 1, 2, 3
+//   for i in 0..N step 4              0, 4, 8, ...
 //   for b in [41, 7, N-1]             each value of the list, which may span lines
+//   let offset = [0, 4, 8]            a list by name: offset[i], len(offset), for b in offset
 //   for b in file("blocks.txt")       each number of a file: blanks, commas and
 //                                     line ends separate them, # begins a comment
 //   for i in 0..4 choose order        in an order that the reader of the text chooses
 //   if a < b ... else if ... else ... end
+//   when a < b: ...                   one line, if the condition holds
 //   require N > 1 "at least two GPUs, got {N}"
 //
 // A block is a sequence of statements up to `end`, or up to the end of the text. A loop evaluates its body once per
 // round, by going back in the text. An `if` reads only the branch that is taken. All errors are reported to the Source;
 // after an error, the next line is the next statement. After many errors, the rest of the text is skipped.
-#include "../core/budget.hpp"
 #include "expression.hpp"
 #include "sdma/core/result.hpp"
 
@@ -31,27 +33,17 @@ class Blocks : protected Parser {
   struct Limits {
     std::uint64_t rounds{}, text{};
   };
-  Blocks(Lexer& lex, Names& names, Source& source, const Limits& limits) noexcept
-      : Parser(lex, names, source), rounds_(limits.rounds), text_(limits.text) {}
+  Blocks(Lexer& lex, Names& names, Source& source, const Limits& limits) : Parser(lex, names, source) {
+    names.rounds = Budget{limits.rounds};
+    names.text = Budget{limits.text};
+    source.set_context([this] { return context(); });
+  }
   Blocks(const Blocks&) = delete;
   Blocks& operator=(const Blocks&) = delete;
   virtual ~Blocks() = default;
 
  protected:
   static constexpr int kDeepest = 32;
-  struct Definition {
-    std::string name{};
-    Number value{};
-  };
-  /// What a loop's variable is in each round, or what a choice may be: a range, or a list.
-  struct Values {
-    Number first{}, last{};
-    std::vector<Number> list{};
-    bool listed{};
-    Number count() const { return listed ? Number(list.size()) : last > first ? last - first : 0; }
-    Number at(Number round) const { return listed ? list[static_cast<std::size_t>(round)] : first + round; }
-  };
-
   /// Parses a statement; false if it has an error. `depth` counts the blocks around it.
   virtual bool statement(int depth) = 0;
   /// Does this word, at the start of a line, begin a block?
@@ -71,11 +63,13 @@ class Blocks : protected Parser {
   bool let();
   /// require CONDITION "message": an error with this message if the condition does not hold. `asked`: not skipped.
   bool require(bool asked = true);
-  /// Parses what follows `let`: NAME = VALUE.
-  std::optional<Definition> definition();
+  /// when CONDITION: STATEMENT
+  bool when(int depth);
+  /// Parses what follows the `=` of a definition: a number or a list.
+  std::optional<Names::Entry> definition(std::string name);
   /// A name that a definition or a loop defines; with `sampled`, it may be that of a sample.
   std::optional<std::string> new_name(bool sampled = false);
-  /// What follows `in`.
+  /// What follows `in`: a range, a list, or the numbers of a file.
   std::optional<Values> values();
   bool loop(int depth);
   bool branches(int depth);
@@ -85,24 +79,24 @@ class Blocks : protected Parser {
   void close(const Token& begin);
   /// For another pass over the text.
   void renew_limits() noexcept {
-    rounds_.renew();
-    text_.renew();
+    names_.rounds.renew();
+    names_.text.renew();
   }
   bool line_ends() { return at_line_end() || expected("the end of the line"); }
   /// " [i=1]": the values of the loops' variables.
-  std::string context() const { return context_.empty() ? "" : context_ + "]"; }
+  std::string context() const;
 
   bool inner_ = false;   // in a block other than a loop
   bool broken_ = false;  // such a block has ended without its `end`, which has been reported
 
  private:
-  std::optional<Values> list();
-  std::optional<Values> numbers_of_file();
+  /// Does `file("...")` come next?
+  bool at_file() const { return at("file") && names_.find("file") == nullptr; }
+  std::optional<std::vector<Number>> numbers_of_file();
   void branch(bool taken, int depth);
   void rounds(const std::string& variable, const Values&, int depth, const Token& begin);
 
-  Budget rounds_, text_;
-  std::string context_;
+  std::vector<std::size_t> loops_;  // of the open loops: the variable's index in names_
 };
 
 }  // namespace sdma::inline v0::detail

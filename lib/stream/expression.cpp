@@ -6,12 +6,6 @@
 namespace sdma::inline v0::detail {
 namespace {
 
-constexpr int kDeepest = 64;
-
-bool compares(const Token& t) noexcept {
-  return t.is("==") || t.is("!=") || t.is("<") || t.is("<=") || t.is(">") || t.is(">=");
-}
-
 bool holds(Number a, const Token& op, Number b) noexcept {
   if (a == b) return op.is("==") || op.is("<=") || op.is(">=");
   return op.is("!=") || (a < b ? op.is("<") || op.is("<=") : op.is(">") || op.is(">="));
@@ -20,10 +14,20 @@ bool holds(Number a, const Token& op, Number b) noexcept {
 bool fits(Number v) noexcept { return v >= kLeast && v <= kMost; }
 
 std::optional<Number> times(Number a, Number b) noexcept {
+  const auto x = static_cast<std::int64_t>(a), y = static_cast<std::int64_t>(b);
+  std::int64_t product{};
+  if (x == a && y == b && !__builtin_mul_overflow(x, y, &product)) return product;
   // Both are below 2^65, so the product may not fit in 128 bits: divide before multiplying.
   const auto magnitude = [](Number v) { return v < 0 ? -v : v; };
   if (a != 0 && magnitude(b) > kMost / magnitude(a)) return {};
   return a * b;
+}
+
+/// The quotient or the remainder. 64 bits are divided much faster than 128.
+Number divided(Number a, Number b, bool remainder) noexcept {
+  const auto x = static_cast<std::int64_t>(a), y = static_cast<std::int64_t>(b);
+  if (x == a && y == b && y != -1) return remainder ? x % y : x / y;
+  return remainder ? a % b : a / b;
 }
 
 }  // namespace
@@ -60,7 +64,7 @@ std::optional<Linear> Parser::linear(Allow what) {
   const auto begin = lex_.position();
   epoch_ = what != Allow::sample;
   sample_ = what != Allow::epoch;
-  const auto v = sum();
+  const auto v = operation(Token::adds);
   epoch_ = sample_ = false;
   if (!v || v->factor == 0) return v;
   for (const auto part : {v->constant, v->factor})
@@ -80,65 +84,73 @@ std::optional<bool> Parser::condition() {
   return *v != 0;
 }
 
-std::optional<Linear> Parser::comparison() {
-  const auto left = sum();
-  if (!left || !compares(lex_.peek())) return left;
-  const auto op = lex_.take();
-  const auto right = sum();
-  if (!right) return {};
-  for (const auto& side : {*left, *right})
-    if (side.factor != 0 || side.sample)
+std::optional<Linear> Parser::operation(Token::Binds least) {
+  auto left = value();
+  while (left && lex_.peek().binds >= least) {
+    const auto op = lex_.take();
+    const auto right = op.binds == Token::multiplies ? value() : operation(Token::Binds(op.binds + 1));
+    if (!right) return {};
+    if (op.binds == Token::compares) return compared(op, *left, *right);
+    if (!(op.binds == Token::adds ? add(op, *left, *right) : multiply(op, *left, *right))) return {};
+  }
+  return left;
+}
+
+std::optional<Linear> Parser::compared(const Token& op, const Linear& a, const Linear& b) {
+  for (const auto* side : {&a, &b})
+    if (side->factor != 0 || side->sample)
       return none(op.at, "this value is known only while the schedule runs, so it cannot be compared here");
   compared_ = true;
-  return Linear{holds(left->constant, op, right->constant)};
+  return Linear{holds(a.constant, op, b.constant)};
 }
 
-std::optional<Linear> Parser::sum() {
-  auto left = product();
-  while (left && (lex_.peek().is("+") || lex_.peek().is("-"))) {
-    const auto op = lex_.take();
-    const auto right = product();
-    if (!right) return {};
-    const int sign = op.text == "+" ? 1 : -1;
-    if (right->sample && (left->sample || sign < 0)) return not_added(op);
-    left = bounded(op, {left->constant + sign * right->constant, left->factor + sign * right->factor,
-                        left->sample ? left->sample : right->sample});
-  }
-  return left;
+bool Parser::add(const Token& op, Linear& a, const Linear& b) {
+  const int sign = op.text == "+" ? 1 : -1;
+  if (b.sample && (a.sample || sign < 0)) return not_added(op);
+  a.constant += sign * b.constant;
+  a.factor += sign * b.factor;
+  if (!a.sample) a.sample = b.sample;
+  return bounded(op, a);
 }
 
-std::optional<Linear> Parser::product() {
-  auto left = value();
-  while (left && (lex_.peek().is("*") || lex_.peek().is("/") || lex_.peek().is("%"))) {
-    const auto op = lex_.take();
-    const auto right = value();
-    if (!right) return {};
-    if (left->sample || right->sample) return not_added(op);
-    if (op.text != "*" && right->constant == 0 && right->factor == 0) return none(op.at, "division by zero");
-    if (op.text == "*" ? left->factor != 0 && right->factor != 0 : left->factor != 0 || right->factor != 0)
-      return none(op.at, "this value is not linear in epoch",
-                  "a value may be a*epoch+b: epoch is added, subtracted, or multiplied by a number");
-    if (op.text == "*") left = times(op, *left, *right);
-    else left = Linear{op.text == "/" ? left->constant / right->constant : left->constant % right->constant};
-  }
-  return left;
+bool Parser::multiply(const Token& op, Linear& a, const Linear& b) {
+  if (a.sample || b.sample) return not_added(op);
+  const bool times = op.text == "*";
+  if (!times && b.constant == 0 && b.factor == 0) return fail(op.at, "division by zero");
+  if (times ? a.factor != 0 && b.factor != 0 : a.factor != 0 || b.factor != 0)
+    return fail(op.at, "this value is not linear in epoch",
+                "a value may be a*epoch+b: epoch is added, subtracted, or multiplied by a number");
+  if (!times) return a.constant = divided(a.constant, b.constant, op.text == "%"), true;
+  const auto factor = a.factor != 0 ? detail::times(a.factor, b.constant) : detail::times(a.constant, b.factor);
+  const auto constant = detail::times(a.constant, b.constant);
+  // A value that 128 bits do not hold is reported as one that 64 bits do not hold.
+  a.constant = constant && factor ? *constant : kMost + 1;
+  a.factor = factor.value_or(0);
+  return bounded(op, a);
 }
 
 std::optional<Linear> Parser::value() {
-  if (depth_ > kDeepest) return none(lex_.peek().at, "this expression is nested too deeply");
+  if (depth_ > kDeepestExpression) return none(lex_.peek().at, "this expression is nested too deeply");
   // A statement ends at the end of its line.
   if (at_line_end()) return expected("a number"), std::nullopt;
   const Token t = lex_.take();
   if (t.kind == Token::number) return Linear{t.value};
   if (t.kind == Token::word)
-    return lex_.peek().is("(") && (t.text == "min" || t.text == "max") ? least_or_most(t) : name(t);
+    return !lex_.peek().is("(")                 ? name(t)
+           : t.text == "min" || t.text == "max" ? least_or_most(t)
+           : t.text == "len"                    ? length()
+                                                : name(t);
   if (t.is("-")) {
-    const auto v = nested(&Parser::value);
-    if (v && v->sample) return not_added(t);
-    return v ? bounded(t, {-v->constant, -v->factor}) : v;
+    ++depth_;
+    auto v = value();
+    --depth_;
+    if (!v || (v->sample && !not_added(t))) return {};
+    v->constant = -v->constant;
+    v->factor = -v->factor;
+    return bounded(t, *v) ? v : std::nullopt;
   }
   if (t.is("(")) {
-    const auto v = nested(&Parser::comparison);
+    const auto v = nested();
     return v && take(")") ? v : std::nullopt;
   }
   if (t.kind == Token::bad_number)
@@ -146,9 +158,9 @@ std::optional<Linear> Parser::value() {
   return none(t.at, "expected a number, got " + quote(t));
 }
 
-std::optional<Linear> Parser::nested(std::optional<Linear> (Parser::*part)()) {
+std::optional<Linear> Parser::nested() {
   ++depth_;
-  const auto v = (this->*part)();
+  const auto v = operation(Token::compares);
   --depth_;
   return v;
 }
@@ -157,13 +169,18 @@ std::optional<Linear> Parser::least_or_most(const Token& word) {
   std::optional<Number> best;
   do {
     lex_.take();  // the parenthesis or the comma
-    const auto v = nested(&Parser::comparison);
-    if (!v) return {};
-    if (v->factor != 0 || v->sample)
-      return none(word.at, "this value is known only while the schedule runs, so " + quote(word) + " cannot take it");
-    if (!best || (word.text == "min" ? v->constant < *best : v->constant > *best)) best = v->constant;
+    const auto v = nested();
+    const auto n = known_now(word, v);
+    if (!n) return {};
+    if (!best || (word.text == "min" ? *n < *best : *n > *best)) best = n;
   } while (lex_.peek().is(","));
   return take(")") ? std::optional(Linear{*best}) : std::nullopt;
+}
+
+std::optional<Number> Parser::known_now(const Token& word, const std::optional<Linear>& v) {
+  if (v && (v->factor != 0 || v->sample))
+    return none(word.at, "this value is known only while the schedule runs, so " + quote(word) + " cannot take it");
+  return constant(v);
 }
 
 std::optional<std::string> Parser::expand(const Token& word, Splices in) {
@@ -171,7 +188,7 @@ std::optional<std::string> Parser::expand(const Token& word, Splices in) {
   constexpr std::size_t kLongest = 255;
   const auto too_long = [&] { return none(word.at, "a name can have at most 255 characters"); };
   const auto long_name = [&](std::size_t length) { return in == Splices::name && length > kLongest; };
-  if (word.text.find('{') == word.text.npos) {
+  if (!word.spliced && in == Splices::name) {
     if (long_name(word.text.size())) return too_long();
     return std::string(word.text);
   }
@@ -184,6 +201,11 @@ std::optional<std::string> Parser::expand(const Token& word, Splices in) {
     const auto close = word.text.find('}', i);
     if (close == word.text.npos) {  // only in the text of a message
       out += word.text[i];
+      continue;
+    }
+    if (const auto* e = names_.entry(word.text.substr(i + 1, close - i - 1)); e && !e->list && e->value >= 0) {
+      out += e->word.empty() ? to_string(e->value) : e->word;
+      i = close;
       continue;
     }
     // For this expression the text ends at the brace; offsets stay those of the source.
@@ -200,10 +222,14 @@ std::optional<std::string> Parser::expand(const Token& word, Splices in) {
     if (long_name(out.size())) return too_long();
   }
   if (long_name(out.size())) return too_long();
+  if (in == Splices::name && !is_letter(out.front()))
+    return none(word.at, "a name begins with a letter, but this is " + quote(out));
   return out;
 }
 
 std::optional<Linear> Parser::name(const Token& word) {
+  if (!word.spliced)
+    if (const auto* e = names_.entry(word.text)) return of_entry(*e, word);
   const auto full = expand(word);
   if (!full) return {};
   if (names_.epoch_reserved() && *full == "epoch") {
@@ -216,27 +242,18 @@ std::optional<Linear> Parser::name(const Token& word) {
     return none(word.at, quote(*full) + " is sampled while the schedule runs, so it is not known here",
                 "the value of a set, an add or a wait may use it");
   }
-  if (const auto* v = names_.find(*full)) return Linear{*v};
+  if (const auto* e = names_.entry(*full)) return of_entry(*e, word);
   const auto close = nearest(*full, names_.all(), &Names::Entry::name);
   return none(word.at, quote(*full) + " is not defined",
               close.best().empty() ? "let " + *full + " = ... defines it" : suggestion(close));
 }
 
-std::nullopt_t Parser::not_added(const Token& op) {
-  return none(op.at, "a value can only be one sample with numbers added to it", "write wait host.count >= n + 4");
+bool Parser::not_added(const Token& op) {
+  return fail(op.at, "a value can only be one sample with numbers added to it", "write wait host.count >= n + 4");
 }
 
-std::optional<Linear> Parser::bounded(const Token& op, Linear v) {
-  if (fits(v.constant) && fits(v.factor)) return v;
-  return none(op.at, "this value does not fit in 64 bits");
-}
-
-/// Requires that one of the two does not depend on the epoch.
-std::optional<Linear> Parser::times(const Token& op, Linear a, Linear b) {
-  if (a.factor != 0) std::swap(a, b);
-  const auto constant = detail::times(a.constant, b.constant), factor = detail::times(a.constant, b.factor);
-  // A value that 128 bits do not hold is reported as one that 64 bits do not hold.
-  return bounded(op, constant && factor ? Linear{*constant, *factor} : Linear{kMost + 1});
+bool Parser::bounded(const Token& op, const Linear& v) {
+  return (fits(v.constant) && fits(v.factor)) || fail(op.at, "this value does not fit in 64 bits");
 }
 
 std::string quote(const Token& t) {

@@ -7,19 +7,22 @@
 //   Parser{lex, names, source}.expression()   ==   16384
 //
 //   a+b  a-b  a*b  a/b  a%b  -a  (a)   min(a, b, ...)  max(a, b, ...)   a<b  a<=b  a==b ...: 1 if it holds, 0 if not
+//   [a, b, ...]   [a for x in VALUES if CONDITION]   list[i]   len(list)
 //
 // Values and all intermediate results are integers from -(2^63) to 2^64 - 1. A value outside that range is an error,
 // and so are a division by zero and an unknown name. Each function reports its errors to the Source and then returns
 // nullopt.
+#include "../core/budget.hpp"
 #include "lexer.hpp"
 #include "sdma/core/nearest.hpp"
 #include "source.hpp"
 
+#include <array>
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace sdma::inline v0::detail {
@@ -32,44 +35,73 @@ inline constexpr std::int64_t kMostPerEpoch = std::int64_t{1} << 62;
 
 std::string to_string(Number);
 
-/// The names that `let`, `param` and loops define. A name is defined only once: no name hides another.
+/// What a loop's variable is in each round, or what a choice may be: a range, or a list.
+struct Values {
+  Number first{}, last{}, step = 1;
+  std::vector<Number> list{};
+  bool listed{};
+  Number count() const { return listed ? Number(list.size()) : last > first ? (last - first + step - 1) / step : 0; }
+  Number at(Number round) const { return listed ? list[static_cast<std::size_t>(round)] : first + round * step; }
+};
+
+/// The names that `let`, `param` and loops define, and how much more the loops and the lists of the text may repeat. A
+/// name is defined only once: no name hides another.
 class Names {
  public:
+  /// The most rounds that loops and lists may have together, and the most bytes of text that they may read again.
+  Budget rounds{1'000'000}, text{100'000'000};
+
   /// For schedules: no text may define `epoch`, and Parser::linear accepts it.
   void reserve_epoch() noexcept { epoch_ = true; }
   bool epoch_reserved() const noexcept { return epoch_; }
 
+  static constexpr std::uint32_t kNone = ~0u;
   struct Entry {
-    std::string name;
+    std::string name{};
     Number value{};
+    std::optional<std::vector<Number>> list{};  ///< if it is a list
+    std::uint32_t next = kNone;                 ///< of the same bucket, defined before
+    std::string word{};                         ///< what a splice gives instead of the number: of a `param` with words
   };
   const Entry* entry(std::string_view name) const noexcept {
-    const auto at = index_.find(name);
-    return at == index_.end() ? nullptr : &all_[at->second];
+    for (auto at = first_[bucket(name)]; at != kNone; at = all_[at].next)
+      if (all_[at].name == name) return &all_[at];
+    return nullptr;
   }
   const Number* find(std::string_view name) const noexcept {
     const auto* e = entry(name);
     return e ? &e->value : nullptr;
   }
-  void define(std::string_view name, Number value) {
-    index_.emplace(name, all_.size());
-    all_.push_back({.name = std::string(name), .value = value});
+  void define(std::string_view name, Number value) { define(Entry{.name = std::string(name), .value = value}); }
+  void define(Entry entry) {
+    auto& first = first_[bucket(entry.name)];
+    entry.next = std::exchange(first, static_cast<std::uint32_t>(all_.size()));
+    all_.push_back(std::move(entry));
   }
   void set_last(Number value) noexcept { all_.back().value = value; }
   std::size_t size() const noexcept { return all_.size(); }
   /// Forgets all names but the first `n`.
   void forget(std::size_t n) {
-    for (; all_.size() > n; all_.pop_back()) index_.erase(all_.back().name);
+    for (; all_.size() > n; all_.pop_back()) first_[bucket(all_.back().name)] = all_.back().next;
   }
 
   const std::vector<Entry>& all() const noexcept { return all_; }
 
  private:
-  struct Hash : std::hash<std::string_view> {
-    using is_transparent = void;
-  };
+  static constexpr std::size_t kBuckets = 256;
+  static constexpr std::array<std::uint32_t, kBuckets> filled() noexcept {
+    std::array<std::uint32_t, kBuckets> all{};
+    all.fill(kNone);
+    return all;
+  }
+  /// Names are short and few, and looked up much more often than they are defined.
+  static std::size_t bucket(std::string_view name) noexcept {
+    if (name.empty()) return 0;
+    const auto at = [&](std::size_t i) { return static_cast<std::size_t>(static_cast<unsigned char>(name[i])); };
+    return (at(0) * 31 + at(name.size() / 2) * 7 + at(name.size() - 1) * 3 + name.size()) % kBuckets;
+  }
   std::vector<Entry> all_;
-  std::unordered_map<std::string, std::size_t, Hash, std::equal_to<>> index_;  ///< into all_
+  std::array<std::uint32_t, kBuckets> first_ = filled();  ///< index of a bucket's last definition
   bool epoch_ = false;
 };
 
@@ -99,7 +131,7 @@ class Parser {
   /// All must outlive the Parser.
   Parser(Lexer& lex, Names& names, Source& source) noexcept : lex_(lex), names_(names), source_(source) {}
 
-  std::optional<Number> expression() { return constant(comparison()); }
+  std::optional<Number> expression() { return constant(operation(Token::compares)); }
   /// A number, a name, -x or (x), as in a list.
   std::optional<Number> primary() { return constant(value()); }
   enum class Allow : std::uint8_t { epoch = 1, sample = 2, both = 3 };
@@ -111,6 +143,12 @@ class Parser {
   /// A comparison, or an expression with one: does it hold, that is, is it not 0?
   std::optional<bool> condition();
   enum class Splices : std::uint8_t { name, text };
+  /// Does a list come next: one in brackets, or the name of one, which no index follows?
+  bool at_list();
+  /// Requires that one comes next.
+  std::optional<std::vector<Number>> list();
+  /// What follows `in`: A..B, A..B step C, or a list.
+  std::optional<Values> values();
   /// A word, or the text of a message, with its splices replaced by their values: `gpu{i+1}` is "gpu4".
   std::optional<std::string> expand(const Token& word, Splices = Splices::name);
 
@@ -139,20 +177,34 @@ class Parser {
   Names* samples_ = nullptr;  ///< the names of values that are known only when a thread runs; null: there are none
 
  private:
-  std::optional<Linear> comparison();
-  std::optional<Linear> sum();
-  std::optional<Linear> product();
+  /// Values, and the operators between them that bind at least so strongly.
+  std::optional<Linear> operation(Token::Binds least);
+  std::optional<Linear> compared(const Token& op, const Linear&, const Linear&);
+  /// The sum or the difference, and the product, the quotient or the remainder, in the place of the first.
+  bool add(const Token& op, Linear&, const Linear&);
+  bool multiply(const Token& op, Linear&, const Linear&);
   std::optional<Linear> value();
-  std::optional<Linear> nested(std::optional<Linear> (Parser::*part)());
+  std::optional<Linear> nested();
   std::optional<Linear> name(const Token&);
+  std::optional<Linear> of_entry(const Names::Entry& e, const Token& word) {
+    return e.list ? element(static_cast<std::size_t>(&e - names_.all().data()), word) : Linear{e.value};
+  }
   std::optional<Linear> least_or_most(const Token& word);
-  std::nullopt_t not_added(const Token& op);
-  std::optional<Linear> bounded(const Token& op, Linear);
-  std::optional<Linear> times(const Token& op, Linear, Linear);
+  std::optional<Linear> length();
+  std::optional<Linear> element(std::size_t list, const Token& word);
+  /// The value of a part of an expression that must not depend on the epoch or a sample.
+  std::optional<Number> known_now(const Token& word, const std::optional<Linear>&);
+  std::optional<std::vector<Number>> elements();
+  std::optional<std::vector<Number>> comprehension(std::size_t begin);
+  /// Skips to the next `word`, comma or `]` outside further brackets, or to the end of the line.
+  void skip_to(std::string_view word);
+  bool not_added(const Token& op);
+  bool bounded(const Token& op, const Linear&);
 
+  static constexpr int kDeepestExpression = 64;
   bool epoch_ = false, sample_ = false;  // they are allowed
   bool compared_ = false;                // the expression has a comparison
-  int depth_ = 0;                        // of parentheses, signs and splices
+  int depth_ = 0;                        // of parentheses, signs, lists and splices
 };
 
 }  // namespace sdma::inline v0::detail

@@ -26,18 +26,54 @@ constexpr std::size_t symbol_length(char c, char next) noexcept {
     case ')':
     case '[':
     case ']':
+    case ':':
     case ',': return 1;
     default: return 0;
   }
 }
 
+constexpr Token::Binds binding(std::string_view symbol) noexcept {
+  switch (symbol.front()) {
+    case '*':
+    case '/':
+    case '%': return Token::multiplies;
+    case '+':
+    case '-': return symbol.size() == 1 ? Token::adds : Token::nothing;
+    case '<':
+    case '>': return Token::compares;
+    case '=':
+    case '!': return symbol.size() == 2 ? Token::compares : Token::nothing;
+    default: return Token::nothing;
+  }
+}
+
 }  // namespace
 
-Token Lexer::take() noexcept {
-  const Token taken = next_;
-  behind_ = taken.at + taken.text.size();
+void Lexer::keep_tokens(std::size_t bytes) {
+  kept_at_.resize(std::min(text_.size() + 1, bytes));
+  kept_.reserve(kept_at_.size() / 3);
+  for (Token t = scan(); t.at < kept_at_.size(); t = scan()) {
+    kept_at_[t.at] = static_cast<std::uint32_t>(kept_.size());
+    kept_.push_back(t);
+    kept_end_ = at_;
+    if (t.kind == Token::end) break;
+  }
+  go(0);
+}
+
+void Lexer::go(std::size_t position) noexcept {
+  if (position < kept_at_.size() && !kept_.empty()) {
+    index_ = kept_at_[position];
+    // From where no token begins, to the next one.
+    if (kept_[index_].at != position)
+      index_ = static_cast<std::size_t>(std::lower_bound(kept_.begin(), kept_.end(), position,
+                                                         [](const Token& t, std::size_t p) { return t.at < p; }) -
+                                        kept_.begin());
+    if (index_ < kept_.size()) return;
+  }
+  index_ = kept_.size() + 1;
+  at_ = position;
   next_ = scan();
-  return taken;
 }
 
 Token Lexer::scan() noexcept {
@@ -51,7 +87,7 @@ Token Lexer::scan() noexcept {
   const char c = text_[begin];
   if (c == '\n') ++at_, t.kind = Token::line;
   else if (is_digit(c)) t = scan_number(begin);
-  else if (is_letter(c)) t = scan_word(begin);
+  else if (is_letter(c) || c == '{') t = scan_word(begin);
   else if (c == '"' && ends_on_its_line(begin)) {
     at_ = text_.find('"', begin + 1) + 1;
     t.kind = Token::string;
@@ -61,6 +97,7 @@ Token Lexer::scan() noexcept {
     t.kind = length > 0 ? Token::symbol : Token::bad;
     at_ += std::max<std::size_t>(length, 1);
     t.text = text_.substr(begin, at_ - begin);
+    if (length > 0) t.binds = binding(t.text);
   }
   t.at = begin;
   t.glued = begin == before;
@@ -94,6 +131,7 @@ Token Lexer::scan_word(std::size_t begin) noexcept {
         break;
       }
       at_ = close + 1;
+      t.spliced = true;
     } else {
       break;
     }

@@ -31,7 +31,7 @@ void Source::error(std::size_t at, std::string message, std::string hint) {
   if (++count_ > kMost) return;
   at = std::min(at, text_.size());
   auto error = error_at({.file = std::string(file_), .line = line(at), .column = column(at)},
-                        shown(std::move(message)) + context_, shown(std::move(hint)));
+                        shown(std::move(message)) + (context_ ? context_() : ""), shown(std::move(hint)));
   error.excerpt = excerpt(at);
   errors_.push_back({line(at), std::move(error)});
 }

@@ -13,6 +13,7 @@
 #include "sdma/core/diagnostic.hpp"
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,8 +37,8 @@ class Source {
   void add(Diagnostic d) {
     if (++count_ <= kMost) errors_.emplace_back(0, std::move(d));
   }
-  /// Sets a suffix for every message from now on, such as " [i=1]": the values of the loops' variables.
-  void set_context(std::string c) noexcept { context_ = std::move(c); }
+  /// Sets what gives the suffix of every message from now on, such as " [i=1]": the values of the loops' variables.
+  void set_context(std::function<std::string()> c) noexcept { context_ = std::move(c); }
 
   /// Have so many errors been reported that the text from `at` on should not be read? take_errors says so.
   bool full(std::size_t at) noexcept;
@@ -54,7 +55,7 @@ class Source {
 
   std::string_view text_, file_;
   std::vector<std::size_t> begins_{0};  // of the lines
-  std::string context_;
+  std::function<std::string()> context_;
   std::vector<std::pair<std::size_t, Diagnostic>> errors_;  // with their lines
   std::size_t count_ = 0;
   std::optional<std::size_t> unread_;  // where reading has stopped

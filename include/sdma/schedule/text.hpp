@@ -54,7 +54,8 @@ struct SourceMap {
 };
 
 struct ParseOptions {
-  /// A value for a `param`, or for a `choose` outside all blocks, as text: a number, or an expression of numbers.
+  /// A value for a `param`, or for a `choose` outside all blocks, as text: a number, an expression of numbers, a word
+  /// of the param, or a list, "2, 3".
   struct Setting {
     std::string name{}, value{};  ///< of the `param` or `choose`, and its new value
   };
