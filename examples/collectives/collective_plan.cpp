@@ -17,17 +17,15 @@
 
 namespace {
 
-constexpr char kUsage[] =
+const std::string kUsage =
     "usage: collective_plan COLLECTIVE [--OPTION=VALUE...]\n"
-    "Prints the schedule of all_gather, all_to_all, broadcast, scatter or gather, with the params N (GPUs), bytes and "
-    "root.\n"
+    "Prints the schedule of all_gather, all_to_all, broadcast, scatter or gather, with its options as params.\n"
     "The options have the names of collective_perf. Write --variant=b2b or --variant b2b.\n"
     "  -b, --bytes=N         size of the collective (default: 1M); K, M and G are powers of 1024\n"
     "  -g, --ngpus, --gpus=N number of GPUs, 2 to 64 (default: 8)\n"
     "  -r, --root=N          root of broadcast, scatter and gather (default: 0)\n"
     "  --collective=NAME     the same as COLLECTIVE\n"
-    "  --variant=auto|pcpy|bcst|swap|b2b|pcpy+pl|bcst+pl|swap+pl|b2b+pl\n"
-    "                        way to copy (default: auto); +pl: prelaunched\n"
+    "  --variant=NAME        way to copy (default: auto); with +pl: prelaunched\n"
     "  --prelaunch=off|shared|per_group\n"
     "                        words that release prelaunched groups (default: off)\n"
     "  --completion=atomic|fence|two_fences\n"
@@ -38,13 +36,11 @@ constexpr char kUsage[] =
     "  --set NAME=VALUE      the same as --NAME=VALUE\n"
     "  --flat                without params and loops: one line per packet\n"
     "  --help                print this help\n"
-    "A plan that has no form with params is printed flat, and a note on standard error says why. A value of a param "
-    "for which\n"
-    "the plan would need other packets is an error to read: a division by zero in a line whose name says what is "
-    "wrong.\n";
+    "NAME is one of " +
+    collectives::variant_names(", ") + ".\n";
 
 int usage_error(const std::string& why) {
-  std::fprintf(stderr, "collective_plan: %s\n%s", why.c_str(), kUsage);
+  std::fprintf(stderr, "collective_plan: %s\n%s", why.c_str(), kUsage.c_str());
   return 2;
 }
 
@@ -64,7 +60,7 @@ int main(int argc, char** argv) {
   bool named = false, flat = false;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
-    if (word == "--help" || word == "-h") return std::fputs(kUsage, stdout), 0;
+    if (word == "--help" || word == "-h") return std::fputs(kUsage.c_str(), stdout), 0;
     if (word == "--flat") {
       flat = true;
       continue;
@@ -93,9 +89,8 @@ int main(int argc, char** argv) {
   const auto p = collectives::plan(o);
   if (!p) return std::fprintf(stderr, "%s\n", to_string(p.error()).c_str()), 1;
   for (const auto& note : p->notes) std::fprintf(stderr, "note: %s\n", note.c_str());
-  const auto source = flat ? collectives::PlanSource{} : source_of(*p);
-  if (!source.why_not.empty()) std::fprintf(stderr, "note: without params, because %s\n", source.why_not.c_str());
-  std::fputs((source.text.empty() ? sdma::to_text(p->schedule) : source.text).c_str(), stdout);
+  o.variant = p->options.variant;
+  std::fputs((flat ? sdma::to_text(p->schedule) : with_params(collectives::source_of(o))).c_str(), stdout);
   if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return 0;
   std::fprintf(stderr, "standard output cannot be written\n");
   return 1;

@@ -41,6 +41,12 @@ std::optional<Completion> completion_named(std::string_view s) noexcept {
   return find<Completion>(kCompletionNames, s);
 }
 
+std::string variant_names(std::string_view between, std::string_view after) {
+  std::string all;
+  for (const auto n : kVariantNames) all.append(all.empty() ? "" : between).append(n).append(after);
+  return all;
+}
+
 bool has_variant(Collective c, Variant v) noexcept {
   switch (v) {
     case Variant::bcst: return c == Collective::all_gather || c == Collective::broadcast;

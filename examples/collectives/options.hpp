@@ -77,6 +77,8 @@ std::optional<Variant> variant_named(std::string_view) noexcept;
 std::optional<Prelaunch> prelaunch_named(std::string_view) noexcept;
 std::optional<Completion> completion_named(std::string_view) noexcept;
 
+/// The names of all variants and of auto, with something after each and between them: "pcpy, bcst, swap, b2b, auto".
+std::string variant_names(std::string_view between, std::string_view after = "");
 /// True if the collective has the variant.
 bool has_variant(Collective, Variant) noexcept;
 

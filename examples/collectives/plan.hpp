@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The schedule of a collective: Options in, sdma::Schedule out, with notes about fallbacks.
+// The schedule of a collective: Options in, sdma::Schedule out, with notes about fallbacks. It is read from one of the
+// texts of share/sdma/collectives, whose params are the options (source.hpp).
 //
 //   auto p = collectives::plan({.collective = Collective::all_to_all, .variant = Variant::swap, .bytes = 1 << 20});
 //   if (!p) return fail(to_string(p.error()));

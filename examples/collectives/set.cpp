@@ -44,7 +44,7 @@ std::string set(Options& o, std::string_view name, std::string_view v) {
     const bool ahead = v.ends_with(kPrelaunched);
     if (ahead && o.prelaunch == Prelaunch::off) o.prelaunch = Prelaunch::shared;
     return expect(to(o.variant, variant_named(ahead ? v.substr(0, v.size() - kPrelaunched.size()) : v)),
-                  "not one of pcpy, bcst, swap, b2b, auto, nor one of them with +pl");
+                  "not one of " + variant_names(", ") + ", nor one of them with +pl");
   }
   if (name == "prelaunch") return expect(to(o.prelaunch, prelaunch_named(v)), "not one of off, shared, per_group");
   if (name == "completion")

@@ -2,7 +2,7 @@
 #include "table.hpp"
 
 #include "sdma/core/number.hpp"
-#include "variants_text.hpp"
+#include "texts.hpp"
 
 #include <algorithm>
 
