@@ -10,7 +10,7 @@ namespace sdma::inline v0::doctor {
 namespace {
 
 QueueSnapshot queue_of(const StallReport& r) {
-  QueueSnapshot q{.name = "the queue"};
+  QueueSnapshot q{.name = "the queue", .generation = r.generation};
   q.ring_bytes = {r.ring_bytes, Source::memory};
   q.rptr = {r.read, Source::memory};
   q.rptr_first = {r.read_first, Source::memory};
@@ -21,7 +21,7 @@ QueueSnapshot queue_of(const StallReport& r) {
   const auto before = r.before_span(), head = r.head_span();
   // A packet that is longer than what was kept of it does not end at rptr.
   if (r.before_known && !before.empty()) {
-    const auto v = Reader{before}.next();
+    const auto v = Reader{before, catalogue(r.generation)}.next();
     if (v.whole() && v.dwords.size() == before.size()) {
       q.ring.assign(before.begin(), before.end());
       q.first -= before.size() * 4;

@@ -56,7 +56,8 @@ struct Candidate {
 
 class Explainer {
  public:
-  Explainer(const StallReport& r, const Peek& peek, const NameOf& name) : r_(r), peek_(peek), name_(name) {}
+  Explainer(const StallReport& r, const Peek& peek, const NameOf& name)
+      : r_(r), peek_(peek), name_(name), packets_(catalogue(r.generation)) {}
 
   std::string text() {
     if (r_.signals == 0) return "waited for any of zero signals: such a wait cannot end";
@@ -179,7 +180,7 @@ class Explainer {
   void find() {
     if (r_.before_dwords != 0) examine_before();
     std::optional<Candidate> further;
-    for (Reader reader{r_.head_span()}; reader;) {
+    for (Reader reader{r_.head_span(), packets_}; reader;) {
       const auto position = r_.read + reader.position() * 4;
       auto c = test(reader.next(), position);
       const bool waits = c.verdict == Verdict::waits;
@@ -198,26 +199,26 @@ class Explainer {
   void examine_before() {
     const auto before = r_.before_span();
     if (r_.before_known) {
-      before_ = test(Reader{before}.next(), r_.read - last_length(before) * 4);
+      before_ = test(Reader{before, packets_}.next(), r_.read - last_length(before) * 4);
     } else if (before.size() >= kPollDwords) {  // start unknown: accept only a poll that ends here and waits
-      auto c = test(Reader{before.last(kPollDwords)}.next(), r_.read - kPollDwords * 4);
+      auto c = test(Reader{before.last(kPollDwords), packets_}.next(), r_.read - kPollDwords * 4);
       if (c.packet.is<PollMem>() && c.verdict == Verdict::waits) before_ = std::move(c);
     }
   }
-  static std::size_t last_length(std::span<const std::uint32_t> kept) {
-    const auto v = Reader{kept}.next();
+  std::size_t last_length(std::span<const std::uint32_t> kept) const {
+    const auto v = Reader{kept, packets_}.next();
     return v.info && v.info->head <= kept.size() ? v.info->length(kept.data()) : kept.size();
   }
 
   Candidate test(const PacketView& v, std::uint64_t position) const {
     Candidate c{v, position};
     if (v.is<PollMem>()) {
-      test_poll(decode<PollMem>(v.dwords), c);
+      test_poll(decode<PollMem>(v.dwords, *v.info), c);
     } else if (v.whole() && role(*v.info, v.dwords) == Role::acquire) {
       c.verdict = Verdict::unknown;
       c.value_text = " (what it polls cannot be read from here)";
     } else if (v.is<Indirect>()) {
-      test_indirect(decode<Indirect>(v.dwords), c);
+      test_indirect(decode<Indirect>(v.dwords, *v.info), c);
     }
     return c;
   }
@@ -247,12 +248,12 @@ class Explainer {
       c.value_text = " (its buffer was not read)";
       return;
     }
-    for (Reader reader{all}; reader;) {
+    for (Reader reader{all, packets_}; reader;) {
       const auto offset = reader.position() * 4;
       const auto v = reader.next();
       if (!v.is<PollMem>()) continue;
       Candidate inner{v, offset};
-      test_poll(decode<PollMem>(v.dwords), inner);
+      test_poll(decode<PollMem>(v.dwords, *v.info), inner);
       if (inner.verdict != Verdict::waits) continue;
       c.verdict = Verdict::waits;
       c.value_text = fmt::format(", at {:#x} in its buffer: {}{}", offset, line(v), inner.value_text);
@@ -263,6 +264,7 @@ class Explainer {
   const StallReport& r_;
   const Peek& peek_;
   const NameOf& name_;
+  const Catalogue& packets_;
   std::string out_, hint_;
   std::optional<Candidate> before_, head_, waiting_;
 };

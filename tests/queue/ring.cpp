@@ -2,6 +2,7 @@
 #include "sdma/queue/ring.hpp"
 
 #include "memory.hpp"
+#include "sdma/packets/cache.hpp"
 #include "sdma/packets/sync.hpp"
 #include "sdma/queue/queue.hpp"
 #include "sdma/stream/reader.hpp"
@@ -10,6 +11,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <algorithm>
 #include <csignal>
 
 // A build that compiles a ring once and declares it extern elsewhere instantiates every member.
@@ -230,6 +232,20 @@ TEST_CASE("submit writes all packets and rings once, or does nothing") {
   CHECK(r.submit(Nop{100}) == Errc::ok);
   CHECK(r.submit(fence, Nop{60}) == Errc::no_space);
   CHECK(untouched(206 * 4));
+}
+
+TEST_CASE("submit takes the packets of another generation") {
+  Memory m(256);
+  Ring<> r(m.ring());
+  const Fence cached{.addr = GpuVa{0x1000}, .value = 7, .mtype = 3};
+  const Gcr flush{.gl2_writeback = true};
+  CHECK(r.submit(cached) == Errc::bad_packet);  // 4.4.2 has no such field,
+  CHECK(r.submit(flush) == Errc::bad_packet);   // and no such packet
+  CHECK(r.submit<Generation::v6_0>(cached, flush) == Errc::ok);
+  const auto want = encode<Generation::v6_0>(cached);
+  CHECK(std::equal(want.begin(), want.end(), m.dwords.begin()));
+  CHECK(decode<Generation::v6_0, Gcr>(std::span(m.dwords).subspan(4)).gl2_writeback);
+  CHECK(m.doorbell == (length<Generation::v6_0>(cached) + length<Generation::v6_0>(flush)) * 4);
 }
 
 TEST_CASE("many producers: slots become visible in the order of reserve") {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "sdma/sync/describe.hpp"
 
+#include "sdma/packets/cache.hpp"
 #include "sdma/packets/copy.hpp"
 #include "sdma/packets/sync.hpp"
 #include "sdma/packets/write.hpp"
@@ -236,6 +237,20 @@ TEST_CASE("dwords that are no packet") {
             "queue is at position 0x4 of 0x14, before a dword that does not begin a known packet" + kWaited +
             "\n  before:     0x0 .dword 0x00000077\n  at:         0x4 .dword 0x00000078\n  hint:       an engine "
             "stops at such a dword and does not report it") == 0);
+}
+
+TEST_CASE("packets of another generation are read as such") {
+  Stand s;
+  REQUIRE(s.ring.submit<Generation::v6_0>(Gcr{.gl2_writeback = true}, kPoll) == Errc::ok);
+  const auto text = [&](Generation g) {
+    const auto v =
+        wait(WaitCondition{Signal{.word = &s.word, .va = kDone}, Compare::ge, 5, RingView{s.ring, g}}, test::past());
+    REQUIRE_FALSE(v);
+    return describe(v.error(), [&](GpuVa a, std::span<std::byte> out) { return s.peek(a, out); });
+  };
+  CHECK(text(Generation::v6_0).starts_with("queue is at position 0x0 of 0x2c; probably waiting in " + kPollText));
+  CHECK(text(Generation::v6_0).find("gcr") != std::string::npos);
+  CHECK(text(kDefaultGeneration).find("gcr") == std::string::npos);
 }
 
 TEST_CASE("a packet that needs kernel privileges") {

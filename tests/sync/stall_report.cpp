@@ -180,8 +180,21 @@ TEST_CASE("any ring is a view of the same report") {
   bytes.read_to(24);
   const RingView view = ring;
   CHECK(view.read(view.ring) == 24);
-  CHECK(view.inspect(view.ring).committed == 40);
+  CHECK(view.inspect(view.ring, view.generation).committed == 40);
   CHECK(RingView{}.ring == nullptr);
+}
+
+TEST_CASE("a report says of which generation its packets are, and walks only those of 4.4.2") {
+  test::RingBytes bytes;
+  Ring<> ring{bytes.memory()};
+  REQUIRE(ring.submit<Generation::v6_0>(kFence, kCopy) == Errc::ok);
+  bytes.read_to(16);
+  CHECK(inspect(ring).generation == kDefaultGeneration);
+  const RingView view{ring, Generation::v6_0};
+  const auto r = view.inspect(view.ring, view.generation);
+  CHECK(r.generation == Generation::v6_0);
+  CHECK_FALSE(r.before_known);
+  CHECK(r.before_dwords == 4);
 }
 
 TEST_CASE("a queue in motion is looked at again, and dwords that do not belong to the positions are not kept") {

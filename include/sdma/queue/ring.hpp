@@ -182,14 +182,18 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
   }
   void publish(const Slot& s) noexcept { publish(s, s.dwords.size()); }
 
-  /// Checks, encodes and publishes the packets in one slot with one doorbell: all of them or none. Errors: bad_packet,
-  /// and those of reserve. The packets are those of 4.4.2; a WriterOf (stream/writer.hpp) fills a slot with others.
+  /// Checks, encodes and publishes the packets in one slot with one doorbell: all of them or none. They are those of
+  /// 4.4.2, or of G: submit<Generation::v6_0>(copy, fence). Where only the running program knows the generation, an
+  /// AnyWriter (stream/writer.hpp) fills a slot. Errors: bad_packet, and those of reserve.
   template <Packet... P> [[nodiscard]] SDMA_ALWAYS_INLINE Errc submit(const P&... p) noexcept {
-    if (!(fits(p) && ...)) return Errc::bad_packet;
-    const auto s = reserve((length(p) + ...));
+    return submit<kDefaultGeneration>(p...);
+  }
+  template <Generation G, Packet... P> [[nodiscard]] SDMA_ALWAYS_INLINE Errc submit(const P&... p) noexcept {
+    if (!(fits<G>(p) && ...)) return Errc::bad_packet;
+    const auto s = reserve((length<G>(p) + ...));
     if (!s) return s.error();
     auto* at = s->dwords.data();
-    ((at = encode_to(p, at)), ...);
+    ((at = encode_to<G>(p, at)), ...);
     publish(*s);
     return Errc::ok;
   }

@@ -14,7 +14,7 @@
 // rptr shows, with a delay, what the engine has consumed. No document says whether hardware leaves it before or after
 // the poll that waits, so a report keeps the packet before rptr as well as those from rptr on. To find packet
 // boundaries, a report walks the ring from its start, where a packet always begins. If part of the way has already been
-// overwritten, `before_known` is false, and `before` holds raw dwords.
+// overwritten, or the packets are not those of 4.4.2, `before_known` is false, and `before` holds raw dwords.
 //
 // A report reads the ring while producers may write to it. It leaves out dwords that may have been overwritten
 // meanwhile, and `moved` says that the positions changed. With a Ring<Producers::one> only its producer may take a
@@ -52,6 +52,7 @@ struct StallReport {
   std::uint64_t read_first{};  ///< `read` when the wait began; equal to `read` if the engine has not moved
   bool has_doorbell{};         ///< false: the engine watches wptr
   bool moved{};                ///< positions changed while the dwords were copied
+  Generation generation = kDefaultGeneration;  ///< of the packets, as the caller gave it
 
   // Dwords around `read`.
   std::array<std::uint32_t, kHead> head{};  ///< from `read` on; begins with a packet
@@ -109,7 +110,7 @@ inline void keep_dwords(StallReport& r, std::span<const std::uint32_t> ring) noe
   // At offset 0 the previous packet lies at the end of the ring, after a whole lap of packets.
   const auto end = offset == 0 && read != 0 ? ring.size() : offset;
   const bool lap_is_there = r.reserved <= r.read - end * 4 + r.ring_bytes;
-  auto n = lap_is_there ? last_packet(ring, end) : 0;
+  auto n = lap_is_there && r.generation == kDefaultGeneration ? last_packet(ring, end) : 0;
   r.before_known = n != 0;
   if (!r.before_known) {  // keep what is not overwritten yet
     const auto oldest = r.reserved > r.ring_bytes ? r.reserved - r.ring_bytes : 0;
@@ -123,8 +124,10 @@ inline void keep_dwords(StallReport& r, std::span<const std::uint32_t> ring) noe
 
 }  // namespace detail
 
-/// The current state of `ring`: positions and dwords. The fields about what was waited for stay empty.
-template <Producers K, class Order> StallReport inspect(const Ring<K, Order>& ring) noexcept {
+/// The current state of `ring`: positions and dwords. The fields about what was waited for stay empty. `g`: of the
+/// packets in it.
+template <Producers K, class Order>
+StallReport inspect(const Ring<K, Order>& ring, Generation g = kDefaultGeneration) noexcept {
   const auto& m = ring.memory();
   // A report is meant to show positions that contradict each other, but it cannot read memory that cannot be a ring.
   const auto size = m.dwords.size();
@@ -133,6 +136,7 @@ template <Producers K, class Order> StallReport inspect(const Ring<K, Order>& ri
   for (int attempt = 0; attempt < 4; ++attempt) {
     const auto p = ring.positions();
     r = {};
+    r.generation = g;
     r.ring_bytes = m.dwords.size_bytes();
     r.read = r.read_first = p.read;
     r.committed = p.committed;
@@ -156,15 +160,19 @@ template <Producers K, class Order> StallReport inspect(const Ring<K, Order>& ri
 struct RingView {
   const void* ring{};  ///< the ring, for the functions below
   /// Fills the part of a report that describes the ring; null: there is no ring.
-  StallReport (*inspect)(const void*) noexcept = nullptr;
+  StallReport (*inspect)(const void*, Generation) noexcept = nullptr;
   std::uint64_t (*read)(const void*) noexcept = nullptr;  ///< Positions::read of the ring
+  Generation generation = kDefaultGeneration;             ///< of the packets in the ring
 
   RingView() = default;
   template <Producers K, class Order>
-  RingView(const Ring<K, Order>& r) noexcept
+  RingView(const Ring<K, Order>& r, Generation g = kDefaultGeneration) noexcept
       : ring(&r),
-        inspect([](const void* p) noexcept { return sdma::inspect(*static_cast<const Ring<K, Order>*>(p)); }),
-        read([](const void* p) noexcept { return static_cast<const Ring<K, Order>*>(p)->positions().read; }) {}
+        inspect([](const void* p, Generation of) noexcept {
+          return sdma::inspect(*static_cast<const Ring<K, Order>*>(p), of);
+        }),
+        read([](const void* p) noexcept { return static_cast<const Ring<K, Order>*>(p)->positions().read; }),
+        generation(g) {}
 };
 
 }  // namespace sdma::inline v0

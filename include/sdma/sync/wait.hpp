@@ -96,7 +96,7 @@ class Backoff {
 namespace detail {
 
 inline StallReport stalled(const WaitCondition& u, std::uint64_t seen, std::uint64_t read_first) noexcept {
-  auto r = u.ring.ring ? u.ring.inspect(u.ring.ring) : StallReport{};
+  auto r = u.ring.ring ? u.ring.inspect(u.ring.ring, u.ring.generation) : StallReport{};
   r.signal = u.signal.va;
   r.func = u.func;
   r.reference = u.reference;
