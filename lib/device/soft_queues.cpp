@@ -29,7 +29,9 @@ void on_fault(void* context, const Fault& f) noexcept {
 
 void on_begin(void* context, const PacketEvent& e) noexcept {
   auto& q = *static_cast<SoftQueue*>(context);
-  if (e.depth == 0) q.trace->packet_begin(q.lane, trace::now(), e.position, e.view.dwords);
+  if (e.depth != 0) return;
+  const auto g = e.view.info ? e.view.info->generation : kDefaultGeneration;
+  q.trace->packet_begin(q.lane, trace::now(), e.position, e.view.dwords, g);
 }
 
 /// Records the current value of the word that a FENCE or an ATOMIC has changed.

@@ -66,6 +66,7 @@ class LaneReader {
       case trace::Kind::doorbell: q_.doorbell = q_.wptr = {e.position, Source::recording}; break;
       case trace::Kind::packet_begin:
         packets_[e.position] = &e;
+        q_.generation = e.generation;
         open_[e.position] = true;
         break;
       case trace::Kind::packet_end: open_.erase(e.position); break;
@@ -114,7 +115,7 @@ class LaneReader {
   bool at_poll() const {
     if (open_.empty()) return false;
     const auto found = packets_.find(open_.begin()->first);
-    return found != packets_.end() && Reader{found->second->packet()}.next().is<PollMem>();
+    return found != packets_.end() && Reader{found->second->packet(), catalogue(q_.generation)}.next().is<PollMem>();
   }
   static std::optional<std::uint32_t> number_after(std::string_view text, std::string_view word) {
     if (!text.starts_with(word)) return {};

@@ -69,7 +69,7 @@ class File {
   void name_addresses(const trace::Event& v) {
     if (v.kind == trace::Kind::fault) name_address(v.address);
     if (v.kind != trace::Kind::packet_begin || v.dword_count == 0) return;
-    const auto packet = Reader{v.packet()}.next();
+    const auto packet = Reader{v.packet(), catalogue(v.generation)}.next();
     if (!packet.whole() || packet.info->fields_unknown) return;
     for (const auto& f : packet.info->fields)
       if (f.kind == Kind::address) name_address(GpuVa{value_of(f, packet.dwords.data())});
@@ -167,6 +167,7 @@ void trace_packet(GpuId g, EngineId e, const PacketEvent& p, bool begins) noexce
     v.length = static_cast<std::uint32_t>(p.view.dwords.size());
     v.dword_count = static_cast<std::uint8_t>(std::min(p.view.dwords.size(), trace::Event::kDwords));
     std::copy_n(p.view.dwords.begin(), v.dword_count, v.dwords.begin());
+    if (p.view.info) v.generation = p.view.info->generation;
   }
   put(g, e, p.queue, v);
 }

@@ -3,6 +3,7 @@
 #include "bars.hpp"
 #include "sdma/packets/footprint.hpp"
 #include "sdma/stream/reader.hpp"
+#include "text.hpp"
 
 #include <fmt/format.h>
 
@@ -131,9 +132,9 @@ QueueRun run_of(const Lane& lane, std::vector<Round> rounds, const detail::LaneB
   std::optional<std::uint64_t> indirect;
   for (const auto& b : bars.bars) {
     if (b.begin->position == indirect) continue;
-    const auto view = b.begin->dword_count == 0 ? PacketView{} : Reader{b.begin->packet()}.next();
-    if (view.info == &info_of<Nop>()) continue;
-    if (view.info == &info_of<Indirect>()) indirect = b.begin->position;
+    const auto view = detail::view(*b.begin);
+    if (view.info && is<Nop>(*view.info)) continue;
+    if (view.info && is<Indirect>(*view.info)) indirect = b.begin->position;
     if (!b.finished) ++q.unfinished;
     else q.packets.push_back({b.begin, view.info, role_of(view), {b.from, b.to}});
   }

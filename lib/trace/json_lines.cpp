@@ -56,6 +56,7 @@ void append_member(std::string& out, const Event& e, Member m, const NameTable& 
       for (const auto d : e.packet()) sdma::detail::append(out, "\"{:#010x}\",", d);
       if (e.dword_count != 0) out.pop_back();
       out += ']';
+      if (e.generation != kDefaultGeneration) sdma::detail::append(out, ",\"sdma\":\"{}\"", name_of(e.generation));
       if (e.dword_count != 0) {
         out += ",\"packet\":";
         out += sdma::detail::json_string(detail::packet_line(e, names));
@@ -253,7 +254,11 @@ class LinesReader::State {
       }
       e.dwords[e.dword_count++] = static_cast<std::uint32_t>(*d);
     }
-    return 2;
+    if (!json_.contains("sdma")) return 2;
+    const auto name = string("sdma");
+    if (const auto g = generation_of(name)) e.generation = *g;
+    else fail(fmt::format("\"sdma\" is \"{}\", which is no version of the engines", name));
+    return 3;
   }
 
   std::string rest_{}, file_;  ///< rest_: a line that has no end yet

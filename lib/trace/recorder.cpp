@@ -129,11 +129,12 @@ void Recorder::record(const Event& e) noexcept {
   lost_.fetch_add(1, std::memory_order_relaxed);
 }
 
-void Recorder::packet_begin(LaneId l, std::uint64_t ns, std::uint64_t position,
-                            std::span<const std::uint32_t> dwords) noexcept {
+void Recorder::packet_begin(LaneId l, std::uint64_t ns, std::uint64_t position, std::span<const std::uint32_t> dwords,
+                            Generation g) noexcept {
   Event e{.ns = ns, .lane = l, .kind = Kind::packet_begin, .position = position};
   const auto kept = dwords.first(std::min(dwords.size(), Event::kDwords));
   e.dword_count = static_cast<std::uint8_t>(kept.size());
+  e.generation = g;
   e.length = static_cast<std::uint32_t>(dwords.size());
   std::copy(kept.begin(), kept.end(), e.dwords.begin());
   record(e);

@@ -75,7 +75,7 @@ Shapes::Packet Shapes::add(const Bar& b, const Trace& t) {
   if (b.epoch != 0) append_template(text_, fmt::format("  # epoch {}", b.epoch));
   if (b.action() && e.address.value != 0) append_template(waits_, fmt::format("{:#x}", e.address.value));
   else if (const auto v = view(e); v.is<PollMem>())
-    append_template(waits_, fmt::format("{:#x}", decode<PollMem>(v.dwords).addr.value));
+    append_template(waits_, fmt::format("{:#x}", decode<PollMem>(v.dwords, *v.info).addr.value));
   const auto name = b.action() ? action_name(e, t) : packet_name(e);
   key_.clear();
   sdma::detail::append(key_, "{}\x02{}\x02{}\x02{}\x02{}\x02{}", name, b.action(), e.length, e.dword_count, text_,

@@ -13,7 +13,9 @@
 namespace sdma::inline v0::trace::detail {
 
 /// The packet that an event holds, cut off if it was too long to keep.
-inline PacketView view(const Event& e) { return e.dword_count == 0 ? PacketView{} : Reader{e.packet()}.next(); }
+inline PacketView view(const Event& e) {
+  return e.dword_count == 0 ? PacketView{} : Reader{e.packet(), catalogue(e.generation)}.next();
+}
 /// "copy_linear"; "packet" if no dword of it was stored.
 inline std::string_view packet_name(const Event& e) {
   if (e.dword_count == 0) return "packet";

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "sample.hpp"
+#include "sdma/packets/cache.hpp"
+#include "sdma/packets/encode.hpp"
 #include "sdma/trace/write.hpp"
 #include "support/catch.hpp"
 #include "support/json.hpp"
 
+#include <algorithm>
 #include <sstream>
 
 using namespace sdma;
@@ -46,6 +49,27 @@ TEST_CASE("the largest numbers come back") {
   const auto back = trace::from_json_lines(trace::to_json_lines(t));
   REQUIRE(back);
   CHECK(*back == t);
+}
+
+TEST_CASE("a packet of another generation is written and read as such") {
+  trace::Trace t;
+  t.lanes = {{"gpu0", "engine 0 queue 0"}};
+  const auto flush = encode<Generation::v6_0>(Gcr{.gl2_writeback = true});
+  trace::Event e{.kind = trace::Kind::packet_begin, .dword_count = 5, .generation = Generation::v6_0, .length = 5};
+  REQUIRE(flush.size() == 5);
+  std::copy(flush.begin(), flush.end(), e.dwords.begin());
+  t.events = {e};
+  const auto lines = trace::to_json_lines(t);
+  CHECK(lines.find(R"("sdma":"6.0","packet":"gcr)") != std::string::npos);
+  const auto back = trace::from_json_lines(lines);
+  REQUIRE(back);
+  CHECK(*back == t);
+  CHECK(trace::to_text(t).find("gcr") != std::string::npos);
+  auto wrong = lines;
+  wrong.replace(wrong.find("6.0"), 3, "3.0");
+  CHECK(error(wrong).find("no version of the engines") != std::string::npos);
+  t.events[0].generation = kDefaultGeneration;  // which has no such packet
+  CHECK(trace::to_text(t).find("gcr") == std::string::npos);
 }
 
 TEST_CASE("each line is one JSON object, and each packet has its text") {

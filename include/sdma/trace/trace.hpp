@@ -34,6 +34,7 @@
 // Errors: a recorder that could not allocate its buffer loses every event, and its capacity() is 0.
 #include "sdma/core/names.hpp"
 #include "sdma/core/units.hpp"
+#include "sdma/packets/generation.hpp"
 
 #include <array>
 #include <atomic>
@@ -94,15 +95,16 @@ std::string_view name(Kind) noexcept;
 struct Event {
   static constexpr std::size_t kDwords = 16;  ///< the most dwords of a packet that are kept
 
-  std::uint64_t ns{};          ///< by the trace's clock
-  LaneId lane{};               ///< where it happened
-  Kind kind{};                 ///< what happened
-  std::uint8_t dword_count{};  ///< how many of `dwords` are valid
-  TextId text{};               ///< see Kind
-  std::uint32_t length{};      ///< dwords of the whole packet; greater than `dword_count` if it was too long to keep
-  std::uint64_t position{};    ///< of the ring, in bytes
-  std::uint64_t value{};       ///< see Kind
-  GpuVa address{};             ///< as engines see it
+  std::uint64_t ns{};                          ///< by the trace's clock
+  LaneId lane{};                               ///< where it happened
+  Kind kind{};                                 ///< what happened
+  std::uint8_t dword_count{};                  ///< how many of `dwords` are valid
+  Generation generation = kDefaultGeneration;  ///< of the engine whose packet this is
+  TextId text{};                               ///< see Kind
+  std::uint32_t length{};    ///< dwords of the whole packet; greater than `dword_count` if it was too long to keep
+  std::uint64_t position{};  ///< of the ring, in bytes
+  std::uint64_t value{};     ///< see Kind
+  GpuVa address{};           ///< as engines see it
   std::array<std::uint32_t, kDwords> dwords{};  ///< the first dwords of a packet
 
   /// The dwords that were kept.
@@ -164,8 +166,9 @@ class Recorder {
   void doorbell(LaneId l, std::uint64_t ns, std::uint64_t position) noexcept {
     record({.ns = ns, .lane = l, .kind = Kind::doorbell, .position = position});
   }
-  /// An engine has begun the packet at `position`. Keeps its first Event::kDwords dwords.
-  void packet_begin(LaneId l, std::uint64_t ns, std::uint64_t position, std::span<const std::uint32_t> dwords) noexcept;
+  /// An engine of generation `g` has begun the packet at `position`. Keeps its first Event::kDwords dwords.
+  void packet_begin(LaneId l, std::uint64_t ns, std::uint64_t position, std::span<const std::uint32_t> dwords,
+                    Generation g = kDefaultGeneration) noexcept;
   /// The packet that began at `position` has ended.
   void packet_end(LaneId l, std::uint64_t ns, std::uint64_t position) noexcept {
     record({.ns = ns, .lane = l, .kind = Kind::packet_end, .position = position});
