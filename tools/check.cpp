@@ -181,6 +181,7 @@ int check_verb(const CheckArguments& o) {
   StreamChecker checker{options};
   Output out{"-"};
   json::StreamAnswer answer{.file = options.file};
+  if (in->generation_assumed()) answer.assumed = options.generation;
   const auto show = [&](std::vector<Diagnostic>& found) {
     for (auto& d : found) {
       answer.errors += d.severity == Severity::error;

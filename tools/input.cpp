@@ -222,6 +222,7 @@ Result<RingInput, Diagnostic> Input::read_text() {
                               : "--ring names one of them" + did_you_mean(ring_, rings)};
   auto& d = ring_.empty() ? text->dumps.front() : text->dumps[static_cast<std::size_t>(wanted - rings.begin())];
   generation_ = chosen(given_, d.generation);
+  assumed_ = !given_ && !d.generation;
   if (!d.form.empty())
     report({.severity = Severity::note,
             .where = name_,

@@ -74,12 +74,19 @@ class Input {
   Result<RingPart, Diagnostic> pending();
   /// Whose packets these are, once the input was read.
   Generation generation() const noexcept { return generation_; }
+  /// Neither an option nor the input says which generation it is.
+  bool generation_assumed() const noexcept { return assumed_; }
   /// Appends at least one dword; false at the end. If a dump has positions, it gives the pending dwords.
   Result<bool, Diagnostic> more(std::vector<std::uint32_t>&);
 
  private:
   explicit Input(const InputOptions& o)
-      : file_(o.path), name_(shown(o.path)), ring_(o.ring), given_(o.generation), generation_(chosen(o.generation)) {}
+      : file_(o.path),
+        name_(shown(o.path)),
+        ring_(o.ring),
+        given_(o.generation),
+        generation_(chosen(o.generation)),
+        assumed_(!o.generation) {}
   Result<bool, Diagnostic> fill();
   Result<void, Diagnostic> read_whole();
   Result<void, Diagnostic> take_binary(std::vector<std::uint32_t>&);
@@ -93,6 +100,7 @@ class Input {
   Form form_ = Form::binary;
   std::optional<Generation> given_;
   Generation generation_;
+  bool assumed_;
   bool ended_ = false, finished_ = false;
 };
 

@@ -104,7 +104,10 @@ std::string summary(const StreamAnswer& a) {
                     : a.bytes == 0                     ? "there is nothing to check"
                     : a.verdict() == Verdict::unproved ? "no error, but not everything is known: see the warnings"
                                                        : "no error and no warning";
-  return fmt::format("{}: {} (checked bytes: {}; rules about one stream prove nothing)", a.file, said, a.bytes);
+  const auto assumed =
+      a.assumed ? fmt::format(", assumed to be packets of SDMA {}", name_of(*a.assumed)) : std::string();
+  return fmt::format("{}: {} (checked bytes: {}{}; rules about one stream prove nothing)", a.file, said, a.bytes,
+                     assumed);
 }
 Json of(const StreamAnswer& a) {
   return {{"verdict", a.verdict() == Verdict::proved ? "clean" : name(a.verdict())},
