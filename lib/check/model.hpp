@@ -16,6 +16,7 @@
 //              have landed               flags, and fences if they are unordered         posts perhaps not (Q2)
 #include "../schedule/symbols.hpp"
 #include "sdma/check/check.hpp"
+#include "sdma/core/wide.hpp"
 
 #include <array>
 #include <cstdint>
@@ -25,7 +26,7 @@
 
 namespace sdma::inline v0::check_detail {
 
-__extension__ typedef __int128 Wide;
+using sdma::detail::Wide;
 inline constexpr std::uint32_t kNone = ~0u;
 
 /// The part of a value that a word of 4 or 8 bytes holds.

@@ -4,6 +4,7 @@
 #include "../stream/packet_line.hpp"
 #include "extent.hpp"
 #include "sdma/core/number.hpp"
+#include "sdma/core/wide.hpp"
 #include "symbols.hpp"
 
 #include <algorithm>
@@ -186,7 +187,7 @@ std::string name_of(const Schedule& s, GpuVa va) {
 
 const Schedule::EpochField* store_epoch(const Schedule::Queue& q, std::uint64_t epoch,
                                         std::span<std::uint32_t> dwords) {
-  __extension__ typedef __int128 Wide;
+  using detail::Wide;
   // Two passes, so that a value that does not fit leaves everything unchanged.
   for (const bool check : {true, false})
     for (const auto& e : q.epochs) {

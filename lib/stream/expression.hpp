@@ -15,6 +15,7 @@
 #include "../core/budget.hpp"
 #include "lexer.hpp"
 #include "sdma/core/nearest.hpp"
+#include "sdma/core/wide.hpp"
 #include "source.hpp"
 
 #include <array>
@@ -28,8 +29,8 @@
 namespace sdma::inline v0::detail {
 
 /// Holds any address and any negative value.
-__extension__ typedef __int128 Number;
-inline constexpr Number kLeast = -(Number{1} << 63), kMost = (Number{1} << 64) - 1;
+using Number = Wide;
+inline constexpr Number kLeast = -Number{std::uint64_t{1} << 63}, kMost = Number{~std::uint64_t{}};
 /// The largest magnitude of either part of a value that depends on the epoch.
 inline constexpr std::int64_t kMostPerEpoch = std::int64_t{1} << 62;
 

@@ -21,7 +21,7 @@ bool same(TwoWords a, Native b) {
 
 }  // namespace
 
-TEST_CASE("sums, products, quotients and comparisons of wide integers") {
+TEST_CASE("sums, products, quotients, shifts and comparisons of wide integers") {
   std::mt19937_64 random{1};
   const auto word = [&] { return random() >> (random() % 64); };
   for (int i = 0; i < 20000; ++i) {
@@ -34,6 +34,9 @@ TEST_CASE("sums, products, quotients and comparisons of wide integers") {
     REQUIRE(same(x - y, p - q));
     REQUIRE(same(y * x, q * p));
     REQUIRE(same(-x, -p));
+    const auto bits = static_cast<unsigned>(random() % 128);
+    REQUIRE(same(x >> bits, p >> bits));
+    REQUIRE(same(x << bits, p << bits));
     REQUIRE((x < y) == (p < q));
     REQUIRE((x >= y) == (p >= q));
     REQUIRE(static_cast<std::uint32_t>(x) == static_cast<std::uint32_t>(p));

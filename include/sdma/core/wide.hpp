@@ -25,6 +25,8 @@ class TwoWords {
 
   constexpr TwoWords operator-() const noexcept { return TwoWords{} - *this; }
   constexpr TwoWords& operator++() noexcept { return *this = *this + TwoWords{1}; }
+  constexpr TwoWords& operator+=(TwoWords b) noexcept { return *this = *this + b; }
+  constexpr TwoWords& operator-=(TwoWords b) noexcept { return *this = *this - b; }
   friend constexpr TwoWords operator+(TwoWords a, TwoWords b) noexcept {
     TwoWords sum;
     sum.low_ = a.low_ + b.low_;
@@ -55,6 +57,25 @@ class TwoWords {
     TwoWords rest;
     divided(a.magnitude(), b.magnitude(), rest);
     return a.negative() ? -rest : rest;
+  }
+  /// By 0 to 127 bits.
+  friend constexpr TwoWords operator<<(TwoWords a, std::integral auto bits) noexcept {
+    TwoWords moved;
+    if (bits >= 64) return moved.high_ = a.low_ << (bits - 64), moved;
+    moved.low_ = a.low_ << bits;
+    moved.high_ = bits == 0 ? a.high_ : a.high_ << bits | a.low_ >> (64 - bits);
+    return moved;
+  }
+  friend constexpr TwoWords operator>>(TwoWords a, std::integral auto bits) noexcept {
+    TwoWords moved{a.negative() ? -1 : 0};
+    const auto sign = moved.high_;
+    if (bits >= 64) {
+      moved.low_ = bits == 64 ? a.high_ : a.high_ >> (bits - 64) | sign << (128 - bits);
+      return moved;
+    }
+    moved.low_ = bits == 0 ? a.low_ : a.low_ >> bits | a.high_ << (64 - bits);
+    moved.high_ = bits == 0 ? a.high_ : a.high_ >> bits | sign << (64 - bits);
+    return moved;
   }
   friend constexpr bool operator==(TwoWords, TwoWords) = default;
   friend constexpr std::strong_ordering operator<=>(TwoWords a, TwoWords b) noexcept {
