@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 
 namespace sdma::tool {
 namespace {
@@ -19,13 +20,13 @@ bool is_nop(const PacketView& v) noexcept { return v.is<Nop>(); }
 struct Counts {
   std::size_t packets = 0, nops = 0, unknown = 0;
 };
-Counts count(std::span<const PacketView> views) noexcept {
+Counts count(const RingPart& part, Generation g) {
   Counts c;
-  for (const auto& v : views) {
+  each_packet(part, g, [&](const PacketView& v) {
     if (!v.info) ++c.unknown;
     else if (is_nop(v)) ++c.nops;
     else ++c.packets;
-  }
+  });
   return c;
 }
 std::string in_words(const Counts& c) {
@@ -39,21 +40,21 @@ class Printer {
  public:
   explicit Printer(const RingTextOptions& o) : o_(o) {}
 
-  void packets(const RingPart& part, std::span<const PacketView> views) {
+  void packets(const RingPart& part) {
     auto options = o_.text;
     options.base += part.at;
     Disassembler d{options};
     auto gap = part.gaps.begin();
-    for (const auto& v : views) {
+    each_packet(part, o_.text.generation, [&](const PacketView& v) {
       if (gap != part.gaps.end() && v.dwords.data() == part.dwords.data() + gap->at) {
         d.end(out_);
         mark(describe(part, *gap++, o_.text.base));
       }
       d.append(out_, v);
-      if (!v.is<Indirect>()) continue;
+      if (!v.is<Indirect>()) return;
       d.end(out_);
       indirect(decode<Indirect>(v.dwords));
-    }
+    });
     d.end(out_);
   }
   void comments(std::string_view text) {
@@ -122,40 +123,43 @@ std::string ring_text(const PlacedRing& ring, const RingPositions& at, const Rin
   const auto position = [&](std::uint64_t p) { return fmt::format("{:#x}", p + o.text.base); };
   bool pending = false;
   for (const auto& part : ring.parts) {
-    const auto views = packets_of(part, o.text.generation);
+    const auto counted = [&] { return count(part, o.text.generation); };
     switch (part.kind) {
-      case RingPartKind::whole: print.packets(part, views); break;
+      case RingPartKind::whole: print.packets(part); break;
       case RingPartKind::consumed: {
         if (o.consumed) {
-          print.mark(fmt::format("consumed, the oldest first: {}", in_words(count(views))));
-          print.packets(part, views);
+          print.mark(fmt::format("consumed, the oldest first: {}", in_words(counted())));
+          print.packets(part);
           break;
         }
-        std::vector<PacketView> last;
-        for (auto i = views.size(); i-- > 0 && last.size() < kBefore;)
-          if (!is_nop(views[i]) && views[i].info) last.push_back(views[i]);
+        std::deque<PacketView> last;
+        each_packet(part, o.text.generation, [&](const PacketView& v) {
+          if (is_nop(v) || !v.info) return;
+          last.push_back(v);
+          if (last.size() > kBefore) last.pop_front();
+        });
         if (last.empty()) break;
-        const auto all = count(views);
+        const auto all = counted();
         print.mark(fmt::format("consumed before rptr: {}{}:", in_words(all),
                                last.size() < all.packets ? fmt::format("; the last {}", last.size()) : ""));
-        for (auto i = last.size(); i-- > 0;) print.comments(to_text(last[i]));
+        for (const auto& v : last) print.comments(to_text(v));
         break;
       }
       case RingPartKind::pending:
         pending = true;
         print.mark(fmt::format("rptr {}: the engine stands here; this packet hangs, or is next", position(*at.rptr)));
-        print.packets(part, views);
-        print.mark(fmt::format("wptr {}: {} pending", position(*at.wptr), in_words(count(views))));
+        print.packets(part);
+        print.mark(fmt::format("wptr {}: {} pending", position(*at.wptr), in_words(counted())));
         break;
       case RingPartKind::after:
         print.mark(fmt::format("rptr {}: the engine stands here; wptr is not known, so what follows may be old",
                                position(*at.rptr)));
-        print.packets(part, views);
+        print.packets(part);
         break;
       case RingPartKind::stale:
         if (!o.consumed) break;
-        print.mark(fmt::format("after wptr, old or never written: {}", in_words(count(views))));
-        print.packets(part, views);
+        print.mark(fmt::format("after wptr, old or never written: {}", in_words(counted())));
+        print.packets(part);
         break;
     }
   }
@@ -169,11 +173,11 @@ std::string ring_json(const PlacedRing& ring, const RingTextOptions& o) {
   for (const auto& part : ring.parts) {
     if (!is_shown(part, o)) continue;
     auto offset = part.at + o.text.base;
-    for (const auto& v : packets_of(part, o.text.generation)) {
+    each_packet(part, o.text.generation, [&](const PacketView& v) {
       append_json(out, v, offset, members_of(part, v, o.text.base));
       out += '\n';
       offset += v.dwords.size() * 4;
-    }
+    });
   }
   return out;
 }

@@ -16,31 +16,62 @@ namespace {
 /// The longest fixed packet has 16 dwords; a WRITE of a few dwords is as likely as any.
 constexpr std::size_t kStarts = 64;
 
-/// Do the packets from `start` on end exactly where the dwords end?
-bool ends_exactly(std::span<const std::uint32_t> dwords, const Catalogue& packets) noexcept {
-  bool cut = false;
-  for (Reader r{dwords, packets}; r;) cut = r.next().cut_off;
-  return !cut;
+/// A dword at which packets may begin, and what is read from there on.
+struct Start {
+  std::size_t at = 0;     ///< where it is
+  std::int64_t good = 0;  ///< plausibility of the packets from there to the end
+  bool exact = true;      ///< they end exactly where the dwords end
+};
+
+/// The first kStarts dwords as starts. Packets of two starts that have one boundary in common are the same from there
+/// on, and most soon have: so all are read together, and the dwords hardly more than once.
+std::vector<Start> starts_of(std::span<const std::uint32_t> dwords, const Catalogue& packets) {
+  struct Walk {
+    std::size_t start, at;
+  };
+  struct Join {
+    std::size_t from, to;
+    std::int64_t more;  ///< plausibility of `from` up to the boundary, less that of `to`
+  };
+  std::vector<Start> all(std::min(dwords.size(), kStarts));
+  std::vector<Walk> walks;
+  std::vector<Join> joins;
+  for (std::size_t s = 0; s < all.size(); ++s) all[s].at = s, walks.push_back({s, s});
+  while (!walks.empty()) {
+    const auto w = std::min_element(walks.begin(), walks.end(), [](auto& a, auto& b) { return a.at < b.at; });
+    auto& start = all[w->start];
+    const auto same = std::find_if(w + 1, walks.end(), [&](const Walk& o) { return o.at == w->at; });
+    if (same != walks.end()) {
+      joins.push_back({same->start, w->start, all[same->start].good - start.good});
+      walks.erase(same);
+      continue;
+    }
+    if (walks.size() == 1) w->at += detail::leading_zeros(dwords.subspan(w->at));
+    if (w->at < dwords.size()) {
+      const auto v = Reader{dwords.subspan(w->at), packets}.next();
+      start.good += detail::plausibility(v);
+      start.exact = !v.cut_off;
+      w->at += v.dwords.size();
+    }
+    if (w->at == dwords.size()) walks.erase(w);
+  }
+  std::for_each(joins.rbegin(), joins.rend(), [&](const Join& j) {
+    all[j.from].good = all[j.to].good + j.more;
+    all[j.from].exact = all[j.to].exact;
+  });
+  return all;
 }
 
 /// How many dwords to leave out, so that the rest begins with a packet. A start after the first dword needs evidence.
 std::size_t find_start(std::span<const std::uint32_t> dwords, bool must_end, const Catalogue& packets) {
   constexpr std::int64_t kEvidence = 8;
-  struct Start {
-    std::size_t at = 0;
-    std::int64_t good = 0;
-    bool exact = false;
-  };
-  const auto start = [&](std::size_t at) {
-    const auto rest = dwords.subspan(at);
-    return Start{at, detail::plausibility(rest, packets), must_end && ends_exactly(rest, packets)};
-  };
-  const auto first = start(0);
+  auto starts = starts_of(dwords, packets);
+  if (starts.empty()) return 0;
+  for (auto& s : starts) s.exact = s.exact && must_end;
+  const auto first = starts.front();
   auto best = first;
-  for (std::size_t s = 1; s < std::min(dwords.size(), kStarts); ++s) {
-    const auto other = start(s);
+  for (const auto& other : starts)
     if (other.exact != best.exact ? other.exact : other.good > best.good) best = other;
-  }
   if (best.good < kEvidence) return 0;
   if (best.exact && !first.exact) return best.at;
   // A first packet that breaks a rule is a finding. One with reserved bits set is more likely the end of another.
@@ -75,8 +106,14 @@ std::string evidence(const RingPart& part, std::size_t at, std::size_t end, cons
   if (at == part.dwords.size()) return fmt::format("nothing up to {} reads as packets", end_of(part.kind));
   std::size_t all = 0, valid = 0;
   const PacketInfo* cut = nullptr;
-  for (Reader r{std::span(part.dwords).subspan(at, end - at), packets}; r;) {
-    const auto v = r.next();
+  const auto some = std::span(part.dwords).subspan(at, end - at);
+  for (std::size_t i = 0; i < some.size();) {
+    if (const auto zeros = detail::leading_zeros(some.subspan(i)); zeros > 0) {
+      i += zeros;
+      continue;
+    }
+    const auto v = Reader{some.subspan(i), packets}.next();
+    i += v.dwords.size();
     if (v.cut_off) cut = v.info;
     if (v.cut_off || v.is<Nop>()) continue;
     ++all;
@@ -101,7 +138,10 @@ class Cutter {
     if (n == 0) return;
     RingPart p{.kind = kind, .at = first_ + begin * 4};
     p.dwords.reserve(n);
-    for (std::size_t i = 0; i < n; ++i) p.dwords.push_back(dump_[(begin + i) % dump_.size()]);
+    const auto until_end = dump_.subspan(begin, std::min(n, dump_.size() - begin)),
+               rest = dump_.first(n - until_end.size());
+    p.dwords.insert(p.dwords.end(), until_end.begin(), until_end.end());
+    p.dwords.insert(p.dwords.end(), rest.begin(), rest.end());
     find_gaps(p, aligned);
     view_.parts.push_back(std::move(p));
   }
@@ -220,17 +260,7 @@ std::string describe(const RingPart& part, const RingGap& g, std::uint64_t base)
 
 std::vector<PacketView> packets_of(const RingPart& part, Generation generation) {
   std::vector<PacketView> out;
-  const std::span<const std::uint32_t> all{part.dwords};
-  auto gap = part.gaps.begin();
-  for (std::size_t at = 0; at < all.size();) {
-    if (gap != part.gaps.end() && at == gap->at) {
-      for (const auto end = at + gap->dwords; at < end; ++at) out.push_back({nullptr, all.subspan(at, 1), false});
-      ++gap;
-      continue;
-    }
-    out.push_back(Reader{all.subspan(at), catalogue(generation)}.next());
-    at += out.back().dwords.size();
-  }
+  each_packet(part, generation, [&](const PacketView& v) { out.push_back(v); });
   return out;
 }
 

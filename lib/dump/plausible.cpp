@@ -41,4 +41,8 @@ std::int64_t plausibility(std::span<const std::uint32_t> dwords, const Catalogue
   return good;
 }
 
+std::size_t leading_zeros(std::span<const std::uint32_t> d) noexcept {
+  return static_cast<std::size_t>(std::find_if(d.begin(), d.end(), [](auto w) { return w != 0; }) - d.begin());
+}
+
 }  // namespace sdma::inline v0::detail

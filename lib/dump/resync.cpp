@@ -70,6 +70,10 @@ std::vector<DumpGap> find_gaps(std::span<const std::uint32_t> dwords, std::size_
   std::vector<DumpGap> gaps;
   std::optional<Worth> worth;
   for (auto at = begin; at < dwords.size();) {
+    if (dwords[at] == 0) {
+      at += leading_zeros(dwords.subspan(at));
+      continue;
+    }
     const auto v = packet_at(dwords, at, packets);
     if (!is_no_packet(v, bounded)) {
       at += v.dwords.size();

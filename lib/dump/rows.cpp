@@ -108,8 +108,7 @@ bool DumpRows::follow(std::uint64_t now, std::string& wrong, std::string& hint) 
         hint = "give only the part of the dump that has packets";
         return false;
       }
-      const auto line = last_;
-      for (std::uint64_t n = 0; n < repeat; n += line.size()) take(line);
+      repeat_last(repeat);
     }
     if (delta != since_) {
       wrong = fmt::format("this offset is {} more than the previous one, but {} bytes lie between them", delta, since_);
@@ -130,6 +129,22 @@ void DumpRows::take(std::vector<std::uint8_t> bytes) {
   out_.dwords.resize(before + whole);
   if (whole > 0) std::memcpy(out_.dwords.data() + before, rest_.data(), whole * 4);
   rest_.erase(rest_.begin(), rest_.begin() + static_cast<std::ptrdiff_t>(whole * 4));
+}
+
+/// `bytes`: a multiple of the last line's.
+void DumpRows::repeat_last(std::uint64_t bytes) {
+  const auto line = last_;
+  // Lines of whole dwords are copied as dwords; others are rare and short.
+  if (!rest_.empty() || line.size() % 4 != 0) {
+    for (std::uint64_t n = 0; n < bytes; n += line.size()) take(line);
+    return;
+  }
+  std::vector<std::uint32_t> words(line.size() / 4);
+  std::memcpy(words.data(), line.data(), line.size());
+  out_.dwords.reserve(out_.dwords.size() + static_cast<std::size_t>(bytes / 4));
+  for (std::uint64_t n = 0; n < bytes; n += line.size())
+    out_.dwords.insert(out_.dwords.end(), words.begin(), words.end());
+  since_ += bytes;
 }
 
 /// umr marks the read and the write pointer by letters after the dword: "rwD". D is the driver's copy of wptr.

@@ -27,6 +27,7 @@ class DumpRows {
   bool has_style(const DumpLine&) const noexcept;
   bool follow(std::uint64_t now, std::string& wrong, std::string& hint);
   void take(std::vector<std::uint8_t> bytes);
+  void repeat_last(std::uint64_t bytes);
   void mark(std::string_view tail, std::uint64_t at);
   Diagnostic error(std::size_t column, std::string message, std::string hint) const;
 

@@ -105,7 +105,23 @@ Result<PlacedRing, Diagnostic> place_ring(std::span<const std::uint32_t> dump, c
 /// rests on: a sentence without a full stop. `base` is added to positions.
 std::string describe(const RingPart&, const RingGap&, std::uint64_t base = 0);
 
-/// The packets of a part. Each dword of a gap is a view without `info`.
+/// Calls fn(const PacketView&) for each packet of a part. Each dword of a gap is a view without `info`.
+template <class F> void each_packet(const RingPart& part, Generation generation, F fn) {
+  const std::span<const std::uint32_t> all{part.dwords};
+  const auto& packets = catalogue(generation);
+  auto gap = part.gaps.begin();
+  for (std::size_t at = 0; at < all.size();) {
+    if (gap != part.gaps.end() && at == gap->at) {
+      for (const auto end = at + gap->dwords; at < end; ++at) fn(PacketView{nullptr, all.subspan(at, 1), false});
+      ++gap;
+      continue;
+    }
+    const auto v = Reader{all.subspan(at), packets}.next();
+    at += v.dwords.size();
+    fn(v);
+  }
+}
+/// The packets of a part as a list. A large ring of NOPs has millions of them.
 std::vector<PacketView> packets_of(const RingPart&, Generation = kDefaultGeneration);
 
 }  // namespace sdma::inline v0
