@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 namespace {
 
 std::uint64_t reads = 0;
-StallReport one_report(const void*) noexcept { return {.ring_bytes = 1024, .read = 8}; }
+StallReport one_report(const void*, Generation) noexcept { return {.ring_bytes = 1024, .read = 8}; }
 std::uint64_t one_read(const void*) noexcept { return ++reads; }
 
 /// A hook as a software device has it: sleeps on a condition, woken by whoever changes the word.

@@ -70,8 +70,8 @@ struct ParseOptions {
   Decisions* decisions = nullptr;  ///< which alternatives to take, and those that were taken; null: the defaults
 };
 
-/// For ParseOptions::read: names are relative to the folder of the
-/// file `path`; of standard input ("-"), to the working directory.
+/// For ParseOptions::read: regular files in the folder of the
+/// file `path` or below; of standard input ("-"), in the working directory.
 std::function<Result<std::string, Diagnostic>(const std::string& name)> files_beside(const std::string& path);
 
 /// The schedule of a text, or all of its errors. `file`: the name of the text in errors.
