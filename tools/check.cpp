@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // sdma check: errors in a ring, a set of rings, or a schedule.
 #include "sdma/check/check.hpp"
+#include "check_sweep.hpp"
 #include "generation.hpp"
 #include "input.hpp"
 #include "json/check.hpp"
@@ -26,6 +27,7 @@ struct CheckArguments {
   InputOptions input;
   std::vector<std::string> more;  // further dumps
   ParseOptions parse;
+  CheckSweep sweep;
   Profile profile;
   std::string topology;
   std::vector<GpuId> gpus;
@@ -104,6 +106,8 @@ std::optional<int> check_schedule(const CheckArguments& o, const CheckOptions& o
   if (!text) return report(text.error()), kInput;
   auto parse = o.parse;
   parse.read = files_beside(o.input.path);
+  if (!o.sweep.values.empty())
+    return check_swept(o.sweep, options, *text, std::move(parse), o.format == CheckFormat::json);
   const auto s = check_text(*text, shown(o.input.path), parse, options);
   if (s) {
     auto with_map = options;
@@ -162,6 +166,7 @@ int check_verb(const CheckArguments& o) {
   auto in = Input::open(o.input);
   if (!in) return report(in.error()), kInput;
   if (const auto code = check_schedule(o, whole, *in)) return *code;
+  if (!o.sweep.values.empty()) return complain("--sweep is for schedules, and this is a ring", "leave it out"), kUsage;
   auto options = o.check;
   options.file = in->name();
   options.user_queue = !o.kernel;
@@ -253,6 +258,10 @@ void add_check(VerbOptions& verb, Action& action) {
   add_input(verb, o->input);
   verb.values("DUMPS", o->more, "more ring dumps to check together with FILE");
   add_settings(verb, o->parse.set);
+  verb.parsed(
+          "--sweep", [o](const std::string& given) { return take_sweep(given, o->sweep); },
+          "check the schedule with each value of a param: each whole number of 2..8, 4K..1M*4, or 2,3,5")
+      .type("NAME=A..B");
   add_choice<Profile>(
       verb, "--profile", o->profile,
       {{"conservative", Profile::conservative()},
@@ -296,6 +305,7 @@ void add_check(VerbOptions& verb, Action& action) {
       "docs/rules.md explains each rule; docs/ordering.md explains --profile and --assume.\n"
       "Examples:\n"
       "  sdma check --set N=8 examples/schedules/2_allgather_b2b.sdma\n"
+      "  sdma check --sweep N=2..8 examples/schedules/2_allgather_b2b.sdma\n"
       "  sdma check --gpus=0,3 copy.sdma\n"
       "  sdma check --assume fence=full --json relay.sdma\n"
       "  sdma check ring.bin\n"

@@ -99,6 +99,19 @@ Json of(const CheckReport& r, const CheckOptions& o, const Schedule& s) {
   return j;
 }
 
+Json of_value(const std::string& with, const CheckReport& r, const CheckOptions& o, const Schedule& s) {
+  auto j = of(r, o, s);
+  j["with"] = with;
+  return j;
+}
+Json unread_with(const std::string& with, const std::string& file, const std::vector<Diagnostic>& errors) {
+  auto j = unread(file, errors.size());
+  j["with"] = with;
+  auto& all = j["messages"] = Json::array();
+  for (const auto& d : errors) all.push_back(of(d));
+  return j;
+}
+
 std::string summary(const StreamAnswer& a) {
   const auto said = a.verdict() == Verdict::refuted    ? kRefutedText
                     : a.bytes == 0                     ? "there is nothing to check"

@@ -46,6 +46,10 @@ struct StreamAnswer {
 };
 Json of(const StreamAnswer&);
 std::string summary(const StreamAnswer&);
+/// The answer about one value of a sweep, with its findings. `with`: "N=3".
+Json of_value(const std::string& with, const CheckReport&, const CheckOptions&, const Schedule&);
+/// The same if the text has errors with that value.
+Json unread_with(const std::string& with, const std::string& file, const std::vector<Diagnostic>& errors);
 /// The answer about a schedule whose text has errors: its verdict is "unread".
 Json unread(const std::string& file, std::size_t errors);
 
