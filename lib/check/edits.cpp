@@ -37,6 +37,8 @@ class Edge {
     const auto where = r_.place({a_.agent, used.position});
     const auto from = post ? where + " announces it; " + before()
                            : "move " + where + " after " + r_.place(a_) + "; " + before(" there must be: ");
+    // If the post itself comes after b, b cannot wait for it.
+    if (used.row != kNone && m_.row(used.row)[b_.agent] >= b_.position) return {own_signal()};
     const auto& w = m_.words[used.sync->word];
     const bool store = used.op == Op::store;
     const auto v = store ? flag(used, w) : count(w);
@@ -73,12 +75,17 @@ class Edge {
   std::optional<std::string> stale(std::uint32_t word, const Wanted& v) const {
     const auto& steps = m_.agents[b_.agent].steps;
     for (const auto& s : steps)
-      if (s.kind == Step::Kind::poll && s.position < b_.position && s.sync->word == word && s.sync->func == v.func &&
-          s.sync->value == v.value && m_.round_at(b_.agent, s.position) == round(b_))
+      if (s.kind == Step::Kind::poll && s.position < b_.position && s.sync->word == word &&
+          alike(s.sync->func, v.func) && s.sync->value == v.value && m_.round_at(b_.agent, s.position) == round(b_))
         return r_.place({b_.agent, s.position}) +
                " waits for it, but another value can satisfy that wait too: store a value that is new each time, as "
                "value=epoch is, and wait for that value";
     return {};
+  }
+
+  /// Does a wait for a value with the one comparison end no later than with the other?
+  static bool alike(Compare there, Compare wanted) noexcept {
+    return there == wanted || (there == Compare::eq && (wanted == Compare::ge || wanted == Compare::le));
   }
 
   /// The round that a position belongs to; 0 if there are no rounds.

@@ -261,6 +261,7 @@ class Sweep {
     Ref a, b;
     std::uint64_t begin, end;
     bool reads_written;  ///< `a` reads bytes that have been written
+    bool seen_earlier;   ///< `b` reads, and is ordered after an earlier write of these bytes by the agent of `a`
     std::size_t more = 0;
   };
   /// Records a race. The same two packets, in this round or in others, make one finding.
@@ -275,12 +276,29 @@ class Sweep {
                                            static_cast<std::uint64_t>(rule.front())};
     const auto [at, added] = known_.try_emplace(key, races_.size());
     if (added) {
-      races_.push_back({rule, a, b, begin, c.end, a.mode == Mode::read && c.writer.agent != kNone});
+      const bool seen = a.mode == Mode::write && b.mode == Mode::read && a.agent != b.agent && saw_earlier(a, begin);
+      races_.push_back({rule, a, b, begin, c.end, a.mode == Mode::read && c.writer.agent != kNone, seen});
       return;
     }
     auto& race = races_[at->second];
     if (race.a.position == a.position && race.b.position == b.position && race.end == begin) race.end = c.end;
     else ++race.more;
+  }
+
+  /// Is the present access ordered after a write of this byte by the same line of a loop as `later`, in an earlier round?
+  bool saw_earlier(const Ref& later, std::uint64_t at) const {
+    const auto line = r_.line({later.agent, later.position});
+    const auto& touches = m_.programs[later.agent].touches;
+    if (line == 0) return false;
+    for (std::uint32_t p = 1; p < later.position; ++p) {
+      const auto* item = m_.item_at(later.agent, p);
+      if (!item) return false;
+      for (auto t = item->touch; t < item->touch + item->touches; ++t)
+        if (touches[t].mode == Mode::write && touches[t].begin <= at && at < touches[t].end &&
+            r_.line({later.agent, p}) == line && landed(row_[later.agent], row_, {later.agent, p, Mode::write}))
+          return true;
+    }
+    return false;
   }
 
   void report() {
@@ -331,6 +349,7 @@ class Sweep {
       if (queue(b) && submitted_before(a, b)) return true;
       if (queue(a) && submitted_before(b, a)) return false;
     }
+    if (race.rule == "race" && race.seen_earlier) return true;
     if (race.rule == "race" && writes(a.mode) != writes(b.mode)) return !writes(a.mode) && !race.reads_written;
     return a.agent > b.agent && queue(a);
   }
@@ -386,6 +405,8 @@ class Sweep {
     if (f.hint.empty()) {
       auto proposal = edge(m_, r_, first, second);
       f.hint = std::move(proposal.hint), f.edit = std::move(proposal.edit);
+      if (race.seen_earlier && !f.edit)
+        f.hint = "a credit is missing: " + one + " has to say that it has read the bytes; " + f.hint;
     }
     if (race.rule == "race" && a.agent != b.agent && !writes(b.mode) && filled(race.begin))
       f.hint += " (if " + r_.place(second) + " is meant to read the old contents, order them the other way round)";

@@ -45,6 +45,8 @@ class Reporter {
   std::string agent(std::uint32_t) const;
   /// "line 7 [i=0]", or "gpu0.push+0x1c" if lines are not known.
   std::string place(Position) const;
+  /// The line that it comes from, in whatever round of a loop; 0: not known.
+  std::uint32_t line(Position p) const { return location(p).line; }
   /// The line that stands for this packet or action alone; 0 if there is none.
   std::uint32_t own_line(Position) const;
   /// "gpu1.buf[2K..+4K]".

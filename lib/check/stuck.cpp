@@ -241,9 +241,27 @@ class StuckFinder {
       f.hint = "let one of them go first: signal " + r_.word(m_.words[first.sync->word]) +
                " value=" + std::to_string(static_cast<std::uint32_t>(first.value)) +
                ", or move its poll after its fence";
+    for (const auto p : path)
+      if (auto reset = reset_before(step(p)); !reset.empty()) f.hint = std::move(reset);
     f.rests_on = {"Q6"};
     add_dependents(f);
     r_.add(std::move(f));
+  }
+
+  /// What to do if the word of this wait had the value, and was set back before the wait has seen it; else "".
+  std::string reset_before(const Step& s) const {
+    if (s.kind != Step::Kind::poll) return {};
+    const auto& w = m_.words[s.sync->word];
+    if (!w.known || satisfied(s, w, w.init) || !has_held(w, s)) return {};
+    const Step* last = nullptr;
+    std::uint32_t agent = 0;
+    each_post(w, [&](std::uint32_t a, const Step& post) {
+      if (post.time != kNone && (!last || post.time > last->time)) last = &post, agent = a;
+    });
+    if (!last || last->op != Op::store) return {};
+    return r_.place({agent, last->position}) + " sets " + r_.word(w) + " back before the wait has to have seen " +
+           std::to_string(truncate(4, s.value)) +
+           ": remove that line, store value=epoch instead, and wait with func=ge reference=epoch";
   }
 
   void report_rest(std::uint32_t a) {
