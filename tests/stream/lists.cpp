@@ -9,33 +9,35 @@ using namespace sdma;
 namespace {
 
 /// The values of an expression in a text, or the first error.
-std::string words_of(const std::string& text) {
+std::string assembled_list(const std::string& text) {
   const auto r = assemble(text, "a");
   if (!r) return r.error().front().message + (r.error().front().hint.empty() ? "" : " | " + r.error().front().hint);
   std::string all;
   for (const auto d : *r) all += (all.empty() ? "" : " ") + std::to_string(d);
   return all;
 }
-std::string each(const std::string& list) { return words_of("let l = " + list + "\nfor v in l\n.dword v\nend\n"); }
-std::string result_of(const std::string& expression) {
-  return words_of("let l = [4, 8, 15]\nlet one = [1]\n.dword " + expression + "\n");
+std::string each(const std::string& list) {
+  return assembled_list("let l = " + list + "\nfor v in l\n.dword v\nend\n");
+}
+std::string list_result(const std::string& expression) {
+  return assembled_list("let l = [4, 8, 15]\nlet one = [1]\n.dword " + expression + "\n");
 }
 
 }  // namespace
 
 TEST_CASE("a list has a name, elements, and a length") {
-  CHECK(result_of("(l[0])") == "4");
-  CHECK(result_of("(l[1+1]*2+1)") == "31");
-  CHECK(result_of("len(l)") == "3");
-  CHECK(result_of("len([])") == "0");
-  CHECK(result_of("(l[l[0]-3])") == "8");
-  CHECK(words_of("let l = [4, 8]\nlet x4 = 7\nfor i in 0..2\n.dword l[i]\nend\n.dword x{l[0]}\n") == "4 8 7");
-  CHECK(result_of("(l[3])") == "there is no l[3]: the list has 3 values");
-  CHECK(result_of("(one[-1])") == "there is no one[-1]: the list has 1 value");
-  CHECK(result_of("l") == "'l' is a list, not a number | write l[0], or len(l)");
-  CHECK(result_of("len(3)").starts_with("expected a list, got '3'"));
+  CHECK(list_result("(l[0])") == "4");
+  CHECK(list_result("(l[1+1]*2+1)") == "31");
+  CHECK(list_result("len(l)") == "3");
+  CHECK(list_result("len([])") == "0");
+  CHECK(list_result("(l[l[0]-3])") == "8");
+  CHECK(assembled_list("let l = [4, 8]\nlet x4 = 7\nfor i in 0..2\n.dword l[i]\nend\n.dword x{l[0]}\n") == "4 8 7");
+  CHECK(list_result("(l[3])") == "there is no l[3]: the list has 3 values");
+  CHECK(list_result("(one[-1])") == "there is no one[-1]: the list has 1 value");
+  CHECK(list_result("l") == "'l' is a list, not a number | write l[0], or len(l)");
+  CHECK(list_result("len(3)").starts_with("expected a list, got '3'"));
   // `len` is no reserved word.
-  CHECK(words_of("let len = 3\n.dword len\n") == "3");
+  CHECK(assembled_list("let len = 3\n.dword len\n") == "3");
 }
 
 TEST_CASE("a list may be computed from another one, or from a range") {
@@ -47,7 +49,7 @@ TEST_CASE("a list may be computed from another one, or from a range") {
   CHECK(each("[i for i in 3..1]") == "");
   CHECK(each("[max(i, 2) for i in 0..4]") == "2 2 2 3");
   CHECK(each("[i for l in 0..2]") == "'i' is not defined | did you mean 'l'?");
-  CHECK(words_of("let i = 0\nlet l = [i for i in 0..2]\n").starts_with("'i' is already defined"));
+  CHECK(assembled_list("let i = 0\nlet l = [i for i in 0..2]\n").starts_with("'i' is already defined"));
   CHECK(each("[i for i in 0..2 if i]").starts_with("expected one of == != < <= > >="));
   CHECK(each("[i for i in 0..2 if i > 0, 3]").starts_with("expected ']'"));
   CHECK(each("[i 2 for i in 0..2]").starts_with("expected 'for'"));
@@ -56,18 +58,18 @@ TEST_CASE("a list may be computed from another one, or from a range") {
 
 TEST_CASE("lists cannot repeat more than loops, nor nest without a limit") {
   CHECK(each("[i for i in 0..2000000]").starts_with("this list has more rounds"));
-  CHECK(words_of("for a in 0..1000\nlet l = [len([i for i in 0..1000]) for j in 0..1000]\nend\n")
+  CHECK(assembled_list("for a in 0..1000\nlet l = [len([i for i in 0..1000]) for j in 0..1000]\nend\n")
             .starts_with("this list has more rounds"));
   std::string deep;
   for (int i = 0; i < 100000; ++i) deep += "len([";
-  CHECK(words_of(".dword " + deep).find("nested too deeply") != std::string::npos);
+  CHECK(assembled_list(".dword " + deep).find("nested too deeply") != std::string::npos);
   deep.clear();
   for (int i = 0; i < 100000; ++i) deep += "[x for x in ";
-  CHECK(words_of("let l = " + deep) != "");
+  CHECK(assembled_list("let l = " + deep) != "");
 }
 
 TEST_CASE("a range has a step") {
-  const auto loop = [](const std::string& range) { return words_of("for i in " + range + "\n.dword i\nend\n"); };
+  const auto loop = [](const std::string& range) { return assembled_list("for i in " + range + "\n.dword i\nend\n"); };
   CHECK(loop("0..7 step 3") == "0 3 6");
   CHECK(loop("0..6 step 3") == "0 3");
   CHECK(loop("5..5 step 3") == "");
@@ -75,10 +77,10 @@ TEST_CASE("a range has a step") {
 }
 
 TEST_CASE("when: one line, if a condition holds") {
-  CHECK(words_of("for i in 0..4\nwhen i%2 == 1: .dword i\nend\n") == "1 3");
-  CHECK(words_of("when 1 > 2: what is this\n.dword 5\n") == "5");
-  CHECK(words_of("when 1 < 2: for i in 0..2\nend\n").starts_with("expected one line's statement, got 'for'"));
-  CHECK(words_of("when 1 < 2:\n").starts_with("expected one line's statement, got the end of the line"));
-  CHECK(words_of("when 1: .dword 2\n").starts_with("expected one of == != < <= > >="));
-  CHECK(words_of("when 1 < 2 .dword 2\n").starts_with("expected ':'"));
+  CHECK(assembled_list("for i in 0..4\nwhen i%2 == 1: .dword i\nend\n") == "1 3");
+  CHECK(assembled_list("when 1 > 2: what is this\n.dword 5\n") == "5");
+  CHECK(assembled_list("when 1 < 2: for i in 0..2\nend\n").starts_with("expected one line's statement, got 'for'"));
+  CHECK(assembled_list("when 1 < 2:\n").starts_with("expected one line's statement, got the end of the line"));
+  CHECK(assembled_list("when 1: .dword 2\n").starts_with("expected one of == != < <= > >="));
+  CHECK(assembled_list("when 1 < 2 .dword 2\n").starts_with("expected ':'"));
 }
