@@ -293,6 +293,7 @@ class Sweep {
     for (std::uint32_t p = 1; p < later.position; ++p) {
       const auto* item = m_.item_at(later.agent, p);
       if (!item) return false;
+      if (m_.epoch_at(later.agent, p) != m_.epoch_at(later.agent, later.position)) continue;
       for (auto t = item->touch; t < item->touch + item->touches; ++t)
         if (touches[t].mode == Mode::write && touches[t].begin <= at && at < touches[t].end &&
             r_.line({later.agent, p}) == line && landed(row_[later.agent], row_, {later.agent, p, Mode::write}))
@@ -302,6 +303,8 @@ class Sweep {
   }
 
   void report() {
+    // A credit orders other accesses, too, so it is proposed first.
+    std::stable_partition(races_.begin(), races_.end(), [](const Race& r) { return r.seen_earlier; });
     for (const auto& r : races_)
       if (r_.admit(std::string(r.rule))) describe(r);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "line.hpp"
 
+#include "../dump/plausible.hpp"
 #include "sdma/dump/place.hpp"
 #include "sdma/packets/control.hpp"
 
@@ -100,9 +101,13 @@ class LineReader {
   void read(std::vector<std::uint32_t> dwords, std::uint64_t rptr, std::size_t lost, bool consumed) {
     const auto& kept = line_.dwords.emplace_back(std::move(dwords));
     const auto begin = consumed ? rptr - kept.size() * 4 : rptr;
-    for (Reader reader{std::span(kept).subspan(lost), catalogue(q_.generation)}; reader;) {
-      const auto at = begin + (lost + reader.position()) * 4;
-      Packet p{.view = reader.next(), .position = at, .consumed = consumed};
+    const auto all = std::span<const std::uint32_t>(kept);
+    for (auto next = lost; next < all.size();) {
+      if (consumed) next += skipped_nops(all.subspan(next));
+      const auto at = begin + next * 4;
+      Packet p{
+          .view = Reader{all.subspan(next), catalogue(q_.generation)}.next(), .position = at, .consumed = consumed};
+      next += p.view.dwords.size();
       if (q_.positions_wrap) p.position %= line_.bytes;
       const auto length = p.view.info && p.view.info->head <= p.view.dwords.size()
                               ? p.view.info->length(p.view.dwords.data())
@@ -111,6 +116,13 @@ class LineReader {
       line_.packets.push_back(p);
       if (p.view.is<Indirect>()) indirect(p);
     }
+  }
+
+  /// How many dwords of a long run of zeros are left out: NOPs that did nothing, of which a ring may have millions.
+  static std::size_t skipped_nops(std::span<const std::uint32_t> dwords) noexcept {
+    constexpr std::size_t kKept = 64;
+    const auto zeros = sdma::detail::leading_zeros(dwords);
+    return zeros > kKept ? zeros - kKept : 0;
   }
 
   void indirect(const Packet& from) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "rows.hpp"
 
+#include "plausible.hpp"
 #include "sdma/core/number.hpp"
 
 #include <fmt/format.h>
@@ -141,9 +142,10 @@ void DumpRows::repeat_last(std::uint64_t bytes) {
   }
   std::vector<std::uint32_t> words(line.size() / 4);
   std::memcpy(words.data(), line.data(), line.size());
-  out_.dwords.reserve(out_.dwords.size() + static_cast<std::size_t>(bytes / 4));
-  for (std::uint64_t n = 0; n < bytes; n += line.size())
-    out_.dwords.insert(out_.dwords.end(), words.begin(), words.end());
+  const auto size = out_.dwords.size() + static_cast<std::size_t>(bytes / 4);
+  out_.dwords.reserve(size);
+  if (leading_zeros(words) == words.size()) out_.dwords.resize(size);
+  while (out_.dwords.size() < size) out_.dwords.insert(out_.dwords.end(), words.begin(), words.end());
   since_ += bytes;
 }
 

@@ -8,7 +8,7 @@ using namespace sdma;
 
 namespace {
 
-const std::string kHead =
+const std::string kFormsHead =
     "sdma 1\ngpus 2\nsignal host.go0 value=0\nsignal host.go1 value=0 bits=32\nsignal host.done value=0\n";
 
 std::string flat(const std::string& text, std::vector<ParseOptions::Setting> set = {}) {
@@ -52,16 +52,16 @@ TEST_CASE("an action names all signals that begin so, and a thread knows how man
   const std::string body =
       "queue gpu0.a engine=0\nend\nqueue gpu0.b engine=0\nend\nhost main\n  submit *\n  repeat 2\n    set host.go* = epoch\n  end\n"
       "  wait host.done* >= 2*queues\nend\n";
-  const auto all = flat(kHead + body);
+  const auto all = flat(kFormsHead + body);
   CHECK(all.find("    set host.go0 = epoch\n    set host.go1 = epoch\n") != std::string::npos);
   CHECK(all.find("  wait host.done >= 4\n") != std::string::npos);
-  CHECK(flat(kHead + "host main\n  set host.stop* = 1\nend\n")
+  CHECK(flat(kFormsHead + "host main\n  set host.stop* = 1\nend\n")
             .starts_with("a:7:7: no signal has a name that begins with 'host.stop'"));
   // Also if they come later.
-  CHECK(flat("sdma 1\ngpus 2\n" + body.substr(body.find("host main")) + kHead.substr(14) +
+  CHECK(flat("sdma 1\ngpus 2\n" + body.substr(body.find("host main")) + kFormsHead.substr(14) +
              body.substr(0, body.find("host main"))) == all);
   SourceMap map;
-  const auto s = parse_schedule(kHead + body, "a", {.map = &map});
+  const auto s = parse_schedule(kFormsHead + body, "a", {.map = &map});
   REQUIRE(s);
   CHECK(map.action(*s, s->hosts[0].actions[1].body[1]).line == 13);
   CHECK(map.action(*s, s->hosts[0].actions[2]).line == 15);
