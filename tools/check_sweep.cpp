@@ -52,12 +52,13 @@ int check_swept(const CheckSweep& sweep, const CheckOptions& options, std::strin
     } else {
       auto one = options;
       one.map = &s->map;
-      one.file += " with " + with;
       const auto code = exit_of(s->schedule, s->report);
       ++(code == kOk ? swept.proved : code == kRefuted ? swept.refuted : swept.unproved);
-      if (json) out.text() += json::line(json::of_value(with, s->report, one, s->schedule));
-      else {
+      if (json) {
+        out.text() += json::line(json::of_value(with, s->report, one, s->schedule));
+      } else {
         for (auto f : s->report.findings) f.diagnostic.message += " (with " + with + ")", report(f.diagnostic);
+        one.file += " with " + with;
         out.text() += json::summary(s->report, one, s->schedule) + "\n";
       }
     }

@@ -285,7 +285,7 @@ class Sweep {
     else ++race.more;
   }
 
-  /// Is the present access ordered after a write of this byte by the same line of a loop as `later`, in an earlier round?
+  /// Is the present access ordered after a write of this byte by the line of `later`, in an earlier round of a loop?
   bool saw_earlier(const Ref& later, std::uint64_t at) const {
     const auto line = r_.line({later.agent, later.position});
     const auto& touches = m_.programs[later.agent].touches;

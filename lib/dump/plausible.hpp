@@ -21,7 +21,7 @@ std::int64_t plausibility(const PacketView&) noexcept;
 /// The sum for all packets of these dwords.
 std::int64_t plausibility(std::span<const std::uint32_t>, const Catalogue&) noexcept;
 
-/// With how many dwords of zero these begin. Each is a NOP of one dword in every generation; a ring may be full of them.
+/// With how many zeros these begin. Each is a NOP of one dword in every generation; a ring may be full of them.
 std::size_t leading_zeros(std::span<const std::uint32_t>) noexcept;
 
 }  // namespace sdma::inline v0::detail

@@ -257,7 +257,7 @@ class LinesReader::State {
     if (!json_.contains("sdma")) return 2;
     const auto name = string("sdma");
     if (const auto g = generation_of(name)) e.generation = *g;
-    else fail(fmt::format("\"sdma\" is \"{}\", which is no version of the engines", name));
+    else fail(fmt::format("\"sdma\" is \"{}\", which is not a version of the engines", name));
     return 3;
   }
 

@@ -67,7 +67,7 @@ TEST_CASE("a packet of another generation is written and read as such") {
   CHECK(trace::to_text(t).find("gcr") != std::string::npos);
   auto wrong = lines;
   wrong.replace(wrong.find("6.0"), 3, "3.0");
-  CHECK(error(wrong).find("no version of the engines") != std::string::npos);
+  CHECK(error(wrong).find("not a version of the engines") != std::string::npos);
   t.events[0].generation = kDefaultGeneration;  // which has no such packet
   CHECK(trace::to_text(t).find("gcr") == std::string::npos);
 }

@@ -100,7 +100,10 @@ Json of(const CheckReport& r, const CheckOptions& o, const Schedule& s) {
 }
 
 Json of_value(const std::string& with, const CheckReport& r, const CheckOptions& o, const Schedule& s) {
+  auto named = o;
+  named.file += " with " + with;
   auto j = of(r, o, s);
+  j["summary"] = summary(r, named, s);
   j["with"] = with;
   return j;
 }

@@ -40,7 +40,7 @@ struct StreamAnswer {
   std::string file{};
   std::uint64_t bytes{};  ///< that were examined
   std::uint64_t errors{}, warnings{};
-  std::optional<Generation> assumed{};  ///< nobody said which generation the packets are of
+  std::optional<Generation> assumed{};  ///< the generation, where neither an option nor the input gives it
   /// Of no bytes, nothing is known.
   Verdict verdict() const noexcept { return verdict_of(errors, warnings + (bytes == 0)); }
 };
