@@ -116,12 +116,14 @@ class Files {
     return in->is_text() ? text(*in) : binary(*in);
   }
 
-  /// What the input says all the same is reported.
+  /// What the input says all the same is reported. A log without a queue is a warning: its lines decide nothing.
   Diagnostic no_queue() const {
     for (const auto& n : s_.notes) report({.severity = Severity::note, .message = n});
     std::string message = "there is no queue in this input";
+    if (log_) message += ", so nothing is decided";
     for (const auto& p : s_.page_faults) message += fmt::format("; {} reports a page fault at {}", p.from, in_words(p));
-    return {.where = shown(o_.files.front()),
+    return {.severity = log_ ? Severity::warning : Severity::error,
+            .where = shown(o_.files.front()),
             .message = std::move(message),
             .hint = "give the dump of a ring, a trace.jsonl or a gpucore file as well"};
   }
@@ -160,7 +162,10 @@ class Files {
   Result<void, Diagnostic> text(Input& in) {
     auto all = in.whole_text();
     if (!all) return std::move(all.error());
-    if (doctor::is_kernel_log(*all)) doctor::add_kernel_log(s_, *all, in.name(), o_.pid);
+    if (doctor::is_kernel_log(*all)) {
+      log_ = true;
+      doctor::add_kernel_log(s_, *all, in.name(), o_.pid);
+    }
     auto dumps = read_text_dump(*all, in.name());
     if (!dumps && dumps.error().rule == kLogWithoutDump) return {};
     if (!dumps) return std::move(dumps.error());
@@ -216,6 +221,7 @@ class Files {
 
   const DoctorArguments& o_;
   doctor::Snapshot s_;
+  bool log_ = false;  // a log has been read
 };
 
 std::string text_of(const DoctorArguments& o, const doctor::Diagnosis& d) {
@@ -238,7 +244,7 @@ int doctor_verb(const DoctorArguments& o) {
   Files files{o};
   const auto pid = pid_of(o.files);
   auto s = pid ? examine_process(*pid, o.live) : files.read();
-  if (!s) return report(s.error()), kInput;
+  if (!s) return report(s.error()), s.error().severity == Severity::warning ? kUndecided : kInput;
   auto buffers = read_buffers(o.buffers);
   if (!buffers) return report(buffers.error()), kInput;
   for (const auto& b : *buffers) s->words.add(GpuVa{b.va}, std::as_bytes(std::span(b.dwords)));
