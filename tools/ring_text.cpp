@@ -19,14 +19,16 @@ bool is_nop(const PacketView& v) noexcept { return v.is<Nop>(); }
 
 struct Counts {
   std::size_t packets = 0, nops = 0, unknown = 0;
+
+  void add(const PacketView& v) noexcept {
+    if (!v.info) ++unknown;
+    else if (is_nop(v)) ++nops;
+    else ++packets;
+  }
 };
 Counts count(const RingPart& part, Generation g) {
   Counts c;
-  each_packet(part, g, [&](const PacketView& v) {
-    if (!v.info) ++c.unknown;
-    else if (is_nop(v)) ++c.nops;
-    else ++c.packets;
-  });
+  each_packet(part, g, [&](const PacketView& v) { c.add(v); });
   return c;
 }
 std::string in_words(const Counts& c) {
@@ -133,13 +135,14 @@ std::string ring_text(const PlacedRing& ring, const RingPositions& at, const Rin
           break;
         }
         std::deque<PacketView> last;
+        Counts all;
         each_packet(part, o.text.generation, [&](const PacketView& v) {
+          all.add(v);
           if (is_nop(v) || !v.info) return;
           last.push_back(v);
           if (last.size() > kBefore) last.pop_front();
         });
         if (last.empty()) break;
-        const auto all = counted();
         print.mark(fmt::format("consumed before rptr: {}{}:", in_words(all),
                                last.size() < all.packets ? fmt::format("; the last {}", last.size()) : ""));
         for (const auto& v : last) print.comments(to_text(v));

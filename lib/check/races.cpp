@@ -288,12 +288,12 @@ class Sweep {
   /// Is the present access ordered after a write of this byte by the line of `later`, in an earlier round of a loop?
   bool saw_earlier(const Ref& later, std::uint64_t at) const {
     const auto line = r_.line({later.agent, later.position});
+    // Only a queue's line stands for several packets, and only in a loop.
+    if (line == 0 || later.agent >= m_.queue_count() || r_.own_line({later.agent, later.position}) != 0) return false;
     const auto& touches = m_.programs[later.agent].touches;
-    if (line == 0) return false;
-    for (std::uint32_t p = 1; p < later.position; ++p) {
+    const auto epoch = m_.epoch_at(later.agent, later.position);
+    for (auto p = later.position - 1; p > 0 && m_.epoch_at(later.agent, p) == epoch; --p) {
       const auto* item = m_.item_at(later.agent, p);
-      if (!item) return false;
-      if (m_.epoch_at(later.agent, p) != m_.epoch_at(later.agent, later.position)) continue;
       for (auto t = item->touch; t < item->touch + item->touches; ++t)
         if (touches[t].mode == Mode::write && touches[t].begin <= at && at < touches[t].end &&
             r_.line({later.agent, p}) == line && landed(row_[later.agent], row_, {later.agent, p, Mode::write}))

@@ -7,6 +7,7 @@
 #include "sdma/stream/rules.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace sdma::inline v0::check_detail {
 namespace {
@@ -90,6 +91,14 @@ class StuckFinder {
       default: return true;
     }
   }
+  /// The last post to the word in the followed execution, or null, and its agent.
+  std::pair<const Step*, std::uint32_t> last_post(const Word& w) const {
+    std::pair<const Step*, std::uint32_t> last{};
+    each_post(w, [&](std::uint32_t agent, const Step& post) {
+      if (post.time != kNone && (!last.first || post.time > last.first->time)) last = {&post, agent};
+    });
+    return last;
+  }
   /// Calls fn(value) with each value that the word has had in the followed execution.
   template <class Fn> void replay(const Word& w, Fn fn) const {
     std::vector<const Step*> done;
@@ -145,13 +154,11 @@ class StuckFinder {
     const auto& w = m_.words[s.sync->word];
     const auto name = r_.word(w);
     bool passed = w.known && satisfied(s, w, w.init), counts = w.adds;
-    const Step* last = nullptr;
-    std::uint32_t last_agent = 0;
+    const auto [last, last_agent] = last_post(w);
     std::optional<Position> by;
     std::size_t posts = 0;
     each_post(w, [&](std::uint32_t agent, const Step& post) {
       ++posts;
-      if (post.time != kNone && (!last || post.time > last->time)) last = &post, last_agent = agent;
       if (post.op == Op::store && satisfies(s, w, post)) by = Position{agent, post.position}, passed = true;
     });
     if (!passed && w.known) passed = has_held(w, s);
@@ -253,11 +260,7 @@ class StuckFinder {
     if (s.kind != Step::Kind::poll) return {};
     const auto& w = m_.words[s.sync->word];
     if (!w.known || satisfied(s, w, w.init) || !has_held(w, s)) return {};
-    const Step* last = nullptr;
-    std::uint32_t agent = 0;
-    each_post(w, [&](std::uint32_t a, const Step& post) {
-      if (post.time != kNone && (!last || post.time > last->time)) last = &post, agent = a;
-    });
+    const auto [last, agent] = last_post(w);
     if (!last || last->op != Op::store) return {};
     return r_.place({agent, last->position}) + " sets " + r_.word(w) + " back before the wait has to have seen " +
            std::to_string(truncate(4, s.value)) +

@@ -87,7 +87,7 @@ struct FieldInfo {
   Generations generations = kAllGenerations;  ///< those that have the field
   /// Where some generations have it instead.
   struct Move {
-    Generations generations{};         ///< those; none if there is no such place
+    Generations generations{};         ///< that have it there; empty: the field has not moved
     std::uint8_t dword{}, lo{}, hi{};  ///< where the field is there
   };
   Move moved{}, moved_again{};  ///< no generation is in both
