@@ -11,6 +11,7 @@
 #include "sdma/packets/cache.hpp"
 #include "sdma/packets/control.hpp"
 #include "sdma/packets/copy.hpp"
+#include "sdma/packets/copy_pages.hpp"
 #include "sdma/packets/page_table.hpp"
 #include "sdma/packets/poll.hpp"
 #include "sdma/packets/sync.hpp"
