@@ -35,7 +35,7 @@ TEST_CASE("every variant for 2 to 8 GPUs and sizes around every boundary, in all
     for (const auto& [c, v] : everything())
       for (std::uint32_t n = 2; n <= 8; ++n)
         for (const auto bytes : sizes(n, static_cast<std::size_t>(order))) {
-          if (++turn % 8 != 0 && (sdma::test::kThreadSanitizer || sdma::test::kAddressSanitizer)) continue;
+          if (++turn % 8 != 0 && (sdma::test::thread_sanitizer() || sdma::test::address_sanitizer())) continue;
           Options o{.collective = c, .variant = v, .gpus = n, .bytes = bytes, .packet_bytes = kPacket};
           o.prelaunch = kPrelaunches[turn / 3 % 3];
           o.ring_bytes = o.prelaunch == Prelaunch::off ? 1024 : 32768;

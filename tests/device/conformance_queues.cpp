@@ -121,7 +121,7 @@ TEST_CASE("queues come and go while others work") {
 TEST_CASE("a queue that goes with work in flight touches nothing afterwards") {
   on_each([](Device& d, const DeviceUnderTest& under) {
     auto never = must(d.create_signal()), done = must(d.create_signal());
-    const std::uint32_t bytes = sdma::test::kThreadSanitizer ? 64 << 10 : 1 << 20;
+    const std::uint32_t bytes = sdma::test::thread_sanitizer() ? 64 << 10 : 1 << 20;
     auto src = host_memory(d, bytes), dst = gpu_memory(d, 0, bytes);
     std::memset(src.host().data(), 1, bytes);
     {

@@ -83,9 +83,7 @@ inline bool equal(std::span<const std::byte> a, std::span<const std::byte> b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0;
 }
 inline bool all_are(std::span<const std::byte> s, unsigned value) {
-  for (const auto b : s)
-    if (b != static_cast<std::byte>(value)) return false;
-  return true;
+  return s.empty() || (s[0] == static_cast<std::byte>(value) && std::memcmp(&s[0], &s[0] + 1, s.size() - 1) == 0);
 }
 
 }  // namespace conformance

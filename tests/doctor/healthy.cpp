@@ -11,7 +11,7 @@ using namespace sdma::test;
 
 namespace {
 
-constexpr unsigned kSeeds = tries(12u);
+const unsigned kSeeds = tries(12u);
 enum Forms : unsigned { kLive = 1, kNode = 2, kFile = 4, kInstant = 8, kAny = 15 };
 
 struct Healthy {

@@ -15,7 +15,7 @@ using doctor::HangClass;
 
 namespace {
 
-constexpr unsigned kSeeds = tries(10u);
+const unsigned kSeeds = tries(10u);
 enum Forms : unsigned { kLive = 1, kNode = 2, kFile = 4, kInstant = 8, kAny = 15, kDriver = 3, kFiles = 12 };
 
 struct Injected {

@@ -65,7 +65,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::memcpy(space.low.begin(), dwords, n * 4);
   Rewriter rewriter{data + kHead, changes, ring, space};
   // The thread sanitizer reports the race that this target is about, so there the changes are made by hooks alone.
-  const bool threaded = !sdma::test::kThreadSanitizer && (how & 8) != 0;
+  const bool threaded = !sdma::test::thread_sanitizer() && (how & 8) != 0;
 
   PipelineHooks hooks;
   TickSource ticks;

@@ -12,7 +12,8 @@ using namespace std::chrono_literals;
 namespace {
 
 /// Without delays, none of these seeds shows some of the races, and one or two show others, by the timing of threads.
-constexpr std::uint64_t kSeeds = tries(std::uint64_t{100}), kBusySeeds = 300;
+const std::uint64_t kSeeds = tries(std::uint64_t{100});
+constexpr std::uint64_t kBusySeeds = 300;
 constexpr int kShown = 4;
 
 /// A queue that sleeps too long, or a deadlock, ends the run at `timeout`.
@@ -27,7 +28,7 @@ void shows(const std::string& name, const std::string& how) {
   int shown = 0;
   std::uint64_t seed = 0;
   // The thread sanitizer stops at the race, so there only the mended schedule runs.
-  for (; seed < kBusySeeds && shown < kShown && !kThreadSanitizer; ++seed) {
+  for (; seed < kBusySeeds && shown < kShown && !thread_sanitizer(); ++seed) {
     const auto found = run_file(name, false, seed, 200ms);
     // A run that a busy machine has not ended in time shows nothing.
     if (found.empty() || (found.find(how) == found.npos && found.find("after 200ms") != found.npos)) continue;
@@ -35,7 +36,7 @@ void shows(const std::string& name, const std::string& how) {
     CHECK(found.find(how) != found.npos);
     ++shown;
   }
-  CHECK((kThreadSanitizer || shown == kShown));
+  CHECK((thread_sanitizer() || shown == kShown));
   for (seed = 0; seed < kSeeds; ++seed) REQUIRE(run_file(name, true, seed, 60s) == "");
 }
 

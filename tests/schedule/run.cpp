@@ -37,7 +37,7 @@ TEST_CASE("the examples run right for every number of GPUs, in all orderings") {
     const auto text = read(std::string("examples/schedules/") + name + ".sdma");
     const bool many = text.find("param N") != text.npos;
     for (const auto order : kOrderings)
-      for (std::uint32_t n = 2; n <= (many ? 8u : 2u); n += kAddressSanitizer ? 3 : 1) {
+      for (std::uint32_t n = 2; n <= (many ? 8u : 2u); n += address_sanitizer() ? 3 : 1) {
         ParseOptions options;
         if (many) options.set = {{"N", std::to_string(n)}};
         if (text.find("param chunk") != text.npos) options.set.push_back({"chunk", "4K"});
@@ -244,7 +244,7 @@ TEST_CASE("bytes that change while they are compared are read once") {
   std::atomic<bool> stop = false;
   // The race between the two is the subject, so under the thread sanitizer nothing changes.
   std::thread writer([&] {
-    for (unsigned i = 0; !stop && !kThreadSanitizer; ++i)
+    for (unsigned i = 0; !stop && !thread_sanitizer(); ++i)
       for (auto& b : is) reinterpret_cast<volatile std::byte&>(b) = static_cast<std::byte>(i % 2 * 0xe0);
   });
   bool same = false;

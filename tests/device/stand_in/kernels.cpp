@@ -36,11 +36,16 @@ Status timestamp(int device, const KernelArguments& a) {
 Status merge(int device, const KernelArguments& a) {
   const auto *now = reinterpret_cast<const unsigned char*>(a[1]),
              *before = reinterpret_cast<const unsigned char*>(a[2]);
-  for (std::uint64_t i = 0; i < a[3]; ++i) {
-    if (now[i] == before[i]) continue;
-    const auto code = with_word<unsigned char>(a[0] + i, device, Use::write,
-                                               [&](std::atomic_ref<unsigned char> byte) { byte.store(now[i]); });
-    if (code != kSuccess) return code;
+  for (std::uint64_t at = 0; at < a[3];) {
+    if (now[at] == before[at]) {
+      ++at;
+      continue;
+    }
+    const auto piece = find_memory(a[0] + at, a[3] - at, device, Use::write);
+    if (!piece || piece->size == 0) return kIllegalAddress;
+    const auto end = std::min<std::uint64_t>(a[3], at + piece->size);
+    for (auto* byte = reinterpret_cast<unsigned char*>(piece->data); at < end; ++at, ++byte)
+      if (now[at] != before[at]) std::atomic_ref(*byte).store(now[at]);
   }
   return kSuccess;
 }
