@@ -92,7 +92,7 @@ TEST_CASE("a small space is searched completely, and the best is the best of all
   CHECK(found(text("", kPerPeer, "4"), {.best = 2}).best.size() == 2);
 }
 
-TEST_CASE("with tries, the same seed gives the same result; a partial search says that it is one") {
+TEST_CASE("with tries, the same seed gives the same result; a partial search says that it is one", "[long]") {
   const auto t = text("", kPerPeer, "7");  // 3^7
   const auto r = found(t, {.tries = 200, .seed = 3});
   CHECK_FALSE(r.complete);

@@ -261,7 +261,7 @@ TEST_CASE("limits: simulations, time and the caller end a fit, which keeps the b
   CHECK(calls == 5);
 }
 
-TEST_CASE("weights: 0 is predicted but not fitted to; a large power weakens the worst error") {
+TEST_CASE("weights: 0 is predicted but not fitted to; a large power weakens the worst error", "[long]") {
   auto o = measured(truth());
   o[5].value *= 3;  // an outlier
   o[5].weight = 0;
@@ -337,7 +337,7 @@ TEST_CASE("errors name the observation or the parameter, and what to do") {
   CHECK(has(why, "eight: gpus: error: the schedule has 8 GPUs, but the machine has 4"));
 }
 
-TEST_CASE("an error that a group shares does not move the parameters, as far as it is allowed to be shared") {
+TEST_CASE("an error that a group shares does not move the parameters, as far as it is allowed to be shared", "[long]") {
   // Speed-ups over two baselines, of which one was measured 20 % too slow.
   const auto m = truth();
   std::vector<Observation> o;

@@ -56,7 +56,7 @@ TEST_CASE("a list may be computed from another one, or from a range") {
   CHECK(each("[1/i for i in 0..2]") == "division by zero");
 }
 
-TEST_CASE("lists cannot repeat more than loops, nor nest without a limit") {
+TEST_CASE("lists cannot repeat more than loops, nor nest without a limit", "[long]") {
   CHECK(each("[i for i in 0..2000000]").starts_with("this list has more rounds"));
   CHECK(assembled_list("for a in 0..1000\nlet l = [len([i for i in 0..1000]) for j in 0..1000]\nend\n")
             .starts_with("this list has more rounds"));
