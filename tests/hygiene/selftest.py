@@ -247,7 +247,7 @@ class Columns(Tree):
             'f("x", ' + "x, " * 40 + "x);", '// "' + "x" * 120 + '"', "f(" + "x, " * 40 + '"x");',
             'f("' + "x" * 110 + '", x, x, x);', "c = '\"';  // " + "x" * 110 + '"',
         ):
-            for path in ("include/sdma/core/a.hpp", "tests/core/a.cpp", "integration/rocr/a.h", "python/module/a.cpp"):
+            for path in ("include/sdma/core/a.hpp", "tests/core/a.cpp", "integration/runtime/a.h", "python/module/a.cpp"):
                 with self.subTest(line):
                     self.bad(self.check, {path: f"int y;\n{line}\nint z;\n"}, f"{path}:2: {len(line)} columns; 120 at most")
 
@@ -268,7 +268,7 @@ class Columns(Tree):
 
     def test_pages(self):
         for line in ("x " * 70 + "x", "- " + "x " * 70, "see [x](" + "x" * 140 + ")", "```\nx\n```\n" + "x " * 71):
-            for path in ("README.md", "docs/journeys/a.md", "tests/core/README.md", "integration/rocr/README.md"):
+            for path in ("README.md", "docs/journeys/a.md", "tests/core/README.md", "integration/runtime/README.md"):
                 with self.subTest(line):
                     self.bad(self.check, {path: line}, f"{path}:{line.count(chr(10)) + 1}: ")
 

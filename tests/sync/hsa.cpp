@@ -31,6 +31,17 @@ Dwords operator+(Dwords a, const Dwords& b) {
   a.insert(a.end(), b.begin(), b.end());
   return a;
 }
+/// A signal that was read once, and whose words lie elsewhere.
+struct ReadOnce {
+  std::int64_t value = 1;
+  std::uint64_t event_mailbox_ptr = 0;
+  std::uint32_t event_id = 0;
+  GpuVa words{0x7f0000001000};
+};
+GpuVa value_va(const ReadOnce& s) { return s.words; }
+GpuVa start_stamp_va(const ReadOnce& s) { return s.words + 64; }
+GpuVa end_stamp_va(const ReadOnce& s) { return s.words + 96; }
+
 std::uint32_t low(std::uint64_t v) { return low_half(v); }
 std::uint32_t high(std::uint64_t v) { return high_half(v); }
 
@@ -207,4 +218,16 @@ TEST_CASE("from 5.0 on, the fences of a completion say that the memory is uncach
   for (const auto& f : fences(Generation::v4_4_2)) CHECK(f.mtype == 0);
   for (const auto g : {Generation::v5_0, Generation::v6_0, Generation::v7_0})
     for (const auto& f : fences(g)) CHECK(f.mtype == 3);
+}
+
+TEST_CASE("the words of a signal lie where the overloads of its type say") {
+  const ReadOnce s;
+  CHECK(written([&](Writer& w) { return hsa::depend(w, s, {.halves = hsa::Halves::low}); }) ==
+        Dwords{0xb0000008, 0x1000, 0x7f00, 0, 0xffffffff, 0x0fff0004});
+  CHECK(written([&](Writer& w) { return hsa::stamp_start(w, s); }) == Dwords{0x20d, 0x1040, 0x7f00});
+  CHECK(written([&](Writer& w) { return hsa::complete(w, s, {.atomics = false, .stamp_end = true}); }) ==
+        Dwords{0x20d, 0x1060, 0x7f00, 5, 0x1004, 0x7f00, 0, 5, 0x1000, 0x7f00, 0});
+  CHECK(written([&](Writer& w) { return hsa::join(w, s); }) == Dwords{0xb0000008, 0x1000, 0x7f00, 1, 0xffffffff,
+                                                                      0x0fff0004, 0x5e00000a, 0x1000, 0x7f00,
+                                                                      0xffffffff, 0xffffffff, 0, 0, 0});
 }

@@ -11,7 +11,9 @@
 //
 // S is amd_signal_t from <hsa/amd_hsa_signal.h>, or any type with these members: `value` (int64), `event_mailbox_ptr`
 // (uint64; 0 if no thread sleeps on the signal), `event_id` (uint32), `start_ts` and `end_ts` (uint64). A ROCr signal
-// lies in memory that engines reach at the host's addresses, so the address of a member is also its GPU VA.
+// lies in memory that engines reach at the host's addresses, so the address of a member is also its GPU VA. For a type
+// of your own, overload value_va, start_stamp_va and end_stamp_va beside it: a copy of a signal that was read once, or
+// a signal that engines reach elsewhere (integration/runtime/signal.hpp).
 //
 // Timestamps. The engine stores both directly into the signal's `start_ts` and `end_ts`, in ticks of the 100 MHz clock.
 // They precede the completion in the queue and must not be read before the completion has been seen (Q10). A
@@ -60,6 +62,10 @@ template <class T> GpuVa member_va(const T& member) noexcept {
 
 /// The address of a signal's value.
 template <class S> GpuVa value_va(const S& s) noexcept { return detail::member_va(s.value); }
+/// The address of the word for its first time stamp.
+template <class S> GpuVa start_stamp_va(const S& s) noexcept { return detail::member_va(s.start_ts); }
+/// The address of the word for its second time stamp.
+template <class S> GpuVa end_stamp_va(const S& s) noexcept { return detail::member_va(s.end_ts); }
 
 /// Which halves of a signal's value are polled, or stored with fences.
 enum class Halves : std::uint8_t {
@@ -94,7 +100,7 @@ template <class T> constexpr Errc stamp(BasicWriter<T>& w, GpuVa word) noexcept 
 }
 /// The same, to the signal's `start_ts`.
 template <class T, class S> Errc stamp_start(BasicWriter<T>& w, const S& s) noexcept {
-  return stamp(w, detail::member_va(s.start_ts));
+  return stamp(w, start_stamp_va(s));
 }
 
 struct CompleteOptions {
@@ -117,7 +123,7 @@ template <class T, class S> Errc complete(BasicWriter<T>& w, const S& s, const C
   };
   const auto stamped = [&](const auto&... packets) noexcept {
     if (options.stamp_end_at != GpuVa{}) return woken(Timestamp{.addr = options.stamp_end_at}, packets...);
-    if (options.stamp_end) return woken(Timestamp{.addr = detail::member_va(s.end_ts)}, packets...);
+    if (options.stamp_end) return woken(Timestamp{.addr = end_stamp_va(s)}, packets...);
     return woken(packets...);
   };
   const auto va = value_va(s);

@@ -1,4 +1,0 @@
-// SPDX-License-Identifier: MIT
-#pragma once
-// See agent.h.
-#include "core/inc/agent.h"
