@@ -99,7 +99,7 @@ std::uint64_t value_after(const Step& s, const Word& w, std::uint64_t value) noe
 }
 
 bool contributes(const Step& poll, const Word& w, const Step& post) noexcept {
-  if (post.op == Op::store) return satisfies(poll, w, post);
+  if (post.op == Op::store || w.monotone) return satisfies(poll, w, post);
   const auto n = addend(post);
   switch (poll.sync->func) {
     case Compare::ge:

@@ -153,6 +153,7 @@ struct Word {
   /// The value after a post depends on what the word held before: its posts are stores of what each left in the
   /// followed execution. That holds for every execution if they are in order (find_disorder).
   bool in_order = false;
+  bool monotone = false;  ///< every wait for it, once satisfied, stays so: its posts are MAX, or all MIN
   std::vector<Chain> chains{};
 };
 

@@ -180,10 +180,18 @@ class Clocks {
 
   void wait(std::uint32_t a, const Step& s) {
     const auto& w = m_.words[s.sync->word];
-    if (s.assumed_satisfied || w.unmodelled || w.copied || (s.sync->finite && !m_.profile.finite_poll_edge)) return;
+    if (s.assumed_satisfied || w.copied || (s.sync->finite && !m_.profile.finite_poll_edge)) return;
     const Alternatives alt{m_, w, a, s, now_.data()};
+    if (w.unmodelled) return order_as_followed(w, alt);
     if (w.adds) order_by_additions(w, s, alt);
     else order_by_stores(w, s, alt);
+  }
+
+  /// For a word whose values are not known: a warning leaves the schedule unproved. The wait is assumed to come after
+  /// the posts that it came after in the followed execution, so that no error rests on what is not known.
+  void order_as_followed(const Word& w, const Alternatives& alt) {
+    for (const auto& c : w.chains)
+      if (const auto k = alt.happened(c); k > 0 && !m_.open) join(c.agent, m_.post(c, k - 1));
   }
 
   /// For a word with stores only: the wait comes after everything that all stores which may satisfy it have in common.

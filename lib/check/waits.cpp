@@ -25,7 +25,7 @@ class Waits {
       const Alternatives alt{m_, w, a, s, clock_.data()};
       if (w.adds ? stale_count(a, s, w, alt) : stale_flag(a, s, w, alt)) continue;
       if (w.adds) check_count_stays(a, s, w, alt);
-      else check_store_stays(a, s, w, alt);
+      else if (!w.monotone) check_store_stays(a, s, w, alt);
     }
     wide();
   }
