@@ -33,7 +33,7 @@ struct CheckArguments {
   std::vector<GpuId> gpus;
   CheckFormat format = CheckFormat::text;
   StreamCheckOptions check;
-  bool kernel = false, rules = false, covered = false, strict = false;
+  bool kernel = false, rules = false, covered = false, strict = false, cuda = false;
 };
 
 /// Lists each id once, because a rule for one stream may also be a rule for a whole schedule.
@@ -81,6 +81,7 @@ int judge(const CheckArguments& o, const Schedule& s, const CheckOptions& option
 
 /// The node whose engines and links the checker assumes; null: MI300X.
 Result<std::optional<Topology>, Diagnostic> topology(const CheckArguments& o) {
+  if (o.cuda) return std::optional(cuda_layout(kMostLaidOut));
   if (o.topology.empty()) return std::optional<Topology>();
   if (names_layout(o.topology)) {
     auto t = layout(o.topology);
@@ -154,6 +155,8 @@ int check_dumps(const CheckArguments& o, const CheckOptions& options) {
 int check_verb(const CheckArguments& o) {
   if (o.rules) return list_rules(o.format);
   if (o.covered) return list_covered(o.format);
+  if (o.cuda && !o.topology.empty())
+    return complain("--device=cuda and --topology both say which node it is", "give one of them"), kUsage;
   const auto node = topology(o);
   if (!node) return report(node.error()), kInput;
   const CheckOptions whole{.profile = o.profile,
@@ -286,6 +289,10 @@ void add_check(VerbOptions& verb, Action& action) {
              "a choice of GPUs: write 8 for the first 8, or 2,5 for these two; each may appear once",
              "GPUs of the node that the schedule's GPUs are, as for sdma run (default: the same numbers)")
       .type("N|N,N..");
+  add_choice<bool>(
+      verb, "--device", o->cuda, {{"amd", false}, {"cuda", true}},
+      "whose limits a proved schedule keeps: those of every AMD device (default), or of the GPUs of CUDA: 30 "
+      "queues on each");
   add_json(verb, [o] { o->format = CheckFormat::json; });
   add_choice<CheckFormat>(
       verb, "--format", o->format, {{"text", CheckFormat::text}, {"json", CheckFormat::json}},
@@ -307,6 +314,7 @@ void add_check(VerbOptions& verb, Action& action) {
       "  sdma check --set N=8 examples/schedules/2_allgather_b2b.sdma\n"
       "  sdma check --sweep N=2..8 examples/schedules/2_allgather_b2b.sdma\n"
       "  sdma check --gpus=0,3 copy.sdma\n"
+      "  sdma check --device=cuda copy.sdma\n"
       "  sdma check --assume fence=full --json relay.sdma\n"
       "  sdma check ring.bin\n"
       "  sdma check --gfx=gfx90a ring.bin\n"
