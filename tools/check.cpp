@@ -9,6 +9,7 @@
 #include "schedule_file.hpp"
 #include "sdma/core/number.hpp"
 #include "sdma/device/layout.hpp"
+#include "sdma/simulate/simulate.hpp"
 #include "sdma/stream/rules.hpp"
 #include "verb.hpp"
 
@@ -33,7 +34,7 @@ struct CheckArguments {
   std::vector<GpuId> gpus;
   CheckFormat format = CheckFormat::text;
   StreamCheckOptions check;
-  bool kernel = false, rules = false, covered = false, strict = false;
+  bool kernel = false, rules = false, covered = false, strict = false, cuda = false;
 };
 
 /// Lists each id once, because a rule for one stream may also be a rule for a whole schedule.
@@ -81,6 +82,7 @@ int judge(const CheckArguments& o, const Schedule& s, const CheckOptions& option
 
 /// The node whose engines and links the checker assumes; null: MI300X.
 Result<std::optional<Topology>, Diagnostic> topology(const CheckArguments& o) {
+  if (o.cuda) return std::optional(cuda_layout(kMostLaidOut));
   if (o.topology.empty()) return std::optional<Topology>();
   if (names_layout(o.topology)) {
     auto t = layout(o.topology);
@@ -151,9 +153,30 @@ int check_dumps(const CheckArguments& o, const CheckOptions& options) {
   return judge(o, *s, open, sdma::check(*s, open));
 }
 
+/// How much memory and how many steps an execution may take whose bytes are compared with the expectations.
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 26, kMostSteps = std::uint64_t{1} << 18;
+
+/// Which expectations do not hold. A proved schedule has the same bytes after every execution, so one simulation shows
+/// them; what a simulation cannot begin or end is not compared.
+std::vector<std::string> wrong_result(const Schedule& s) {
+  std::uint64_t bytes = 0;
+  for (const auto& b : s.buffers) bytes += b.bytes;
+  const bool compares = !s.expectations.empty();
+  const auto machine =
+      compares && bytes <= kMostBytes ? mi300x_machine() : Result<MachineDescription, Diagnostic>(Diagnostic{});
+  if (!machine || !can_begin(s, *machine)) return {};
+  const auto r = simulate(s, *machine, {.contents = true, .max_steps = kMostSteps});
+  std::vector<std::string> wrong;
+  for (std::size_t i = 0; r && i < r->findings.size(); ++i)
+    wrong.push_back(r->findings[i].where + ": " + r->findings[i].message);
+  return wrong;
+}
+
 int check_verb(const CheckArguments& o) {
   if (o.rules) return list_rules(o.format);
   if (o.covered) return list_covered(o.format);
+  if (o.cuda && !o.topology.empty())
+    return complain("--device=cuda and --topology both say which node it is", "give one of them"), kUsage;
   const auto node = topology(o);
   if (!node) return report(node.error()), kInput;
   const CheckOptions whole{.profile = o.profile,
@@ -161,7 +184,8 @@ int check_verb(const CheckArguments& o) {
                            .topology = *node ? &**node : nullptr,
                            .gpus = o.gpus,
                            .max_findings = o.check.max_findings,
-                           .strict = o.strict};
+                           .strict = o.strict,
+                           .result = wrong_result};
   if (!o.more.empty()) return check_dumps(o, whole);
   auto in = Input::open(o.input);
   if (!in) return report(in.error()), kInput;
@@ -286,6 +310,10 @@ void add_check(VerbOptions& verb, Action& action) {
              "a choice of GPUs: write 8 for the first 8, or 2,5 for these two; each may appear once",
              "GPUs of the node that the schedule's GPUs are, as for sdma run (default: the same numbers)")
       .type("N|N,N..");
+  add_choice<bool>(
+      verb, "--device", o->cuda, {{"amd", false}, {"cuda", true}},
+      "whose limits a proved schedule keeps: those of every AMD device (default), or of the GPUs of CUDA: 30 "
+      "queues on each");
   add_json(verb, [o] { o->format = CheckFormat::json; });
   add_choice<CheckFormat>(
       verb, "--format", o->format, {{"text", CheckFormat::text}, {"json", CheckFormat::json}},
@@ -307,6 +335,7 @@ void add_check(VerbOptions& verb, Action& action) {
       "  sdma check --set N=8 examples/schedules/2_allgather_b2b.sdma\n"
       "  sdma check --sweep N=2..8 examples/schedules/2_allgather_b2b.sdma\n"
       "  sdma check --gpus=0,3 copy.sdma\n"
+      "  sdma check --device=cuda copy.sdma\n"
       "  sdma check --assume fence=full --json relay.sdma\n"
       "  sdma check ring.bin\n"
       "  sdma check --gfx=gfx90a ring.bin\n"

@@ -3,6 +3,9 @@
 //
 //   add, sub                     additions: any order gives the same sum
 //   or, bits of its own          an addition of those bits that the same agent has not set before
+//   inc, dec below the limit     an addition of 1 or -1, if the word cannot reach the limit at which it wraps
+//   max or min                   if every wait for the word, once satisfied, stays so: each post leaves at least (at
+//                                most) what its agent has posted so far, and no post hides another
 //   fence, set, swap             a store of its value
 //   any other atomic             a store of what it left in the followed execution, if the word's posts are in order
 //   halves of a 64-bit word      the same, unless the other half always keeps its first value
@@ -12,6 +15,7 @@
 #include "model.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace sdma::inline v0::check_detail {
@@ -19,19 +23,23 @@ namespace {
 
 constexpr Wide kHalf = Wide{1} << 32;
 
-/// The posts to one word, in the order of their agents.
+/// The posts to one word, in the order of their agents, and the waits for it.
 struct Posts {
   struct Post {
     std::uint32_t agent;
     Step* step;
   };
   std::vector<Post> all{};
+  std::vector<const Step*> waits{};
   bool unknown = false, other = false, halves = false;
 };
 
-bool is_or(const Step& s) noexcept {
-  return s.op == Op::other && static_cast<AtomicOp>(static_cast<unsigned>(s.sync->atomic) % 32) == AtomicOp::or_rtn_32;
+/// The operation of a post whose result depends on what the word holds, as one that returns 32 bits.
+std::optional<AtomicOp> kind(const Step& s) noexcept {
+  if (s.op != Op::other) return {};
+  return static_cast<AtomicOp>(static_cast<unsigned>(s.sync->atomic) % 32);
 }
+bool is_or(const Step& s) noexcept { return kind(s) == AtomicOp::or_rtn_32; }
 
 /// Does the high half keep its first value, whatever is posted in which order?
 bool high_half_is_kept(const Word& w, const Posts& posts) {
@@ -75,12 +83,62 @@ bool or_as_additions(const Word& w, const Posts& posts) {
   return true;
 }
 
+/// Turns each INC and DEC into an addition. False if the word may reach a limit, or if there are other posts.
+bool steps_as_additions(const Word& w, const Posts& posts) {
+  Wide low = Wide{w.init}, high = low, limit = Wide{truncate(w.bytes, ~std::uint64_t{0})};
+  const auto by = [](const Step& s) {
+    return kind(s) == AtomicOp::inc_rtn_32 ? 1 : kind(s) == AtomicOp::dec_rtn_32 ? -1 : 0;
+  };
+  for (const auto& [agent, s] : posts.all) {
+    const auto n = s->op == Op::add ? addend(*s) : Wide{by(*s)};
+    if ((s->op != Op::add && n == 0) || s->sync->bytes != w.bytes) return false;
+    (n > 0 ? high : low) += n;
+    if (s->op != Op::add) limit = std::min(limit, Wide{truncate(w.bytes, s->value)});
+  }
+  if (low < 0 || high > limit) return false;
+  for (const auto& [agent, s] : posts.all)
+    if (s->op != Op::add) s->value = static_cast<std::uint64_t>(std::int64_t{by(*s)}), s->op = Op::add;
+  return true;
+}
+
+/// Gives each MAX (MIN) the largest (least) value that its agent has posted so far. False if there are other posts, or
+/// if a wait may be satisfied and then no longer.
+bool monotone(const Word& w, const Posts& posts) {
+  const auto op = posts.all.empty() ? std::nullopt : kind(*posts.all.front().step);
+  const bool max = op == AtomicOp::umax_rtn_32 || op == AtomicOp::smax_rtn_32;
+  const bool is_signed = op == AtomicOp::smax_rtn_32 || op == AtomicOp::smin_rtn_32;
+  if (!max && op != AtomicOp::umin_rtn_32 && op != AtomicOp::smin_rtn_32) return false;
+  auto last = w.init, most = w.init;
+  for (const auto& [agent, s] : posts.all) {
+    if (kind(*s) != op || s->sync->bytes != w.bytes || s->column != kNone) return false;
+    most = std::max(most, s->value);
+    last = max ? std::max(last, s->value) : std::min(last, s->value);
+  }
+  if (is_signed && most >> (8 * w.bytes - 1) != 0) return false;
+  for (const auto* s : posts.waits) {
+    const auto& y = *s->sync;
+    const bool whole = y.bytes == w.bytes || (!y.high && most >> 32 == 0);
+    const bool stays =
+        max ? y.func == Compare::ge || y.func == Compare::gt : y.func == Compare::le || y.func == Compare::lt;
+    const bool ends = y.func == Compare::eq && truncate(y.bytes, s->value) == last;
+    if (!whole || y.mask != ~0u || (!stays && !ends)) return false;
+  }
+  for (std::size_t i = 1; i < posts.all.size(); ++i)
+    if (const auto& before = posts.all[i - 1]; before.agent == posts.all[i].agent) {
+      auto& value = posts.all[i].step->value;
+      value = max ? std::max(value, before.step->value) : std::min(value, before.step->value);
+    }
+  return true;
+}
+
 std::vector<Posts> posts_of(Model& m) {
   std::vector<Posts> all(m.words.size());
   for (std::uint32_t a = 0; a < m.agents.size(); ++a)
     for (auto& s : m.agents[a].steps) {
-      if (!s.posts() || !s.sync || s.sync->word == kNone) continue;
+      if (!s.sync || s.sync->word == kNone) continue;
       auto& p = all[s.sync->word];
+      if (s.kind == Step::Kind::poll) p.waits.push_back(&s);
+      if (!s.posts()) continue;
       p.all.push_back({a, &s});
       p.unknown = p.unknown || s.op == Op::unknown;
       p.other = p.other || s.op == Op::other;
@@ -100,6 +158,8 @@ void Model::find_algebra() {
     w.unmodelled = posts.unknown;
     const bool depends = posts.other || (posts.halves && !(w.known && high_half_is_kept(w, posts)) && !open);
     if (!depends || w.unmodelled) continue;
+    w.monotone = w.known && !open && monotone(w, posts);
+    if (w.monotone || (w.known && !open && steps_as_additions(w, posts))) continue;
     if (!w.known || open) w.unmodelled = true;
     else if (!executed_) w.in_order = true;
     else if (!or_as_additions(w, posts)) {

@@ -67,6 +67,10 @@ std::string_view name(Verdict v) noexcept {
   constexpr std::string_view kNames[] = {"proved", "unproved", "refuted"};
   return kNames[static_cast<std::size_t>(v)];
 }
+std::string_view name(CheckEdit::Kind k) noexcept {
+  constexpr std::string_view kNames[] = {"insert", "replace", "remove"};
+  return kNames[static_cast<std::size_t>(k)];
+}
 Verdict CheckReport::verdict() const noexcept { return verdict_of(errors(), warnings()); }
 std::size_t CheckReport::errors() const noexcept { return count(*this, Severity::error); }
 std::size_t CheckReport::warnings() const noexcept { return count(*this, Severity::warning); }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Checks every way to take the choices of a text: counts through them as an odometer does, the last choice first.
+// Checks every way to take the choices of a text: counts through them as an odometer does, the last choice first. Then
+// looks for changes of the text that mend what it has found.
+#include "mends.hpp"
 #include "sdma/check/check.hpp"
+#include "sdma/core/plural.hpp"
 
 #include <fmt/format.h>
 
@@ -19,10 +22,9 @@ bool next(Decisions& d) {
   return false;
 }
 
-}  // namespace
-
-Result<CheckedText, std::vector<Diagnostic>> check_text(std::string_view text, std::string_view file,
-                                                        const ParseOptions& parse, const CheckOptions& options) {
+/// Checks the text without a search for mends.
+Result<CheckedText, std::vector<Diagnostic>> check_all(std::string_view text, std::string_view file,
+                                                       const ParseOptions& parse, const CheckOptions& options) {
   CheckedText out;
   Decisions taken;
   bool more = true;
@@ -37,6 +39,16 @@ Result<CheckedText, std::vector<Diagnostic>> check_text(std::string_view text, s
     auto one = options;
     one.map = &map;
     auto report = check(*s, one);
+    if (report.proved() && options.result && options.profile == Profile::conservative())
+      if (auto wrong = options.result(*s); !wrong.empty()) {
+        if (wrong.size() > 1) wrong[0] += fmt::format("; {} more", plural(wrong.size() - 1, "expectation"));
+        report.findings.push_back({.diagnostic = {.rule = "wrong-result",
+                                                  .severity = Severity::error,
+                                                  .where = std::string(file),
+                                                  .message = std::move(wrong[0]),
+                                                  .hint = "every execution has this result: a packet or an expectation "
+                                                          "has the wrong address, or a packet comes too late"}});
+      }
     if (const auto chosen = decisions_text(taken.met); out.alternatives > 0 && !chosen.empty())
       for (auto& f : report.findings) f.diagnostic.message += fmt::format(" (with {})", chosen);
     const bool worse = out.alternatives == 0 || report.verdict() > out.report.verdict();
@@ -55,6 +67,23 @@ Result<CheckedText, std::vector<Diagnostic>> check_text(std::string_view text, s
                                                "only these are checked",
                                                options.max_alternatives),
                         .hint = "set some of the choices with --set"}});
+  return out;
+}
+
+}  // namespace
+
+Result<CheckedText, std::vector<Diagnostic>> check_text(std::string_view text, std::string_view file,
+                                                        const ParseOptions& parse, const CheckOptions& options) {
+  auto out = check_all(text, file, parse, options);
+  if (!out || out->report.proved() || expects_finding(out->schedule)) return out;
+  if (out->report.packets * out->alternatives > options.max_mended) return out;
+  auto all = options;
+  all.max_findings = 0;
+  check_detail::mend(text, out->report, [&](const std::string& source) -> std::optional<CheckReport> {
+    auto changed = check_all(source, file, parse, all);
+    if (!changed || changed->report.packets * changed->alternatives > 2 * options.max_mended) return {};
+    return std::move(changed->report);
+  });
   return out;
 }
 

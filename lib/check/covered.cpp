@@ -40,6 +40,8 @@ constexpr std::array kCovered{
     CoveredThing{"post flag", "a WRITE, FILL or copy of a known value to a word that something waits for"},
     CoveredThing{"post half-of-64", "4 bytes of a word of 8, while the high half keeps its first value"},
     CoveredThing{"post halves-in-order", "4 bytes of a word of 8, if all posts to it are in order"},
+    CoveredThing{"post inc", "an INC or DEC of a word that cannot reach its limit: an addition"},
+    CoveredThing{"post max", "a MAX or MIN, if no post can end that a wait is satisfied"},
     CoveredThing{"post or", "an OR whose bits no other agent sets: an addition"},
     CoveredThing{"post other-in-order", "any other atomic, if all posts to its word are in order"},
     CoveredThing{"post store", "the value of a fence or a set replaces that of the word"},
@@ -171,7 +173,8 @@ class Contract {
   void post(std::uint32_t a, const Step& s, const Word& w, Position here) {
     const auto* item = m_.item_at(a, s.position);
     if (s.kind == Step::Kind::flag) ask("post flag", here);
-    else if (s.sync->op == Op::other) ask(w.in_order ? "post other-in-order" : "post or", here);
+    else if (s.sync->op == Op::other)
+      ask(w.in_order ? "post other-in-order" : w.monotone ? "post max" : s.whole ? "post or" : "post inc", here);
     else if (s.sync->op == Op::add) ask("post add", here);
     else if (s.sync->op == Op::store) ask(item && item->modifies ? "post swap" : "post store", here);
     if (w.bytes == 8 && s.sync->bytes == 4) ask(w.in_order ? "post halves-in-order" : "post half-of-64", here);

@@ -45,9 +45,9 @@ class Edge {
     if (!v) return {own_signal()};
     if (post)
       if (auto text = stale(used.sync->word, *v)) return {*text};
-    CheckEdit edit{.before = r_.own_line(b_), .text = wait(r_.word(w), *v)};
+    CheckEdit edit{.line = r_.own_line(b_), .text = wait(r_.word(w), *v)};
     Proposal p{.hint = from + edit.text + (store ? "" : ", the count when all are complete")};
-    if (post && edit.before != 0) p.edit = std::move(edit);
+    if (post && edit.line != 0) p.edit = std::move(edit);
     return p;
   }
 

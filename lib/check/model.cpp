@@ -81,6 +81,15 @@ bool satisfied(const Step& s, const Word& w, std::uint64_t value) noexcept {
   return holds(seen, y.func, truncate(y.bytes, s.value));
 }
 
+std::optional<Wide> least_of(const Step& s, const Word& w) noexcept {
+  const auto& y = *s.sync;
+  const auto bytes = std::min<std::uint32_t>(y.bytes, w.bytes);
+  if (w.most < 0 || w.most >> (8 * bytes) != 0 || y.high || (y.bytes == 4 && y.mask != ~0u)) return {};
+  if (y.func != Compare::ge && y.func != Compare::gt && y.func != Compare::eq) return {};
+  const auto least = Wide{truncate(bytes, s.value)} + (y.func == Compare::gt ? 1 : 0);
+  return least > Wide{w.init} ? std::optional(least) : std::nullopt;
+}
+
 Wide addend(const Step& s) noexcept {
   if (s.whole) return Wide{s.value};
   return s.sync->bytes == 4 ? Wide{static_cast<std::int32_t>(s.value)} : Wide{static_cast<std::int64_t>(s.value)};
@@ -99,7 +108,7 @@ std::uint64_t value_after(const Step& s, const Word& w, std::uint64_t value) noe
 }
 
 bool contributes(const Step& poll, const Word& w, const Step& post) noexcept {
-  if (post.op == Op::store) return satisfies(poll, w, post);
+  if (post.op == Op::store || w.monotone) return satisfies(poll, w, post);
   const auto n = addend(post);
   switch (poll.sync->func) {
     case Compare::ge:

@@ -21,6 +21,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -153,7 +154,9 @@ struct Word {
   /// The value after a post depends on what the word held before: its posts are stores of what each left in the
   /// followed execution. That holds for every execution if they are in order (find_disorder).
   bool in_order = false;
+  bool monotone = false;  ///< every wait for it, once satisfied, stays so: its posts are MAX, or all MIN
   std::vector<Chain> chains{};
+  Wide most = -1;  ///< what it holds after all posts, if each adds something that is not negative; else -1
 };
 
 class Model {
@@ -313,6 +316,9 @@ class Model {
 std::uint64_t part(const Step&, const Word&, std::uint64_t value) noexcept;
 /// Is the condition of a waiting step true if the word holds this value?
 bool satisfied(const Step&, const Word&, std::uint64_t value) noexcept;
+/// The value that a word has to reach for the wait, if it can only rise to it: no post subtracts or stores, and the
+/// word does not wrap. nullopt for other words and waits, and if the first value is enough.
+std::optional<Wide> least_of(const Step& wait, const Word&) noexcept;
 /// The value of a word after a post.
 std::uint64_t value_after(const Step&, const Word&, std::uint64_t value) noexcept;
 /// Does the value that this post leaves satisfy the wait, if nothing else has been added to the word?

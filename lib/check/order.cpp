@@ -80,6 +80,7 @@ class Clocks {
     bool changed = false;
     neighbours_.clear();
     rests_.assign(m_.words.size(), {});
+    needed_.clear();
     joined_.word = nullptr;
     for (const auto& [a, i] : m_.acquires) {
       const auto& agent = m_.agents[a];
@@ -180,10 +181,47 @@ class Clocks {
 
   void wait(std::uint32_t a, const Step& s) {
     const auto& w = m_.words[s.sync->word];
-    if (s.assumed_satisfied || w.unmodelled || w.copied || (s.sync->finite && !m_.profile.finite_poll_edge)) return;
+    if (s.assumed_satisfied || w.copied || (s.sync->finite && !m_.profile.finite_poll_edge)) return;
+    if (!w.unmodelled && settled(a, s, w)) return;
     const Alternatives alt{m_, w, a, s, now_.data()};
+    if (w.unmodelled) return order_as_followed(w, alt);
     if (w.adds) order_by_additions(w, s, alt);
     else order_by_stores(w, s, alt);
+  }
+
+  /// For a counter that only rises: the posts without which the others never reach the value, whatever the waiting
+  /// agent knows. If the order that they bring is all that is left of the order of the execution, it is the result.
+  bool settled(std::uint32_t a, const Step& s, const Word& w) {
+    const auto least = least_of(s, w);
+    if (!least) return false;
+    auto [at, added] = needed_.try_emplace({s.sync->word, *least});
+    auto& clock = at->second;
+    if (added) {
+      clock.assign(n_, 0);
+      const auto& all = rests(w);
+      for (std::size_t c = 0; c < w.chains.size(); ++c) {
+        const auto end = std::partition_point(all[c].begin(), all[c].end(), [&](Wide rest) { return rest < *least; });
+        if (end == all[c].begin()) continue;
+        const auto& post = m_.post(w.chains[c], static_cast<std::size_t>(end - all[c].begin()) - 1);
+        if (post.time == kNone) clock.assign(n_, kNone);  // no wait for this value has ended
+        if (post.time == kNone) break;
+        knowledge(w.chains[c].agent, post, other_);
+        raise(clock, other_);
+      }
+    }
+    other_ = now_;
+    raise(other_, clock);
+    if (m_.agents[a].kind != Agent::Kind::queue || m_.profile.poll_full) other_[a] = std::max(other_[a], s.position);
+    if (!std::equal(other_.begin(), other_.end(), &m_.rows[s.row * n_])) return false;
+    now_.swap(other_);
+    return true;
+  }
+
+  /// For a word whose values are not known: a warning leaves the schedule unproved. The wait is assumed to come after
+  /// the posts that it came after in the followed execution, so that no error rests on what is not known.
+  void order_as_followed(const Word& w, const Alternatives& alt) {
+    for (const auto& c : w.chains)
+      if (const auto k = alt.happened(c); k > 0 && !m_.open) join(c.agent, m_.post(c, k - 1));
   }
 
   /// For a word with stores only: the wait comes after everything that all stores which may satisfy it have in common.
@@ -379,7 +417,8 @@ class Clocks {
   };
   std::map<std::uint32_t, std::vector<Neighbours>> neighbours_;
   std::size_t compared_ = 0;
-  std::vector<std::vector<std::vector<Wide>>> rests_;  ///< by word
+  std::vector<std::vector<std::vector<Wide>>> rests_;                            ///< by word
+  std::map<std::pair<std::uint32_t, Wide>, std::vector<std::uint32_t>> needed_;  ///< by word and value
   /// What waits that need the same posts have learnt from them.
   struct Joined {
     const Word* word{};

@@ -135,7 +135,7 @@ void Reporter::store(Finding f) {
       line("rests on " + std::string(r->id) + " (" + std::string(r->strength) + "): " + std::string(r->text) +
            (r->option.empty() ? "" : "; --assume " + std::string(r->option) + " removes this rule"));
     }
-  out.edit = std::move(f.edit);
+  if (f.edit) out.edits = {std::move(*f.edit)};
   found_.push_back(std::move(out));
 }
 

@@ -58,6 +58,7 @@ constexpr std::array kRules{
     ScheduleRule{"unused-signal", note, "nothing waits for a signal that is written"},
     ScheduleRule{"vram-fence", error, "a fence or atomic in VRAM announces data in host memory"},
     ScheduleRule{"wide-poll", error, "a 64-bit word that is not monotone is polled in halves"},
+    ScheduleRule{"wrong-result", error, "an expectation does not hold after any execution"},
 };
 static_assert(std::is_sorted(kRules.begin(), kRules.end(), [](auto& a, auto& b) { return a.id < b.id; }));
 

@@ -80,6 +80,12 @@ void Model::build_chains() {
       (s.op == Op::add ? w.adds : w.stores) = true;
     }
   }
+  for (auto& w : words) {
+    const bool rises = std::all_of(w.chains.begin(), w.chains.end(), [](const Chain& c) { return c.up; });
+    if (!w.known || !w.adds || w.stores || !rises) continue;
+    w.most = Wide{w.init};
+    for (const auto& c : w.chains) w.most += c.sums.back();
+  }
   // Marks every word to which a copy, fill or write stores what is not known, or what it should not.
   for (const auto& p : programs)
     for (const auto& item : p.items) {

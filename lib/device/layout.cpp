@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "sdma/device/layout.hpp"
 
+#include "cuda_engines.hpp"
 #include "sdma/core/number.hpp"
 #include "sdma/device/product.hpp"
 
@@ -80,6 +81,8 @@ class Builder {
         t_.links.push_back(l);
       }
   }
+
+  template <class Fn> void each_gpu(Fn fn) { std::for_each(t_.gpus.begin(), t_.gpus.end(), fn); }
 
   /// The next engine of `from` in turn serves `to`.
   void link(std::uint32_t from, std::uint32_t to, LinkType type, std::uint32_t mb,
@@ -216,6 +219,19 @@ Result<Topology, Diagnostic> layout(std::string_view name) {
   if (two) return nodes(name, n, size->counts[1], nic);
   if (size->gbit != 0) return refuse(name, "a product's links have their own rate");
   return product(kind, n);
+}
+
+Topology cuda_layout(std::uint32_t gpus) {
+  Builder b{"cuda", gpus};
+  b.each_gpu([](Gpu& g) {
+    g = {.name = "CUDA",
+         .memory_bytes = g.memory_bytes,
+         .host_engines = detail::cuda::kHostEngines,
+         .xgmi_engines = detail::cuda::kPeerEngines,
+         .queues_per_engine = detail::cuda::kQueues};
+  });
+  each_pair(0, gpus, [&](auto from, auto to) { b.link(from, to, LinkType::other, 0); });
+  return b.take();
 }
 
 std::string layout_of(const Topology& t) {

@@ -102,15 +102,18 @@ async function machine() {
 
 const pairs = (option, map) => [...map].flatMap(([name, value]) => [option, `${name}=${value}`]);
 
-/// Inserts the line that a finding proposes.
-function insert({ before, text: line }) {
-  const all = $("source").value.split("\n"), at = before - 1;
-  const indent = /^\s*/.exec(all[at] ?? "")[0];
-  all.splice(at, 0, indent + line);
+/// Makes the changes that a hint proposes. All of them count lines as they are before; the last line is changed first.
+function apply(edits) {
+  const all = $("source").value.split("\n");
+  for (const { do: what, line, text } of [...edits].reverse()) {
+    const at = line - 1, end = /^\s*end\b/.test(all[at] ?? "") && what === "insert" ? "  " : "";
+    const indent = /^\s*/.exec(all[at] ?? "")[0] + end;
+    all.splice(at, what === "insert" ? 0 : 1, ...(what === "remove" ? [] : [indent + text]));
+  }
   $("source").value = all.join("\n");
-  const begin = all.slice(0, at).join("\n").length + (at > 0 ? 1 : 0);
+  const first = Math.min(...edits.map((e) => e.line)) - 1, begin = all.slice(0, first).join("\n").length + (first > 0 ? 1 : 0);
   $("source").focus();
-  $("source").setSelectionRange(begin, begin + indent.length + line.length);
+  $("source").setSelectionRange(begin, begin + (all[first] ?? "").length);
   edited();
 }
 
@@ -124,9 +127,10 @@ function finding(f) {
   }
   if (f.excerpt) box.append(element("pre", { textContent: f.excerpt }));
   if (f.hint) box.append(element("p", { className: "hint", textContent: f.hint }));
-  if (f.edit) {
-    const button = element("button", { type: "button", className: "insert", textContent: "insert this line" });
-    button.onclick = () => insert(f.edit);
+  if (f.edits) {
+    const one = f.edits.length === 1 && f.edits[0].do === "insert";
+    const button = element("button", { type: "button", className: "insert", textContent: one ? "insert this line" : "make these changes" });
+    button.onclick = () => apply(f.edits);
     box.append(button);
   }
   return box;

@@ -65,6 +65,38 @@ const Kind kKinds[] = {
      two_posts("value=0", "atomic op=inc_64 addr=host.s value=0xffffffffffffffff", kAdd, "host.s == 2")},
     {"inc up to a limit, beside an addition", Verdict::refuted, "fence-race",
      two_posts("value=0", "atomic op=inc_64 addr=host.s value=1", kAdd, "host.s >= 1")},
+    {"inc of two queues below the limit", Verdict::proved, "",
+     two_posts("value=0", "atomic op=inc_64 addr=host.s value=2", "atomic op=inc_64 addr=host.s value=2",
+               "host.s == 2")},
+    {"inc of two queues that reach the limit", Verdict::refuted, "fence-race",
+     two_posts("value=0", "atomic op=inc_64 addr=host.s value=1", "atomic op=inc_64 addr=host.s value=1",
+               "host.s == 0")},
+    {"dec of two queues", Verdict::proved, "",
+     two_posts("value=2", "atomic op=dec_64 addr=host.s value=2", "atomic op=dec_64 addr=host.s value=9",
+               "host.s == 0")},
+    {"the largest of two values", Verdict::proved, "",
+     two_posts("value=0", "atomic op=umax_64 addr=host.s value=3", "atomic op=umax_64 addr=host.s value=2",
+               "host.s == 3")},
+    {"the least of two values", Verdict::proved, "",
+     two_posts("value=9", "atomic op=umin_64 addr=host.s value=3", "atomic op=umin_64 addr=host.s value=2",
+               "host.s <= 2")},
+    {"a max and an add have no order", Verdict::refuted, "fence-race",
+     two_posts("value=0", "atomic op=umax_64 addr=host.s value=3", kAdd, "host.s >= 3")},
+    {"a max of one queue satisfies a wait that is meant for the other", Verdict::refuted, "unawaited", R"(gpus 2
+buffer gpu0.a bytes=4K init=random
+buffer gpu1.b bytes=4K
+signal host.s value=0
+queue gpu0.x peer=gpu1
+  copy_linear bytes=4K src=gpu0.a dst=gpu1.b
+  atomic op=umax_64 addr=host.s value=1
+end
+queue gpu0.y engine=2
+  atomic op=umax_64 addr=host.s value=2
+end
+host main
+  submit *
+  wait host.s == 2
+end)"},
     {"both halves of a word by one queue", Verdict::proved, "",
      two_posts("value=0", "fence addr=host.s[4] value=1\n  fence addr=host.s value=7", "nop", "host.s == 0x100000007")},
     {"the halves of a word by two queues", Verdict::unproved, "unknown-value",

@@ -81,24 +81,32 @@ host main
   wait host.done == 1
   wait host.w == 1
 end)",
-// both halves of a word, an OR, and a MAX, each in order
+// both halves of a word and an XOR in order, an OR, a MAX and an INC of two queues
 R"(gpus 1
 signal host.w value=0
 signal host.bits value=0
 signal host.most value=0
+signal host.odd value=0
+signal host.n value=0
 queue gpu0.p engine=2
   fence addr=host.w[4] value=1
   fence addr=host.w value=7
   atomic op=umax_64 addr=host.most value=3
+  atomic op=xor_64 addr=host.odd value=1
+  atomic op=inc_64 addr=host.n value=9
   atomic op=or_64 addr=host.bits value=1
 end
 queue gpu0.r engine=3
+  atomic op=umax_64 addr=host.most value=2
+  atomic op=inc_64 addr=host.n value=9
   atomic op=or_64 addr=host.bits value=2
 end
 host main
   submit *
   wait host.w == 0x100000007
   wait host.most == 3
+  wait host.odd == 1
+  wait host.n == 2
   wait host.bits == 3
 end)",
 // rounds, a ring that becomes full, several pieces

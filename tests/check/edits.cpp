@@ -217,11 +217,13 @@ TEST_CASE("a hint of one line and nothing else is an edit too") {
   const auto r = checked_whole(c.text);
   const auto* f = found(r, "race");
   REQUIRE(f);
-  REQUIRE(f->edit);
-  CHECK(f->edit->text.find(c.says) != std::string::npos);
-  CHECK(f->diagnostic.hint.find("; before line " + std::to_string(f->edit->before) + " ") != std::string::npos);
-  CHECK(f->diagnostic.hint.find(" add: " + f->edit->text) != std::string::npos);
-  const auto again = applied(c.text, "before line " + std::to_string(f->edit->before) + " add: " + f->edit->text);
+  REQUIRE(f->edits.size() == 1);
+  const auto& edit = f->edits[0];
+  CHECK(edit.kind == CheckEdit::Kind::insert);
+  CHECK(edit.text.find(c.says) != std::string::npos);
+  CHECK(f->diagnostic.hint.find("; before line " + std::to_string(edit.line) + " ") != std::string::npos);
+  CHECK(f->diagnostic.hint.find(" add: " + edit.text) != std::string::npos);
+  const auto again = applied(c.text, "before line " + std::to_string(edit.line) + " add: " + edit.text);
   CHECK(checked_whole(again).errors() == 0);
   for (const auto& other : kRaces)
     for (const auto& g : checked_whole(other.text).findings) {
@@ -230,7 +232,7 @@ TEST_CASE("a hint of one line and nothing else is an edit too") {
       const bool more = hint.find("SIGNAL") != std::string::npos || hint.starts_with("move ");
       const bool one =
           hint.find(" announces it; before line ") != std::string::npos && hint.find(" [") == std::string::npos;
-      CHECK(g.edit.has_value() == (one && !more));
+      CHECK(g.edits.empty() != (one && !more));
     }
 }
 

@@ -23,7 +23,14 @@ Json of(const CheckFinding& f) {
   if (!f.overlap.empty()) j["overlap"] = f.overlap;
   auto& rules = j["rests_on"] = Json::array();
   for (const auto* r : f.rests_on) rules.push_back({{"rule", r->id}, {"strength", r->strength}, {"option", r->option}});
-  if (f.edit) j["edit"] = {{"before", f.edit->before}, {"text", f.edit->text}};
+  if (!f.edits.empty()) {
+    auto& all = j["edits"] = Json::array();
+    for (const auto& e : f.edits) {
+      all.push_back({{"do", name(e.kind)}, {"line", e.line}});
+      if (e.kind != CheckEdit::Kind::remove) all.back()["text"] = e.text;
+    }
+  }
+  if (f.remaining) j["remaining"] = *f.remaining;
   return j;
 }
 

@@ -18,7 +18,7 @@
 
 namespace sdma::json {
 
-/// rule, severity, where, message, hint as a Diagnostic; places, overlap and rests_on.
+/// rule, severity, where, message, hint as a Diagnostic; places, overlap, rests_on, edits and remaining.
 Json of(const CheckFinding&);
 /// Why a schedule that is wrong on purpose has no time; nothing if it expects no finding.
 std::optional<Diagnostic> deliberate(const Schedule&, const std::string& file);

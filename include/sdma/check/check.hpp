@@ -15,6 +15,9 @@
 //     rests on X3 (relied on by ROCr): only a fence or atomic that a poll or the host has seen orders two queues
 //     hint: line 8 announces it; before line 11 add: poll_mem addr=host.arrived func=eq reference=1
 //
+// check_text has the text, so its hints are changes of lines that it has made and checked: "before line 11 insert:
+// poll_mem addr=host.arrived func=eq reference=1; with this line the schedule is proved".
+//
 // The ordering rules are those of docs/ordering.md, and nothing stronger. A Profile says which rules to assume:
 // `conservative` is that page itself, `rocr` adds what shipping runtimes rely on (a fence holds back later packets),
 // `strict` assumes that each queue executes in order, and `cuda` assumes what a CudaDevice does. Every finding names
@@ -41,6 +44,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -115,6 +119,12 @@ struct CheckOptions {
   bool open = false;
   bool strict = false;                 ///< advice is an error
   std::size_t max_alternatives = 256;  ///< of a text with choices: how many check_text checks
+  /// check_text tries changes of the text, to find hints that mend it, if it has at most this many packets. 0: never.
+  std::size_t max_mended = 5000;
+  /// Executes a schedule and returns what its expectations find wrong. check_text calls it if the schedule is otherwise
+  /// proved, without assumptions beyond docs/ordering.md: then every execution has the same result. Empty: expectations
+  /// are not examined. `sdma check` simulates.
+  std::function<std::vector<std::string>(const Schedule&)> result{};
   /// Entries of covered() on which this check must not rely: what needs one is not proved.
   std::vector<std::string> without{};
 };
@@ -146,11 +156,15 @@ struct OrderingRule {
 /// All rules of docs/ordering.md on which findings may rest.
 std::span<const OrderingRule> ordering_rules() noexcept;
 
-/// A line to insert into the text of a schedule.
+/// A change of one line of a schedule's text. If a finding has several, all count lines as they are before the first.
 struct CheckEdit {
-  std::uint32_t before{};  ///< the line before which to insert it, from 1
-  std::string text{};      ///< "poll_mem addr=gpu1.arrived func=eq reference=1"
+  enum class Kind : std::uint8_t { insert, replace, remove };
+  std::uint32_t line{};      ///< what to replace or remove, or the line before which to insert; from 1
+  Kind kind = Kind::insert;  ///< what to do
+  std::string text{};        ///< "poll_mem addr=gpu1.arrived func=eq reference=1"; "" if the line is removed
 };
+/// "insert", "replace", "remove".
+std::string_view name(CheckEdit::Kind) noexcept;
 
 /// What the checker found: an error, a warning or a note, with the places that take part.
 struct CheckFinding {
@@ -167,9 +181,11 @@ struct CheckFinding {
   std::vector<Location> locations{};            ///< the packets and actions that take part
   std::string overlap{};                        ///< "gpu1.buf[2K..+2K]", "" if the finding is not about bytes
   std::vector<const OrderingRule*> rests_on{};  ///< the ordering rules that the finding relies on
-  /// The line that the hint proposes, if it proposes one line and
-  /// nothing else, at a place that stands for one packet or action.
-  std::optional<CheckEdit> edit{};
+  /// What the hint proposes, if lines of the text say all of it.
+  std::vector<CheckEdit> edits{};
+  /// How many errors and warnings are left after these edits: check_text has made them and checked the result, and this
+  /// finding is gone. 0: the schedule is then proved. nullopt: not tried.
+  std::optional<std::size_t> remaining{};
 };
 
 /// What a check has shown. Whatever was not examined is not proved.

@@ -38,6 +38,9 @@ inline constexpr std::string_view kLayoutExamples[] = {"mi300x:8",      "mi308x:
 bool names_layout(std::string_view) noexcept;
 
 Result<Topology, Diagnostic> layout(std::string_view name);
+/// NVIDIA GPUs as a CudaDevice presents them (cuda.hpp): six engines of five queues on each, and a link between all
+/// pairs, whose rates are not known. For checks without the device: a machine may have fewer links or atomics.
+Topology cuda_layout(std::uint32_t gpus);
 /// The name of the layout that this topology is; empty if it is none, or one that was changed.
 std::string layout_of(const Topology&);
 

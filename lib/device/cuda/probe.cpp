@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a CUDA device needs from this machine, and the node that it finds.
+#include "../cuda_engines.hpp"
 #include "node.hpp"
 
 #include <fmt/format.h>
@@ -10,8 +11,6 @@
 
 namespace sdma::inline v0::detail::cuda {
 namespace {
-
-constexpr std::uint32_t kHostEngines = 2, kPeerEngines = 4, kQueues = 5;
 
 CudaGpu describe(const PhysicalGpu& g, std::uint32_t physical) {
   std::array<char, 256> name{};

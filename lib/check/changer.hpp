@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// What changes.cpp knows about the text of a schedule, and the steps of which its changes consist. Internal.
+//
+// A value is taken from the text, as "r+1" of "fence addr=gpu1.full value=r+1", so that it is right in every round of a
+// loop that both lines have.
+#include "mends.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace sdma::inline v0::check_detail {
+
+inline bool posts(std::string_view keyword) noexcept {
+  return keyword == "fence" || keyword == "atomic" || keyword == "set" || keyword == "add";
+}
+inline bool waits(std::string_view keyword) noexcept { return keyword == "poll_mem" || keyword == "wait"; }
+inline std::optional<std::int64_t> number(std::string_view s) noexcept {
+  std::int64_t n{};
+  const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), n);
+  return error == std::errc{} && end == s.data() + s.size() ? std::optional(n) : std::nullopt;
+}
+
+/// A line that waits or posts, in whichever form: "poll_mem addr=S func=ge reference=V", "wait S >= V", "set S = V".
+struct SyncLine {
+  std::string signal{}, sign{}, value{};
+};
+
+/// The changes that one finding suggests: each is the whole text, with a few lines changed.
+class Changer {
+ protected:
+  Changer(const SourceLines& text, const CheckFinding& f) : text_(text), f_(f) {
+    for (const auto& l : f.locations) places_.push_back(text.id(l.line));
+    std::erase(places_, 0u);
+  }
+
+  SyncLine sync(LineId id) const {
+    const auto line = text_.text(id), word = text_.keyword(id);
+    if (word == "poll_mem") return {field_of(line, "addr"), field_of(line, "func"), field_of(line, "reference")};
+    if (word == "fence" || word == "atomic") return {field_of(line, "addr"), "", field_of(line, "value")};
+    if (word != "wait" && word != "set" && word != "add") return {};
+    const auto at = line.find(word + " ") + word.size() + 1;
+    const auto signal = line.substr(at, line.find(' ', at) - at);
+    for (const auto* sign : {" >= ", " <= ", " == ", " != ", " += ", " > ", " < ", " = "})
+      if (const auto s = line.find(sign); s != line.npos) {
+        auto value = line.substr(s + std::string_view(sign).size());
+        return {signal, std::string(sign).substr(1, std::string_view(sign).size() - 2),
+                value.substr(0, value.find(' '))};
+      }
+    return {};
+  }
+  bool in_queue(LineId id) const { return text_.keyword(text_.agent(id).begin) == "queue"; }
+  std::string wait_line(bool queue, const std::string& signal, const std::string& value) const {
+    return queue ? fmt::format("poll_mem addr={} func=ge reference={}", signal, value)
+                 : fmt::format("wait {} >= {}", signal, value);
+  }
+  std::string with_value(LineId id, const std::string& value, bool at_least = false) const {
+    const auto line = text_.text(id);
+    if (text_.keyword(id) == "poll_mem")
+      return with_field(at_least ? with_field(line, "func", "ge") : line, "reference", value);
+    if (text_.keyword(id) == "fence" || text_.keyword(id) == "atomic") return with_field(line, "value", value);
+    const auto s = sync(id);
+    return fmt::format("{} {} {} {}", text_.keyword(id), s.signal, at_least ? ">=" : s.sign, value);
+  }
+  std::vector<LineId> lines_with(auto has) const {
+    std::vector<LineId> found;
+    for (const auto id : text_.all())
+      if (has(text_.keyword(id))) found.push_back(id);
+    return found;
+  }
+  /// The loop around a line inside its queue or thread: "r" and "0" of "for r in 0..R"; "" if there is none.
+  struct Loop {
+    std::string name{}, from{};
+  };
+  Loop loop(LineId id) const {
+    for (auto b = text_.block(id); b.begin != 0; b = text_.block(b.begin)) {
+      const auto line = text_.text(b.begin);
+      if (line.starts_with("for ")) {
+        const auto in = line.find(" in "), dots = line.find("..");
+        if (in == line.npos || dots == line.npos) return {};
+        return {line.substr(4, in - 4), line.substr(in + 4, dots - in - 4)};
+      }
+      if (text_.keyword(b.begin) == "queue" || text_.keyword(b.begin) == "host") return {};
+    }
+    return {};
+  }
+  bool has_rounds() const {
+    return !lines_with([](const std::string& k) { return k == "repeat"; }).empty();
+  }
+  /// A value that is new each time a line is executed: r+1 in a loop, epoch in rounds, else 1.
+  std::string count_at(LineId id) const {
+    const auto l = loop(id);
+    if (l.name.empty()) return has_rounds() ? "epoch" : "1";
+    return l.from == "0" ? l.name + "+1" : l.from == "1" ? l.name : fmt::format("{}-{}+1", l.name, l.from);
+  }
+  /// The host thread that submits, or the first one.
+  SourceLines::Block host() const {
+    for (const auto id : lines_with([](const std::string& k) { return k == "submit"; }))
+      if (const auto b = text_.agent(id); text_.keyword(b.begin) == "host") return b;
+    return {};
+  }
+
+  template <class Fn> void change(Fn fn) {
+    auto text = text_;
+    fn(text);
+    out_.push_back(std::move(text));
+  }
+  void inserted(LineId before, const std::string& line) {
+    change([&](SourceLines& t) { t.insert(before, line); });
+  }
+  void replaced(LineId id, const std::string& line) {
+    if (line != text_.text(id)) change([&](SourceLines& t) { t.replace(id, line); });
+  }
+  void moved(LineId id, LineId before) {
+    if (before == 0 || before == id || text_.next(id) == before) return;
+    change([&](SourceLines& t) {
+      const auto line = t.text(id);
+      t.insert(before, line);
+      t.remove(id);
+    });
+  }
+  /// Declares a signal of the host that the text does not have, and returns its name.
+  std::string declared(SourceLines& t, const std::string& name) const {
+    const auto source = t.source();
+    auto full = "host." + name;
+    for (int i = 2; source.find(full) != source.npos; ++i) full = fmt::format("host.{}{}", name, i);
+    for (const auto id : t.all())
+      if (const auto k = t.keyword(id); k == "queue" || k == "host" || k == "kernel" || k == "for" || k == "if")
+        if (t.block(id).begin == 0) {
+          t.insert(id, fmt::format("signal {} value=0 bits=32", full));
+          return full;
+        }
+    return full;
+  }
+  /// The line of a queue, a host or a kernel that announces something.
+  std::string post_line(bool queue, const std::string& signal, const std::string& value) const {
+    return queue ? fmt::format("fence addr={} value={}", signal, value) : fmt::format("set {} = {}", signal, value);
+  }
+
+  const SourceLines& text_;
+  const CheckFinding& f_;
+  std::vector<LineId> places_;
+  std::vector<SourceLines> out_;
+};
+
+}  // namespace sdma::inline v0::check_detail
