@@ -30,7 +30,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct EmulateArguments {
-  std::uint32_t gpus = 1;
+  std::uint32_t gpus = 1, engines = 0;
   std::string gpu = "gfx942", doorbells = "protect", kernels = "refuse", vram, trace, names;
   Ordering order = Ordering::strict;
   std::uint64_t seed = 0;
@@ -70,9 +70,9 @@ std::string obstacle(const fs::path& program, int depth = 0) {
 }
 
 /// Whether the limit on the size of files leaves room for the node's
-/// memory, which is in files of this size at most, without a disk.
+/// memory, which is in a file of this size, without a disk.
 bool memory_fits() {
-  constexpr rlim_t kLargest = rlim_t{1} << 40;
+  constexpr rlim_t kLargest = rlim_t{1} << 60;
   rlimit limit{};
   return ::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= kLargest;
 }
@@ -86,6 +86,12 @@ void allow_second_place() {
   ::setenv(kVariable, fmt::format("{}{}{}=0", options, options.empty() ? "" : ":", kOption).c_str(), 1);
 }
 
+/// How many engines a GPU of this type has.
+std::uint32_t engines_of(std::string_view gpu) {
+  const auto* p = product_of(gpu);
+  return p ? p->host_engines + p->xgmi_engines : 0;
+}
+
 void set(const char* name, const std::string& value) { ::setenv(name, value.c_str(), 1); }
 
 int emulate_verb(const EmulateArguments& o) {
@@ -94,6 +100,10 @@ int emulate_verb(const EmulateArguments& o) {
     return complain("libsdma-emulator.so is neither beside this program nor installed",
                     "build with -Demulator=enabled, without a sanitizer"),
            kInput;
+  if (const auto most = engines_of(o.gpu); o.engines > most)
+    return complain(fmt::format("--engines: a GPU of type {} has {} engines, not {}", o.gpu, most, o.engines),
+                    fmt::format("write --engines=1 to --engines={}, or choose another --gpu", most)),
+           kUsage;
   const auto program = find_program(o.program[0]);
   if (program.empty()) return kInput;
   if (const auto why = obstacle(program); !why.empty())
@@ -109,8 +119,7 @@ int emulate_verb(const EmulateArguments& o) {
            kInput;
   if (!memory_fits())
     return complain(
-               "the limit on the size of files is too low: the memory of the GPUs is in files of up to 1 TiB, without "
-               "a disk",
+               "the limit on the size of files is too low: the memory of the GPUs is in a file of 1 EiB, without a disk",
                "run 'ulimit -f unlimited' first"),
            kInput;
   allow_second_place();
@@ -120,6 +129,7 @@ int emulate_verb(const EmulateArguments& o) {
   set("SDMA_EMULATE_SEED", std::to_string(o.seed));
   set("SDMA_EMULATE_DOORBELLS", o.doorbells);
   set("SDMA_EMULATE_KERNELS", o.kernels);
+  if (o.engines != 0) set("SDMA_EMULATE_ENGINES", std::to_string(o.engines));
   if (!o.vram.empty()) set("SDMA_EMULATE_VRAM", o.vram);
   if (overwrites({{"--trace", o.trace}}, {program.string(), node.string()}, "a part of the program")) return kUsage;
   if (!o.names.empty()) {
@@ -173,6 +183,8 @@ void add_emulate(VerbOptions& verb, Action& action) {
   add_choice<std::string>(
       verb, "--gfx,--gpu", o->gpu, gpus,
       "type of the GPUs, by target (default: gfx942, an MI300X); each has a product of that target");
+  add_count(verb, "--engines", o->engines, 1, 64,
+            "sDMA engines per GPU, of those that face the host first (default: all of the product; 16 for gfx942)");
   add_parsed(
       verb, "--vram", o->vram, vram_size, "a size from 1M to 1024G: write 64G or 512M",
       "memory per GPU: 64G, 512M (default: that of the product; 192G for gfx942), allocated page by page as it is used")

@@ -18,8 +18,10 @@
 namespace sdma::inline v0::doctor {
 namespace {
 
-constexpr std::string_view kKfd = "/dev/kfd", kSoftwareKfd = "/memfd:sdma-kfd", kSoftwareObject = "/memfd:sdma-object-",
-                           kRender = "/dev/dri/";
+constexpr std::string_view kKfd = "/dev/kfd", kSoftwareKfd = "/memfd:sdma-kfd", kRender = "/dev/dri/";
+/// In the file of a software node, memory begins behind doorbells and registers.
+constexpr std::uint64_t kSoftwareMemory = std::uint64_t{64} << 32;
+constexpr const char* kSoftwareRender = "/dev/dri/ of a software node";
 
 std::string proc_file(int pid, std::string_view name) {
   auto text = read_file(fmt::format("/proc/{}/{}", pid, name));
@@ -31,7 +33,7 @@ Range range_of(const Mapping& m) {
   if (is_kfd(m.file)) {
     r.kind = Range::Kind::doorbell;
     r.name = "doorbells";
-  } else if (m.file.starts_with(kRender) || m.file.starts_with(kSoftwareObject)) {
+  } else if (m.file.starts_with(kRender)) {
     r.name = "memory of the driver";
   } else if (m.file.empty()) {
     r.kind = Range::Kind::host;
@@ -54,13 +56,16 @@ std::vector<Mapping> mappings_of(int pid) {
   for (std::string_view rest = text; !rest.empty();) {
     auto line = take_line(rest);
     const auto range = take_word(line), rights = take_word(line);
-    for (int skipped = 0; skipped < 3; ++skipped) (void)take_word(line);  // offset, device, inode
+    const auto offset = bare_hex<std::uint64_t>(take_word(line));
+    for (int skipped = 0; skipped < 2; ++skipped) (void)take_word(line);  // device, inode
     const auto dash = range.find('-');
     const auto begin = bare_hex<std::uint64_t>(range.substr(0, dash));
     const auto end = bare_hex<std::uint64_t>(range.substr(dash == range.npos ? range.size() : dash + 1));
     if (!begin || !end) continue;
     line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
-    all.push_back({.begin = *begin, .end = *end, .readable = rights.starts_with('r'), .file = std::string(line)});
+    std::string file(line);
+    if (is_software_kfd(file) && offset.value_or(0) >= kSoftwareMemory) file = kSoftwareRender;
+    all.push_back({.begin = *begin, .end = *end, .readable = rights.starts_with('r'), .file = std::move(file)});
   }
   return all;
 }

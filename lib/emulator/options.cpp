@@ -35,6 +35,11 @@ Options read() {
     const auto* p = product_of(v);
     return p && ((o.gfx = p->gfx), true);
   });
+  variable("SDMA_EMULATE_ENGINES", [&](auto v) {
+    const auto& p = product_like(o.gfx);
+    return number(v, n) && n >= 1 && n <= p.host_engines + p.xgmi_engines &&
+           ((o.engines = static_cast<std::uint32_t>(n)), true);
+  });
   o.vram_bytes = product_like(o.gfx).memory_bytes();
   variable("SDMA_EMULATE_VRAM", [&](auto v) {
     return number(v, n) && n >= 4096 && n <= std::uint64_t{1} << 40 &&

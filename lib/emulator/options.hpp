@@ -5,7 +5,7 @@
 //   SDMA_EMULATE_GPUS=8  SDMA_EMULATE_GPU=gfx942  SDMA_EMULATE_VRAM=192G  SDMA_EMULATE_ORDER=strict
 //   SDMA_EMULATE_SEED=0  SDMA_EMULATE_TRACE=FILE  SDMA_EMULATE_WATCH=1  SDMA_EMULATE_DOORBELLS=protect
 //   SDMA_EMULATE_NAMES=FILE  SDMA_EMULATE_NO_SYSTEM_MEM_LIMIT=1
-//   SDMA_EMULATE_KERNELS=refuse
+//   SDMA_EMULATE_KERNELS=refuse  SDMA_EMULATE_ENGINES=16
 //
 // `sdma emulate` refuses values that it cannot parse. If a variable was set by
 // hand to a wrong value, the default is used, and a message on stderr says so.
@@ -25,6 +25,7 @@ enum class Kernels : std::uint8_t { refuse, skip };
 struct Options {
   std::uint32_t gpus = 1;
   std::uint32_t gfx = 90402;
+  std::uint32_t engines = 0;  ///< of each GPU, the first of its product's; 0: all
   std::uint64_t vram_bytes = std::uint64_t{192} << 30;
   Ordering ordering = Ordering::strict;
   std::uint64_t seed = 0;

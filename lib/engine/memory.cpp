@@ -19,16 +19,10 @@ namespace {
 
 constexpr auto kOrder = std::memory_order_seq_cst;
 
-bool starts_before(const Mapping& m, GpuVa va) noexcept { return m.va < va; }
+/// The most mappings of a run.
+constexpr std::size_t kRun = 256;
 
-/// The mapping that holds `va`, in a sorted list.
-const Mapping* lookup(const std::vector<Mapping>& sorted, GpuVa va) noexcept {
-  const auto behind =
-      std::upper_bound(sorted.begin(), sorted.end(), va, [](GpuVa v, const Mapping& m) { return v < m.va; });
-  if (behind == sorted.begin()) return nullptr;
-  const auto& m = *(behind - 1);
-  return va - m.va < m.bytes ? &m : nullptr;
-}
+bool starts_before(const Mapping& m, GpuVa va) noexcept { return m.va < va; }
 
 bool well_formed(const Mapping& m) noexcept {
   const auto host = reinterpret_cast<std::uintptr_t>(m.host);
@@ -36,21 +30,65 @@ bool well_formed(const Mapping& m) noexcept {
          m.bytes <= ~std::uint64_t{} - m.va.value;
 }
 
-Errc insert(std::vector<Mapping>& sorted, std::span<const Mapping> all) {
+}  // namespace
+
+/// How many runs begin at or before `va`.
+std::size_t AddressSpace::runs_to(const std::vector<Run>& runs, GpuVa va) noexcept {
+  const auto above = std::upper_bound(runs.begin(), runs.end(), va, [](GpuVa v, const Run& r) { return v < r.first; });
+  return static_cast<std::size_t>(above - runs.begin());
+}
+
+/// The mapping that holds `va`.
+const Mapping* AddressSpace::lookup(const std::vector<Run>& runs, GpuVa va) noexcept {
+  const auto n = runs_to(runs, va);
+  if (n == 0) return nullptr;
+  const auto& sorted = *runs[n - 1].sorted;
+  const auto behind =
+      std::upper_bound(sorted.begin(), sorted.end(), va, [](GpuVa v, const Mapping& m) { return v < m.va; });
+  const auto& m = *(behind - 1);  // the run begins at va or before
+  return va - m.va < m.bytes ? &m : nullptr;
+}
+
+/// Replaces the run at an index, or adds one after the last. A long run becomes two.
+void AddressSpace::store(std::vector<Run>& runs, std::size_t at, std::span<const Mapping> sorted) {
+  const auto run = [](std::span<const Mapping> s) {
+    return Run{s.front().va, std::make_shared<const std::vector<Mapping>>(s.begin(), s.end())};
+  };
+  const auto first = sorted.first(sorted.size() > kRun ? kRun / 2 : sorted.size());
+  const auto second = sorted.subspan(first.size());
+  auto place = runs.begin() + static_cast<std::ptrdiff_t>(at);
+  if (place != runs.end()) place = runs.erase(place);
+  if (!second.empty()) place = runs.insert(place, run(second));
+  if (!first.empty()) runs.insert(place, run(first));
+}
+
+Errc AddressSpace::insert(std::vector<Run>& runs, std::span<const Mapping> all) {
   for (const auto& m : all) {
-    if (!well_formed(m)) return Errc::bad_argument;
+    if (!well_formed(m) || lookup(runs, m.va)) return Errc::bad_argument;
+    const auto n = runs_to(runs, m.va), at = n == 0 ? 0 : n - 1;
+    if (n < runs.size() && runs[n].first - m.va < m.bytes) return Errc::bad_argument;
+    std::vector<Mapping> sorted;
+    if (at < runs.size()) sorted = *runs[at].sorted;
     const auto behind = std::lower_bound(sorted.begin(), sorted.end(), m.va, starts_before);
     if (behind != sorted.end() && behind->va - m.va < m.bytes) return Errc::bad_argument;
-    if (behind != sorted.begin() && m.va - (behind - 1)->va < (behind - 1)->bytes) return Errc::bad_argument;
     sorted.insert(behind, m);
+    store(runs, at, sorted);
   }
   return Errc::ok;
 }
 
-}  // namespace
+Errc AddressSpace::erase(std::vector<Run>& runs, GpuVa va) {
+  const auto* m = lookup(runs, va);
+  if (!m || m->va != va) return Errc::unmapped;
+  const auto at = runs_to(runs, va) - 1;
+  auto sorted = *runs[at].sorted;
+  sorted.erase(std::lower_bound(sorted.begin(), sorted.end(), va, starts_before));
+  store(runs, at, sorted);
+  return Errc::ok;
+}
 
 AddressSpace::AddressSpace() : current_(nullptr), serial_(1) {
-  alive_.push_back(std::make_unique<const Snapshot>(Snapshot{.serial = 1, .sorted = {}}));
+  alive_.push_back(std::make_unique<const Snapshot>(Snapshot{.serial = 1, .runs = {}}));
   current_.store(alive_.back().get(), kOrder);
 }
 
@@ -60,7 +98,7 @@ AddressSpace::~AddressSpace() = default;
 template <class Change> Errc AddressSpace::change(Change change) noexcept {
   try {
     auto next = std::make_unique<Snapshot>(*alive_.back());
-    if (const auto e = change(next->sorted); e != Errc::ok) return e;
+    if (const auto e = change(next->runs); e != Errc::ok) return e;
     alive_.reserve(alive_.size() + 1);
     ++next->serial;
     alive_.push_back(std::move(next));
@@ -99,20 +137,17 @@ Errc AddressSpace::wait_for(std::uint64_t serial, Deadline deadline) noexcept {
 
 Errc AddressSpace::map(std::span<const Mapping> all) {
   const std::lock_guard lock(mutex_);
-  return change([&](std::vector<Mapping>& sorted) { return insert(sorted, all); });
+  return change([&](std::vector<Run>& runs) { return insert(runs, all); });
 }
 
 Errc AddressSpace::replace(std::span<const GpuVa> removed, std::span<const Mapping> added, Deadline deadline) {
   std::uint64_t serial = 0;
   {
     const std::lock_guard lock(mutex_);
-    const auto e = change([&](std::vector<Mapping>& sorted) {
-      for (const auto va : removed) {
-        const auto at = std::lower_bound(sorted.begin(), sorted.end(), va, starts_before);
-        if (at == sorted.end() || at->va != va) return Errc::unmapped;
-        sorted.erase(at);
-      }
-      return insert(sorted, added);
+    const auto e = change([&](std::vector<Run>& runs) {
+      for (const auto va : removed)
+        if (const auto error = erase(runs, va); error != Errc::ok) return error;
+      return insert(runs, added);
     });
     if (e != Errc::ok) return e;
     serial = alive_.back()->serial;
@@ -124,14 +159,16 @@ Errc AddressSpace::drain(Deadline deadline) { return wait_for(serial_.load(kOrde
 
 Result<Mapping> AddressSpace::find(GpuVa va) const {
   const std::lock_guard lock(mutex_);
-  const auto* m = lookup(alive_.back()->sorted, va);
+  const auto* m = lookup(alive_.back()->runs, va);
   if (!m) return Errc::unmapped;
   return *m;
 }
 
 std::vector<Mapping> AddressSpace::mappings() const {
   const std::lock_guard lock(mutex_);
-  return alive_.back()->sorted;
+  std::vector<Mapping> all;
+  for (const auto& r : alive_.back()->runs) all.insert(all.end(), r.sorted->begin(), r.sorted->end());
+  return all;
 }
 
 AddressSpace::Reader::Reader(AddressSpace& space, GpuId gpu) : space_(space), gpu_(gpu) {
@@ -153,7 +190,7 @@ void AddressSpace::Reader::enter() noexcept {
 }
 
 std::span<std::byte> AddressSpace::Reader::search(GpuVa va, std::uint64_t bytes, Access a) noexcept {
-  const auto* m = lookup(seen_->sorted, va);
+  const auto* m = lookup(seen_->runs, va);
   if (!m || gpu_.value >= 64 || (m->gpus >> gpu_.value) % 2 == 0 || !allows(m->access, a)) return {};
   hits_[oldest_] = *m;
   oldest_ = (oldest_ + 1) % static_cast<std::uint32_t>(hits_.size());

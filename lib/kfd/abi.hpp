@@ -179,6 +179,16 @@ struct WaitEvents {
 };
 static_assert(sizeof(WaitEvents) == 24);
 
+/// GET_QUEUE_WAVE_STATE. `control_stack`: where the driver stores a WaveStateHeader, and then the control stack.
+struct QueueWaveState {
+  std::uint64_t control_stack{};
+  std::uint32_t control_stack_used{}, save_area_used{}, queue_id{}, pad{};
+};
+static_assert(sizeof(QueueWaveState) == 24);
+struct WaveStateHeader {
+  std::uint32_t control_stack_offset{}, control_stack_bytes{}, wave_state_offset{}, wave_state_bytes{};
+};
+
 struct ScratchBacking {
   std::uint64_t va{};
   std::uint32_t gpu_id{}, pad{};

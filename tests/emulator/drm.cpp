@@ -47,7 +47,8 @@ TEST_CASE("each GPU is a PCI device with a primary and a render node") {
   CHECK(names("/sys/dev/char/226:129/device/drm") == std::set<std::string>{"card1", "renderD129"});
   CHECK(target("/sys/dev/char/226:128/device/subsystem") == "../../../bus/pci");
   CHECK(target("/sys/class/drm/card1") == "../../devices/pci0000:18/0000:18:00.0/drm/card1");
-  CHECK(target("/sys/class/drm/card1/device") == "../..");
+  CHECK(target("/sys/class/drm/card1/device") == "../../../0000:18:00.0");
+  CHECK(target("/sys/class/hwmon/hwmon1/device") == "../../../0000:18:00.0");
   std::string line;
   REQUIRE(std::getline(std::ifstream("/sys/class/drm/renderD128/device/device"), line));
   CHECK(line == "0x74a1");

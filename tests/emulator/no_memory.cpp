@@ -468,7 +468,7 @@ TEST_CASE("each ioctl of the table, and each of its allocations") {
   for (const auto nr :
        {Nr::dbg_register, Nr::dbg_unregister, Nr::dbg_address_watch, Nr::dbg_wave_control, Nr::svm, Nr::criu_op})
     each(nr, std::uint64_t{}, EPERM);
-  each(Nr::get_queue_wave_state, std::uint64_t{}, EINVAL);
+  each(Nr::get_queue_wave_state, kfd::QueueWaveState{.queue_id = 12345}, EFAULT);
   kfd::DebugTrap debug;
   debug.pid = static_cast<std::uint32_t>(::getpid());
   debug.enable.fd = static_cast<std::uint32_t>(c.kfd);

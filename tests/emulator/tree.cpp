@@ -213,7 +213,7 @@ TEST_CASE("a process finds its GPU memory by the names of the driver's files in 
   // Other programs see the files that there are.
   std::ifstream real("/proc/" + std::to_string(::getpid()) + "/maps");
   const std::string all{std::istreambuf_iterator<char>(real), {}};
-  CHECK(all.find("/memfd:sdma-object-") != all.npos);
+  CHECK(all.find("/memfd:sdma-kfd") != all.npos);
   CHECK(all.find("/dev/dri/") == all.npos);
 }
 

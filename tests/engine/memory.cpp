@@ -4,6 +4,8 @@
 
 #include "support/catch.hpp"
 
+#include <algorithm>
+#include <array>
 #include <thread>
 
 using namespace sdma;
@@ -217,4 +219,28 @@ TEST_CASE("engines look up while memory comes and goes; freed memory is never to
   }
   stop = true;
   for (auto& t : engines) t.join();
+}
+
+TEST_CASE("many mappings are found, and none overlaps another, in whatever order they come and go") {
+  constexpr std::uint64_t kMany = 3000, kStep = 64;
+  AddressSpace space;
+  std::array<std::uint64_t, 8> host{};
+  const auto map = [&](std::uint64_t va, std::uint64_t bytes) {
+    return space.map({.va = GpuVa{va}, .bytes = bytes, .host = reinterpret_cast<std::byte*>(host.data())});
+  };
+  const auto place = [](std::uint64_t i) { return (i * 1009 % kMany + 1) * kStep; };  // 1009 and 3000 have no divisor
+  for (std::uint64_t i = 0; i < kMany; ++i) REQUIRE(map(place(i), 32) == Errc::ok);
+  for (std::uint64_t i = 0; i < kMany; ++i) {
+    const auto va = place(i);
+    CHECK(map(va - 8, 16) == Errc::bad_argument);
+    CHECK(map(va + 24, 8) == Errc::bad_argument);
+    CHECK(space.find(GpuVa{va + 31})->va == GpuVa{va});
+    CHECK(!space.find(GpuVa{va + 32}));
+  }
+  CHECK(map(32, kMany * kStep) == Errc::bad_argument);
+  for (std::uint64_t i = 0; i < kMany; i += 2) REQUIRE(space.unmap(GpuVa{place(i)}, Deadline::in(60s)) == Errc::ok);
+  for (std::uint64_t i = 0; i < kMany; ++i) CHECK(space.find(GpuVa{place(i)}).has_value() == (i % 2 == 1));
+  const auto left = space.mappings();
+  CHECK(left.size() == kMany / 2);
+  CHECK(std::is_sorted(left.begin(), left.end(), [](const Mapping& a, const Mapping& b) { return a.va < b.va; }));
 }

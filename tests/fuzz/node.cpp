@@ -298,12 +298,12 @@ class Client {
     require(info && info->bytes == o->pages->info.bytes && is_dmabuf(*descriptor_of(fd, &node_.arena)));
     std::byte b{in_.byte()};
     require(::pread(fd, &b, 1, 0) == -1 && ::pwrite(fd, &b, 1, 0) == -1);
-    const int file = open_object(fd, O_RDWR | O_CLOEXEC);
+    const int file = open_object(fd, *info);
     const auto at = in_.value<std::uint32_t>() % info->bytes;
-    require(::pwrite(file, &b, 1, static_cast<off_t>(at)) == 1 && o->host[at] == b);
+    const auto position = static_cast<off_t>(info->offset + at);
+    require(::pwrite(file, &b, 1, position) == 1 && o->host[at] == b);
     o->host[at] = b ^ std::byte{0xff};
-    require(::pread(file, &b, 1, static_cast<off_t>(at)) == 1 && o->host[at] == b);
-    require(::lseek(file, 0, SEEK_END) == static_cast<off_t>(info->bytes) && ::ftruncate(file, 0) == -1);
+    require(::pread(file, &b, 1, position) == 1 && o->host[at] == b && ::ftruncate(file, 0) == -1);
     ::close(file);
     kfd::ImportDmabuf in{
         .va = kVa + std::uint64_t{in_.byte()} * kPageBytes, .handle = 0, .gpu_id = gpu_id(), .fd = out.fd};
@@ -321,14 +321,13 @@ class Client {
     require(word >= 4 || imported != 0);
   }
 
-  /// What mmap of a device finds at any offset: nothing, or bytes that lie in one file.
+  /// What mmap of a device finds at any offset: nothing, or bytes of objects.
   void any_offset() {
     const auto offset = in_.byte() < 128 ? word() : kFirstObject + in_.value<std::uint32_t>();
     const auto bytes = in_.value<std::uint32_t>();
     const auto place = node_.arena.find(offset, bytes);
     if (!place || offset < kFirstObject) return;
-    const auto info = object_of(place->fd);
-    require(info && place->offset + bytes <= page_up(info->bytes));
+    require(place->offset >= kFirstObject && place->offset + bytes <= kArenaBytes);
   }
 
   std::optional<std::uint32_t> gpu_of_ring(const kfd::CreateQueue& q, std::uint32_t g) {

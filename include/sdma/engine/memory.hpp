@@ -86,10 +86,20 @@ class AddressSpace {
  private:
   /// A Snapshot is never changed once engines can see it. `serial` counts up, so that a cache knows which snapshot
   /// filled it.
+  /// Snapshots share the runs in which they do not differ, so a change costs little even with 100,000 mappings.
+  struct Run {
+    GpuVa first{};
+    std::shared_ptr<const std::vector<Mapping>> sorted{};  ///< not empty
+  };
   struct Snapshot {
     std::uint64_t serial{};
-    std::vector<Mapping> sorted{};
+    std::vector<Run> runs{};
   };
+  static std::size_t runs_to(const std::vector<Run>&, GpuVa) noexcept;
+  static const Mapping* lookup(const std::vector<Run>&, GpuVa) noexcept;
+  static Errc insert(std::vector<Run>&, std::span<const Mapping>);
+  static Errc erase(std::vector<Run>&, GpuVa);
+  static void store(std::vector<Run>&, std::size_t at, std::span<const Mapping> sorted);
   template <class Change> Errc change(Change) noexcept;
   bool oldest_left(std::uint64_t serial) noexcept;
   Errc wait_for(std::uint64_t serial, Deadline) noexcept;

@@ -3,21 +3,22 @@
 // or as an IPC handle, 16 bytes that can be sent in any way. The importer maps the same pages, in this process or in
 // another, and no others.
 //
-//   DMABUF       a descriptor of the object's file (object_file.hpp)
-//   IPC handle   process, its descriptor of the file, inode, nonce: the importer opens /proc/PID/fd/N
+//   DMABUF       a descriptor that names the object's record (object_file.hpp)
+//   IPC handle   process, its descriptor of the arena, number and nonce of the record: the importer opens
+//                /proc/PID/fd/N
 //
-// An IPC handle is valid while the exporting process has the object. The kernel keeps the pages until the last holder
-// has closed its descriptors and mappings.
+// An IPC handle is valid while the exporting process has the object. The pages stay until the last holder has closed
+// its descriptors and mappings.
 //
 // As in the kernel, a DMABUF of an object that GPUs may only read cannot be mapped for writing; an imported object may
 // be written and executed, however the exporter allocated it; and the flags that the first export of an IPC handle
-// passes are not the driver's, but the caller's: every import returns them. They are the file position of the
-// exporter's descriptor (see kExported).
+// passes are not the driver's, but the caller's: every import returns them. They are in the record.
 #include "../real.hpp"
-#include "memory.hpp"
+#include "node.hpp"
 #include "user.hpp"
 
 #include <fcntl.h>
+#include <linux/dma-buf.h>
 #include <unistd.h>
 #include <cerrno>
 #include <cstdio>
@@ -36,43 +37,29 @@ struct Opened {
   const int fd;
 };
 
-/// The file position of an object's descriptor, once an IPC
-/// handle names it: this bit, and the exporter's flags below it.
-constexpr std::uint64_t kExported = std::uint64_t{1} << 32;
-
-/// The position of descriptor `fd` of process `pid`, or 0.
-std::uint64_t position_of(std::uint32_t pid, std::uint32_t fd) noexcept {
-  char path[48];
-  std::snprintf(path, sizeof path, "/proc/%u/fdinfo/%u", pid, fd);
-  const Opened info(path, O_RDONLY);
-  char text[64]{};
-  unsigned long long at = 0;
-  if (info.fd < 0 || SDMA_REAL(read)(info.fd, text, sizeof text - 1) <= 0) return 0;
-  return std::sscanf(text, "pos: %llu", &at) == 1 ? at : 0;
-}
-
 }  // namespace
 
 /// Creates an object over the bytes of another object of this process or of another.
-int Memory::take(int fd, const ObjectInfo& info, std::uint32_t gpu_id, std::uint64_t va, Object* out) {
+int Memory::take(const ObjectInfo& info, const char* link, std::uint32_t gpu_id, std::uint64_t va, Object* out) {
   const auto g = index(gpu_id);
   if (g == gpus() || info.gpu >= gpus() || va % kPage != 0) return EINVAL;
   if (!gpus_[g]->acquired) return ENODEV;
   const auto flags = (info.flags & (kfd::kVram | kfd::kGtt)) | kfd::kWritable | kfd::kExecutable;
   *out = {.va = va, .bytes = info.bytes, .gpu = info.gpu, .flags = flags};
-  if (const int error = share_pages(fd, info, &out->pages)) return error;
+  if (const int error = share_pages(info, link, &out->pages)) return error;
   out->mmap_offset = out->pages->offset;
   out->host = out->pages->view;
   return 0;
 }
 
+/// The number of the record of pages; 0: the program has closed the arena, or there is no room.
+std::uint32_t record_of(const Pages& p) noexcept { return p.source ? p.info.slot : p.arena.record(p.offset, p.info); }
+
 int export_pages(const Pages& pages, bool writable, int flags) noexcept {
-  const auto place = pages.place();
-  if (place.fd < 0) return -EBADF;
-  const int fd = open_object(place.fd, kOnlyIdentity | (flags & O_CLOEXEC));
-  if (fd < 0) return -EMFILE;
-  if (!writable) SDMA_REAL(lseek)(fd, kReadOnlyDmabuf, SEEK_SET);
-  return fd;
+  const auto slot = record_of(pages);
+  if (slot == 0) return -EBADF;
+  const int fd = open_dmabuf(pages.file(), slot, writable, flags);
+  return fd < 0 ? -EMFILE : fd;
 }
 
 int Memory::export_dmabuf(kfd::ExportDmabuf& a) {
@@ -90,7 +77,7 @@ int Memory::import_dmabuf(kfd::ImportDmabuf& a) {
   const auto info = object_of(fd);
   if (!info) return is_open(fd) ? EINVAL : EBADF;
   Object o;
-  if (const int error = take(fd, *info, a.gpu_id, a.va, &o)) return error;
+  if (const int error = take(*info, FdLink(fd).path, a.gpu_id, a.va, &o)) return error;
   a.handle = add(std::move(o)).handle;
   return 0;
 }
@@ -99,7 +86,7 @@ int Memory::dmabuf_info(kfd::GetDmabufInfo& a) {
   const int fd = static_cast<int>(a.fd);
   const auto info = object_of(fd);
   if (!info || info->gpu >= gpus()) return is_open(fd) ? EINVAL : EBADF;
-  const auto at = pages_.find({info->inode, info->nonce});
+  const auto at = pages_.find({info->inode, info->offset});
   const auto pages = at == pages_.end() ? nullptr : at->second.lock();
   const std::span<const std::byte> metadata = pages ? pages->metadata.bytes : std::span<const std::byte>();
   const auto room = a.metadata_bytes;
@@ -115,38 +102,54 @@ int Memory::dmabuf_info(kfd::GetDmabufInfo& a) {
 int Memory::export_ipc(kfd::ExportIpc& a) {
   const auto* o = find(a.handle);
   if (!o || !o->pages || index(a.gpu_id) == gpus()) return EINVAL;
-  auto& pages = *o->pages;
-  const auto place = pages.place();
-  if (place.fd < 0) return EBADF;
-  if (!pages.ipc_flags) pages.ipc_flags = a.flags;
-  if (SDMA_REAL(lseek)(place.fd, static_cast<off_t>(kExported | *pages.ipc_flags), SEEK_SET) < 0) return EBADF;
+  const int file = o->pages->file();
+  auto record = read_record(file, record_of(*o->pages));
+  if (!record) return EBADF;
+  if (record->ipc == 0) {
+    record->ipc = 1;
+    record->ipc_flags = a.flags;
+    if (!write_record(file, *record)) return EBADF;
+  }
   a.shared[0] = static_cast<std::uint32_t>(::getpid());
-  a.shared[1] = static_cast<std::uint32_t>(place.fd);
-  a.shared[2] = static_cast<std::uint32_t>(pages.info.inode);
-  a.shared[3] = pages.info.nonce;
+  a.shared[1] = static_cast<std::uint32_t>(file);
+  a.shared[2] = record->slot;
+  a.shared[3] = record->nonce;
   return 0;
 }
 
 int Memory::import_ipc(kfd::ImportIpc& a) {
-  char path[48];
+  char path[48], room[64];
   std::snprintf(path, sizeof path, "/proc/%u/fd/%u", a.shared[0], a.shared[1]);
-  const auto named = [&](const std::optional<ObjectInfo>& o) {
-    return o && static_cast<std::uint32_t>(o->inode) == a.shared[2] && o->nonce == a.shared[3];
-  };
   // Checked before it is opened, because opening another kind of file may have side effects.
-  if (!named(object_of(path))) return EINVAL;
-  const auto position = position_of(a.shared[0], a.shared[1]);
-  const Opened file(path, O_RDWR);
-  const auto info = object_of(file.fd);
-  if (!named(info) || (position & kExported) == 0) return EINVAL;
+  if (memfd_name(path, room) != kArenaName) return EINVAL;
+  const Opened file(path, O_RDONLY);
+  const auto info = read_record(file.fd, a.shared[2]);
+  if (!info || info->nonce != a.shared[3] || info->ipc == 0) return EINVAL;
   Object o;
-  if (const int error = take(file.fd, *info, a.gpu_id, a.va, &o)) return error;
+  if (const int error = take(*info, path, a.gpu_id, a.va, &o)) return error;
   auto& made = add(std::move(o));
-  made.pages->ipc_flags = static_cast<std::uint32_t>(position);
   a.mmap_offset = made.mmap_offset;
-  a.flags = *made.pages->ipc_flags;
+  a.flags = info->ipc_flags;
   a.handle = made.handle;
   return 0;
+}
+
+/// Both sides of a mapping are always coherent, so there is nothing to synchronise, and nothing shows a name.
+int dmabuf_ioctl(unsigned long request, void* argument) noexcept {
+  const auto user = reinterpret_cast<std::uint64_t>(argument);
+  if (request == DMA_BUF_IOCTL_SYNC) {
+    dma_buf_sync s{};
+    if (!from_user(&s, user, sizeof s)) return EFAULT;
+    const bool direction = (s.flags & DMA_BUF_SYNC_RW) != 0;
+    return (s.flags & ~std::uint64_t{DMA_BUF_SYNC_VALID_FLAGS_MASK}) == 0 && direction ? 0 : EINVAL;
+  }
+  if (request != DMA_BUF_SET_NAME && request != DMA_BUF_SET_NAME_A && request != DMA_BUF_SET_NAME_B) return ENOTTY;
+  for (std::uint64_t i = 0; i < DMA_BUF_NAME_LEN; ++i) {
+    char c = 0;
+    if (!from_user(&c, user + i, 1)) return EFAULT;
+    if (c == 0) return 0;
+  }
+  return EINVAL;
 }
 
 }  // namespace sdma::emulator

@@ -118,7 +118,7 @@ int DrmFile::import_fd(Prime& a) {
   const auto info = object_of(a.fd);
   if (!info || info->gpu >= memory_.gpus()) return is_open(a.fd) ? EINVAL : EBADF;
   std::shared_ptr<Pages> pages;
-  if (const int error = memory_.share_pages(a.fd, *info, &pages)) return error;
+  if (const int error = memory_.share_pages(*info, FdLink(a.fd).path, &pages)) return error;
   const auto known = std::find_if(handles_.begin(), handles_.end(), [&](const auto& h) { return h.second == pages; });
   a.handle = known != handles_.end() ? known->first : free_id(handles_);
   if (known == handles_.end()) handles_.emplace(a.handle, std::move(pages));

@@ -76,7 +76,7 @@ int create_event(Node& n, kfd::CreateEvent& a) {
     ++o->pins;
     return 0;
   }
-  return n.events.create(a);
+  return n.events.create(a, nullptr, n.events.has_page() ? nullptr : n.memory.event_page());
 }
 
 int wait_events(Node& n, kfd::WaitEvents& a) {
@@ -198,7 +198,7 @@ constexpr auto kCalls = [] {
   at(Nr::map_memory) = call<change_mapping<&Memory::map>>();
   at(Nr::unmap_memory) = call<change_mapping<&Memory::unmap>>();
   at(Nr::set_cu_mask) = call<set_cu_mask>(kIn);
-  at(Nr::get_queue_wave_state) = call<refused<EINVAL>>();
+  at(Nr::get_queue_wave_state) = call<[](Node& n, QueueWaveState& a) { return n.queues.wave_state(a); }>();
   at(Nr::get_dmabuf_info) = call<[](Node& n, GetDmabufInfo& a) { return n.memory.dmabuf_info(a); }>();
   at(Nr::import_dmabuf) = call<[](Node& n, ImportDmabuf& a) { return n.memory.import_dmabuf(a); }>();
   at(Nr::alloc_queue_gws) = call<alloc_queue_gws>();

@@ -36,10 +36,15 @@ void report_limit(const char* which, std::uint64_t bytes, std::uint64_t used, st
 }  // namespace
 
 Pages::~Pages() {
-  if (view) Arena::drop(view, info.bytes);
-  if (offset != 0) arena.remove(offset);
-  const auto at = by_file.find({info.inode, info.nonce});
-  if (at != by_file.end() && at->second.expired()) by_file.erase(at);
+  if (source) {
+    if (view) Arena::drop(view, info.bytes);
+    if (offset != 0) arena.forget(offset);
+    let_go(source->fd, info.slot);
+  } else if (offset != 0) {
+    arena.release(offset);
+  }
+  const auto at = by_place.find({info.inode, info.offset});
+  if (at != by_place.end() && at->second.expired()) by_place.erase(at);
 }
 
 Memory::Memory(Arena& a, const SysfsNode& n) : arena_(a), node_(n) {
@@ -59,6 +64,7 @@ Memory::Memory(Arena& a, const SysfsNode& n) : arena_(a), node_(n) {
 Memory::~Memory() {
   for (auto* d : doorbells_) Arena::drop(d, kfd::kDoorbellBytes);
   for (auto* r : registers_) Arena::drop(r, kPage);
+  if (event_page_) Arena::drop(reinterpret_cast<std::byte*>(event_page_), kEventPageBytes);
   if (shown_) Arena::drop(reinterpret_cast<std::byte*>(shown_), kPage);
   if (shown_queues_) Arena::drop(reinterpret_cast<std::byte*>(shown_queues_), page_up(sizeof(ShownQueues)));
 }
@@ -121,39 +127,44 @@ int Memory::charge(const Object& o, Charge* out) noexcept {
   return 0;
 }
 
-/// `file`: opens the file, as for Arena::add, and completes `info`.
-template <class File>
-int Memory::open_pages(const ObjectInfo& info, Charge charge, File file, std::shared_ptr<Pages>* out) {
-  auto pages = std::make_shared<Pages>(arena_, pages_, info);
-  pages->offset = arena_.add(info.bytes, [&] { return file(pages->info); });
+int Memory::create_pages(std::uint64_t bytes, std::uint32_t gpu, std::uint32_t flags, Charge charge,
+                         std::shared_ptr<Pages>* out) {
+  auto pages = std::make_shared<Pages>(arena_, pages_);
+  pages->offset = arena_.allocate(gpu, bytes);
   if (pages->offset == 0) return ENOMEM;
-  pages->view = arena_.view(pages->offset, info.bytes);
-  if (!pages->view) return ENOMEM;
-  pages_.insert_or_assign({pages->info.inode, pages->info.nonce}, pages);
+  pages->view = arena_.at(pages->offset);
+  pages->info = {.bytes = bytes, .offset = pages->offset, .gpu = gpu, .flags = flags, .inode = arena_.inode()};
+  pages_.insert_or_assign({pages->info.inode, pages->offset}, pages);
   pages->charge = std::move(charge);
+  if (shown_) pages->shown = Charge((flags & kfd::kVram) != 0 ? shown_->vram[gpu] : shown_->gtt[gpu], bytes);
   *out = std::move(pages);
   return 0;
 }
 
-int Memory::create_pages(std::uint64_t bytes, std::uint32_t gpu, std::uint32_t flags, Charge charge,
-                         std::shared_ptr<Pages>* out) {
-  const ObjectInfo info{
-      .bytes = bytes, .gpu = gpu, .flags = flags, .nonce = static_cast<std::uint32_t>(host_ticks()) | 1};
-  return open_pages(
-      info, std::move(charge),
-      [](ObjectInfo& i) {
-        const int fd = create_object(i);
-        if (const auto made = object_of(fd)) i.inode = made->inode;
-        return fd;
-      },
-      out);
-}
-
-int Memory::share_pages(int fd, const ObjectInfo& info, std::shared_ptr<Pages>* out) {
-  if (const auto at = pages_.find({info.inode, info.nonce}); at != pages_.end())
+int Memory::share_pages(const ObjectInfo& info, const char* link, std::shared_ptr<Pages>* out) {
+  if (const auto at = pages_.find({info.inode, info.offset}); at != pages_.end())
     if (auto known = at->second.lock()) return *out = std::move(known), 0;
-  return open_pages(
-      info, {}, [fd](ObjectInfo&) { return away(open_object(fd, O_RDWR | O_CLOEXEC)); }, out);
+  auto pages = std::make_shared<Pages>(arena_, pages_);
+  auto& weak = pages_[{info.inode, info.offset}];
+  if (info.inode == arena_.inode()) {
+    if (!arena_.take_back(info.offset)) return EINVAL;
+    pages->offset = info.offset;
+    pages->view = arena_.at(info.offset);
+  } else {
+    auto source = arena_.source(link, info.inode);
+    if (!source) return EMFILE;
+    if (!hold(source->fd, info)) return EINVAL;
+    pages->source = std::move(source);
+    pages->info.slot = info.slot;
+    pages->view = Arena::view(pages->source->fd, info.offset, info.bytes);
+    if (!pages->view) return ENOMEM;
+    pages->info.bytes = info.bytes;
+    pages->offset = arena_.import(pages->source, info.offset, info.bytes);
+  }
+  pages->info = info;
+  weak = pages;
+  *out = std::move(pages);
+  return 0;
 }
 
 int Memory::allocate(kfd::AllocMemory& a) {

@@ -41,24 +41,25 @@ struct Metadata {
 };
 
 struct Pages;
-/// All pages of this process, by what identifies a file: inode and nonce.
-using PagesByFile = std::map<std::pair<ino_t, std::uint32_t>, std::weak_ptr<Pages>>;
+/// All pages of this process, by where they lie: the inode of an arena, and an offset.
+using PagesByPlace = std::map<std::pair<ino_t, std::uint64_t>, std::weak_ptr<Pages>>;
 
-/// The bytes of a file, held by one object or, after an export and an import, by several, and by GEM handles.
+/// The bytes of an object, held by one object or, after an export and an import, by several, and by GEM handles.
 struct Pages {
-  Pages(Arena& a, PagesByFile& all, const ObjectInfo& i) : arena(a), by_file(all), info(i) {}
+  Pages(Arena& a, PagesByPlace& all) : arena(a), by_place(all) {}
   Pages(const Pages&) = delete;
   Pages& operator=(const Pages&) = delete;
   ~Pages();
-  Place place() const noexcept { return arena.find(offset, kPage).value_or(Place{-1, 0}); }
+  /// A descriptor of the arena in which they lie; -1 if the program has closed it.
+  int file() const noexcept { return source ? source->fd : arena.valid() ? arena.fd() : -1; }
 
   Arena& arena;
-  PagesByFile& by_file;
-  ObjectInfo info;
-  std::uint64_t offset{};
+  PagesByPlace& by_place;
+  ObjectInfo info{};
+  std::shared_ptr<const Source> source{};  ///< another process's arena; null: this one's
+  std::uint64_t offset{};                  ///< at which a program maps them; 0: none yet
   std::byte* view{};
-  Charge charge{};                           ///< none if another process allocated them
-  std::optional<std::uint32_t> ipc_flags{};  ///< the flags that the exporter of an IPC handle passed
+  Charge charge{}, shown{};  ///< none if another process allocated them
   Metadata metadata{};
   std::uint64_t domains{}, create_flags{};  ///< of GEM_CREATE; 0 if KFD has allocated them
 };
@@ -114,10 +115,11 @@ class Memory {
   int export_ipc(kfd::ExportIpc&);
   int import_ipc(kfd::ImportIpc&);
 
-  /// Creates a file of `bytes` bytes, and a view of it. Returns 0 or an errno.
+  /// Creates `bytes` bytes of the arena. Returns 0 or an errno.
   int create_pages(std::uint64_t bytes, std::uint32_t gpu, std::uint32_t flags, Charge, std::shared_ptr<Pages>*);
   /// The pages of an object of this process or of another: those that this process has already, or a view of its own.
-  int share_pages(int fd, const ObjectInfo&, std::shared_ptr<Pages>*);
+  /// `link`: an entry of /proc/PID/fd that refers to their arena.
+  int share_pages(const ObjectInfo&, const char* link, std::shared_ptr<Pages>*);
 
   Object* find(std::uint64_t handle) noexcept;
   /// The object that GPU g sees as exactly [va, va + bytes); with bytes = 0, any object that begins at va.
@@ -125,6 +127,11 @@ class Memory {
   /// The host address of the bytes that GPU g sees at va; null if they are not all in one object.
   std::byte* host(std::uint32_t g, std::uint64_t va, std::uint64_t bytes) const noexcept;
   std::byte* doorbells(std::uint32_t g) const noexcept { return doorbells_[g]; }
+  /// The node's own slots of events; null if there is no memory for them.
+  std::uint64_t* event_page() noexcept {
+    if (!event_page_) event_page_ = reinterpret_cast<std::uint64_t*>(arena_.view(kEventPage, kEventPageBytes));
+    return event_page_;
+  }
   /// Counts the steps of GPU g's sDMA queues that made progress; null if there is no memory for it.
   std::uint64_t* activity(std::uint32_t g) const noexcept { return shown_ ? &shown_->sdma_activity[g] : nullptr; }
   /// Shows other processes the first VM fault of GPU g. Any thread, engine threads included.
@@ -136,8 +143,7 @@ class Memory {
   }
 
  private:
-  int take(int fd, const ObjectInfo&, std::uint32_t gpu_id, std::uint64_t va, Object*);
-  template <class File> int open_pages(const ObjectInfo&, Charge, File, std::shared_ptr<Pages>*);
+  int take(const ObjectInfo&, const char* link, std::uint32_t gpu_id, std::uint64_t va, Object*);
   int charge(const Object&, Charge*) noexcept;
   int map_one(Object&, std::uint32_t g);
   int unmap_one(Object&, std::uint32_t g);
@@ -149,7 +155,8 @@ class Memory {
   std::vector<std::byte*> doorbells_, registers_;
   Shown* shown_{};
   ShownQueues* shown_queues_{};
-  PagesByFile pages_{};
+  std::uint64_t* event_page_{};
+  PagesByPlace pages_{};
   std::map<std::uint64_t, Object> objects_;
   SystemLimits limits_{};
   std::uint32_t next_ = 1;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "node.hpp"
 
+#include "../inside.hpp"
 #include "../trace.hpp"
 
 #include <pthread.h>
@@ -72,6 +73,8 @@ Node* Node::get() {
 }
 
 std::optional<Device> device_of(int fd) noexcept {
+  const Inside work;
+  if (!work.first()) return std::nullopt;
   auto* n = Node::made();
   const auto d = descriptor_of(fd, n ? &n->arena : nullptr);
   if (!d) return std::nullopt;

@@ -35,7 +35,7 @@ class Node {
   /// The node of this process; null if it was not created.
   static Node* made() noexcept;
 
-  int open_kfd(int flags) const noexcept { return arena.open_node(0, flags); }
+  int open_kfd(int flags) const noexcept { return arena.open_node(kTag, flags); }
   int open_drm(std::uint32_t minor, int flags);
 
   Arena arena;
@@ -70,6 +70,7 @@ int kfd_ioctl(Node&, unsigned long request, void* argument);
 /// `process`: null in a forked child that has not opened a device yet, and therefore uses no GPU memory. A file of
 /// another process answers questions, but has neither buffers nor contexts here (EBADF).
 int drm_ioctl(Node* process, const Descriptor&, unsigned long request, void* argument);
+int dmabuf_ioctl(unsigned long request, void* argument) noexcept;
 /// The index of the GPU whose primary or render node has this minor; at least the number of GPUs if there is none.
 std::size_t gpu_of_minor(std::uint32_t minor) noexcept;
 

@@ -18,18 +18,96 @@
 namespace sdma::emulator {
 namespace {
 
-constexpr const char* kObjectName = "sdma-object-%x-%x-%x";  ///< gpu, flags, nonce
+/// What a record is in the arena.
+struct Record {
+  std::uint64_t bytes{}, offset{};
+  std::uint32_t gpu{}, flags{}, nonce{}, ipc{}, ipc_flags{}, pad{};
+};
+constexpr std::uint32_t kMostRecords = 1u << 24;
+constexpr off_t record_at(std::uint32_t slot) noexcept { return static_cast<off_t>(kRecords + slot * sizeof(Record)); }
+static_assert(kRecords + kMostRecords * sizeof(Record) <= kFirstObject);
 
-std::optional<ObjectInfo> named(std::string_view name, const struct stat& s) noexcept {
-  char text[64];
-  const auto n = name.copy(text, sizeof text - 1);
-  text[n] = 0;
-  ObjectInfo o{.bytes = static_cast<std::uint64_t>(s.st_size), .inode = s.st_ino};
-  if (std::sscanf(text, kObjectName, &o.gpu, &o.flags, &o.nonce) != 3) return std::nullopt;
-  return o;
+/// The bytes that holders of an object lock. They lie beyond the end of the file.
+constexpr std::uint64_t kLocks = std::uint64_t{1} << 61;
+constexpr unsigned kMostHolders = 1u << 16;
+struct flock lock_of(short type, std::uint32_t slot, unsigned first, unsigned count) noexcept {
+  struct flock l {};
+  l.l_type = type;
+  l.l_whence = SEEK_SET;
+  l.l_start = static_cast<off_t>(kLocks + std::uint64_t{slot} * kMostHolders + first);
+  l.l_len = count;
+  return l;
+}
+
+/// Locks a byte that no other holder has.
+bool lock_one(int fd, std::uint32_t slot) noexcept {
+  for (unsigned n = 0; n < kMostHolders; ++n) {
+    auto l = lock_of(F_WRLCK, slot, n, 1);
+    if (SDMA_REAL(fcntl)(fd, F_OFD_SETLK, &l) == 0) return true;
+    if (errno != EAGAIN && errno != EACCES) return false;
+  }
+  return errno = EMFILE, false;
 }
 
 }  // namespace
+
+Source::~Source() {
+  struct stat s {};
+  if (SDMA_REAL(fstat)(fd, &s) == 0 && s.st_ino == inode) ::close(fd);
+}
+
+std::optional<ObjectInfo> read_record(int fd, std::uint32_t slot) noexcept {
+  Record r;
+  struct stat s {};
+  if (slot == 0 || slot >= kMostRecords || SDMA_REAL(pread)(fd, &r, sizeof r, record_at(slot)) != sizeof r ||
+      SDMA_REAL(fstat)(fd, &s) != 0)
+    return std::nullopt;
+  // A program can write anything into a file of this name.
+  const bool inside = r.offset >= kFirstObject && r.offset % kPage == 0 && r.bytes % kPage == 0 && r.bytes != 0 &&
+                      r.offset < kArenaBytes && r.bytes <= kArenaBytes - r.offset &&
+                      static_cast<std::uint64_t>(s.st_size) == kArenaBytes;
+  if (r.nonce == 0 || !inside) return std::nullopt;
+  return ObjectInfo{.bytes = r.bytes,
+                    .offset = r.offset,
+                    .gpu = r.gpu,
+                    .flags = r.flags,
+                    .slot = slot,
+                    .nonce = r.nonce,
+                    .ipc = r.ipc,
+                    .ipc_flags = r.ipc_flags,
+                    .inode = s.st_ino};
+}
+
+bool write_record(int fd, const ObjectInfo& o) noexcept {
+  if (o.slot == 0 || o.slot >= kMostRecords) return errno = ENOSPC, false;
+  const Record r{.bytes = o.bytes,
+                 .offset = o.offset,
+                 .gpu = o.gpu,
+                 .flags = o.flags,
+                 .nonce = o.nonce,
+                 .ipc = o.ipc,
+                 .ipc_flags = o.ipc_flags};
+  return SDMA_REAL(pwrite)(fd, &r, sizeof r, record_at(o.slot)) == sizeof r;
+}
+
+bool hold(int arena, const ObjectInfo& o) noexcept {
+  if (!lock_one(arena, o.slot)) return false;
+  // It may have been freed before it was locked, and its number may be another object's.
+  const auto now = read_record(arena, o.slot);
+  if (now && now->nonce == o.nonce) return true;
+  let_go(arena, o.slot);
+  return errno = EINVAL, false;
+}
+
+void let_go(int arena, std::uint32_t slot) noexcept {
+  auto l = lock_of(F_UNLCK, slot, 0, kMostHolders);
+  SDMA_REAL(fcntl)(arena, F_OFD_SETLK, &l);
+}
+
+bool is_held(int arena, std::uint32_t slot) noexcept {
+  auto l = lock_of(F_WRLCK, slot, 0, kMostHolders);
+  return SDMA_REAL(fcntl)(arena, F_OFD_GETLK, &l) == 0 && l.l_type != F_UNLCK;
+}
 
 int away(int fd) noexcept {
   if (fd < 0) return fd;
@@ -66,47 +144,34 @@ bool size_permitted(std::uint64_t bytes) noexcept {
   return false;
 }
 
-int create_object(const ObjectInfo& o) noexcept {
-  if (!size_permitted(o.bytes)) return -1;
-  char name[64];
-  std::snprintf(name, sizeof name, kObjectName, o.gpu, o.flags, o.nonce);
-  const int fd = ::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (fd < 0) return fd;
-  if (::ftruncate(fd, static_cast<off_t>(o.bytes)) != 0 ||
-      SDMA_REAL(fcntl)(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
-    const int error = errno;
-    ::close(fd);
-    errno = error;
-    return -1;
-  }
-  return away(fd);
+int open_dmabuf(int arena, std::uint32_t slot, bool writable, int flags) noexcept {
+  const int fd = SDMA_REAL(open)(FdLink(arena).path, O_WRONLY | O_APPEND | (flags & O_CLOEXEC));
+  if (fd < 0) return -1;
+  if (!lock_one(fd, slot)) return ::close(fd), -1;
+  const auto tag = kTag | kDmabuf | (writable ? 0 : kReadOnlyDmabuf) | slot;
+  SDMA_REAL(lseek)(fd, static_cast<off_t>(tag), SEEK_SET);
+  return fd;
 }
 
 std::optional<ObjectInfo> object_of(int fd) noexcept {
-  struct stat s {};
-  if (fd < 0 || SDMA_REAL(fstat)(fd, &s) != 0 || !S_ISREG(s.st_mode) || s.st_nlink != 0) return std::nullopt;
-  char room[64];
-  const auto o = named(memfd_name(FdLink(fd).path, room), s);
-  // Any program can make a file of this name, but the size of ours cannot change.
-  constexpr int kSealed = F_SEAL_SHRINK | F_SEAL_GROW;
-  return o && (SDMA_REAL(fcntl)(fd, F_GET_SEALS) & kSealed) == kSealed ? o : std::nullopt;
+  const auto d = descriptor_of(fd, nullptr);
+  if (!d || !is_dmabuf(*d)) return std::nullopt;
+  const int file = SDMA_REAL(open)(FdLink(fd).path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return std::nullopt;
+  const auto o = read_record(file, static_cast<std::uint32_t>(d->tag));
+  ::close(file);
+  return o;
 }
 
-std::optional<ObjectInfo> object_of(const char* link) noexcept {
-  struct stat s {};
-  char room[64];
-  const auto name = memfd_name(link, room);
-  if (name.empty() || SDMA_REAL(fstatat)(AT_FDCWD, link, &s, 0) != 0) return std::nullopt;
-  return named(name, s);
-}
-
-std::optional<std::uint32_t> gpu_of_object(std::string_view name) noexcept {
-  const auto o = named(name, {});
-  return o ? std::optional(o->gpu) : std::nullopt;
+int open_object(int dmabuf, const ObjectInfo& o) noexcept {
+  const int fd = SDMA_REAL(open)(FdLink(dmabuf).path, O_RDWR | O_CLOEXEC);
+  if (fd < 0 || hold(fd, o)) return fd;
+  const int error = errno;
+  ::close(fd);
+  errno = error;
+  return -1;
 }
 
 bool is_open(int fd) noexcept { return SDMA_REAL(fcntl)(fd, F_GETFD) >= 0; }
-
-int open_object(int fd, int flags) noexcept { return SDMA_REAL(open)(FdLink(fd).path, flags); }
 
 }  // namespace sdma::emulator

@@ -190,6 +190,7 @@ int Queues::stand(const kfd::CreateQueue& a, std::uint64_t ring_bytes, Entry& e)
   e.wptr_va = a.wptr;
   e.save_area = a.save_area;
   e.save_area_bytes = a.save_area_bytes;
+  e.control_stack_bytes = a.control_stack_bytes;
   if (const int error = ring_of(e, a.ring, ring_bytes)) return error;
   if (const int error = pin(e, a.wptr, kPage)) return error;
   if (const int error = pin(e, a.rptr, kPage)) return error;
@@ -347,6 +348,20 @@ int Queues::set_runtime(bool enabled) {
   if (enabled && !queues_.empty()) return EEXIST;
   runtime_ = enabled;
   return 0;
+}
+
+int Queues::wave_state(kfd::QueueWaveState& a) {
+  const auto it = queues_.find(a.queue_id);
+  if (it == queues_.end()) return EFAULT;
+  const auto& e = it->second;
+  if (!e.compute() || servers_[e.gpu]->find(a.queue_id)->active) return EINVAL;
+  // The control stack grows down from its end, and the waves lie after it: both are empty.
+  const kfd::WaveStateHeader h{.control_stack_offset = e.control_stack_bytes,
+                               .control_stack_bytes = 0,
+                               .wave_state_offset = e.control_stack_bytes,
+                               .wave_state_bytes = 0};
+  a.control_stack_used = a.save_area_used = 0;
+  return to_user(a.control_stack, &h, sizeof h) ? 0 : EFAULT;
 }
 
 int Queues::set_gws(std::uint32_t id, bool given) {

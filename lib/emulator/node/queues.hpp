@@ -29,6 +29,8 @@ class Queues {
   int create(kfd::CreateQueue&);
   int destroy(std::uint32_t id);
   int update(const kfd::UpdateQueue&);
+  /// The state of the waves of an inactive compute queue, which never has any. EFAULT: no such queue.
+  int wave_state(kfd::QueueWaveState&);
   /// Assigns the GPU's global wave sync to a queue, or removes it.
   int set_gws(std::uint32_t id, bool given);
   /// A runtime asks for the exceptions of the queues that it creates from now on, or no longer does. EBUSY: it already
@@ -59,7 +61,7 @@ class Queues {
     PipelineConfig config{};
     std::uint64_t* wptr{};
     std::uint64_t ring{}, ring_bytes{}, rptr_va{}, wptr_va{}, save_area{};
-    std::uint32_t save_area_bytes{};
+    std::uint32_t save_area_bytes{}, control_stack_bytes{};
     std::uint64_t rptr_unmapped{}, wptr_unmapped{};  ///< when the queue was unmapped last
     std::vector<std::uint32_t*> pinned{};            ///< the counters of the objects and pieces that it uses
   };

@@ -24,6 +24,7 @@ struct Shown {
   std::uint64_t pid{};
   std::array<std::uint64_t, 8> sdma_activity{};  ///< of each GPU: how many steps of sDMA queues made progress
   std::array<ShownFault, 8> faults{};            ///< of each GPU
+  std::array<std::uint64_t, 8> vram{}, gtt{};    ///< of each GPU: bytes that the process has allocated
 };
 inline constexpr std::uint64_t kShownOffset = 0;
 

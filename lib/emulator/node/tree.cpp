@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "tree.hpp"
 
+#include "../inside.hpp"
 #include "../options.hpp"
 #include "../real.hpp"
 #include "tree/parts.hpp"
@@ -32,8 +33,14 @@ Topology shown() {
   const auto cpus = numa_nodes();
   const auto pages = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES));
   t.cpus.assign(cpus, {.name = "host", .memory_bytes = pages * 4096 / cpus});
-  for (auto& g : t.gpus) g.memory_bytes = o.vram_bytes;
+  for (auto& g : t.gpus) {
+    g.memory_bytes = o.vram_bytes;
+    if (o.engines == 0) continue;
+    g.xgmi_engines = o.engines - std::min(o.engines, g.host_engines);
+    g.host_engines = std::min(o.engines, g.host_engines);
+  }
   for (auto& l : t.links) {
+    l.engine_mask &= Gpu::first(t.gpus.front().engines());
     if (l.from.kind == LinkEnd::Kind::cpu) l.from.index %= cpus;
     if (l.to.kind == LinkEnd::Kind::cpu) l.to.index %= cpus;
   }
@@ -96,6 +103,7 @@ bool Tree::concerns(const char* path) noexcept {
     if (below(path, directory)) return true;
   for (const auto listed : {"/dev", "/dev/", "/proc", "/proc/", "/"})
     if (std::strcmp(path, listed) == 0) return true;
+  if (below(path, "/proc") && std::strstr(path, "/fd")) return true;  // of a process: a device, perhaps
   return std::strstr(path, "/..") || std::strstr(path, "//") || std::strstr(path, "/./");
 }
 
@@ -121,8 +129,9 @@ void Tree::add_live(std::string path, std::string (*live)(std::uint64_t), std::u
   add(std::move(path), {.kind = Kind::text, .live = live, .argument = argument});
 }
 void Tree::add_link(std::string path, std::string_view target) {
-  const auto from = std::filesystem::path(path).parent_path();
-  auto text = std::filesystem::path(target).lexically_relative(from).string();
+  // As in sysfs, a link names its target, even if that is a directory above it.
+  const std::filesystem::path to(target), from = std::filesystem::path(path).parent_path();
+  auto text = (to.parent_path().lexically_relative(from) / to.filename()).lexically_normal().string();
   add(std::move(path), {.kind = Kind::link, .text = std::move(text)});
 }
 
@@ -178,7 +187,8 @@ Tree::Resolved Tree::resolve(std::string_view path, bool follow) const {
     if (!r.entry || r.entry->kind != Kind::link || (last && !follow && rest.empty())) continue;
     ++links;
     rest.insert(0, r.entry->text);
-    ascend(r.path);
+    if (rest.starts_with('/')) r.path.clear();  // a descriptor in /proc
+    else ascend(r.path);
     r.entry = at(r.path);
   }
   return {};
@@ -190,7 +200,10 @@ const Entry* Tree::find(std::string_view path, bool follow) const {
 }
 
 const Tree& tree() {
-  static const auto* t = new Tree;  // never destroyed, like engine threads
+  static const auto* t = [] {
+    const Inside work;
+    return new Tree;  // never destroyed, like engine threads
+  }();
   return *t;
 }
 

@@ -16,6 +16,7 @@
 //   /sys/devices/system/node/node0/cpu0/cache   where the machine has none            tree/caches.cpp
 //   /proc/modules, /sys/module/amdgpu/...       the driver's module                   tree/kfd.cpp
 //   /proc/self/maps                             mappings of the node by their names   tree/maps.cpp
+//   /proc/PID/fd/N, fdinfo/N                    descriptors of devices                tree/processes.cpp
 //
 // Some directories are the machine's and contain files of ours, such as /sys/class. They are `shared`: `find` does not
 // return them, and only a listing shows both.

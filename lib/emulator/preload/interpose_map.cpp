@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Interposes mmap, lseek, and the functions that read and write through a descriptor, for our descriptors only.
 //
-//   mmap     of a device at an offset of the node maps what lies there; of a DMABUF, its bytes. Our descriptors cannot
-//            be mapped otherwise. All other calls go straight to the kernel, and those without a file without a
-//            look-up, because an allocator may call mmap while the loader is running
+//   mmap     of a device at an offset of the node maps what lies there, with the driver's flags; of a DMABUF, its
+//            bytes. A system call finds the same for objects of this process. All other calls go straight to the
+//            kernel, and those without a file without a look-up, because an allocator may call mmap while the loader
+//            is running
 //   lseek    of a DMABUF reports its size; a device has no position that a program could change
-//   read ... fail in the kernel (EBADF), because the descriptors were opened neither for reading nor for writing.
-//            Afterwards, the errno is changed to that of a device without such functions. All other calls cost nothing
+//   read ... find the end of the file, or are not permitted, because of the position of our descriptors. Afterwards,
+//            the answer is changed to that of a device without such functions. pread has a position of its own, so it
+//            is checked before
 //   write    to a descriptor of SMI events also fails in the kernel first, and then sets the mask
 #include "../node/node.hpp"
 #include "../real.hpp"
@@ -22,6 +24,14 @@
 namespace sdma::emulator {
 namespace {
 
+/// Gives a mapping the flags of the driver's: no core dump contains it, and a forked child inherits memory alone.
+void* of_driver(void* at, std::size_t bytes, bool memory) noexcept {
+  if (at == MAP_FAILED) return at;
+  ::madvise(at, bytes, MADV_DONTDUMP);
+  if (!memory) ::madvise(at, bytes, MADV_DONTFORK);
+  return at;
+}
+
 void* map(void* at, std::size_t bytes, int rights, int flags, int fd, off_t offset) noexcept {
   const auto plain = [&](int file, off_t from) { return machine_mmap(at, bytes, rights, flags, file, from); };
   if (fd < 0 || (flags & MAP_ANONYMOUS) != 0) return plain(fd, offset);
@@ -29,23 +39,27 @@ void* map(void* at, std::size_t bytes, int rights, int flags, int fd, off_t offs
   const auto d = device_of(fd);
   errno = before;
   const auto from = static_cast<std::uint64_t>(offset);
-  if (d && is_dmabuf(*d)) {
+  if (!d) return plain(fd, offset);
+  if (is_dmabuf(*d)) {
     const auto o = object_of(fd);
     if (!o || from > o->bytes || bytes > o->bytes - from) return errno = EINVAL, MAP_FAILED;
     const bool shared_write = (rights & PROT_WRITE) != 0 && (flags & MAP_TYPE) != MAP_PRIVATE;
-    if (shared_write && SDMA_REAL(lseek)(fd, 0, SEEK_CUR) == kReadOnlyDmabuf) return errno = EACCES, MAP_FAILED;
-    const int file = open_object(fd, O_RDWR | O_CLOEXEC);
+    if (shared_write && (d->tag & kReadOnlyDmabuf) != 0) return errno = EACCES, MAP_FAILED;
+    const int file = open_object(fd, *o);
     if (file < 0) return MAP_FAILED;
-    auto* const p = plain(file, offset);
+    auto* const p = of_driver(plain(file, static_cast<off_t>(o->offset + from)), bytes, true);
     const int error = errno;
     ::close(file);
     errno = error;
     return p;
   }
-  if (!d || !d->node) return plain(fd, offset);
+  if (!d->node) return errno = EACCES, MAP_FAILED;
   const auto place = d->node->arena.find(from, bytes);
   if (!place) return errno = EINVAL, MAP_FAILED;
-  return plain(place->fd, static_cast<off_t>(place->offset));
+  // Through the program's descriptor, so that the kernel checks its rights and joins neighbours.
+  const int file = place->fd == d->node->arena.fd() ? fd : place->fd;
+  return of_driver(plain(file, static_cast<off_t>(place->offset)), bytes,
+                   from >= kFirstObject && from != Events::kEventsOffset);
 }
 
 off_t seek(int fd, off_t offset, int whence) noexcept {
@@ -58,11 +72,13 @@ off_t seek(int fd, off_t offset, int whence) noexcept {
   return whence == SEEK_SET ? 0 : static_cast<off_t>(o->bytes);
 }
 
-/// The result of a read or write. Only a failed one is examined.
+/// The result of a read or write. Those of a device end at the end of its file, or are not permitted.
 ssize_t answered(int fd, ssize_t result) noexcept {
-  if (result >= 0 || errno != EBADF) return result;
-  errno = device_of(fd) ? EINVAL : EBADF;
-  return result;
+  const int error = errno;
+  if (result > 0 || (result < 0 && error != EBADF && error != EPERM)) return result;
+  const bool ours = device_of(fd).has_value();
+  errno = ours ? EINVAL : error;
+  return ours ? -1 : result;
 }
 
 /// A write that has failed: to a descriptor of SMI events?
@@ -97,13 +113,18 @@ SDMA_FRONT off64_t lseek64(int fd, off64_t offset, int whence) noexcept { return
 
 #define SDMA_TRANSFER(name, parameters, ...) \
   SDMA_FRONT ssize_t name parameters { return answered(fd, SDMA_REAL(name)(fd, __VA_ARGS__)); }
+#define SDMA_PREAD(name, parameters, ...)                                  \
+  SDMA_FRONT ssize_t name parameters {                                     \
+    if (Node::made() && device_of(fd)) return errno = EINVAL, ssize_t{-1}; \
+    return SDMA_REAL(name)(fd, __VA_ARGS__);                               \
+  }
 SDMA_TRANSFER(read, (int fd, void* to, std::size_t bytes), to, bytes)
 SDMA_FRONT ssize_t write(int fd, const void* from, std::size_t bytes) {
   const auto result = SDMA_REAL(write)(fd, from, bytes);
-  return result >= 0 || errno != EBADF ? result : write_mask(fd, from, bytes);
+  return result >= 0 || errno != EBADF ? answered(fd, result) : write_mask(fd, from, bytes);
 }
-SDMA_TRANSFER(pread, (int fd, void* to, std::size_t bytes, off_t at), to, bytes, at)
-SDMA_TRANSFER(pread64, (int fd, void* to, std::size_t bytes, off64_t at), to, bytes, at)
+SDMA_PREAD(pread, (int fd, void* to, std::size_t bytes, off_t at), to, bytes, at)
+SDMA_PREAD(pread64, (int fd, void* to, std::size_t bytes, off64_t at), to, bytes, at)
 SDMA_TRANSFER(pwrite, (int fd, const void* from, std::size_t bytes, off_t at), from, bytes, at)
 SDMA_TRANSFER(pwrite64, (int fd, const void* from, std::size_t bytes, off64_t at), from, bytes, at)
 SDMA_TRANSFER(readv, (int fd, const iovec* to, int count), to, count)
@@ -116,5 +137,5 @@ ssize_t __pread_chk(int, void*, std::size_t, off_t, std::size_t);
 ssize_t __pread64_chk(int, void*, std::size_t, off64_t, std::size_t);
 }
 SDMA_TRANSFER(__read_chk, (int fd, void* to, std::size_t bytes, std::size_t room), to, bytes, room)
-SDMA_TRANSFER(__pread_chk, (int fd, void* to, std::size_t bytes, off_t at, std::size_t room), to, bytes, at, room)
-SDMA_TRANSFER(__pread64_chk, (int fd, void* to, std::size_t bytes, off64_t at, std::size_t room), to, bytes, at, room)
+SDMA_PREAD(__pread_chk, (int fd, void* to, std::size_t bytes, off_t at, std::size_t room), to, bytes, at, room)
+SDMA_PREAD(__pread64_chk, (int fd, void* to, std::size_t bytes, off64_t at, std::size_t room), to, bytes, at, room)

@@ -10,6 +10,7 @@
 #include "paths.hpp"
 
 #include <fcntl.h>
+#include <linux/dma-buf.h>
 #include <linux/ioctl.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -113,11 +114,11 @@ SDMA_FRONT int ioctl(int fd, unsigned long request, ...) noexcept {
   void* argument = va_arg(list, void*);
   va_end(list);
   const auto type = _IOC_TYPE(request);
-  if (type == 'K' || type == 'd') {
+  if (type == 'K' || type == 'd' || type == DMA_BUF_BASE) {
     const int before = errno;
     if (const auto device = device_of(fd)) {
       // As in the kernel, the device node selects the interface, not the number of the ioctl.
-      const int result = is_dmabuf(*device)        ? ENOTTY
+      const int result = is_dmabuf(*device)        ? dmabuf_ioctl(request, argument)
                          : is_drm(*device)         ? drm_ioctl(Node::made(), *device, request, argument)
                          : device->node == nullptr ? EBADF
                                                    : kfd_ioctl(*device->node, request, argument);

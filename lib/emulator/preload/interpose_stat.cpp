@@ -56,7 +56,12 @@ template <class Stat> int disguise(int fd, Stat& s) {
   if (!S_ISREG(s.st_mode) || s.st_nlink != 0) return 0;
   const int before = errno;
   if (const auto d = device_of(fd)) {
-    if (!is_dmabuf(*d)) {  // a DMABUF's file has its size already
+    if (is_dmabuf(*d)) {
+      const auto o = object_of(fd);
+      s.st_size = o ? static_cast<off_t>(o->bytes) : 0;
+      s.st_blocks = (s.st_size + 511) / 512;
+      s.st_ino += o ? o->slot : 0;  // an arena has many
+    } else {
       Entry e{.kind = is_drm(*d) ? Kind::drm : Kind::kfd, .minor = minor_of(*d)};
       e.inode = s.st_ino + d->tag;
       fill(s, e);
@@ -115,34 +120,41 @@ using namespace sdma::emulator;
 
 // `suffix`: nothing, or 64. The functions with underscores are for programs that were linked before glibc 2.33: their
 // struct is the same, because 64-bit machines have one version of it.
-#define SDMA_STAT(suffix)                                                                                   \
-  extern "C" int __xstat##suffix(int, const char*, struct stat##suffix*);                                   \
-  extern "C" int __lxstat##suffix(int, const char*, struct stat##suffix*);                                  \
-  extern "C" int __fxstat##suffix(int, int, struct stat##suffix*);                                          \
-  extern "C" int __fxstatat##suffix(int, int, const char*, struct stat##suffix*, int);                      \
-  SDMA_FRONT int fstatat##suffix(int dirfd, const char* path, struct stat##suffix* s, int flags) noexcept { \
-    return status_at(SDMA_REAL(fstatat##suffix), dirfd, path, s, flags);                                    \
-  }                                                                                                         \
-  SDMA_FRONT int stat##suffix(const char* path, struct stat##suffix* s) noexcept {                          \
-    return status_at(SDMA_REAL(fstatat##suffix), AT_FDCWD, path, s, 0);                                     \
-  }                                                                                                         \
-  SDMA_FRONT int lstat##suffix(const char* path, struct stat##suffix* s) noexcept {                         \
-    return status_at(SDMA_REAL(fstatat##suffix), AT_FDCWD, path, s, AT_SYMLINK_NOFOLLOW);                   \
-  }                                                                                                         \
-  SDMA_FRONT int fstat##suffix(int fd, struct stat##suffix* s) noexcept {                                   \
-    return status_of(SDMA_REAL(fstat##suffix), fd, s);                                                      \
-  }                                                                                                         \
-  SDMA_FRONT int __xstat##suffix(int, const char* path, struct stat##suffix* s) {                           \
-    return status_at(SDMA_REAL(fstatat##suffix), AT_FDCWD, path, s, 0);                                     \
-  }                                                                                                         \
-  SDMA_FRONT int __lxstat##suffix(int, const char* path, struct stat##suffix* s) {                          \
-    return status_at(SDMA_REAL(fstatat##suffix), AT_FDCWD, path, s, AT_SYMLINK_NOFOLLOW);                   \
-  }                                                                                                         \
-  SDMA_FRONT int __fxstat##suffix(int, int fd, struct stat##suffix* s) {                                    \
-    return status_of(SDMA_REAL(fstat##suffix), fd, s);                                                      \
-  }                                                                                                         \
-  SDMA_FRONT int __fxstatat##suffix(int, int dirfd, const char* path, struct stat##suffix* s, int flags) {  \
-    return status_at(SDMA_REAL(fstatat##suffix), dirfd, path, s, flags);                                    \
+#define SDMA_STAT(suffix)                                                                                              \
+  using Stat##suffix = struct stat##suffix;                                                                            \
+  extern "C" int __xstat##suffix(int, const char*, Stat##suffix*);                                                     \
+  extern "C" int __lxstat##suffix(int, const char*, Stat##suffix*);                                                    \
+  extern "C" int __fxstat##suffix(int, int, Stat##suffix*);                                                            \
+  extern "C" int __fxstatat##suffix(int, int, const char*, Stat##suffix*, int);                                        \
+  SDMA_FRONT int fstatat##suffix(int dirfd, const char* path, Stat##suffix* s, int flags) noexcept {                   \
+    return status_at(SDMA_REAL(fstatat##suffix), dirfd, path, s, flags);                                               \
+  }                                                                                                                    \
+  SDMA_FRONT int stat##suffix(const char* path, Stat##suffix* s) noexcept {                                            \
+    return status_at([](int, const char* p, auto* to, int) { return SDMA_REAL(stat##suffix)(p, to); }, AT_FDCWD, path, \
+                     s, 0);                                                                                            \
+  }                                                                                                                    \
+  SDMA_FRONT int lstat##suffix(const char* path, Stat##suffix* s) noexcept {                                           \
+    return status_at([](int, const char* p, auto* to, int) { return SDMA_REAL(lstat##suffix)(p, to); }, AT_FDCWD,      \
+                     path, s, AT_SYMLINK_NOFOLLOW);                                                                    \
+  }                                                                                                                    \
+  SDMA_FRONT int fstat##suffix(int fd, Stat##suffix* s) noexcept {                                                     \
+    return status_of(SDMA_REAL(fstat##suffix), fd, s);                                                                 \
+  }                                                                                                                    \
+  SDMA_FRONT int __xstat##suffix(int v, const char* path, Stat##suffix* s) {                                           \
+    return status_at([v](int, const char* p, auto* to, int) { return SDMA_REAL(__xstat##suffix)(v, p, to); },          \
+                     AT_FDCWD, path, s, 0);                                                                            \
+  }                                                                                                                    \
+  SDMA_FRONT int __lxstat##suffix(int v, const char* path, Stat##suffix* s) {                                          \
+    return status_at([v](int, const char* p, auto* to, int) { return SDMA_REAL(__lxstat##suffix)(v, p, to); },         \
+                     AT_FDCWD, path, s, AT_SYMLINK_NOFOLLOW);                                                          \
+  }                                                                                                                    \
+  SDMA_FRONT int __fxstat##suffix(int v, int fd, Stat##suffix* s) {                                                    \
+    return status_of([v](int f, auto* to) { return SDMA_REAL(__fxstat##suffix)(v, f, to); }, fd, s);                   \
+  }                                                                                                                    \
+  SDMA_FRONT int __fxstatat##suffix(int v, int dirfd, const char* path, Stat##suffix* s, int flags) {                  \
+    return status_at(                                                                                                  \
+        [v](int at, const char* p, auto* to, int how) { return SDMA_REAL(__fxstatat##suffix)(v, at, p, to, how); },    \
+        dirfd, path, s, flags);                                                                                        \
   }
 SDMA_STAT()
 SDMA_STAT(64)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "paths.hpp"
 
+#include "../inside.hpp"
 #include "../node/node.hpp"
 #include "../real.hpp"
 #include "override.hpp"
@@ -71,7 +72,8 @@ OpenDirectory open_directory(int fd) {
 }
 
 Found find_shared(int dirfd, const char* path, bool follow) {
-  if (!path) return {};
+  const Inside work;
+  if (!path || !work.first()) return {};
   OpenDirectory base;
   std::string absolute;
   if (path[0] != '/') {
@@ -97,6 +99,7 @@ Found find_entry(int dirfd, const char* path, bool follow) {
 bool may_read(const Entry& e) noexcept { return !e.root_only || ::geteuid() == 0; }
 
 int open_entry(std::string_view path, const Entry& e, int flags) {
+  const Inside work;
   const bool writes = (flags & O_ACCMODE) != O_RDONLY;
   if ((flags & O_CREAT) != 0 && (flags & O_EXCL) != 0) return fail(EEXIST);
   switch (e.kind) {

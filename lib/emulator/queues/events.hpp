@@ -9,10 +9,14 @@
 // After an interrupt whose slot is unsignalled, the kernel searches all slots and signals those that are set. A TRAP
 // before its mailbox FENCE is therefore a lost wake-up, here as in the kernel.
 //
+// A Unix signal whose handler runs ends a wait with EINTR; the arguments then have the time that was left, and no event
+// has lost its signal. After a handler with SA_RESTART, the wait continues. A program that brings no page gets one at
+// kEventsOffset of /dev/kfd, with fewer slots.
+//
 // Any thread may call anything at any time, engine threads included. Results are 0 or an errno.
 #include "../../kfd/abi.hpp"
 
-#include <condition_variable>
+#include <atomic>
 #include <functional>
 #include <list>
 #include <map>
@@ -25,12 +29,16 @@ namespace sdma::emulator {
 class Events {
  public:
   static constexpr std::uint64_t kUnsignalled = ~std::uint64_t{0};
+  /// Where /dev/kfd has the node's page of slots, as in the kernel.
+  static constexpr std::uint64_t kEventsOffset = std::uint64_t{2} << 62;
 
   /// `faulted`: called for each VM fault, by the engine's thread; must not throw.
   explicit Events(std::function<void(const kfd::MemoryException&)> faulted = {}) : faulted_(std::move(faulted)) {}
 
-  /// `page`: kSignalEvents slots, which the first event of the process brings along; null with all others.
-  int create(kfd::CreateEvent&, std::uint64_t* page = nullptr);
+  /// `page`: kSignalEvents slots, which the first event of the process brings along; null with all others. `own`: the
+  /// node's page, for a process that brings none.
+  int create(kfd::CreateEvent&, std::uint64_t* page = nullptr, std::uint64_t* own = nullptr);
+  bool has_page() const noexcept { return slots_ != nullptr; }
   int destroy(std::uint32_t id);
   int set(std::uint32_t id);
   int reset(std::uint32_t id);
@@ -46,8 +54,9 @@ class Events {
 
  private:
   struct Event;
+  class Wake;
   struct Wait {
-    std::condition_variable* changed{};
+    Wake* changed{};
     Event* event{};  ///< null: destroyed during the wait
     bool activated{}, wants_age{};
   };
@@ -67,6 +76,7 @@ class Events {
   std::mutex mutex_;
   std::map<std::uint32_t, Event> events_;
   std::uint64_t* slots_{};
+  std::uint32_t most_ = kfd::kSignalEvents;  ///< slots of the page
 };
 
 }  // namespace sdma::emulator

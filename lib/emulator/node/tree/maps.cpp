@@ -6,28 +6,29 @@
 // Runtimes find GPU memory for their core dumps by these names. /proc/PID/maps,
 // which other programs read, has the memfds that the mappings really are.
 #include "../arena.hpp"
-#include "../object_file.hpp"
 #include "parts.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cinttypes>
+#include <cstdio>
 
 namespace sdma::emulator {
 namespace {
 
 constexpr std::string_view kMemfd = "/memfd:";
 
-/// How the driver would call the file of a mapping; "" if it is not a file of the node.
-std::string driver_name(std::string_view file) {
-  if (!file.starts_with(kMemfd)) return {};
-  file.remove_prefix(kMemfd.size());
-  file = file.substr(0, file.find(' '));  // " (deleted)"
-  if (file == kArenaName) return "/dev/kfd";
-  const auto gpu = gpu_of_object(file);
-  if (!gpu) return {};
+/// How the driver would call the file of a mapping, from its line; "" if it is not a file of the node.
+std::string driver_name(std::string_view line, std::string_view file) {
+  file = file.substr(kMemfd.size());
+  if (file.substr(0, file.find(' ')) != kArenaName) return {};  // " (deleted)"
+  std::uint64_t offset = 0;
+  if (std::sscanf(std::string(line).c_str(), "%*s %*s %" SCNx64, &offset) != 1 || offset < kFirstObject)
+    return "/dev/kfd";
   const auto& gpus = tree().node().gpus;
-  return fmt::format("/dev/dri/renderD{}", gpus[*gpu < gpus.size() ? *gpu : 0].render_minor);
+  const auto gpu = gpu_at(offset);
+  return fmt::format("/dev/dri/renderD{}", gpus[gpu < gpus.size() ? gpu : 0].render_minor);
 }
 
 std::string maps(std::uint64_t) {
@@ -38,7 +39,7 @@ std::string maps(std::uint64_t) {
     const auto line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(line.size() + 1, rest.size()));
     const auto at = line.find(kMemfd);
-    const auto name = at == line.npos ? std::string() : driver_name(line.substr(at));
+    const auto name = at == line.npos ? std::string() : driver_name(line, line.substr(at));
     out += name.empty() ? line : line.substr(0, at);
     out += name;
     out += '\n';

@@ -57,7 +57,8 @@ void add_ip_discovery(const TreeGpu&);
 void add_xgmi(const TreeGpu&);
 void add_board(const TreeGpu&);
 
-/// An entry of the directory of a process that uses a node now; null for any other path. It remains valid. Any thread.
+/// An entry of the directory of a process that uses a node now, or of a descriptor in /proc; null for any other path.
+/// It remains valid. Any thread.
 const Entry* find_process_entry(std::string_view path);
 
 /// Contents of a file of the machine; "" if it cannot be read.

@@ -2,6 +2,8 @@
 // The directories of processes, which change while the node runs:
 //
 //   /sys/devices/virtual/kfd/kfd/proc/PID/{pasid,vram_GPUID,sdma_GPUID,queues/,stats_GPUID/...}
+//   /proc/PID/fd/N       a descriptor of a device is a link to it
+//   /proc/PID/fdinfo/N   of a DRM node: the driver's keys, which monitors add up. drm-engine-dma counts steps, too
 //
 // sdma_GPUID counts steps that made progress, not microseconds. The queues of a process are not shown here, but in
 // debugfs (debugfs.cpp). The pasid is made up.
@@ -22,8 +24,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
+#include <cstdio>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 namespace sdma::emulator {
@@ -65,17 +69,10 @@ template <class Fn> void each_process(Fn fn) {
   });
 }
 
-using Seen = std::set<std::pair<ino_t, std::uint32_t>>;
-/// Bytes of a process's objects on a GPU that are not in `seen`, to which they are added.
-std::uint64_t bytes_of(std::uint64_t pid, std::uint32_t gpu, std::uint32_t flag, Seen& seen) {
-  std::uint64_t sum = 0;
-  const auto at = descriptors(pid);
-  any_name(at, [&](std::string_view fd) {
-    const auto o = object_of(fmt::format("{}/{}", at, fd).c_str());
-    if (o && o->gpu == gpu && (o->flags & flag) != 0 && seen.emplace(o->inode, o->nonce).second) sum += o->bytes;
-    return false;
-  });
-  return sum;
+/// Bytes that a process has allocated on a GPU.
+std::uint64_t bytes_of(std::uint64_t pid, std::uint64_t gpu, std::uint32_t flag) {
+  const auto shown = shown_by(pid);
+  return (flag & kfd::kVram) != 0 ? shown.vram[gpu] : shown.gtt[gpu];
 }
 
 std::set<std::string> pids() {
@@ -88,8 +85,7 @@ std::set<std::string> pids() {
 constexpr std::uint64_t kMostGpus = 256;
 constexpr std::uint64_t argument_of(std::uint64_t pid, std::size_t gpu) { return pid * kMostGpus + gpu; }
 std::string vram_of(std::uint64_t argument) {
-  Seen none;
-  return fmt::format("{}\n", bytes_of(argument / kMostGpus, argument % kMostGpus, kfd::kVram, none));
+  return fmt::format("{}\n", bytes_of(argument / kMostGpus, argument % kMostGpus, kfd::kVram));
 }
 
 std::string activity_of(std::uint64_t argument) {
@@ -127,6 +123,84 @@ void add_process(Entries& all, std::uint64_t pid) {
     text(fmt::format("stats_{}/evicted_ms", id), "0\n");
     text(fmt::format("stats_{}/cu_occupancy", id), "0\n");
   }
+}
+
+/// A descriptor of a process, as its path in /proc names it.
+struct ProcFd {
+  std::string pid{}, fd{};
+  bool info{};
+};
+std::optional<ProcFd> proc_fd(std::string_view path) {
+  constexpr std::string_view kProc = "/proc/";
+  if (!path.starts_with(kProc)) return std::nullopt;
+  path.remove_prefix(kProc.size());
+  const auto end = path.find('/'), last = path.rfind('/');
+  if (end == path.npos || last == end) return std::nullopt;
+  const auto pid = path.substr(0, end), kind = path.substr(end + 1, last - end - 1), fd = path.substr(last + 1);
+  if ((kind != "fd" && kind != "fdinfo") || (pid != "self" && !parse_count(pid)) || !parse_count(fd))
+    return std::nullopt;
+  return ProcFd{.pid = std::string(pid), .fd = std::string(fd), .info = kind == "fdinfo"};
+}
+
+/// The position of a descriptor of a device, which says which one it is; nullopt for any other.
+std::optional<std::uint64_t> tag_of(const ProcFd& at, std::string* info = nullptr) {
+  char room[64];
+  if (memfd_name(fmt::format("/proc/{}/fd/{}", at.pid, at.fd).c_str(), room) != kArenaName) return std::nullopt;
+  const auto text = machine_file(fmt::format("/proc/{}/fdinfo/{}", at.pid, at.fd));
+  unsigned long long tag = 0;
+  if (std::sscanf(text.c_str(), "pos: %llu", &tag) != 1 || (tag & kTag) == 0) return std::nullopt;
+  if (info) *info = text.substr(std::min(text.find('\n') + 1, text.size()));
+  return tag;
+}
+
+/// `argument`: process and descriptor. Of /dev/kfd, and of one that is closed by now, what the machine says.
+std::string fdinfo(std::uint64_t argument) {
+  const auto pid = argument >> 32, fd = argument & 0xffff'ffff;
+  std::string rest;
+  const auto tag = tag_of({.pid = std::to_string(pid), .fd = std::to_string(fd)}, &rest);
+  if (!tag) return machine_file(fmt::format("/proc/{}/fdinfo/{}", pid, fd));
+  auto text = "pos:\t0\n" + rest;
+  const Descriptor d{.tag = *tag};
+  const auto& gpus = tree().node().gpus;
+  const auto first = gpus.front().render_minor, minor = minor_of(d), g = minor < first ? minor : minor - first;
+  if (!is_drm(d) || g >= gpus.size()) return text;
+  const auto shown = shown_by(pid);
+  return text + fmt::format(
+                    "drm-driver:\tamdgpu\ndrm-client-id:\t{}\ndrm-pdev:\t{}\npasid:\t{}\n"
+                    "drm-memory-vram:\t{} KiB\ndrm-memory-gtt: \t{} KiB\ndrm-memory-cpu: \t0 KiB\n"
+                    "drm-engine-dma:\t{} ns\n",
+                    serial_of(d), pci_address(gpus[g]), pasid_of(pid), bytes_of(pid, g, kfd::kVram) / 1024,
+                    bytes_of(pid, g, kfd::kGtt) / 1024, shown.sdma_activity[g]);
+}
+
+/// The entry of a descriptor of a device. It never changes: another device at the same path is another entry.
+const Entry* find_descriptor(std::string_view path) {
+  const auto at = proc_fd(path);
+  const auto tag = at ? tag_of(*at) : std::nullopt;
+  if (!tag) return nullptr;
+  const Descriptor d{.tag = *tag};
+  const auto pid = at->pid == "self" ? static_cast<std::uint64_t>(::getpid()) : *parse_count(at->pid);
+  static std::mutex mutex;
+  static auto* entries = new std::map<std::pair<std::string, std::uint64_t>, Entry>;
+  const std::lock_guard lock(mutex);
+  auto [it, fresh] =
+      entries->try_emplace({fmt::format("/proc/{}/{}/{}", pid, at->info ? "fdinfo" : "fd", at->fd), *tag});
+  auto& e = it->second;
+  if (!fresh) return &e;
+  e.inode = 0x5f00'0000'0000 + entries->size();
+  if (at->info) {
+    e.kind = Kind::text;
+    e.live = fdinfo;
+    e.argument = pid << 32 | *parse_count(at->fd);
+  } else {
+    e.kind = Kind::link;
+    const auto minor = minor_of(d);
+    const bool render = minor >= tree().node().gpus.front().render_minor;
+    e.text = is_dmabuf(d) ? "/dmabuf:"
+             : is_drm(d)  ? fmt::format("/dev/dri/{}{}", render ? "renderD" : "card", minor)
+                          : "/dev/kfd";
+  }
+  return &e;
 }
 
 }  // namespace
@@ -177,13 +251,13 @@ std::vector<ino_t> arenas_of(std::uint64_t pid) {
 }
 
 std::uint64_t bytes_in_use(std::uint32_t gpu, std::uint32_t flag) {
-  Seen seen;
   std::uint64_t sum = 0;
-  each_process([&](std::uint64_t pid) { sum += bytes_of(pid, gpu, flag, seen); });
+  for (const auto pid : node_processes()) sum += bytes_of(pid, gpu, flag);
   return sum;
 }
 
 const Entry* find_process_entry(std::string_view path) {
+  if (const auto* e = find_descriptor(path)) return e;
   if (!path.starts_with(kProcesses) || path.size() <= kProcesses.size() || path[kProcesses.size()] != '/')
     return nullptr;
   const auto name = path.substr(kProcesses.size() + 1);
