@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Does this program run with a sanitizer? The thread sanitizer stops at every data race, also at those that a test makes
-// on purpose. With any of them, a search plays a smaller sample, because each input takes some ten times as long.
+// Does this program run with a sanitizer? The thread sanitizer stops at every data race, also at those that a test
+// makes on purpose. With any of them, a search plays a smaller sample, because each input takes ten times as long.
 //
-// The program is asked, not the compiler: the tests of GCC's build are linked with a library that has a sanitizer, too.
+// The program is asked, not the compiler: GCC's objects of tests are linked with a library that has a sanitizer, too.
 
 extern "C" {
 void __asan_init() __attribute__((weak));

@@ -23,13 +23,13 @@ struct Record {
   std::uint64_t bytes{}, offset{};
   std::uint32_t gpu{}, flags{}, nonce{}, ipc{}, ipc_flags{}, pad{};
 };
-constexpr std::uint32_t kMostRecords = 1u << 24;
+constexpr std::uint32_t kMostRecords = 16'777'216;
 constexpr off_t record_at(std::uint32_t slot) noexcept { return static_cast<off_t>(kRecords + slot * sizeof(Record)); }
 static_assert(kRecords + kMostRecords * sizeof(Record) <= kFirstObject);
 
 /// The bytes that holders of an object lock. They lie beyond the end of the file.
 constexpr std::uint64_t kLocks = std::uint64_t{1} << 61;
-constexpr unsigned kMostHolders = 1u << 16;
+constexpr unsigned kMostHolders = 65'536;
 struct flock lock_of(short type, std::uint32_t slot, unsigned first, unsigned count) noexcept {
   struct flock l {};
   l.l_type = type;

@@ -155,7 +155,7 @@ std::optional<std::uint64_t> tag_of(const ProcFd& at, std::string* info = nullpt
 
 /// `argument`: process and descriptor. Of /dev/kfd, and of one that is closed by now, what the machine says.
 std::string fdinfo(std::uint64_t argument) {
-  const auto pid = argument >> 32, fd = argument & 0xffff'ffff;
+  const auto pid = argument >> 32, fd = std::uint64_t{static_cast<std::uint32_t>(argument)};
   std::string rest;
   const auto tag = tag_of({.pid = std::to_string(pid), .fd = std::to_string(fd)}, &rest);
   if (!tag) return machine_file(fmt::format("/proc/{}/fdinfo/{}", pid, fd));
