@@ -42,7 +42,7 @@ struct DoctorArguments {
   std::vector<WordAt> words;
   std::vector<doctor::HostWait> waits;
   std::uint64_t stalled_ns = 0;
-  bool all_queues = false;
+  bool all_queues = false, all_threads = false;
   std::optional<std::uint32_t> pid;
   std::string output = "-";
   LiveOptions live;
@@ -256,6 +256,7 @@ int doctor_verb(const DoctorArguments& o) {
   if (o.base != 0 && !s->queues.empty()) s->queues.front().ring_va = {GpuVa{o.base}, doctor::Source::user};
   s->waits = o.waits;
   s->all_queues = s->all_queues || o.all_queues;
+  s->all_threads = s->all_threads || o.all_threads;
   s->watched_ns = std::max(s->watched_ns, o.stalled_ns);
   const auto d = diagnose(*s);
   const int code = write_text(o.output, text_of(o, d));
@@ -263,6 +264,7 @@ int doctor_verb(const DoctorArguments& o) {
   switch (d.verdict()) {
     case doctor::Verdict::hung: return kRefuted;
     case doctor::Verdict::undecided: return kUndecided;
+    case doctor::Verdict::waits: return kWaits;
     case doctor::Verdict::healthy: break;
   }
   return kOk;
@@ -347,6 +349,8 @@ void add_doctor(VerbOptions& verb, Action& action) {
               "the queues have not moved for this long: then a wait that nothing satisfies is a hang, and not a guess")
       .type("TIME");
   verb.flag("--all-queues", o->all_queues, "FILEs have all queues of the process");
+  verb.flag("--all-threads", o->all_threads,
+            "no thread but those of --waits will store to a word: then a wait for the host is a hang");
   add_parsed(verb, "--pid", o->pid, parse_process, "the number of a process",
              "of a log with page faults of several processes: those of process PID")
       .type("PID");

@@ -32,7 +32,7 @@ inline constexpr ExitMeaning kExits[] = {
     {kUsage, "usage error"},
     {kInput, "something cannot be read or done"},
     {kUndecided, "not decided"},
-    {kWaits, "waits for the host (reserved for doctor)"},
+    {kWaits, "waits for the host"},
     {kInterrupted, "interrupted"},
     {kPipe, "the reader of the output has exited"},
 };

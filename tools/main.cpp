@@ -30,7 +30,8 @@ constexpr ExitMeaning kCheck[] = {
 constexpr ExitMeaning kDoctor[] = {{kOk, "nothing hangs; or, with a program, its own code"},
                                    {kRefuted, "something hangs; or --end ended the program"},
                                    {kInput, "something cannot be read, or a process cannot be examined"},
-                                   {kUndecided, "too little is known, or the reason is a guess"}};
+                                   {kUndecided, "too little is known, or the reason is a guess"},
+                                   {kWaits, "a queue waits for the host, which may still continue"}};
 constexpr ExitMeaning kFmt[] = {{kRefuted, "--check: a file would change"},
                                 {kInput, "errors in a text, or an error of the input or output"}};
 constexpr ExitMeaning kRun[] = {

@@ -16,7 +16,7 @@ Snapshot snapshot_of(const Bound& b, std::chrono::nanoseconds watch) {
   std::this_thread::sleep_for(watch);
   Snapshot s;
   s.from = "schedule";
-  s.all_queues = true;
+  s.all_queues = s.all_threads = true;
   s.watched_ns = static_cast<std::uint64_t>(watch.count());
   s.peek = [&device = b.device()](GpuVa va, std::span<std::byte> out) { return device.peek(va, out); };
   for (std::size_t q = 0; q < schedule.queues.size(); ++q) {

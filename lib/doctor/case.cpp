@@ -42,7 +42,8 @@ void say(Finding& f, Basis basis, std::string text, std::string rests_on) {
 
 void doubt(const Case& c, Finding& f) {
   if (f.what == HangClass::beyond_mask) return;
-  const bool incomplete = std::any_of(c.lines.begin(), c.lines.end(), [](const Line& l) { return l.incomplete; });
+  const bool incomplete =
+      std::any_of(c.lines.begin(), c.lines.end(), [](const Line& l) { return l.incomplete || l.unread_buffer(); });
   if (incomplete)
     say(f, Basis::guessed, "A packet that the snapshot does not have may satisfy the wait.",
         "the snapshot: packets are missing");

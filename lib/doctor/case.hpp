@@ -36,6 +36,10 @@ struct Case {
 void say(Finding&, Basis, std::string text, std::string rests_on = {});
 /// Makes a wait that nothing satisfies a guess, if something that was not examined may satisfy it.
 void doubt(const Case&, Finding&);
+/// Is it known what a COND_EXEC decides? Its word is, and no packet stores to it.
+bool is_settled(const Case&, const Post& condition);
+/// Makes a wait a guess, if packets that store to its word are executed before the wait only in some orders.
+void doubt_order(const Case&, const Wait&, Finding&);
 /// One line, cut at 160 characters.
 std::string packet_text(const PacketView&);
 /// "0x7f0000001000 (gpu 0 memory)"
@@ -51,10 +55,12 @@ std::optional<std::size_t> unexamined(const Case&, std::size_t queue);
 std::string what_is_unknown(const PacketView&);
 /// Nothing that was examined holds the queue up, but there is this packet.
 Finding explain_unexamined(const Case&, const Post&);
+/// Nothing that was examined holds the queue up, but it may be in an indirect buffer that was not.
+Finding explain_unread(const Case&, const Post&);
 /// Why the poll of a queue is not satisfied. `helpers`: packets that would satisfy it, and that are not executed.
 Finding explain_wait(const Case&, std::size_t queue, const std::vector<Post>& helpers);
-/// Packets that are not executed, and that would satisfy the wait or may do so.
-std::vector<Post> helpers_of(const Case&, const Wait&);
+/// Packets that are not executed, and that would satisfy the wait or may do so. `self`: the packet that waits.
+std::vector<Post> helpers_of(const Case&, const Wait&, std::optional<Post> self = {});
 /// Findings about host threads.
 void explain_hosts(const Case&, std::vector<Finding>&);
 /// The class of a wait that no pending packet satisfies, with its statements. `queue`: the one that waits, or nullopt.

@@ -27,7 +27,10 @@ class Diagnostician {
   }
 
   Diagnosis take() {
+    perhaps_.resize(lines_.size());
     for (std::size_t q = 0; q < lines_.size(); ++q) {
+      for (auto i = lines_[q].last_read(); i < end_of_next(q); ++i)
+        if (may_wait(q, i)) perhaps_[q].push_back(i);
       if (auto f = examine_state(lines_[q], case_.snapshot)) {
         states_[q] = std::move(f);
         followed_.freeze(q);
@@ -38,7 +41,9 @@ class Diagnostician {
     followed_.run();
     helpers_.resize(lines_.size());
     for (std::size_t q = 0; q < lines_.size(); ++q)
-      if (!states_[q] && is_waiting(followed_.stops[q].why)) helpers_[q] = helpers_of(case_, *wait_of(packet(q)));
+      if (!states_[q] && is_waiting(followed_.stops[q].why)) {
+        helpers_[q] = helpers_of(case_, *wait_of(packet(q)), Post{q, followed_.stops[q].packet});
+      }
     for (std::size_t q = 0; q < lines_.size(); ++q) examine(q);
     for (auto& f : states_)
       if (f) d_.findings.push_back(std::move(*f));
@@ -56,37 +61,108 @@ class Diagnostician {
   const PacketView& packet(std::size_t q) const { return lines_[q].packets[followed_.stops[q].packet].view; }
   bool moved(std::size_t q) const noexcept { return case_.moved(q); }
 
-  /// rptr may already be past a poll that waits.
+  /// rptr may already be past a packet that waits: the last one that was read, or one of its indirect buffer.
   std::optional<std::size_t> poll_before(std::size_t q) const {
     const auto& line = lines_[q];
     if (!line.placed || moved(q)) return {};
-    auto i = line.head;
-    while (i > 0 && line.packets[i - 1].view.is<Nop>()) --i;
-    if (i == 0) return {};
-    const auto w = wait_of(line.packets[i - 1].view);
-    if (!w || line.packets[i - 1].inside) return {};
-    const auto met = w->met(followed_.now);
-    if (!met || *met) return {};
-    if (!line.pending() && !keeps_release(q, *w)) return {};
-    // It was satisfied before, if a packet that was executed had stored the value: then the word has changed since.
-    if (const auto found = followed_.posts.find(w->va.value); found != followed_.posts.end())
-      for (const auto& p : found->second)
-        if (case_.packet(p).consumed)
-          if (const auto v = followed_.now.after(case_.packet(p).view, w->va.value); v && w->met(*v)) return {};
-    return i - 1;
+    for (auto i = line.last_read(); i < line.head; ++i) {
+      const auto w = followed_.skipped[q][i] ? std::nullopt : may_wait(q, i);
+      // At one moment, a queue that has work is taken to be past a wait that was satisfied once.
+      if (!w || (line.pending() && (!w->met(followed_.now) || (!case_.watched() && was_met(q, i, *w))))) continue;
+      return i;
+    }
+    return {};
   }
-
-  /// Nothing is pending in `q`. A poll that it has read last may still keep the engine, if another queue of the engine
-  /// stands still at a packet that does not wait, and would satisfy the poll.
-  bool keeps_release(std::size_t q, const Wait& w) const {
-    if (!case_.watched()) return false;
-    for (const auto& p : helpers_of(case_, w)) {
-      const auto& other = lines_[p.queue];
-      if (p.queue == q || !case_.same_engine(q, p.queue) || !other.pending() || moved(p.queue)) continue;
-      const auto first = wait_of(other.packets[other.head].view);
-      if (!first || first->met(followed_.now).value_or(false)) return true;
+  /// What packet `i`, which rptr has passed, may still wait for: its condition is false, or is not known.
+  std::optional<Wait> may_wait(std::size_t q, std::size_t i) const {
+    const auto w = wait_of(lines_[q].packets[i].view);
+    return !w || w->met(followed_.now).value_or(false) || has_posted_after(q, i) ? std::nullopt : w;
+  }
+  /// It seems to be over: an atomic that waited replaces the value for which it waited; or a packet that was executed
+  /// had stored the value, and the word has changed since.
+  bool was_met(std::size_t q, std::size_t i, const Wait& w) const {
+    const auto& view = lines_[q].packets[i].view;
+    if (view.is<Atomic>() && followed_.now.word(w.va.value, w.bytes) == decode<Atomic>(view.dwords, *view.info).value)
+      return true;
+    const auto found = followed_.posts.find(w.va.value);
+    return found != followed_.posts.end() &&
+           std::any_of(found->second.begin(), found->second.end(), [&](const Post& p) {
+             if (!case_.packet(p).consumed || followed_.skipped[p.queue][p.packet]) return false;
+             const auto v = followed_.now.after(case_.packet(p).view, w.va.value);
+             return v && w.met(*v);
+           });
+  }
+  /// A fence after packet `i`, which rptr has passed too, has left its value in memory, and no other packet stores it.
+  bool has_posted_after(std::size_t q, std::size_t i) const {
+    const auto& packets = lines_[q].packets;
+    for (auto k = i + 1; k < lines_[q].head; ++k) {
+      if (!packets[k].view.is<Fence>()) continue;
+      const auto fence = decode<Fence>(packets[k].view.dwords, *packets[k].view.info);
+      std::uint32_t value = 0;
+      if (fence.value != 0 && read_memory(s_, fence.addr, std::as_writable_bytes(std::span(&value, 1))) == Errc::ok &&
+          value == fence.value && fences(fence) == 1)
+        return true;
     }
     return false;
+  }
+  /// How many fences store the same to the same word, or atomics perhaps.
+  std::size_t fences(const Fence& f) const {
+    std::size_t n = 0;
+    for (const auto& line : lines_)
+      for (const auto& p : line.packets)
+        if (p.view.is<Fence>()) {
+          const auto other = decode<Fence>(p.view.dwords, *p.view.info);
+          n += other.addr == f.addr && other.value == f.value;
+        } else if (p.view.is<Atomic>()) {
+          n += decode<Atomic>(p.view.dwords, *p.view.info).addr.value / 8 == f.addr.value / 8;
+        }
+    return n;
+  }
+
+  /// After the first pending packet, apart from NOPs, and its indirect buffer: the engine may be anywhere in both.
+  std::size_t end_of_next(std::size_t q) const {
+    const auto& packets = lines_[q].packets;
+    auto i = lines_[q].head;
+    while (i < packets.size() && packets[i].view.is<Nop>()) ++i;
+    i += i < packets.size();
+    while (i < packets.size() && packets[i].inside) ++i;
+    return i;
+  }
+  /// The first pending packet, apart from NOPs, waits too.
+  bool waits_at_rptr(std::size_t q) const {
+    const auto& line = lines_[q];
+    for (auto i = line.head; i < line.packets.size(); ++i) {
+      if (line.packets[i].view.is<Nop>() || followed_.skipped[q][i]) continue;
+      if (line.packets[i].view.is<CondExec>()) continue;
+      // The engine may be anywhere in a buffer.
+      for (auto k = i; k < line.packets.size() && (k == i || line.packets[k].inside); ++k)
+        if (const auto w = wait_of(line.packets[k].view); w && !w->met(followed_.now).value_or(false)) return true;
+      return false;
+    }
+    return false;
+  }
+
+  /// Nothing is pending in `q`, which may still be at a packet that waits. Another queue that stands still shows it, if
+  /// what that queue needs comes after the packet.
+  bool is_needed(std::size_t q) const {
+    const auto after = [&](const Post& p) { return p.queue == q && p.packet > followed_.stops[q].packet; };
+    const auto needs = [&](std::size_t other) {
+      const auto& posts = helpers_[other];
+      if (posts.empty() || !std::all_of(posts.begin(), posts.end(), after)) return false;
+      // Nothing else stores to the word: if the packet had been executed, its value would be there.
+      const auto w = *wait_of(packet(other));
+      for (auto at = w.va.value; at < w.va.value + w.bytes; at += 4)
+        if (const auto all = followed_.posts.find(at); all != followed_.posts.end())
+          if (!std::all_of(all->second.begin(), all->second.end(), after)) return false;
+      return true;
+    };
+    for (std::size_t other = 0; other < lines_.size(); ++other)
+      if (other != q && case_.watched() && lines_[other].pending() && !moved(other) && needs(other)) return true;
+    return false;
+  }
+  /// So does one whose next packet satisfies the wait, and needs only the engine.
+  bool needs_only_the_engine(const Post& p) const {
+    return case_.watched() && lines_[p.queue].pending() && !followed_.waited[p.queue];
   }
 
   Finding& report(std::size_t q, HangClass what, Basis basis, std::string to_do = {}) {
@@ -117,8 +193,10 @@ class Diagnostician {
       case StopWhy::end: break;
     }
     if (engine_is_held(q)) return;
-    if (!line.pending()) return expired(q);
+    if (const auto i = line.unread_buffer()) return void(states_[q] = explain_unread(case_, {q, *i}));
     if (const auto i = unexamined(case_, q)) return void(states_[q] = explain_unexamined(case_, {q, *i}));
+    if (const auto i = perhaps_skipped(q)) return undecided(q, *i);
+    if (!line.pending()) return expired(q);
     if (line.incomplete || followed_.waited[q]) return;
     idle(q);
   }
@@ -129,6 +207,21 @@ class Diagnostician {
                      "give the positions of the queue and the dwords of its ring (--rptr, --wptr)");
     say(f, Basis::seen, fmt::format("Nothing can be said about {}: {}.", s_.queues[q].name, line.contradiction),
         "the snapshot");
+  }
+
+  /// Nothing is pending, and a condition may or may not have skipped a packet that waits.
+  std::optional<std::size_t> perhaps_skipped(std::size_t q) const {
+    const auto& line = lines_[q];
+    for (const auto i : perhaps_[q])
+      if (!line.pending() && followed_.skipped[q][i]) return i;
+    return {};
+  }
+  void undecided(std::size_t q, std::size_t i) {
+    auto& f = report(q, HangClass::unknown, Basis::guessed, "find out what the word of the condition was");
+    f.at = case_.place({q, i});
+    say(f, Basis::guessed,
+        "Nothing is pending, but the engine may be at this packet, unless the condition before it skips it.",
+        "what the condition's word was when it was read");
   }
 
   /// The engine has executed what was rung, and wptr is ahead.
@@ -152,7 +245,7 @@ class Diagnostician {
     const auto other = holder_of(q);
     if (other) {
       auto& f = report(q, HangClass::follows, case_.watched() ? Basis::inferred : Basis::guessed,
-                       fmt::format("find out why {} hangs", case_.name(*other)));
+                       fmt::format("find out why {} makes no progress", case_.name(*other)));
       say(f, Basis::inferred, fmt::format("{} hangs on the same engine.", case_.name(*other)),
           "the engines of the queues; whether a waiting poll yields its engine is not known (rule X2)");
       return;
@@ -236,6 +329,7 @@ class Diagnostician {
     for (std::size_t n = 0; by && n < lines_.size(); ++n) {
       if (by->queue == q || moved(by->queue)) return false;
       if (case_.same_engine(q, by->queue)) {
+        if (!lines_[q].pending() && !needs_only_the_engine(*by)) return false;
         const Post here{q, start};
         auto& f = report(q, HangClass::one_engine, case_.watched() ? Basis::inferred : Basis::guessed,
                          "put the packet that a poll waits for into a queue of another engine");
@@ -263,12 +357,7 @@ class Diagnostician {
     // A queue that makes progress will satisfy it.
     if (std::any_of(helpers.begin(), helpers.end(), [&](const Post& p) { return moved(p.queue); })) return;
     auto f = explain_wait(case_, q, helpers);
-    if (helpers.empty()) doubt(case_, f);
-    if (helpers.empty() || f.what == HangClass::beyond_mask) {
-      late(q, f);
-      states_[q] = std::move(f);
-      return;
-    }
+    if (helpers.empty() || f.what == HangClass::beyond_mask) return conclude(q, std::move(f));
     f.basis = Basis::inferred;
     f.what = HangClass::follows;
     // A queue other than this one that would help, and that does not wait itself, is the cause.
@@ -277,15 +366,37 @@ class Diagnostician {
     };
     const auto stopped = others([&](const Post& p) { return !is_waiting(followed_.stops[p.queue].why); });
     const auto waiting = others([&](const Post&) { return true; });
+    const auto outside = others([&](const Post& p) { return ends_elsewhere(p.queue); });
     if (stopped != helpers.end()) {
       follow(f, *stopped);
     } else if (waiting == helpers.end()) {
       own(f, helpers.front());
+    } else if (outside != helpers.end()) {
+      follow(f, *outside);
     } else if (const auto loop = cycle_from(q); loop.empty()) {
       follow(f, *waiting);
     } else {
       cycle(f, loop);
     }
+    if (followed_.stops[q].why == StopWhy::waits_unread) f.basis = Basis::guessed;
+    conclude(q, std::move(f));
+  }
+  /// The queue waits for one outside every cycle: its wait may end, whatever becomes of the cycle.
+  bool ends_elsewhere(std::size_t q) const {
+    std::vector<bool> seen(lines_.size());
+    std::vector<std::size_t> open{q};
+    seen[q] = true;
+    for (std::size_t i = 0; i < open.size(); ++i) {
+      if (helpers_[open[i]].empty()) return true;
+      for (const auto& p : helpers_[open[i]])
+        if (!seen[p.queue]) seen[p.queue] = true, open.push_back(p.queue);
+    }
+    return false;
+  }
+  /// What else may be the case.
+  void conclude(std::size_t q, Finding f) {
+    doubt(case_, f);
+    doubt_order(case_, *wait_of(packet(q)), f);
     late(q, f);
     states_[q] = std::move(f);
   }
@@ -293,20 +404,57 @@ class Diagnostician {
   void late(std::size_t q, Finding& f) const {
     const auto& line = lines_[q];
     const auto stop = followed_.stops[q].packet;
+    if (const auto condition = followed_.condition_of({q, stop});
+        condition && (stop < line.head || !is_settled(case_, {q, *condition}))) {
+      say(f, Basis::guessed,
+          fmt::format("{} may have skipped this packet: what the condition has read is not known.",
+                      case_.at({q, *condition})),
+          "the condition's word when it is read");
+      f.basis = Basis::guessed;
+    }
+    const bool never = f.what == HangClass::beyond_mask;
+    if (!line.pending() && !never) {
+      const bool needed = is_needed(q);
+      say(f, needed ? Basis::inferred : Basis::guessed,
+          fmt::format("rptr {:#x} is past this packet. {}", *s_.queues[q].rptr,
+                      needed ? "It is not complete: another queue waits for what comes after it."
+                             : "It may be complete: then its word has changed since, and the queue is idle."),
+          needed ? "the rings and the words" : "what was read is not what was executed; another queue may show it");
+      if (!needed) f.basis = Basis::guessed;
+    } else if (stop < line.head && !never && (!case_.watched() || waits_at_rptr(q))) {
+      say(f, Basis::guessed,
+          fmt::format("rptr {:#x} is past this packet, which may be complete: then its word has changed since.",
+                      *s_.queues[q].rptr),
+          "the packets after rptr, at which the engine may be as well");
+      f.basis = Basis::guessed;
+    }
+    for (const auto i : perhaps_[q]) {
+      if (i == stop) continue;
+      say(f, Basis::guessed, fmt::format("Or the engine is at {}.", case_.at({q, i})),
+          "its word, which is not known or has changed");
+      f.basis = Basis::guessed;
+    }
+    if (const auto i = line.unread_buffer(); i && *i < stop) {
+      say(f, Basis::guessed,
+          "Or the engine is still in an indirect buffer before it, which the snapshot does not have.",
+          "the contents of that buffer");
+      f.basis = Basis::guessed;
+    }
     bool work = false;
     for (auto i = line.head; i < stop; ++i) work = work || !line.packets[i].view.is<Nop>();
     if (!work) return;
     say(f, Basis::inferred,
         fmt::format("rptr {:#x} is before this packet: it lags, or the engine is not there yet.", *s_.queues[q].rptr),
         "the packets between them do not wait");
-    if (!case_.watched() && f.what != HangClass::beyond_mask && f.what != HangClass::cycle) f.basis = Basis::guessed;
+    // The engine may wait for something before it, which is not known.
+    if ((!case_.watched() && f.what != HangClass::cycle && !never) || followed_.assumed[q]) f.basis = Basis::guessed;
   }
 
   void follow(Finding& f, const Post& helper) {
     f.release = {Release::By::packet, case_.place(helper)};
     say(f, Basis::inferred,
         fmt::format("{} would satisfy the wait, but its queue does not get there.", case_.at(helper)), "the rings");
-    f.to_do = fmt::format("find out why {} hangs", case_.name(helper.queue));
+    f.to_do = fmt::format("find out why {} makes no progress", case_.name(helper.queue));
   }
   void own(Finding& f, const Post& helper) {
     f.what = HangClass::one_engine;
@@ -368,18 +516,23 @@ class Diagnostician {
         "the rings");
   }
 
-  static int rank(const Finding& f) noexcept {
-    if (f.what == HangClass::healthy) return 9;
-    if (f.what == HangClass::unknown) return 8;
-    return (f.what == HangClass::follows ? 4 : 0) + (f.basis == Basis::guessed ? 2 : 0) + (f.queue ? 0 : 1);
+  /// The first finding is one that decides the verdict.
+  int rank(const Finding& f) const noexcept {
+    const auto v = d_.verdict(f);
+    const int worst = v == Verdict::hung ? 0 : v == Verdict::undecided ? 16 : 32;
+    if (f.what == HangClass::unknown) return worst + 8;
+    return worst + (f.what == HangClass::follows ? 4 : 0) + (f.basis == Basis::guessed ? 2 : 0) + (f.queue ? 0 : 1);
   }
 
-  /// What follows from a guess is a guess.
+  /// What follows from a guess is a guess, and so is a cycle of which one part is.
   void weaken() {
     const auto guessed = [&](std::size_t q) {
       return std::any_of(d_.findings.begin(), d_.findings.end(),
                          [&](const Finding& f) { return f.queue == q && f.basis == Basis::guessed; });
     };
+    for (auto& f : d_.findings)
+      if (std::any_of(f.cycle.begin(), f.cycle.end(), [&](const Place& p) { return guessed(p.queue); }))
+        f.basis = Basis::guessed;
     for (bool any = true; any;) {
       any = false;
       for (auto& f : d_.findings) {
@@ -395,8 +548,10 @@ class Diagnostician {
     weaken();
     for (std::size_t q = 0; q < lines_.size(); ++q) d_.queues.push_back(state_of(q));
     // The same hang is not reported twice: a thread that waits for a queue that hangs follows from it.
-    std::stable_sort(d_.findings.begin(), d_.findings.end(),
-                     [](const Finding& a, const Finding& b) { return rank(a) < rank(b); });
+    std::vector<std::pair<int, Finding>> ranked;
+    for (const auto& f : d_.findings) ranked.emplace_back(rank(f), f);
+    std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (std::size_t i = 0; i < ranked.size(); ++i) d_.findings[i] = std::move(ranked[i].second);
     for (const auto& f : d_.findings) {
       if (!f.queue) continue;
       auto& what = d_.queues[*f.queue].what;
@@ -430,8 +585,9 @@ class Diagnostician {
           "the packets and the words");
     if (idle > 0)
       say(f, Basis::seen,
-          fmt::format("{} of {} queues have executed everything that was submitted.", idle, lines_.size()),
-          "rptr and wptr");
+          fmt::format("{} of {} queues have read everything that was submitted, and what they read last does not wait.",
+                      idle, lines_.size()),
+          "rptr, wptr and the packets");
     if (lines_.empty()) say(f, Basis::seen, "There are no sDMA queues.", "the snapshot");
   }
 
@@ -470,6 +626,7 @@ class Diagnostician {
   Following followed_;
   Case case_;
   std::vector<std::optional<Finding>> states_;
+  std::vector<std::vector<std::size_t>> perhaps_;  ///< the packets that rptr has passed and that may still wait
   std::vector<std::vector<Post>> helpers_;
   Diagnosis d_;
 };

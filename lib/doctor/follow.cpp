@@ -72,6 +72,7 @@ Following::Following(const Snapshot& s, const std::vector<Line>& all)
       starts(all.size()),
       skipped(all.size()),
       woken_by(all.size()),
+      assumed(all.size()),
       waited(all.size()) {
   for (std::size_t q = 0; q < all.size(); ++q) {
     const auto& packets = all[q].packets;
@@ -79,6 +80,13 @@ Following::Following(const Snapshot& s, const std::vector<Line>& all)
     skipped[q].assign(packets.size(), false);
     for (std::size_t i = 0; i < packets.size(); ++i)
       for (const auto at : now.touches(packets[i].view)) posts[at].push_back({q, i});
+    // What a condition skipped before is known only from what its word holds now.
+    for (std::size_t i = 0; i < all[q].head; ++i)
+      if (packets[i].view.is<CondExec>()) {
+        const auto true_now = holds_now(packets[i].view);
+        if (!true_now) skip(q, i, all[q].head);
+        else if (!*true_now) skip(q, i, packets.size());
+      }
   }
 }
 
@@ -117,12 +125,38 @@ std::optional<StopWhy> Following::refuses(const Line& line, std::size_t i) const
   return outside ? std::optional(StopWhy::unmapped) : std::nullopt;
 }
 
-/// The first packet that a false condition at `i` does not skip.
+/// The first packet that a false condition at `i` does not skip. An indirect buffer counts as its INDIRECT alone.
 std::size_t Following::after_condition(const Line& line, std::size_t i) const {
   const auto& v = line.packets[i].view;
+  const bool inside = line.packets[i].inside;
   auto left = static_cast<std::size_t>(sdma::skipped(*v.info, v.dwords));
-  for (++i; i < line.packets.size() && left > 0; ++i) left -= std::min(left, line.packets[i].view.dwords.size());
+  for (++i; i < line.packets.size(); ++i) {
+    const auto& p = line.packets[i];
+    if (inside && !p.inside) break;
+    if (p.inside && !inside) continue;
+    if (left == 0) break;
+    left -= std::min(left, p.view.dwords.size());
+  }
   return i;
+}
+
+std::size_t Following::skip(std::size_t q, std::size_t i, std::size_t end) {
+  const auto after = std::min(end, after_condition(lines[q], i));
+  for (auto k = i + 1; k < after; ++k) skipped[q][k] = true;
+  return after;
+}
+
+std::optional<bool> Following::holds_now(const PacketView& condition) const {
+  const auto c = decode<CondExec>(condition.dwords, *condition.info);
+  const auto value = now.dword(c.addr.value);
+  return value ? std::optional(*value == c.reference) : std::nullopt;
+}
+
+std::optional<std::size_t> Following::condition_of(const Post& p) const {
+  const auto& line = lines[p.queue];
+  for (auto i = p.packet; i-- > 0;)
+    if (line.packets[i].view.is<CondExec>() && after_condition(line, i) > p.packet) return i;
+  return {};
 }
 
 /// Returns whether the queue executed a packet. With `assume`, one poll of an unknown word passes.
@@ -134,6 +168,7 @@ bool Following::advance(std::size_t q, bool assume) {
   for (stop.why = StopWhy::end; stop.packet < line.packets.size(); ++stop.packet) {
     const auto i = stop.packet;
     const auto& p = line.packets[i];
+    if (skipped[q][i]) continue;
     if (const auto why = refuses(line, i)) {
       stop.why = *why;
       break;
@@ -143,6 +178,7 @@ bool Following::advance(std::size_t q, bool assume) {
       const bool found_here = i == starts[q];
       if (!met && !found_here && assume) {
         assume = false;
+        assumed[q] = true;
       } else if (!met || !*met) {
         stop.why = met ? StopWhy::waits : StopWhy::waits_unread;
         break;
@@ -150,14 +186,9 @@ bool Following::advance(std::size_t q, bool assume) {
       if (i == starts[q] && !woken_by[q])
         if (const auto by = last_.find(w->va.value); by != last_.end()) woken_by[q] = by->second;
     }
-    if (p.view.is<CondExec>()) {
-      const auto c = decode<CondExec>(p.view.dwords, *p.view.info);
-      if (const auto value = now.dword(c.addr.value); value && *value != c.reference) {
-        const auto end = after_condition(line, i);
-        for (auto k = i + 1; k < end; ++k) skipped[q][k] = true;
-        stop.packet = end - 1;
-        continue;
-      }
+    if (p.view.is<CondExec>() && !holds_now(p.view).value_or(true)) {
+      stop.packet = skip(q, i, line.packets.size()) - 1;
+      continue;
     }
     const auto touched = now.touches(p.view);
     now.post(p.view, touched);

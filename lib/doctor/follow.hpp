@@ -69,18 +69,26 @@ struct Following {
 
   const Snapshot& snapshot;
   const std::vector<Line>& lines;
-  Memory now;                                   ///< what words hold; after run(), at the end of the execution
-  std::vector<Stop> stops{};                    ///< one per queue; before run(), where it begins
-  std::vector<std::size_t> starts{};            ///< where each queue began
-  std::vector<std::vector<bool>> skipped{};     ///< packets that a false condition skips
+  Memory now;                         ///< what words hold; after run(), at the end of the execution
+  std::vector<Stop> stops{};          ///< one per queue; before run(), where it begins
+  std::vector<std::size_t> starts{};  ///< where each queue began
+  /// Packets that a condition skips. If rptr is past the condition: if its word makes it false now, or is not known.
+  std::vector<std::vector<bool>> skipped{};
   std::vector<std::optional<Post>> woken_by{};  ///< the packet that satisfied the first poll of a queue
+  std::vector<bool> assumed{};                  ///< a poll of a word that is not known was taken to be satisfied
   std::vector<bool> waited{};  ///< the packet at which a queue began waited for something that was false
   std::map<std::uint64_t, std::vector<Post>> posts{};  ///< all packets that store to a dword that matters, in order
+
+  /// The COND_EXEC that decides whether a packet is executed.
+  std::optional<std::size_t> condition_of(const Post&) const;
+  /// Is the condition of a COND_EXEC true? nullopt: its word is not known.
+  std::optional<bool> holds_now(const PacketView& condition) const;
 
  private:
   bool advance(std::size_t queue, bool assume);
   std::optional<StopWhy> refuses(const Line&, std::size_t packet) const;
   std::size_t after_condition(const Line&, std::size_t packet) const;
+  std::size_t skip(std::size_t queue, std::size_t condition, std::size_t end);
 
   std::map<std::uint64_t, Post> last_;
 };

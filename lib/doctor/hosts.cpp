@@ -44,12 +44,19 @@ class HostExplainer {
       f.release = {Release::By::packet, c_.place(helpers.front())};
       say(f, Basis::inferred, fmt::format("{} would satisfy it, and is not executed.", c_.at(helpers.front())),
           "the rings");
-      f.to_do = fmt::format("find out why {} hangs", c_.name(helpers.front().queue));
+      f.to_do = fmt::format("find out why {} makes no progress", c_.name(helpers.front().queue));
     } else {
       explain_unmet(c_, w, std::nullopt, f);
       doubt(c_, f);
       if (f.what == HangClass::never_written) unpublished(f);
     }
+    doubt_order(c_, w, f);
+    for (std::size_t q = 0; q < c_.lines.size(); ++q)
+      if (c_.moved(q) && f.basis != Basis::guessed) {
+        say(f, Basis::guessed, fmt::format("{} moves: what it still stores may satisfy the wait.", c_.name(q)),
+            "the packets that come later");
+        f.basis = Basis::guessed;
+      }
     out_.push_back(std::move(f));
   }
 
@@ -104,6 +111,7 @@ class HostExplainer {
     for (const auto& q : c_.snapshot.queues) {
       if (!q.reserved || !q.committed || *q.reserved <= *q.committed || !q.rptr || *q.rptr != *q.committed) continue;
       f.what = HangClass::unpublished;
+      f.release.by = Release::By::unknown;
       f.queue = static_cast<std::size_t>(&q - c_.snapshot.queues.data());
       say(f, Basis::seen,
           fmt::format("{} has executed everything, but {:#x} bytes are reserved and not published.", q.name,

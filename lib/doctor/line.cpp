@@ -126,10 +126,14 @@ class LineReader {
   }
 
   void indirect(const Packet& from) {
+    if (from.view.cut_off) return;
     const auto ib = decode<Indirect>(from.view.dwords, *from.view.info);
-    if (ib.dwords == 0 || ib.dwords > indirect_left_) return;
-    std::vector<std::uint32_t> buffer(ib.dwords);
-    if (read_memory(s_, ib.base, std::as_writable_bytes(std::span(buffer))) != Errc::ok) return;
+    if (ib.dwords == 0) return;
+    std::vector<std::uint32_t> buffer(std::min<std::size_t>(ib.dwords, indirect_left_));
+    if (ib.dwords > indirect_left_ || read_memory(s_, ib.base, std::as_writable_bytes(std::span(buffer))) != Errc::ok) {
+      line_.packets.back().unread = true;
+      return;
+    }
     indirect_left_ -= ib.dwords;
     const auto& kept = line_.dwords.emplace_back(std::move(buffer));
     for (Reader reader{kept, catalogue(q_.generation)}; reader;)
@@ -144,6 +148,20 @@ class LineReader {
 };
 
 }  // namespace
+
+std::size_t Line::last_read() const noexcept {
+  auto i = head;
+  while (i > 0 && packets[i - 1].view.is<Nop>()) --i;
+  if (i == 0) return head;
+  for (--i; i > 0 && packets[i].inside && packets[i - 1].inside;) --i;
+  return i;
+}
+
+std::optional<std::size_t> Line::unread_buffer() const noexcept {
+  for (auto i = last_read(); i < packets.size(); ++i)
+    if (packets[i].unread) return i;
+  return {};
+}
 
 Line read_line(const QueueSnapshot& q, std::size_t index, const Snapshot& s) { return LineReader{q, index, s}.take(); }
 

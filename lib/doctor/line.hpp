@@ -24,6 +24,7 @@ struct Packet {
   bool consumed{};  ///< rptr is after it
   bool inside{};    ///< in an indirect buffer
   bool wraps{};     ///< it begins before the end of the ring and ends after it
+  bool unread{};    ///< an INDIRECT whose buffer the snapshot does not have
 };
 
 struct Line {
@@ -41,6 +42,11 @@ struct Line {
   std::string contradiction{};  ///< why it is not placed
 
   bool pending() const noexcept { return placed && queue->wptr.value != queue->rptr.value; }
+  /// The packet before rptr, apart from NOPs, in which the engine may still be: of an indirect buffer, its first one.
+  /// `head` if there is none.
+  std::size_t last_read() const noexcept;
+  /// The first buffer of those packets, or of a pending one, that the snapshot does not have.
+  std::optional<std::size_t> unread_buffer() const noexcept;
 };
 
 Line read_line(const QueueSnapshot&, std::size_t index, const Snapshot&);

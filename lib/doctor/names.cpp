@@ -37,7 +37,7 @@ constexpr std::array<ClassName, kHangClasses> kClassNames{{
     {HangClass::lost_wakeup, "lost-wakeup", "a lost wake-up"},
     {HangClass::wrong_word, "wrong-word", "a completion that went to another word"},
     {HangClass::no_atomics, "no-atomics", "an atomic over a link without atomics"},
-    {HangClass::follows, "follows", "a wait for a queue that hangs"},
+    {HangClass::follows, "follows", "a wait for a queue that makes no progress"},
     {HangClass::unpublished, "unpublished", "a slot that was not published"},
 }};
 static_assert(kClassNames.back().what == static_cast<HangClass>(kHangClasses - 1));
@@ -63,18 +63,29 @@ std::string_view name(Release::By by) noexcept {
 }
 
 std::string_view name(Verdict v) noexcept {
-  return v == Verdict::hung ? "hung" : v == Verdict::healthy ? "healthy" : "undecided";
+  constexpr std::array<std::string_view, 4> kNames{"healthy", "undecided", "hung", "waits"};
+  const auto i = static_cast<std::size_t>(v);
+  return kNames[i < kNames.size() ? i : 1];
+}
+
+Verdict Diagnosis::verdict(const Finding& f) const noexcept {
+  const auto* at = &f;
+  for (std::size_t n = 0; n < findings.size() && at->what == HangClass::follows; ++n) {
+    if (at->basis == Basis::guessed || !at->release.place) break;
+    const auto next = std::find_if(findings.begin(), findings.end(),
+                                   [&](const Finding& other) { return other.queue == at->release.place->queue; });
+    if (next == findings.end()) break;
+    at = &*next;
+  }
+  if (at->what == HangClass::healthy) return Verdict::healthy;
+  if (at->what == HangClass::unknown || at->what == HangClass::follows || at->basis == Basis::guessed)
+    return Verdict::undecided;
+  return at->release.by == Release::By::host ? Verdict::waits : Verdict::hung;
 }
 
 Verdict Diagnosis::verdict() const noexcept {
-  const auto is = [](const Finding& f, Verdict v) {
-    if (f.what == HangClass::healthy) return v == Verdict::healthy;
-    // What follows from a hang is as certain as that hang, which has a finding of its own.
-    const bool unsure = f.what == HangClass::unknown || f.what == HangClass::follows || f.basis == Basis::guessed;
-    return v == (unsure ? Verdict::undecided : Verdict::hung);
-  };
-  for (const auto v : {Verdict::hung, Verdict::undecided})
-    if (std::any_of(findings.begin(), findings.end(), [&](const Finding& f) { return is(f, v); })) return v;
+  for (const auto v : {Verdict::hung, Verdict::undecided, Verdict::waits})
+    if (std::any_of(findings.begin(), findings.end(), [&](const Finding& f) { return verdict(f) == v; })) return v;
   return Verdict::healthy;
 }
 

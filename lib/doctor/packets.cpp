@@ -225,7 +225,7 @@ class PacketExplainer {
 
 std::optional<std::size_t> unexamined(const Case& c, std::size_t queue) {
   const auto& line = c.lines[queue];
-  for (auto i = line.head; i < std::min(c.followed.stops[queue].packet, line.packets.size()); ++i)
+  for (auto i = line.last_read(); i < std::min(c.followed.stops[queue].packet, line.packets.size()); ++i)
     if (const auto* p = line.packets[i].view.info; p && !p->typed && !p->foreign) return i;
   return {};
 }
@@ -242,6 +242,16 @@ Finding explain_unexamined(const Case& c, const Post& p) {
   const auto& v = c.packet(p).view;
   say(f, Basis::seen, fmt::format("Nothing else holds up the queue. Of {}: {}.", v.info->name, what_is_unknown(v)),
       "its opcode");
+  return f;
+}
+
+Finding explain_unread(const Case& c, const Post& p) {
+  Finding f{.what = HangClass::unknown, .basis = Basis::guessed, .queue = p.queue, .at = c.place(p)};
+  f.to_do = "give the contents of the buffer (--ib FILE@VA)";
+  say(f, Basis::guessed,
+      "The engine may be in this indirect buffer, whose contents the snapshot does not have: whether they wait is not "
+      "known.",
+      "the contents of the buffer");
   return f;
 }
 

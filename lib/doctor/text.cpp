@@ -62,17 +62,21 @@ std::string released_by(const Diagnosis& d, const Finding& f) {
   return {};
 }
 
+std::string_view opening(const Diagnosis& d, const Finding& f) {
+  if (f.what == HangClass::unknown) return "Not decided";
+  const auto v = d.verdict(f);
+  if (v == Verdict::hung) return "Hung";
+  if (v == Verdict::waits) return "Waits for the host";
+  return f.release.by == Release::By::host ? "Perhaps waits for the host" : "Perhaps hung";
+}
+
 std::string paragraph(const Diagnosis& d, const Finding& f) {
   if (f.what == HangClass::healthy) {
     std::string text = "Nothing hangs.";
     for (const auto& s : f.statements) text += " " + in_words(s);
     return text;
   }
-  auto text = fmt::format("{}: {}. ",
-                          f.what == HangClass::unknown ? "Not decided"
-                          : f.basis == Basis::guessed  ? "Perhaps hung"
-                                                       : "Hung",
-                          title(f.what));
+  auto text = fmt::format("{}: {}. ", opening(d, f), title(f.what));
   if (f.queue && f.at)
     text +=
         fmt::format("{} is at position {:#x}{}: {}. ", d.queues[*f.queue].name, f.at->position,
@@ -136,7 +140,8 @@ detail::Json json_of(const Place& p, const Diagnosis& d) {
   return {{"queue", d.queues[p.queue].name}, {"position", p.position}, {"packet", p.packet}};
 }
 detail::Json json_of(const Finding& f, const Diagnosis& d) {
-  detail::Json j{{"class", name(f.what)}, {"title", title(f.what)}, {"basis", name(f.basis)}};
+  detail::Json j{
+      {"class", name(f.what)}, {"title", title(f.what)}, {"verdict", name(d.verdict(f))}, {"basis", name(f.basis)}};
   if (f.queue) j["queue"] = d.queues[*f.queue].name;
   if (f.at) j["at"] = json_of(*f.at, d);
   if (f.word) {

@@ -40,22 +40,23 @@ class WaitExplainer {
  public:
   WaitExplainer(const Case& c, const Wait& w, std::optional<std::size_t> queue, Finding& f)
       : c_(c), w_(w), queue_(queue), f_(f) {
-    for (const auto& p : posts_of(c, w))
-      if (c.followed.executed(p)) executed_.push_back(p);
+    for (const auto& p : posts_of(c, w)) {
+      if (queue && p == Post{*queue, c.followed.stops[*queue].packet}) continue;  // an atomic that waits
+      (c.followed.skipped[p.queue][p.packet]     ? skipped_
+       : c.followed.executed(p) && !sets_back(p) ? executed_
+                                                 : others_)
+          .push_back(p);
+    }
     value_ = c.followed.now.word(w.va.value, w.bytes);
   }
 
   void run() {
-    f_.release.by = Release::By::host;
     f_.basis = c_.watched() ? Basis::inferred : Basis::guessed;
-    if (half()) return;
-    if (full()) return;
-    if (!executed_.empty()) {
-      if (!atomics()) values();
-    } else if (!other_word()) {
-      nobody();
-    }
-    if (!c_.watched())
+    const bool certain = half() || full();
+    if (!certain && executed_.empty() && !other_word()) nobody();
+    if (!certain && !executed_.empty() && !atomics()) values();
+    if (!certain) together();
+    if (!c_.watched() && !certain)
       say(f_, Basis::guessed,
           "The snapshot shows one moment: if the queue has not stood still for longer than its work takes, it is not "
           "hung.",
@@ -63,6 +64,19 @@ class WaitExplainer {
   }
 
  private:
+  /// A queue that has waited for the word sets it back for the next round: this satisfies no wait.
+  bool sets_back(const Post& p) const {
+    const auto value = stored(p);
+    if (!value) return false;
+    const auto& packets = c_.lines[p.queue].packets;
+    for (auto i = p.packet; i-- > 0;)
+      if (const auto w = wait_of(packets[i].view); w && w->va == w_.va) {
+        const bool grows = w->reference != 0 && w->func != Compare::lt && w->func != Compare::le;
+        return !w->met(*value) && (grows ? *value < w->reference : *value > w->reference);
+      }
+    return false;
+  }
+
   /// The half of the 64-bit word that the wait does not read.
   bool half() {
     if (!is_condition(w_)) return false;
@@ -82,7 +96,8 @@ class WaitExplainer {
     // Packets that store to this half show that it is the one that was meant.
     if (std::any_of(executed_.begin(), executed_.end(), [&](const Post& p) { return !is_wide(p); })) return false;
     f_.what = HangClass::wrong_half;
-    f_.basis = by ? Basis::inferred : Basis::guessed;
+    // Two flags of 32 bits are neighbours, too.
+    f_.basis = by && is_wide(*by) && c_.watched() ? Basis::inferred : Basis::guessed;
     say(f_, Basis::seen,
         fmt::format("The other half of the 64-bit word, at {:#x}, holds {} and satisfies the wait.", other,
                     number_text(*value)),
@@ -108,6 +123,7 @@ class WaitExplainer {
     const auto used = q.positions_wrap ? (*q.wptr + line.bytes - *q.rptr) % line.bytes : *q.wptr - *q.rptr;
     if (line.bytes - used > longest) return false;
     f_.what = HangClass::full_ring;
+    if (executed_.empty()) only_the_host();
     say(f_, Basis::seen,
         fmt::format("The ring is full: {:#x} of its {:#x} bytes are pending, so {:#x} are left.", used, line.bytes,
                     line.bytes - used),
@@ -344,9 +360,14 @@ class WaitExplainer {
     const auto& best = found.front();
     f_.what = HangClass::wrong_word;
     say(f_, Basis::inferred,
-        fmt::format("{} stored a value that would satisfy the wait, but to {}, {}. Nothing waits for that word.",
+        fmt::format("{} stored a value that would satisfy the wait, but to {}, {}. No packet waits for that word.",
                     c_.at(best.post), word_text(c_, best.va), best.why),
         best.rests_on);
+    if (c_.range(best.va) || !c_.snapshot.ranges_complete) {
+      f_.basis = Basis::guessed;
+      say(f_, Basis::guessed, "Or it is the completion of something else, which a host thread reads.",
+          "what the program uses that word for");
+    }
     f_.to_do = "give the packet the address of the word that is waited for: that of this process, and of this GPU";
     return true;
   }
@@ -359,20 +380,96 @@ class WaitExplainer {
   }
 
   void nobody() {
-    f_.what = HangClass::never_written;
+    const auto rings = c_.lines.size() == 1 ? "the ring" : fmt::format("the {} rings", c_.lines.size());
+    f_.what = others_.empty() ? HangClass::never_written : HangClass::wrong_value;
+    f_.to_do =
+        "find who should store to the word: a completion that is missing, or a host thread that did not continue";
+    const auto useful = std::find_if(skipped_.rbegin(), skipped_.rend(), [&](const Post& p) {
+      const auto v = stored(p);
+      return !v || w_.met(*v);
+    });
+    if (useful != skipped_.rend()) return skipped(*useful);
+    only_the_host();
+    buffers();
+    const bool host = f_.release.by == Release::By::host;
+    const auto who = fmt::format("{} can change it", !host ? "no thread and no queue"
+                                                     : c_.snapshot.all_queues
+                                                         ? "only a host thread, of this process or of one that shares "
+                                                           "the memory,"
+                                                         : "only a host thread or a queue that is not in the snapshot");
     say(f_, Basis::inferred,
-        fmt::format("No packet of the {} stores to the word, so only a host thread{} can change it.",
-                    c_.lines.size() == 1 ? "ring" : fmt::format("{} rings", c_.lines.size()),
-                    c_.snapshot.all_queues ? "" : " or a queue that is not in the snapshot"),
+        others_.empty()
+            ? fmt::format("No packet of {} stores to the word, so {}.", rings, who)
+            : fmt::format("{} stores to the word{}, but no packet of {} stores a value that satisfies the "
+                          "wait, so {}.",
+                          c_.at(others_.front()),
+                          others_.size() == 1 ? "" : fmt::format(", and so do {} others", others_.size() - 1), rings,
+                          who),
         "the packets in the rings, except those that were overwritten");
-    f_.to_do = "find who should store to the word: a completion that is missing, or a host thread that did not go on";
+  }
+
+  /// Packets that come later, none of which satisfies the wait by itself.
+  void together() {
+    const auto later = [&](const Post& p) { return c_.followed.pending(p); };
+    const auto n = std::count_if(others_.begin(), others_.end(), later);
+    const bool adds =
+        std::any_of(others_.begin(), others_.end(), [&](const Post& p) { return later(p) && is_wide(p); });
+    if (n == 0 || (w_.bytes == 4 && (n == 1 || !adds))) return;
+    f_.basis = Basis::guessed;
+    say(f_, Basis::guessed, "Packets that come later may satisfy it together.", "which of them come first");
+  }
+
+  /// What was executed in buffers that the snapshot does not have is not known.
+  void buffers() {
+    for (const auto& line : c_.lines)
+      for (std::size_t i = 0; i < line.packets.size(); ++i)
+        if (line.packets[i].unread) {
+          f_.basis = Basis::guessed;
+          return say(f_, Basis::guessed,
+                     fmt::format("What the buffer of {} stores is not known.", c_.at({line.index, i})),
+                     "the contents of the buffer, which the snapshot does not have");
+        }
+  }
+
+  /// A condition kept the packet that posts from being executed.
+  void skipped(const Post& p) {
+    const auto condition = c_.followed.condition_of(p);
+    const auto at = condition ? c_.at({p.queue, *condition}) : "a condition";
+    const bool known = condition && is_settled(c_, {p.queue, *condition});
+    if (!known) f_.basis = Basis::guessed;
+    say(f_, known ? Basis::inferred : Basis::guessed,
+        fmt::format("{} stores to the word, but {} {}.", c_.at(p), at,
+                    known ? "skips it: the word that the condition reads does not hold its reference"
+                          : "may have skipped it: what the condition has read is not known"),
+        known ? "what the condition's word holds now" : "the condition's word, and what stores to it");
+    f_.to_do = "check what should set the word of the condition, or post after the packets that it skips";
+  }
+
+  /// No packet posts. The host may still do so, unless each of its threads sleeps until these queues continue.
+  void only_the_host() {
+    f_.release.by = Release::By::host;
+    const auto& waits = c_.snapshot.waits;
+    const auto sleeps = [&](const HostWait& h) {
+      return h.asleep && *h.asleep && !wait_of(h).met(c_.followed.now).value_or(true);
+    };
+    if (!c_.snapshot.all_threads || !c_.snapshot.all_queues || !std::all_of(waits.begin(), waits.end(), sleeps)) return;
+    f_.release.by = Release::By::nobody;
+    if (waits.empty())
+      return say(f_, Basis::seen, "No thread of the host is left that could store to the word.", "the snapshot");
+    for (const auto& h : waits)
+      say(f_, Basis::seen,
+          fmt::format("{} sleeps until {} {} {}, which only these queues can satisfy.", h.name, word_text(c_, h.signal),
+                      compare_text(h.func), number_text(h.reference)),
+          fmt::format("the {}", name(h.asleep.from)));
   }
 
   const Case& c_;
   const Wait& w_;
   std::optional<std::size_t> queue_;
   Finding& f_;
-  std::vector<Post> executed_;
+  std::vector<Post> executed_{};  ///< packets that posted to the word
+  std::vector<Post> skipped_{};   ///< those that a condition skipped
+  std::vector<Post> others_{};    ///< those that set the word back, or that come later
   std::optional<std::uint64_t> value_;
 };
 
@@ -382,22 +479,71 @@ void explain_unmet(const Case& c, const Wait& w, std::optional<std::size_t> queu
   WaitExplainer{c, w, queue, f}.run();
 }
 
-std::vector<Post> helpers_of(const Case& c, const Wait& w) {
-  std::vector<Post> out;
+/// The dword at `va` after an atomic that waits: it replaces its word once it has the value.
+static std::uint32_t part_of(const Atomic& a, std::uint64_t va) noexcept {
+  return static_cast<std::uint32_t>(a.value >> (8 * (va - a.addr.value)));
+}
+
+std::vector<Post> helpers_of(const Case& c, const Wait& w, std::optional<Post> self) {
+  const auto& now = c.followed.now;
+  const auto value = now.word(w.va.value, w.bytes);
+  std::vector<Post> out, adds;
+  std::uint64_t sum = 0;
+  bool reached = false;
   for (const auto& p : posts_of(c, w)) {
-    if (!c.followed.pending(p)) continue;
+    if (!c.followed.pending(p) || p == self) continue;
     const auto& v = c.packet(p).view;
-    // Several additions together may reach the value.
-    const bool adds = v.is<Atomic>() || v.is<Semaphore>() || v.is<MemIncr>();
-    bool changes = false, satisfies = false;
-    for (auto at = w.va.value; at < w.va.value + w.bytes; at += 4) {
-      const auto before = c.followed.now.dword(at), after = c.followed.now.after(v, at);
+    const auto own = v.is<Atomic>() ? wait_of(v) : std::nullopt;
+    // An atomic that waits for what satisfies this wait comes after what satisfies it.
+    if (own && own->va == w.va && own->bytes == w.bytes && w.met(own->reference)) continue;
+    const bool is_wait = own.has_value();
+    bool changes = false, known = true;
+    std::uint64_t then = 0;
+    for (std::uint32_t i = 0; i < w.bytes; i += 4) {
+      const auto at = w.va.value + i;
+      const auto before = now.dword(at);
+      const auto touched = now.touches(v);
+      const bool stores = std::find(touched.begin(), touched.end(), at) != touched.end();
+      const auto after = !stores ? before : is_wait ? part_of(decode<Atomic>(v.dwords, *v.info), at) : now.after(v, at);
       changes = changes || !after || !before || *after != *before;
-      satisfies = satisfies || !after || w.bytes != 4 || w.met(*after);
+      known = known && after;
+      then |= std::uint64_t{after.value_or(0)} << (8 * i);
     }
-    if (changes && (adds || satisfies)) out.push_back(p);
+    if (!changes) continue;
+    if (!known || w.met(then)) {
+      out.push_back(p);
+    } else if ((v.is<Atomic>() && !is_wait) || v.is<Semaphore>() || v.is<MemIncr>()) {
+      // Several additions together may reach the value.
+      adds.push_back(p);
+      sum += then - value.value_or(0);
+      reached = reached ||
+                w.met(w.bytes == 4 ? static_cast<std::uint32_t>(value.value_or(0) + sum) : value.value_or(0) + sum);
+    }
+  }
+  if (reached) {
+    out.insert(out.end(), adds.begin(), adds.end());
+    std::sort(out.begin(), out.end());
   }
   return out;
+}
+
+bool is_settled(const Case& c, const Post& condition) {
+  const auto& v = c.packet(condition).view;
+  return c.followed.holds_now(v) && !c.followed.posts.contains(decode<CondExec>(v.dwords, *v.info).addr.value);
+}
+
+void doubt_order(const Case& c, const Wait& w, Finding& f) {
+  if (f.what == HangClass::beyond_mask) return;
+  for (const auto& p : posts_of(c, w)) {
+    const bool skipped = c.followed.skipped[p.queue][p.packet];
+    if (c.packet(p).consumed || (!skipped && !c.followed.executed(p))) continue;
+    say(f, Basis::guessed,
+        fmt::format("{} {}: in another order, the wait may see another value.", c.at(p),
+                    skipped ? "is skipped, if its condition stays false" : "is yet to be executed"),
+        "the order of packets in different queues");
+    f.basis = Basis::guessed;
+    return;
+  }
 }
 
 Finding explain_wait(const Case& c, std::size_t queue, const std::vector<Post>& helpers) {
@@ -433,6 +579,7 @@ Finding explain_wait(const Case& c, std::size_t queue, const std::vector<Post>& 
   explain_unmet(c, w, queue, f);
   if (w.finite) {
     f.what = HangClass::poll_expired;
+    f.release = {};
     say(f, Basis::inferred,
         "The poll has a finite number of retries and gives up; user space is not notified, and whether the queue "
         "continues "

@@ -344,8 +344,8 @@ def calibrate(table: str | os.PathLike[str], *, start: AnyMachine = None, predic
 
 def doctor(*sources: Trace | bytes | str | os.PathLike[str]) -> dict[str, Any]:
     """Why queues hang: from recordings, `.ring` files and dumps as text. `str` of it is the report. The verdict is "hung",
-    "undecided" or "healthy". After a run that failed, `Run.diagnosis` has the answer already. Core files, processes and the kernel's log
-    are read by the program: `sdma doctor`.
+    "undecided", "waits" (for the host) or "healthy". After a run that failed, `Run.diagnosis` has the answer already. Core files,
+    processes and the kernel's log are read by the program: `sdma doctor`.
     """
 
 class Plan:

@@ -59,7 +59,7 @@ TEST_CASE("a report's queue at a poll, or just past it") {
     s.bytes.read_to(read);
     const auto d = s.diagnosis();
     INFO(to_text(d));
-    CHECK(d.verdict() == Verdict::hung);
+    CHECK(d.verdict() == Verdict::waits);
     CHECK(d.findings.front().what == HangClass::never_written);
     REQUIRE(d.findings.front().at);
     CHECK(d.findings.front().at->position == 28);

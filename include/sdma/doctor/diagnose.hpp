@@ -6,9 +6,9 @@
 //   puts(to_text(d).c_str());
 //   if (d.verdict() == Verdict::hung) ...
 //
-//   Hung: a poll of a word that nothing writes. gpu 0 queue 2 is at position 0x40, and has not moved for at least 5 s:
-//   poll_mem addr=0x7f0000001000 func=ge reference=5. It waits for 0x7f0000001000 ge 5; the word holds 4. No packet of
-//   the 3 rings stores to the word, so only a host thread can change it. [inferred: ...] To do: ...
+//   Waits for the host: a poll of a word that nothing writes. gpu 0 queue 2 is at position 0x40, and has not moved for
+//   at least 5 s: poll_mem addr=0x7f0000001000 func=ge reference=5. It waits for 0x7f0000001000 ge 5; the word holds 4.
+//   No packet of the 3 rings stores to the word, so only a host thread can change it. [inferred: ...] To do: ...
 //
 //   queue          rptr   wptr   state
 //   gpu 0 queue 2  0x40   0x80   never-written
@@ -17,15 +17,17 @@
 // `diagnose` first finds, for each queue, what stops its engine: a fault, positions that contradict each other, dwords
 // that begin no packet, or a poll whose condition is false. Then it follows one execution of all pending packets, in
 // which every queue proceeds as far as the known words allow. A poll that this execution satisfies is not a hang: its
-// queue waits for another one that makes progress. Each remaining queue is hung, and is either the cause, part of a
-// cycle, or a consequence of another one.
+// queue waits for another one that makes progress. A poll that only the host can satisfy is not a hang either, unless
+// every thread that could store the value is known to sleep until these queues continue. Each remaining queue is hung,
+// and is either the cause, part of a cycle, or a consequence of another one.
 //
 // Each statement says what it rests on. `seen`: it is in the snapshot. `inferred`: it follows from what was seen and
 // from how the engine is documented to work. `guessed`: another explanation is possible; the statement names what would
 // decide. What was not examined is not called healthy: a queue about which too little is known has the class `unknown`.
 //
 // No document says whether hardware leaves rptr before or after a poll that waits, and rptr may lag. So the packet
-// before rptr and those after it are candidates too, as in sync/describe.hpp.
+// before rptr, with its indirect buffer, and those after it are candidates too, as in sync/describe.hpp. If nothing is
+// pending, and nothing shows whether that packet is complete, the answer is a guess.
 //
 // Allocates in proportion to the rings; the time is at most N log N for N packets, for each word that is polled. No
 // shared state; any thread may call these functions. Errors: none; a snapshot that contradicts itself is a finding.
@@ -104,7 +106,7 @@ struct Release {
   enum class By : std::uint8_t {
     unknown,  ///< not known, or the queue does not wait for a word
     nobody,   ///< no value satisfies the condition
-    host,     ///< no packet of the known queues: a host thread, or a queue that is not in the snapshot
+    host,     ///< only a host thread, or a queue that is not in the snapshot: this is not a hang
     packet,   ///< the packet at `place`
   };
   By by = By::unknown;           ///< who could write the word
@@ -159,8 +161,9 @@ struct QueueState {
   std::vector<NearPacket> near{};                   ///< the packets around rptr
 };
 
-/// `healthy`: nothing hangs; `undecided`: it is not sure whether; `hung`: a queue or a host thread hangs.
-enum class Verdict : std::uint8_t { healthy, undecided, hung };
+/// `healthy`: nothing hangs; `undecided`: it is not sure whether; `hung`: a queue or a host thread hangs; `waits`: only
+/// the host can end what a queue waits for, and may still do so.
+enum class Verdict : std::uint8_t { healthy, undecided, hung, waits };
 std::string_view name(Verdict) noexcept;
 
 struct Diagnosis {
@@ -170,9 +173,10 @@ struct Diagnosis {
   std::uint64_t watched_ns{};        ///< how long the queues were watched; 0: a single moment
   std::vector<std::string> notes{};  ///< what was not examined
 
-  /// hung: a finding is a hang, and neither a guess nor `follows`, which is as
-  /// certain as what it follows from. undecided: none is, and one is unsure.
+  /// That of all findings: hung if one is; else undecided, if one is; else waits, if one does.
   Verdict verdict() const noexcept;
+  /// That of one of them. A guess is undecided; `follows` is what the queue is that it waits for.
+  Verdict verdict(const Finding&) const noexcept;
 };
 
 Diagnosis diagnose(const Snapshot&);

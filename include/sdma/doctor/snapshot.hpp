@@ -156,6 +156,7 @@ struct Snapshot {
   std::vector<HostWait> waits{};         ///< host threads that wait for a word
   std::vector<HostPost> posts{};         ///< stores that the host has made or will make
   bool all_queues = false;               ///< no other queue of the process exists
+  bool all_threads = false;              ///< no thread but those in `waits` will store to a word or submit packets
   bool others_run = false;       ///< a queue that is not in `queues`, such as one of kernels, may be executing packets
   std::uint64_t watched_ns = 0;  ///< how long the queues were watched; 0: a single moment
   std::vector<std::string> notes{};  ///< what could not be read, one sentence each, for the reader of the report
