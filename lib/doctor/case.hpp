@@ -45,11 +45,20 @@ std::string packet_text(const PacketView&);
 /// "0x7f0000001000 (gpu 0 memory)"
 std::string word_text(const Case&, GpuVa);
 
+/// What packet `i`, which rptr has passed, may still wait for: its condition is false, or is not known.
+std::optional<Wait> may_wait(const Case&, std::size_t queue, std::size_t i);
+/// rptr may already be past a packet that waits: the last one that was read, or one of its indirect buffer.
+std::optional<std::size_t> poll_before(const Case&, std::size_t queue);
+/// After the first pending packet, apart from NOPs, and its indirect buffer: the engine may be anywhere in both.
+std::size_t end_of_next(const Case&, std::size_t queue);
+/// The first pending packet, apart from NOPs, waits too.
+bool waits_at_rptr(const Case&, std::size_t queue);
+
 /// What is wrong with a queue before anything is executed: a fault, a destroyed queue, positions, a doorbell.
 std::optional<Finding> examine_state(const Line&, const Snapshot&);
 /// Why the engine does not proceed at a packet that it cannot execute.
 Finding explain_packet(const Case&, std::size_t queue);
-/// The first pending packet that was followed although it is not known what it does.
+/// The first pending packet that was followed although it is not known what it does, or whether it waits.
 std::optional<std::size_t> unexamined(const Case&, std::size_t queue);
 /// Of such a packet: "what it reads and writes is not examined"
 std::string what_is_unknown(const PacketView&);
@@ -59,12 +68,16 @@ Finding explain_unexamined(const Case&, const Post&);
 Finding explain_unread(const Case&, const Post&);
 /// Why the poll of a queue is not satisfied. `helpers`: packets that would satisfy it, and that are not executed.
 Finding explain_wait(const Case&, std::size_t queue, const std::vector<Post>& helpers);
+/// The packets that store to a part of the word, in the order of queues and packets.
+std::vector<Post> posts_of(const Case&, const Wait&);
 /// Packets that are not executed, and that would satisfy the wait or may do so. `self`: the packet that waits.
 std::vector<Post> helpers_of(const Case&, const Wait&, std::optional<Post> self = {});
 /// Findings about host threads.
 void explain_hosts(const Case&, std::vector<Finding>&);
 /// The class of a wait that no pending packet satisfies, with its statements. `queue`: the one that waits, or nullopt.
 void explain_unmet(const Case&, const Wait&, std::optional<std::size_t> queue, Finding&);
+/// The findings in order, with the state of each queue; if there are none, why that is.
+Diagnosis diagnosis_of(const Case&, std::vector<Finding>);
 /// A TRAP after the packet, in its queue, without a fence to a mailbox: the index of the TRAP. `traps`: is there any?
 std::optional<std::size_t> trap_without_mailbox(const Line&, std::size_t after, bool& traps);
 

@@ -11,8 +11,6 @@
 namespace sdma::inline v0::doctor {
 namespace {
 
-/// How many packets around rptr a report shows.
-constexpr std::size_t kBefore = 3, kAfter = 6;
 /// The slowest rate at which a copy is not suspected to hang, in bytes per nanosecond.
 constexpr std::uint64_t kSlowest = 1;
 
@@ -29,12 +27,12 @@ class Diagnostician {
   Diagnosis take() {
     perhaps_.resize(lines_.size());
     for (std::size_t q = 0; q < lines_.size(); ++q) {
-      for (auto i = lines_[q].last_read(); i < end_of_next(q); ++i)
-        if (may_wait(q, i)) perhaps_[q].push_back(i);
+      for (auto i = lines_[q].last_read(); i < end_of_next(case_, q); ++i)
+        if (may_wait(case_, q, i)) perhaps_[q].push_back(i);
       if (auto f = examine_state(lines_[q], case_.snapshot)) {
         states_[q] = std::move(f);
         followed_.freeze(q);
-      } else if (const auto before = poll_before(q)) {
+      } else if (const auto before = poll_before(case_, q)) {
         followed_.stops[q].packet = *before;
       }
     }
@@ -45,11 +43,11 @@ class Diagnostician {
         helpers_[q] = helpers_of(case_, *wait_of(packet(q)), Post{q, followed_.stops[q].packet});
       }
     for (std::size_t q = 0; q < lines_.size(); ++q) examine(q);
+    std::vector<Finding> findings;
     for (auto& f : states_)
-      if (f) d_.findings.push_back(std::move(*f));
-    explain_hosts(case_, d_.findings);
-    finish();
-    return std::move(d_);
+      if (f) findings.push_back(std::move(*f));
+    explain_hosts(case_, findings);
+    return diagnosis_of(case_, std::move(findings));
   }
 
  private:
@@ -60,87 +58,6 @@ class Diagnostician {
   }
   const PacketView& packet(std::size_t q) const { return lines_[q].packets[followed_.stops[q].packet].view; }
   bool moved(std::size_t q) const noexcept { return case_.moved(q); }
-
-  /// rptr may already be past a packet that waits: the last one that was read, or one of its indirect buffer.
-  std::optional<std::size_t> poll_before(std::size_t q) const {
-    const auto& line = lines_[q];
-    if (!line.placed || moved(q)) return {};
-    for (auto i = line.last_read(); i < line.head; ++i) {
-      const auto w = followed_.skipped[q][i] ? std::nullopt : may_wait(q, i);
-      // At one moment, a queue that has work is taken to be past a wait that was satisfied once.
-      if (!w || (line.pending() && (!w->met(followed_.now) || (!case_.watched() && was_met(q, i, *w))))) continue;
-      return i;
-    }
-    return {};
-  }
-  /// What packet `i`, which rptr has passed, may still wait for: its condition is false, or is not known.
-  std::optional<Wait> may_wait(std::size_t q, std::size_t i) const {
-    const auto w = wait_of(lines_[q].packets[i].view);
-    return !w || w->met(followed_.now).value_or(false) || has_posted_after(q, i) ? std::nullopt : w;
-  }
-  /// It seems to be over: an atomic that waited replaces the value for which it waited; or a packet that was executed
-  /// had stored the value, and the word has changed since.
-  bool was_met(std::size_t q, std::size_t i, const Wait& w) const {
-    const auto& view = lines_[q].packets[i].view;
-    if (view.is<Atomic>() && followed_.now.word(w.va.value, w.bytes) == decode<Atomic>(view.dwords, *view.info).value)
-      return true;
-    const auto found = followed_.posts.find(w.va.value);
-    return found != followed_.posts.end() &&
-           std::any_of(found->second.begin(), found->second.end(), [&](const Post& p) {
-             if (!case_.packet(p).consumed || followed_.skipped[p.queue][p.packet]) return false;
-             const auto v = followed_.now.after(case_.packet(p).view, w.va.value);
-             return v && w.met(*v);
-           });
-  }
-  /// A fence after packet `i`, which rptr has passed too, has left its value in memory, and no other packet stores it.
-  bool has_posted_after(std::size_t q, std::size_t i) const {
-    const auto& packets = lines_[q].packets;
-    for (auto k = i + 1; k < lines_[q].head; ++k) {
-      if (!packets[k].view.is<Fence>()) continue;
-      const auto fence = decode<Fence>(packets[k].view.dwords, *packets[k].view.info);
-      std::uint32_t value = 0;
-      if (fence.value != 0 && read_memory(s_, fence.addr, std::as_writable_bytes(std::span(&value, 1))) == Errc::ok &&
-          value == fence.value && fences(fence) == 1)
-        return true;
-    }
-    return false;
-  }
-  /// How many fences store the same to the same word, or atomics perhaps.
-  std::size_t fences(const Fence& f) const {
-    std::size_t n = 0;
-    for (const auto& line : lines_)
-      for (const auto& p : line.packets)
-        if (p.view.is<Fence>()) {
-          const auto other = decode<Fence>(p.view.dwords, *p.view.info);
-          n += other.addr == f.addr && other.value == f.value;
-        } else if (p.view.is<Atomic>()) {
-          n += decode<Atomic>(p.view.dwords, *p.view.info).addr.value / 8 == f.addr.value / 8;
-        }
-    return n;
-  }
-
-  /// After the first pending packet, apart from NOPs, and its indirect buffer: the engine may be anywhere in both.
-  std::size_t end_of_next(std::size_t q) const {
-    const auto& packets = lines_[q].packets;
-    auto i = lines_[q].head;
-    while (i < packets.size() && packets[i].view.is<Nop>()) ++i;
-    i += i < packets.size();
-    while (i < packets.size() && packets[i].inside) ++i;
-    return i;
-  }
-  /// The first pending packet, apart from NOPs, waits too.
-  bool waits_at_rptr(std::size_t q) const {
-    const auto& line = lines_[q];
-    for (auto i = line.head; i < line.packets.size(); ++i) {
-      if (line.packets[i].view.is<Nop>() || followed_.skipped[q][i]) continue;
-      if (line.packets[i].view.is<CondExec>()) continue;
-      // The engine may be anywhere in a buffer.
-      for (auto k = i; k < line.packets.size() && (k == i || line.packets[k].inside); ++k)
-        if (const auto w = wait_of(line.packets[k].view); w && !w->met(followed_.now).value_or(false)) return true;
-      return false;
-    }
-    return false;
-  }
 
   /// Nothing is pending in `q`, which may still be at a packet that waits. Another queue that stands still shows it, if
   /// what that queue needs comes after the packet.
@@ -421,7 +338,7 @@ class Diagnostician {
                              : "It may be complete: then its word has changed since, and the queue is idle."),
           needed ? "the rings and the words" : "what was read is not what was executed; another queue may show it");
       if (!needed) f.basis = Basis::guessed;
-    } else if (stop < line.head && !never && (!case_.watched() || waits_at_rptr(q))) {
+    } else if (stop < line.head && !never && (!case_.watched() || waits_at_rptr(case_, q))) {
       say(f, Basis::guessed,
           fmt::format("rptr {:#x} is past this packet, which may be complete: then its word has changed since.",
                       *s_.queues[q].rptr),
@@ -516,111 +433,6 @@ class Diagnostician {
         "the rings");
   }
 
-  /// The first finding is one that decides the verdict.
-  int rank(const Finding& f) const noexcept {
-    const auto v = d_.verdict(f);
-    const int worst = v == Verdict::hung ? 0 : v == Verdict::undecided ? 16 : 32;
-    if (f.what == HangClass::unknown) return worst + 8;
-    return worst + (f.what == HangClass::follows ? 4 : 0) + (f.basis == Basis::guessed ? 2 : 0) + (f.queue ? 0 : 1);
-  }
-
-  /// What follows from a guess is a guess, and so is a cycle of which one part is.
-  void weaken() {
-    const auto guessed = [&](std::size_t q) {
-      return std::any_of(d_.findings.begin(), d_.findings.end(),
-                         [&](const Finding& f) { return f.queue == q && f.basis == Basis::guessed; });
-    };
-    for (auto& f : d_.findings)
-      if (std::any_of(f.cycle.begin(), f.cycle.end(), [&](const Place& p) { return guessed(p.queue); }))
-        f.basis = Basis::guessed;
-    for (bool any = true; any;) {
-      any = false;
-      for (auto& f : d_.findings) {
-        if (f.what != HangClass::follows || f.basis == Basis::guessed || !f.release.place) continue;
-        if (!guessed(f.release.place->queue)) continue;
-        f.basis = Basis::guessed;
-        any = true;
-      }
-    }
-  }
-
-  void finish() {
-    weaken();
-    for (std::size_t q = 0; q < lines_.size(); ++q) d_.queues.push_back(state_of(q));
-    // The same hang is not reported twice: a thread that waits for a queue that hangs follows from it.
-    std::vector<std::pair<int, Finding>> ranked;
-    for (const auto& f : d_.findings) ranked.emplace_back(rank(f), f);
-    std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    for (std::size_t i = 0; i < ranked.size(); ++i) d_.findings[i] = std::move(ranked[i].second);
-    for (const auto& f : d_.findings) {
-      if (!f.queue) continue;
-      auto& what = d_.queues[*f.queue].what;
-      if (what == HangClass::healthy) what = f.what;
-    }
-    if (d_.findings.empty()) {
-      const bool examined = !lines_.empty() || s_.all_queues;
-      Finding f{.what = examined ? HangClass::healthy : HangClass::unknown, .basis = Basis::inferred};
-      if (examined) healthy(f);
-      else say(f, Basis::seen, "No queue was examined.", "the snapshot, whose notes say what is missing");
-      d_.findings.push_back(std::move(f));
-    }
-    d_.from = s_.from;
-    d_.watched_ns = s_.watched_ns;
-    d_.notes = s_.notes;
-    for (std::size_t q = 0; q < lines_.size(); ++q)
-      if (const auto i = unexamined(case_, q))
-        d_.notes.push_back(fmt::format("{}: {}", case_.at({q, *i}), what_is_unknown(case_.packet({q, *i}).view)));
-  }
-
-  void healthy(Finding& f) const {
-    std::size_t slow = 0, idle = 0, busy = 0;
-    for (std::size_t q = 0; q < lines_.size(); ++q) ++(moved(q) ? slow : lines_[q].pending() ? busy : idle);
-    if (slow > 0)
-      say(f, Basis::seen,
-          fmt::format("{} of {} queues moved while they were watched: they are slow, not hung.", slow, lines_.size()),
-          "rptr at the first and the last look");
-    if (busy > 0)
-      say(f, Basis::inferred,
-          fmt::format("{} of {} queues can execute everything that is pending.", busy, lines_.size()),
-          "the packets and the words");
-    if (idle > 0)
-      say(f, Basis::seen,
-          fmt::format("{} of {} queues have read everything that was submitted, and what they read last does not wait.",
-                      idle, lines_.size()),
-          "rptr, wptr and the packets");
-    if (lines_.empty()) say(f, Basis::seen, "There are no sDMA queues.", "the snapshot");
-  }
-
-  QueueState state_of(std::size_t q) const {
-    const auto& queue = s_.queues[q];
-    const auto& line = lines_[q];
-    QueueState out{.name = queue.name,
-                   .gpu = queue.gpu,
-                   .engine = queue.engine,
-                   .rptr = queue.rptr,
-                   .wptr = queue.wptr,
-                   .doorbell = queue.doorbell,
-                   .ring_bytes = line.bytes,
-                   .what = HangClass::healthy,
-                   .moved = moved(q)};
-    const auto shown = [](const Packet& p) { return !p.view.is<Nop>(); };
-    for (auto i = line.head; i < line.packets.size(); ++i) out.pending_packets += shown(line.packets[i]);
-    std::vector<NearPacket> before;
-    for (auto i = line.head; i-- > 0 && before.size() < kBefore;)
-      if (shown(line.packets[i])) before.push_back(near(line.packets[i], Part::consumed));
-    out.near.assign(before.rbegin(), before.rend());
-    std::size_t after = 0;
-    for (auto i = line.head; i < line.packets.size() && after < kAfter; ++i) {
-      if (!shown(line.packets[i]) && i != line.head) continue;
-      out.near.push_back(near(line.packets[i], i == line.head ? Part::at_rptr : Part::pending));
-      ++after;
-    }
-    return out;
-  }
-  static NearPacket near(const Packet& p, Part part) {
-    return {part, p.position, (p.inside ? "ib: " : "") + packet_text(p.view)};
-  }
-
   const Snapshot& s_;
   std::vector<Line> lines_;
   Following followed_;
@@ -628,7 +440,6 @@ class Diagnostician {
   std::vector<std::optional<Finding>> states_;
   std::vector<std::vector<std::size_t>> perhaps_;  ///< the packets that rptr has passed and that may still wait
   std::vector<std::vector<Post>> helpers_;
-  Diagnosis d_;
 };
 
 }  // namespace

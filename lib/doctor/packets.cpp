@@ -226,11 +226,14 @@ class PacketExplainer {
 std::optional<std::size_t> unexamined(const Case& c, std::size_t queue) {
   const auto& line = c.lines[queue];
   for (auto i = line.last_read(); i < std::min(c.followed.stops[queue].packet, line.packets.size()); ++i)
-    if (const auto* p = line.packets[i].view.info; p && !p->typed && !p->foreign) return i;
+    if (const auto* p = line.packets[i].view.info;
+        p && ((!p->typed && !p->foreign) || line.packets[i].view.is<PollReg>()))
+      return i;
   return {};
 }
 
 std::string what_is_unknown(const PacketView& v) {
+  if (v.is<PollReg>()) return "what the register holds for which it waits is not in the snapshot";
   if (!v.info->fields_unknown) return "what it reads and writes is not examined";
   return fmt::format("it is not described for this generation ({}); whether it waits, and what it stores, is not known",
                      name_of(v.info->generation));
