@@ -153,25 +153,6 @@ int check_dumps(const CheckArguments& o, const CheckOptions& options) {
   return judge(o, *s, open, sdma::check(*s, open));
 }
 
-/// How much memory and how many steps an execution may take whose bytes are compared with the expectations.
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 26, kMostSteps = std::uint64_t{1} << 18;
-
-/// Which expectations do not hold. A proved schedule has the same bytes after every execution, so one simulation shows
-/// them; what a simulation cannot begin or end is not compared.
-std::vector<std::string> wrong_result(const Schedule& s) {
-  std::uint64_t bytes = 0;
-  for (const auto& b : s.buffers) bytes += b.bytes;
-  const bool compares = !s.expectations.empty();
-  const auto machine =
-      compares && bytes <= kMostBytes ? mi300x_machine() : Result<MachineDescription, Diagnostic>(Diagnostic{});
-  if (!machine || !can_begin(s, *machine)) return {};
-  const auto r = simulate(s, *machine, {.contents = true, .max_steps = kMostSteps});
-  std::vector<std::string> wrong;
-  for (std::size_t i = 0; r && i < r->findings.size(); ++i)
-    wrong.push_back(r->findings[i].where + ": " + r->findings[i].message);
-  return wrong;
-}
-
 int check_verb(const CheckArguments& o) {
   if (o.rules) return list_rules(o.format);
   if (o.covered) return list_covered(o.format);
@@ -185,7 +166,7 @@ int check_verb(const CheckArguments& o) {
                            .gpus = o.gpus,
                            .max_findings = o.check.max_findings,
                            .strict = o.strict,
-                           .result = wrong_result};
+                           .result = unmet_expectations};
   if (!o.more.empty()) return check_dumps(o, whole);
   auto in = Input::open(o.input);
   if (!in) return report(in.error()), kInput;

@@ -179,11 +179,11 @@ TEST_CASE("a poll and its release on one engine") {
     REQUIRE(s);
     const auto d = diagnose(*s);
     const auto& f = d.findings.front();
-    if (d.verdict() == doctor::Verdict::healthy) continue;
+    // A poll that is over, whose word has changed since, is not decided.
+    if (d.verdict() != doctor::Verdict::hung) continue;
     held = true;
     INFO(to_text(d));
     CHECK(f.what == doctor::HangClass::one_engine);
-    CHECK(d.verdict() == doctor::Verdict::hung);
     REQUIRE(f.queue);
     CHECK(s->queues[*f.queue].ring_va.value == GpuVa{ring});
     CHECK(s->queues[*f.queue].engine.value == EngineId{engine});

@@ -123,7 +123,7 @@ struct CheckOptions {
   std::size_t max_mended = 5000;
   /// Executes a schedule and returns what its expectations find wrong. check_text calls it if the schedule is otherwise
   /// proved, without assumptions beyond docs/ordering.md: then every execution has the same result. Empty: expectations
-  /// are not examined. `sdma check` simulates.
+  /// are not examined. `sdma check` gives unmet_expectations (sdma/simulate/simulate.hpp).
   std::function<std::vector<std::string>(const Schedule&)> result{};
   /// Entries of covered() on which this check must not rely: what needs one is not proved.
   std::vector<std::string> without{};
@@ -158,7 +158,12 @@ std::span<const OrderingRule> ordering_rules() noexcept;
 
 /// A change of one line of a schedule's text. If a finding has several, all count lines as they are before the first.
 struct CheckEdit {
-  enum class Kind : std::uint8_t { insert, replace, remove };
+  /// What to do with the line.
+  enum class Kind : std::uint8_t {
+    insert,   ///< a line before it
+    replace,  ///< it by the text
+    remove    ///< it
+  };
   std::uint32_t line{};      ///< what to replace or remove, or the line before which to insert; from 1
   Kind kind = Kind::insert;  ///< what to do
   std::string text{};        ///< "poll_mem addr=gpu1.arrived func=eq reference=1"; "" if the line is removed

@@ -85,7 +85,10 @@ std::byte* Arena::view(int fd, std::uint64_t offset, std::uint64_t bytes) noexce
   // Not the interposed mmap, which is for the program's descriptors.
   void* p =
       machine_mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, static_cast<off_t>(offset));
-  if (p == MAP_FAILED) return report_refusal("mmap", bytes), nullptr;
+  if (p == MAP_FAILED) {
+    if (fd >= 0) report_refusal("mmap", bytes);  // without the arena, that is said already
+    return nullptr;
+  }
   ::madvise(p, bytes, MADV_DONTFORK);
   ::madvise(p, bytes, MADV_DONTDUMP);
   return static_cast<std::byte*>(p);
