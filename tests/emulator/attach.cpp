@@ -190,10 +190,11 @@ TEST_CASE("a poll and its release on one engine") {
     CHECK(s->queues[*f.queue].engine.from == doctor::Source::driver);
     REQUIRE(f.release.place);
     CHECK(f.release.place->queue == *f.queue + 1);
-    // The queue that would release it hangs for that reason, and for no other.
-    REQUIRE(d.findings.size() == 2);
-    CHECK(d.findings[1].what == doctor::HangClass::follows);
-    CHECK(d.findings[1].queue == *f.queue + 1);
+    // The queue that would release it hangs for that reason, and for no other. Earlier ones are not accused.
+    for (const auto& other : d.findings)
+      if (other.queue == *f.queue + 1) CHECK(other.what == doctor::HangClass::follows);
+      else CHECK((&other == &f || other.basis == doctor::Basis::guessed));
+    CHECK(std::any_of(d.findings.begin(), d.findings.end(), [&](auto& x) { return x.queue == *f.queue + 1; }));
   }
   CHECK(held == (options == "adversarial"));
 }
