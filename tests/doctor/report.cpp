@@ -6,7 +6,6 @@
 
 #include <nlohmann/json.hpp>
 
-
 using namespace sdma;
 using namespace sdma::test;
 using namespace sdma::doctor;
