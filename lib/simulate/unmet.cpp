@@ -15,8 +15,9 @@ std::vector<std::string> unmet_expectations(const Schedule& s) {
     bytes += b.bytes;
     if (b.bytes > kMostBytes || bytes > kMostBytes) return {};
   }
-  const auto machine = mi300x_machine();
-  if (!machine || !can_begin(s, *machine)) return {};
+  // The checker asks for each text that it tries.
+  static const auto machine = mi300x_machine();
+  if (!machine) return {};
   const auto r = simulate(s, *machine, {.contents = true, .max_steps = kMostSteps});
   std::vector<std::string> unmet;
   for (std::size_t i = 0; r && i < r->findings.size(); ++i)
