@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The steps of the Containerfile in two Debian 12 that debootstrap makes, and what they leave: Debian's packages, installed.
+"""The steps of the Containerfile in two Debian 12 that mmdebstrap makes, and what they leave: Debian's packages, installed.
 
   containerfile.py SOURCE [BUILD]
 
@@ -8,7 +8,7 @@ With BUILD, a finished build folder of SOURCE, the packages are made of what it 
 itself, if it is of the same release; otherwise, the packages are built in the first Debian, without optimisation
 (DEB_BUILD_OPTIONS=noopt), because the packaging is under test. Then lintian checks the packages, the commands of README.md
 run with the installed programs, and the packages are removed again. Exit code 1 with the reason; 77, which Meson reports, where
-debootstrap cannot work: not root, or no mirror of Debian in apt's sources.
+mmdebstrap cannot work: not root, or no mirror of Debian in apt's sources.
 """
 import os
 import pathlib
@@ -77,10 +77,16 @@ class Root:
         return done.stdout
 
 
+def in_memory():
+    """A folder in memory if that has 4 GiB to spare: to write and remove two Debians takes a disk longer than all else takes."""
+    shared = pathlib.Path("/dev/shm")
+    return shared if shared.is_dir() and shutil.disk_usage(shared).free > 4 << 30 else None
+
+
 def bootstrapped(work, archive):
     """A folder with Debian, which uses the sources and settings of this machine's apt."""
     root = work / "debian"
-    run("debootstrap", "--variant=minbase", SUITE, root, archive)
+    run("mmdebstrap", "--variant=minbase", "--mode=root", "--dpkgopt=force-unsafe-io", "--skip=cleanup/apt/lists", SUITE, root, archive)
     (root / "etc/apt/sources.list").unlink(missing_ok=True)
     for name in ("sources.list", "sources.list.d", "apt.conf.d", "trusted.gpg.d"):
         path = pathlib.Path("/etc/apt", name)
@@ -206,13 +212,13 @@ def main(arguments):
     if len(arguments) not in (1, 2):
         sys.exit(__doc__)
     (source, *build), archive = (pathlib.Path(a).resolve() for a in arguments), mirror()
-    if os.geteuid() != 0 or not shutil.which("debootstrap") or not archive:
-        print("skipped: needs root, debootstrap, and an archive of Debian among apt's sources")
+    if os.geteuid() != 0 or not shutil.which("mmdebstrap") or not archive:
+        print("skipped: needs root, mmdebstrap, and an archive of Debian among apt's sources")
         return 77
     if (tried := subprocess.run(["unshare", "--mount", "true"], capture_output=True, text=True)).returncode:
         print(f"skipped: may not mount: {tried.stderr}")
         return 77
-    with tempfile.TemporaryDirectory(prefix="sdma-packages-") as folder:
+    with tempfile.TemporaryDirectory(prefix="sdma-packages-", dir=in_memory()) as folder:
         work = pathlib.Path(folder)
         first = packed(source, *build, work) if build and same_release() else None
         roots = built(source, work, bootstrapped(work, archive), first)

@@ -132,7 +132,7 @@ Status retain(abi::Context* out, abi::DeviceOrdinal d) {
   return code;
 }
 
-Status release(abi::DeviceOrdinal d) { return is_device(d) ? release_context(d) : kInvalidDevice; }
+Status release_primary(abi::DeviceOrdinal d) { return is_device(d) ? release_context(d) : kInvalidDevice; }
 
 Status push(abi::Context c) { return push_context(known_context(c)); }
 
@@ -160,7 +160,7 @@ std::span<const Entry> device_calls() {
       {"cuDeviceGetAttribute", function<"cuDeviceGetAttribute", device_attribute>()},
       {"cuDeviceGetP2PAttribute", function<"cuDeviceGetP2PAttribute", peer_attribute>()},
       {"cuDevicePrimaryCtxRetain", function<"cuDevicePrimaryCtxRetain", retain>()},
-      {"cuDevicePrimaryCtxRelease", function<"cuDevicePrimaryCtxRelease", release>()},
+      {"cuDevicePrimaryCtxRelease", function<"cuDevicePrimaryCtxRelease", release_primary>()},
       {"cuCtxPushCurrent", function<"cuCtxPushCurrent", push>()},
       {"cuCtxPopCurrent", function<"cuCtxPopCurrent", pop>()},
   };

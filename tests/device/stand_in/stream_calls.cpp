@@ -8,7 +8,7 @@
 namespace stand_in {
 namespace {
 
-Status create(abi::Stream* out, unsigned flags, int /*priority*/) {
+Status create_stream(abi::Stream* out, unsigned flags, int /*priority*/) {
   Context* c = nullptr;
   if (const auto code = current_context(&c)) return code;
   if (!out || flags > abi::kNonBlocking) return kInvalidValue;
@@ -60,7 +60,7 @@ Status write_value(abi::Stream handle, Pointer at, std::uint32_t value, unsigned
 
 std::span<const Entry> stream_calls() {
   static const Entry all[] = {
-      {"cuStreamCreateWithPriority", function<"cuStreamCreateWithPriority", create>()},
+      {"cuStreamCreateWithPriority", function<"cuStreamCreateWithPriority", create_stream>()},
       {"cuStreamDestroy", function<"cuStreamDestroy", destroy>()},
       {"cuStreamQuery", function<"cuStreamQuery", query>()},
       {"cuStreamWaitValue32", function<"cuStreamWaitValue32", wait_value>()},
