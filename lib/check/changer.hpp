@@ -4,12 +4,12 @@
 //
 // A value is taken from the text, as "r+1" of "fence addr=gpu1.full value=r+1", so that it is right in every round of a
 // loop that both lines have.
+#include "../core/words.hpp"
 #include "mends.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 namespace sdma::inline v0::check_detail {
 
@@ -17,11 +17,7 @@ inline bool posts(std::string_view keyword) noexcept {
   return keyword == "fence" || keyword == "atomic" || keyword == "set" || keyword == "add";
 }
 inline bool waits(std::string_view keyword) noexcept { return keyword == "poll_mem" || keyword == "wait"; }
-inline std::optional<std::int64_t> number(std::string_view s) noexcept {
-  std::int64_t n{};
-  const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), n);
-  return error == std::errc{} && end == s.data() + s.size() ? std::optional(n) : std::nullopt;
-}
+inline std::optional<std::int64_t> number(std::string_view s) noexcept { return detail::whole_number<std::int64_t>(s); }
 
 /// A line that waits or posts, in whichever form: "poll_mem addr=S func=ge reference=V", "wait S >= V", "set S = V".
 struct SyncLine {

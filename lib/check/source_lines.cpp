@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "source_lines.hpp"
 
+#include "../core/words.hpp"
+
 #include <algorithm>
 
 namespace sdma::inline v0::check_detail {
 namespace {
 
-std::string_view trimmed(std::string_view s) noexcept {
-  s = s.substr(0, s.find('#'));
-  const auto begin = s.find_first_not_of(" \t\r");
-  if (begin == s.npos) return {};
-  return s.substr(begin, s.find_last_not_of(" \t\r") - begin + 1);
-}
+std::string_view code_of(std::string_view s) noexcept { return detail::trimmed(s.substr(0, s.find('#'))); }
 std::string_view indentation(std::string_view s) noexcept { return s.substr(0, s.find_first_not_of(" \t")); }
 bool opens(std::string_view keyword) noexcept {
   for (const auto* k : {"queue", "host", "kernel", "for", "if", "repeat"})
@@ -32,11 +29,7 @@ std::size_t value_at(std::string_view line, std::string_view name) noexcept {
 }  // namespace
 
 SourceLines::SourceLines(std::string_view source) {
-  while (!source.empty()) {
-    const auto end = source.find('\n');
-    lines_.push_back({++last_, ++numbers_, std::string(source.substr(0, end))});
-    source = end == source.npos ? std::string_view() : source.substr(end + 1);
-  }
+  while (!source.empty()) lines_.push_back({++last_, ++numbers_, std::string(detail::take_line(source))});
 }
 
 std::size_t SourceLines::find(LineId id) const noexcept {
@@ -48,7 +41,7 @@ LineId SourceLines::id(std::size_t number) const noexcept {
 }
 std::string SourceLines::text(LineId id) const {
   const auto at = find(id);
-  return at == lines_.size() ? std::string() : std::string(trimmed(lines_[at].text));
+  return at == lines_.size() ? std::string() : std::string(code_of(lines_[at].text));
 }
 std::string SourceLines::keyword(LineId id) const {
   auto line = text(id);
@@ -135,10 +128,10 @@ std::vector<CheckEdit> SourceLines::edits() const {
     }
     removed(l.number);
     for (const auto* i : inserted)
-      out.push_back({.line = l.number, .kind = CheckEdit::Kind::insert, .text = std::string(trimmed(i->text))});
+      out.push_back({.line = l.number, .kind = CheckEdit::Kind::insert, .text = std::string(code_of(i->text))});
     inserted.clear();
     if (l.changed)
-      out.push_back({.line = l.number, .kind = CheckEdit::Kind::replace, .text = std::string(trimmed(l.text))});
+      out.push_back({.line = l.number, .kind = CheckEdit::Kind::replace, .text = std::string(code_of(l.text))});
     next = l.number + 1;
   }
   removed(numbers_ + 1);

@@ -2,6 +2,7 @@
 #include "sdma/core/names.hpp"
 
 #include "sdma/core/number.hpp"
+#include "words.hpp"
 
 #include <fmt/format.h>
 
@@ -66,16 +67,9 @@ bool is_range_name(std::string_view s) noexcept {
 
 namespace {
 
-constexpr std::string_view kNameBlanks = " \t\r";
 constexpr const char* kNameLine = "write FIRST..+SIZE NAME, such as 0x7f5c00000000..+64M weights";
 
-/// Takes the next word off a line.
-std::string_view next_word(std::string_view& line) {
-  line.remove_prefix(std::min(line.find_first_not_of(kNameBlanks), line.size()));
-  const auto word = line.substr(0, line.find_first_of(kNameBlanks));
-  line.remove_prefix(word.size());
-  return word;
-}
+using detail::take_word;
 
 /// The size of FIRST..+SIZE or FIRST..END, and FIRST.
 std::optional<std::pair<GpuVa, std::uint64_t>> extent(std::string_view text) {
@@ -99,15 +93,14 @@ Result<NameTable, Diagnostic> parse_names(std::string_view text, std::string_vie
   };
   std::vector<Line> lines;
   for (std::size_t number = 1; !text.empty(); ++number) {
-    const auto end = std::min(text.find('\n'), text.size());
-    auto rest = text.substr(0, std::min(end, text.find('#')));
-    text.remove_prefix(std::min(end + 1, text.size()));
+    auto rest = detail::take_line(text);
+    rest = rest.substr(0, rest.find('#'));
     const auto wrong = [&](std::string message, std::string hint = kNameLine) {
       return error_at({.file = std::string(file), .line = number}, std::move(message), std::move(hint));
     };
-    const auto range = next_word(rest);
+    const auto range = take_word(rest);
     if (range.empty()) continue;
-    const auto name = next_word(rest), more = next_word(rest);
+    const auto name = take_word(rest), more = take_word(rest);
     const auto where = extent(range);
     if (!where) return wrong(fmt::format("'{}' is not a range of addresses", range));
     const auto [va, bytes] = *where;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "sdma/core/number.hpp"
 
+#include "words.hpp"
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -12,26 +14,20 @@ namespace {
 
 constexpr std::uint64_t kMostGpus = 64;  // a set of GPUs is a word of 64 bits
 
-std::optional<std::uint64_t> digits(std::string_view text, int base) noexcept {
-  std::uint64_t n = 0;
-  const auto* const last = text.data() + text.size();
-  const auto [end, error] = std::from_chars(text.data(), last, n, base);
-  if (error != std::errc{} || end != last) return {};
-  return n;
-}
+using detail::whole_number;
 
 }  // namespace
 
 std::optional<std::uint64_t> parse_count(std::string_view text) noexcept {
-  return text.starts_with("0x") ? digits(text.substr(2), 16) : digits(text, 10);
+  return text.starts_with("0x") ? whole_number<std::uint64_t>(text.substr(2), 16) : whole_number<std::uint64_t>(text);
 }
 
 std::optional<std::uint64_t> parse_size(std::string_view text) noexcept {
   if (text.empty() || text.starts_with("0x")) return parse_count(text);
   const auto unit = std::string_view("KMG").find(text.back());
-  if (unit == text.npos) return digits(text, 10);
+  if (unit == text.npos) return whole_number<std::uint64_t>(text);
   const auto shift = 10 * (unit + 1);
-  const auto n = digits(text.substr(0, text.size() - 1), 10);
+  const auto n = whole_number<std::uint64_t>(text.substr(0, text.size() - 1));
   if (!n || *n > ~std::uint64_t{} >> shift) return {};
   return *n << shift;
 }
@@ -59,7 +55,7 @@ std::optional<std::chrono::nanoseconds> parse_time(std::string_view text) noexce
   const auto at = std::min(text.find_first_not_of("0123456789"), text.size());
   const auto unit = text.substr(at);
   const std::int64_t ns = unit == "s" ? 1'000'000'000 : unit == "ms" ? 1'000'000 : unit == "us" ? 1000 : 0;
-  const auto n = digits(text.substr(0, at), 10);
+  const auto n = whole_number<std::uint64_t>(text.substr(0, at));
   if (!n || ns == 0 || *n < 1 || *n > 1'000'000) return {};
   return std::chrono::nanoseconds(static_cast<std::int64_t>(*n) * ns);
 }

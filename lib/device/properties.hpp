@@ -6,8 +6,8 @@
 //   p["simd_count"] == 304;  p["absent"] == 0
 //
 // Allocates. A value; any thread may read it. A line that is not of this form is left out.
-#include <algorithm>
-#include <charconv>
+#include "../core/words.hpp"
+
 #include <cstdint>
 #include <map>
 #include <string>
@@ -19,14 +19,10 @@ class Properties {
  public:
   explicit Properties(std::string_view text) {
     while (!text.empty()) {
-      const auto line = text.substr(0, text.find('\n'));
-      text.remove_prefix(std::min(text.size(), line.size() + 1));
-      const auto space = line.find(' ');
-      if (space == line.npos) continue;
-      std::uint64_t v = 0;
-      const auto* end = line.data() + line.size();
-      if (std::from_chars(line.data() + space + 1, end, v).ptr != end) continue;
-      values_.emplace(line.substr(0, space), v);
+      const auto line = take_line(text);
+      const auto space = std::min(line.find(' '), line.size());
+      const auto v = whole_number<std::uint64_t>(line.substr(std::min(space + 1, line.size())));
+      if (v) values_.emplace(line.substr(0, space), *v);
     }
   }
   std::uint64_t operator[](std::string_view key) const {

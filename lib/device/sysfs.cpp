@@ -2,14 +2,13 @@
 #include "sdma/device/sysfs.hpp"
 
 #include "../core/append.hpp"
+#include "../core/words.hpp"
 #include "properties.hpp"
 #include "sdma/device/product.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
-#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -29,10 +28,8 @@ std::string name_of(std::uint32_t device_id, std::string_view kernel_name, std::
   return kernel_name.empty() ? gfx_name(gfx) : std::string(kernel_name);
 }
 
-std::string_view trimmed(std::string_view s) {
-  while (!s.empty() && std::isspace(static_cast<unsigned char>(s.back()))) s.remove_suffix(1);
-  return s;
-}
+/// The only line of a file.
+std::string_view line_of(std::string_view s) noexcept { return detail::trimmed(detail::take_line(s)); }
 
 class Lines {
  public:
@@ -180,10 +177,8 @@ class TreeReader {
     for (const auto& [path, text] : files_) {
       const std::string_view p(path);
       if (!p.starts_with(kBefore) || !p.ends_with(kBehind)) continue;
-      const auto* begin = p.data() + kBefore.size();
-      const auto* end = p.data() + p.size() - kBehind.size();
-      std::uint32_t n = 0;
-      if (begin < end && std::from_chars(begin, end, n).ptr == end) out.insert(n);
+      const auto between = p.substr(kBefore.size(), p.size() - kBefore.size() - kBehind.size());
+      if (const auto n = detail::whole_number<std::uint32_t>(between)) out.insert(*n);
     }
     return out;
   }
@@ -210,13 +205,12 @@ class TreeReader {
     const auto* id = file(at + "/gpu_id");
     if (!id) return Diagnostic{.where = at + "/gpu_id", .message = "the file is missing", .hint = kHint};
     const auto* name_file = file(at + "/name");
-    const auto name = name_file ? trimmed(*name_file) : std::string_view();
-    const auto id_text = trimmed(*id);
-    std::uint32_t gpu_id = 0;
-    if (std::from_chars(id_text.data(), id_text.data() + id_text.size(), gpu_id).ptr != id_text.data() + id_text.size())
-      return Diagnostic{.where = at + "/gpu_id", .message = fmt::format("'{}' is not a number", id_text)};
+    const auto name = name_file ? line_of(*name_file) : std::string_view();
+    const auto gpu_id = detail::whole_number<std::uint32_t>(line_of(*id));
+    if (!gpu_id)
+      return Diagnostic{.where = at + "/gpu_id", .message = fmt::format("'{}' is not a number", line_of(*id))};
     auto& t = node_.topology;
-    if (gpu_id != 0 && p["simd_count"] != 0) {
+    if (*gpu_id != 0 && p["simd_count"] != 0) {
       ends_.emplace_back(n, LinkEnd::gpu(static_cast<std::uint32_t>(t.gpus.size())));
       t.gpus.push_back({.name = name_of(p.u32("device_id"), name, p.u32("gfx_target_version")),
                         .gfx = p.u32("gfx_target_version"),
@@ -226,7 +220,7 @@ class TreeReader {
                         .queues_per_engine = p.u32("num_sdma_queues_per_engine")});
       const auto simds = std::max<std::uint64_t>(p["simd_per_cu"], 1);
       node_.gpus.push_back({.kfd_node = n,
-                            .gpu_id = gpu_id,
+                            .gpu_id = *gpu_id,
                             .render_minor = p.u32("drm_render_minor"),
                             .device_id = p.u32("device_id"),
                             .location_id = p.u32("location_id"),

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "../core/json.hpp"
+#include "../core/words.hpp"
 #include "sdma/device/topology.hpp"
 
 #include <fmt/format.h>
 
 #include <bit>
-#include <charconv>
 
 namespace sdma::inline v0 {
 namespace {
@@ -51,12 +51,10 @@ LinkEnd load_end(JsonReader& in, const Json& j, const char* key, const std::stri
   std::string text;
   in.string(j, key, where, text);
   const bool is_cpu = text.starts_with("cpu");
-  std::uint32_t index = 0;
-  const char *first = text.data() + (text.size() < 3 ? text.size() : 3), *last = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(first, last, index);
-  const bool well_formed = (is_cpu || text.starts_with("gpu")) && error == std::errc{} && stop == last;
-  if (well_formed && index < (is_cpu ? t.cpus.size() : t.gpus.size()))
-    return is_cpu ? LinkEnd::cpu(index) : LinkEnd::gpu(index);
+  std::optional<std::uint32_t> index;
+  if (is_cpu || text.starts_with("gpu")) index = detail::whole_number<std::uint32_t>(std::string_view(text).substr(3));
+  if (index && *index < (is_cpu ? t.cpus.size() : t.gpus.size()))
+    return is_cpu ? LinkEnd::cpu(*index) : LinkEnd::gpu(*index);
   in.complain(where, fmt::format("\"{}\" is \"{}\", which is neither a CPU nor a GPU of this node", key, text),
               "write cpu0, gpu0, ...");
   return {};

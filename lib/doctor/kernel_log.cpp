@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "sdma/doctor/kernel_log.hpp"
 
+#include "../core/words.hpp"
 #include "../dump/driver_log.hpp"
 #include "../dump/plain.hpp"
 #include "sdma/core/plural.hpp"
-#include "words.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -17,6 +17,7 @@ namespace {
 
 using detail::LogLine;
 using detail::LogWord;
+using detail::whole_number;
 
 constexpr std::string_view kPid = " pid ", kDumpedPid = " PID: ";
 
@@ -27,7 +28,7 @@ void read_process(std::string_view text, LoggedFault& f) {
   const auto key = text.find(kDumpedPid) != text.npos ? kDumpedPid : kPid;
   const auto pid = text.find(key);
   if (pid == text.npos) return;
-  const auto n = bare_number<std::uint32_t>(first_word(text.substr(pid + key.size())), 10);
+  const auto n = whole_number<std::uint32_t>(first_word(text.substr(pid + key.size())));
   if (!n) return;
   f.process = *n;
   f.program = text.substr(std::min(text.find_first_not_of(' '), pid), pid);
@@ -36,7 +37,7 @@ void read_process(std::string_view text, LoggedFault& f) {
 }
 
 void read_address(std::string_view text, LoggedFault& f) {
-  if (const auto va = bare_hex<std::uint64_t>(first_word(text).substr(text.starts_with("0x") ? 2 : 0)))
+  if (const auto va = whole_number<std::uint64_t>(first_word(text).substr(text.starts_with("0x") ? 2 : 0), 16))
     f.page = GpuVa{*va};
 }
 

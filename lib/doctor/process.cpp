@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "process.hpp"
 
+#include "../core/words.hpp"
 #include "sdma/core/file.hpp"
 #include "sdma/core/number.hpp"
-#include "words.hpp"
 
 #include <fmt/format.h>
 
@@ -17,6 +17,8 @@
 
 namespace sdma::inline v0::doctor {
 namespace {
+
+using detail::take_line, detail::take_word, detail::whole_number;
 
 constexpr std::string_view kKfd = "/dev/kfd", kSoftwareKfd = "/memfd:sdma-kfd", kRender = "/dev/dri/";
 /// In the file of a software node, memory begins behind doorbells and registers.
@@ -56,11 +58,11 @@ std::vector<Mapping> mappings_of(int pid) {
   for (std::string_view rest = text; !rest.empty();) {
     auto line = take_line(rest);
     const auto range = take_word(line), rights = take_word(line);
-    const auto offset = bare_hex<std::uint64_t>(take_word(line));
+    const auto offset = whole_number<std::uint64_t>(take_word(line), 16);
     for (int skipped = 0; skipped < 2; ++skipped) (void)take_word(line);  // device, inode
     const auto dash = range.find('-');
-    const auto begin = bare_hex<std::uint64_t>(range.substr(0, dash));
-    const auto end = bare_hex<std::uint64_t>(range.substr(dash == range.npos ? range.size() : dash + 1));
+    const auto begin = whole_number<std::uint64_t>(range.substr(0, dash), 16);
+    const auto end = whole_number<std::uint64_t>(range.substr(dash == range.npos ? range.size() : dash + 1), 16);
     if (!begin || !end) continue;
     line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
     std::string file(line);
@@ -115,7 +117,7 @@ std::optional<double> start_of(int pid) {
   std::string_view rest = std::string_view(text).substr(std::min(text.rfind(')') + 1, text.size()));
   std::string_view word;
   for (int i = 0; i < 20; ++i) word = take_word(rest);
-  const auto ticks = bare_number<std::uint64_t>(word, 10);
+  const auto ticks = whole_number<std::uint64_t>(word);
   if (!ticks) return std::nullopt;
   // The log's clock stands while the machine sleeps.
   timespec all{}, awake{};

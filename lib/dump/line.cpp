@@ -114,11 +114,6 @@ std::size_t DumpLine::marked() const noexcept {
 
 bool is_blank(std::string_view s) noexcept { return s.find_first_not_of(kBlank) == std::string_view::npos; }
 
-std::string_view trimmed(std::string_view s) noexcept {
-  const auto first = s.find_first_not_of(kBlank);
-  return first == std::string_view::npos ? s.substr(0, 0) : s.substr(first, s.find_last_not_of(kBlank) - first + 1);
-}
-
 bool number_in(std::string_view digits, unsigned radix, std::uint64_t& value) noexcept {
   value = 0;
   for (const char c : digits) {

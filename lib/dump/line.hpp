@@ -9,6 +9,8 @@
 //   cell    a hexadecimal number. A marked one says where the line lies: `0x40:`, `[4]`, `ring[4] ==`, `0x40 <ring+8>:`
 //   tail    words after the last cell: marks, or the reason why this is not a line of a dump
 // A comment ends a line: after `#` or `//`, or in /* */. The functions are pure; any thread may call them.
+#include "../core/words.hpp"
+
 #include <algorithm>
 #include <cstdint>
 #include <string_view>
@@ -61,7 +63,6 @@ template <class Fn> void each_line(std::string_view text, std::size_t first, Fn 
 }
 
 bool is_blank(std::string_view) noexcept;
-std::string_view trimmed(std::string_view) noexcept;
 /// The value of a hexadecimal, octal or decimal number; with a digit that the radix does not have, false.
 bool number_in(std::string_view digits, unsigned radix, std::uint64_t& value) noexcept;
 

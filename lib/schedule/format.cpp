@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Formats a source line by line. Needs only its words, so it also formats text with errors.
+#include "../core/words.hpp"
 #include "../stream/lexer.hpp"
 #include "sdma/schedule/text.hpp"
 
@@ -9,8 +10,6 @@ namespace sdma::inline v0 {
 namespace {
 
 using namespace detail;
-
-constexpr std::string_view kBlanks = " \t\r";
 
 bool opens(std::string_view word) noexcept {
   return word == "for" || word == "if" || word == "else" || word == "queue" || word == "host" || word == "kernel" ||
@@ -26,11 +25,7 @@ class Formatter {
   explicit Formatter(std::string_view text) noexcept : text_(text) {}
 
   std::string run() {
-    for (std::size_t at = 0; at < text_.size();) {
-      const auto end = std::min(text_.find('\n', at), text_.size());
-      line(text_.substr(at, end - at));
-      at = end + 1;
-    }
+    while (!text_.empty()) line(take_line(text_));
     // Remove empty lines at the end.
     while (out_.ends_with("\n\n")) out_.pop_back();
     return std::move(out_);

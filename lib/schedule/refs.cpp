@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Parses names with their places, and the offsets after them.
+#include "../core/words.hpp"
 #include "parser.hpp"
 #include "sdma/core/number.hpp"
 #include "symbols.hpp"
-
-#include <charconv>
 
 namespace sdma::inline v0::detail {
 namespace {
@@ -13,10 +12,8 @@ namespace {
 std::optional<std::uint32_t> gpu_of(std::string_view s) noexcept {
   if (!s.starts_with("gpu")) return {};
   s.remove_prefix(3);
-  std::uint32_t n = 0;
-  const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), n);
-  const bool plain = error == std::errc{} && end == s.data() + s.size() && (s.size() == 1 || s[0] != '0');
-  return plain && n < Place::kHost ? std::optional(n) : std::nullopt;
+  const auto n = whole_number<std::uint32_t>(s);
+  return n && *n < Place::kHost && (s.size() == 1 || s[0] != '0') ? n : std::nullopt;
 }
 
 }  // namespace

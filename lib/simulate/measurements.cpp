@@ -20,7 +20,7 @@
 namespace sdma::inline v0 {
 namespace {
 
-using detail::settings_of, detail::trimmed, detail::words_of;
+using detail::settings_of, detail::take_line, detail::trimmed, detail::words_of;
 using Words = std::vector<std::string>;
 constexpr std::size_t kMostErrors = 100;
 
@@ -76,9 +76,7 @@ class Table {
   Result<Measurements, std::vector<Diagnostic>> run(std::string_view text) {
     while (!text.empty() && errors_.size() < kMostErrors) {
       ++line_;
-      const auto end = std::min(text.find('\n'), text.size());
-      const auto line = trimmed(text.substr(0, end));
-      text.remove_prefix(std::min(end + 1, text.size()));
+      const auto line = trimmed(take_line(text));
       if (line.starts_with("#:")) directive(words_of(line.substr(2)));
       else if (!line.empty() && line[0] != '#') row(line);
     }

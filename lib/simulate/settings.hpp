@@ -5,30 +5,20 @@
 //   auto set = settings_of("N=8 chunk=64K");        // {{"N", "8"}, {"chunk", "64K"}}
 //
 // Pure functions. Errors: a Diagnostic without `where` for a word that is not NAME=VALUE.
+#include "../core/words.hpp"
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/schedule/text.hpp"
 
-#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace sdma::inline v0::detail {
 
-inline std::string_view trimmed(std::string_view s) {
-  constexpr std::string_view kBlank = " \t\r";
-  const auto first = s.find_first_not_of(kBlank);
-  return first == s.npos ? "" : s.substr(first, s.find_last_not_of(kBlank) - first + 1);
-}
-
 inline std::vector<std::string> words_of(std::string_view s) {
   std::vector<std::string> out;
-  for (s = trimmed(s); !s.empty(); s = trimmed(s)) {
-    const auto end = std::min(s.find_first_of(" \t"), s.size());
-    out.emplace_back(s.substr(0, end));
-    s.remove_prefix(end);
-  }
+  for (s = trimmed(s); !s.empty();) out.emplace_back(take_word(s));
   return out;
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "packet_line.hpp"
 
+#include "../core/words.hpp"
 #include "print.hpp"
 #include "sdma/core/nearest.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 namespace sdma::inline v0::detail {
 namespace {
@@ -262,10 +262,10 @@ std::optional<Number> PacketLines::address() {
 bool PacketLines::reserved(const Token& t, std::string_view name, Line& line) {
   const auto& info = *line.info;
   lex_.take();
-  std::size_t dword = 0;
-  const char* const end = name.data() + name.size();
-  if (!name.starts_with("dw") || name.size() < 3 || std::from_chars(name.data() + 2, end, dword).ptr != end)
+  const auto n = name.starts_with("dw") ? whole_number<std::size_t>(name.substr(2)) : std::nullopt;
+  if (!n)
     return fail(t.at, "expected dwN|=..., got " + quote(name), "'|=' sets reserved bits of a dword: dw2|=0x400000");
+  const auto dword = *n;
   const Token first = lex_.peek();
   const auto v = expression();
   if (!v) return false;

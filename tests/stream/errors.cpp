@@ -103,6 +103,8 @@ TEST_CASE("fields, flags and lists") {
   CHECK(one("copy_linear bytes src=0 dst=0") == "1:13: 'bytes' needs a value");
   CHECK(one("copy_linear bytes=1 src=0 dst=0 dw7|=1") == "1:33: dword 7 of copy_linear has no reserved bits");
   CHECK(one("copy_linear bytes=1 src=0 dst=0 dst|=1") == "1:33: expected dwN|=..., got 'dst'");
+  CHECK(one("copy_linear bytes=1 src=0 dst=0 dw99999999999999999999|=1") ==
+        "1:33: expected dwN|=..., got 'dw99999999999999999999'");
   CHECK(one("write dst=0 data=1") == "1:18: expected '[', got '1'");
   CHECK(one("write dst=0 data=[]") == "1:18: 'data' needs at least 1 dword");
   CHECK(one("write dst=0 data=[1 2") == "1:18: this list has no ']'");

@@ -5,12 +5,12 @@
 //
 // Runtimes find GPU memory for their core dumps by these names. /proc/PID/maps,
 // which other programs read, has the memfds that the mappings really are.
+#include "../../../core/words.hpp"
 #include "../arena.hpp"
 #include "parts.hpp"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 
@@ -36,8 +36,7 @@ std::string maps(std::uint64_t) {
   std::string out;
   out.reserve(real.size());
   for (std::string_view rest = real; !rest.empty();) {
-    const auto line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    const auto line = detail::take_line(rest);
     const auto at = line.find(kMemfd);
     const auto name = at == line.npos ? std::string() : driver_name(line, line.substr(at));
     out += name.empty() ? line : line.substr(0, at);
