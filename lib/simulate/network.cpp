@@ -67,42 +67,51 @@ void Network::fill(double now, std::span<const Use> from) {
   for (std::size_t i = 0; i < joined_.size(); ++i)
     for (const auto& u : flows_[joined_[i]].uses) {
       auto& r = resources_[u.resource];
-      if (r.demand <= r.rate * kSlack || std::find(crossed_.begin(), crossed_.end(), u.resource) != crossed_.end())
-        continue;
+      if (r.mark == mark_ || r.demand <= r.rate * kSlack) continue;
+      r.mark = mark_;
+      r.left = r.rate;
+      r.open = 0;
+      r.weight = 0;
       crossed_.push_back(u.resource);
       join(u.resource);
     }
-  for (const auto r : crossed_) resources_[r].left = resources_[r].rate;
-  for (std::size_t open = joined_.size(); open > 0;) {
-    // The least rate at which a resource is full, or a flow reaches the rate that it would have alone.
+  for (const auto id : joined_)
+    for (const auto& u : flows_[id].uses) ++resources_[u.resource].open, resources_[u.resource].weight += u.weight;
+  const auto fix = [&](std::uint32_t id, double rate, std::uint32_t bound) {
+    auto& f = flows_[id];
+    f.fixed = true;
+    for (const auto& u : f.uses) {
+      auto& r = resources_[u.resource];
+      r.left -= rate * u.weight;
+      r.weight -= u.weight;
+      --r.open;
+    }
+    if (bound != ~0u) f.bound = bound;
+    if (rate == f.rate) return;
+    advance(now, f);
+    f.rate = rate;
+    changed_.push_back(id);
+  };
+  // The least rate at which a resource is full, or a flow reaches the rate that it would have alone. The flows come in
+  // the order of the latter.
+  std::stable_sort(joined_.begin(), joined_.end(), [&](auto a, auto b) { return flows_[a].alone < flows_[b].alone; });
+  for (auto next = joined_.begin(); next != joined_.end();) {
+    if (flows_[*next].fixed) {
+      ++next;
+      continue;
+    }
     double least = std::numeric_limits<double>::infinity();
     std::uint32_t full = ~0u;
-    for (const auto r : crossed_) {
-      double weight = 0;
-      for (const auto id : resources_[r].flows)
-        if (!flows_[id].fixed)
-          for (const auto& u : flows_[id].uses) weight += u.resource == r ? u.weight : 0;
-      if (weight > 0 && resources_[r].left / weight < least) least = resources_[r].left / weight, full = r;
+    std::erase_if(crossed_, [&](std::uint32_t r) { return resources_[r].open == 0; });
+    for (const auto r : crossed_)
+      if (const auto rate = resources_[r].left / resources_[r].weight; rate < least) least = rate, full = r;
+    if (flows_[*next].alone <= least * kSlack) {
+      for (; next != joined_.end() && flows_[*next].alone <= least * kSlack; ++next)
+        if (!flows_[*next].fixed) fix(*next, flows_[*next].alone, ~0u);
+      continue;
     }
-    bool any = false;
-    const auto fix = [&](std::uint32_t id, double rate, std::uint32_t bound) {
-      auto& f = flows_[id];
-      f.fixed = any = true;
-      --open;
-      for (const auto& u : f.uses) resources_[u.resource].left -= rate * u.weight;
-      if (bound != ~0u) f.bound = bound;
-      if (rate == f.rate) return;
-      advance(now, f);
-      f.rate = rate;
-      changed_.push_back(id);
-    };
-    for (const auto id : joined_)
-      if (!flows_[id].fixed && flows_[id].alone <= least * kSlack) fix(id, flows_[id].alone, ~0u);
-    if (any) continue;
-    for (const auto id : joined_)
-      if (!flows_[id].fixed &&
-          std::any_of(flows_[id].uses.begin(), flows_[id].uses.end(), [&](const Use& u) { return u.resource == full; }))
-        fix(id, least, full);
+    for (const auto id : resources_[full].flows)
+      if (!flows_[id].fixed) fix(id, least, full);
   }
 }
 

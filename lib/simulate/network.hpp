@@ -29,7 +29,10 @@ struct Resource {
   double busy_ns{}, bytes{}, since{};
   double demand{};                     ///< the sum of its flows' rates, each as if it were alone
   std::vector<std::uint32_t> flows{};  ///< flows that use it now
-  double left{};                       ///< temporary: used by fill
+  // Temporary: used by fill.
+  double left{}, weight{};  ///< of its rate; of its flows that have no rate yet
+  std::uint32_t open{};     ///< how many these are
+  std::uint32_t mark{};     ///< the last fill in which it could be full
 };
 
 class Network {
