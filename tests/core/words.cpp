@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "../../lib/core/words.hpp"
 
-#include <catch2/catch_test_macros.hpp>
+#include "support/catch.hpp"
 
 #include <cstdint>
 
