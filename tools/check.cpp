@@ -9,7 +9,6 @@
 #include "schedule_file.hpp"
 #include "sdma/core/number.hpp"
 #include "sdma/device/layout.hpp"
-#include "sdma/simulate/simulate.hpp"
 #include "sdma/stream/rules.hpp"
 #include "verb.hpp"
 
@@ -165,8 +164,7 @@ int check_verb(const CheckArguments& o) {
                            .topology = *node ? &**node : nullptr,
                            .gpus = o.gpus,
                            .max_findings = o.check.max_findings,
-                           .strict = o.strict,
-                           .result = unmet_expectations};
+                           .strict = o.strict};
   if (!o.more.empty()) return check_dumps(o, whole);
   auto in = Input::open(o.input);
   if (!in) return report(in.error()), kInput;

@@ -56,6 +56,7 @@ CheckReport check(const Schedule& s, const CheckOptions& o) {
            .message = "the text leaves " + plural(o.map->choices, "choice") +
                       " open, and only the first alternative of each is checked",
            .hint = "set each choice with --set; sdma check FILE checks all alternatives"});
+  if (r.proves()) find_results(m, r);
   return r.finish();
 }
 

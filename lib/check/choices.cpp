@@ -3,7 +3,6 @@
 // looks for changes of the text that mend what it has found.
 #include "mends.hpp"
 #include "sdma/check/check.hpp"
-#include "sdma/core/plural.hpp"
 
 #include <fmt/format.h>
 
@@ -39,16 +38,6 @@ Result<CheckedText, std::vector<Diagnostic>> check_all(std::string_view text, st
     auto one = options;
     one.map = &map;
     auto report = check(*s, one);
-    if (report.proved() && options.result && options.profile == Profile::conservative())
-      if (auto wrong = options.result(*s); !wrong.empty()) {
-        if (wrong.size() > 1) wrong[0] += fmt::format("; {} more", plural(wrong.size() - 1, "expectation"));
-        report.findings.push_back({.diagnostic = {.rule = "wrong-result",
-                                                  .severity = Severity::error,
-                                                  .where = std::string(file),
-                                                  .message = std::move(wrong[0]),
-                                                  .hint = "every execution has this result: a packet or an expectation "
-                                                          "has the wrong address, or a packet comes too late"}});
-      }
     if (const auto chosen = decisions_text(taken.met); out.alternatives > 0 && !chosen.empty())
       for (auto& f : report.findings) f.diagnostic.message += fmt::format(" (with {})", chosen);
     const bool worse = out.alternatives == 0 || report.verdict() > out.report.verdict();

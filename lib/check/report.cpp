@@ -139,8 +139,13 @@ void Reporter::store(Finding f) {
   found_.push_back(std::move(out));
 }
 
+bool Reporter::proves() const noexcept {
+  return std::all_of(found_.begin(), found_.end(),
+                     [](const CheckFinding& f) { return f.diagnostic.severity < Severity::warning; });
+}
+
 CheckReport Reporter::finish() {
-  CheckReport r{.packets = m_.packets, .waits = m_.waits};
+  CheckReport r{.packets = m_.packets, .waits = m_.waits, .expectations = expectations_};
   for (auto& f : found_) f.diagnostic.severity = taken(f.diagnostic.severity, m_.options.strict);
   for (const auto& [rule, n] : counts_)
     if (m_.options.max_findings != 0 && n > m_.options.max_findings)

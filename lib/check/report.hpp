@@ -39,6 +39,10 @@ class Reporter {
   void store(Finding);
   /// Has an error been reported with a place of this agent?
   bool has_error(std::uint32_t agent) const noexcept { return agents_with_errors_.contains(agent); }
+  /// Would the verdict be `proved` without any further finding?
+  bool proves() const noexcept;
+  /// So many expectations hold in every execution.
+  void expectations_hold(std::size_t n) noexcept { expectations_ = n; }
   CheckReport finish();
 
   /// "gpu0.push", "host main", "kernel gemm".
@@ -68,6 +72,7 @@ class Reporter {
   std::set<std::uint32_t> agents_with_errors_;
   std::vector<CheckFinding> found_;
   std::map<std::string, std::size_t> counts_;
+  std::size_t expectations_ = 0;
 };
 
 const OrderingRule* ordering_rule(std::string_view id) noexcept;
@@ -86,5 +91,6 @@ void find_vram_fences(const Model&, Reporter&);
 void find_full_rings(const Model&, Reporter&);
 void find_in_kernels(const Model&, Reporter&);
 void find_not_covered(const Model&, Reporter&);
+void find_results(const Model&, Reporter&);
 
 }  // namespace sdma::inline v0::check_detail

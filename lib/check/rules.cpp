@@ -51,6 +51,7 @@ constexpr std::array kRules{
     ScheduleRule{"shared-engine", note, "queues of different directions or peers share an engine"},
     ScheduleRule{"stale-wait", error, "an old value can satisfy a wait"},
     ScheduleRule{"unawaited", error, "the last host thread may end before a store is complete"},
+    ScheduleRule{"unknown-result", warning, "an expectation is about bytes that are not followed"},
     ScheduleRule{"unknown-sample", warning, "what a thread samples depends on timing"},
     ScheduleRule{"unknown-value", warning, "the value of a signal is not known"},
     ScheduleRule{"unmapped", error, "a packet accesses memory that its GPU has not mapped"},

@@ -216,10 +216,7 @@ Outcome execute(const CondExec& p, Machine& m) noexcept {
 // Atomic: atomic.cpp.
 
 Outcome execute(const Fill& p, Machine& m, Part part) noexcept {
-  auto pattern = p.data;
-  if (p.unit == FillUnit::byte) pattern = (pattern % 256) * 0x01010101u;
-  if (p.unit == FillUnit::half) pattern = (pattern % 65536) * 0x00010001u;
-  return repeat(m.memory, p.dst + part.begin, pattern, part.begin, part.end - part.begin);
+  return repeat(m.memory, p.dst + part.begin, pattern_of(p), part.begin, part.end - part.begin);
 }
 
 Outcome execute(const FillMulti& p, Machine& m, Part part) noexcept {

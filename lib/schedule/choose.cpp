@@ -130,17 +130,17 @@ std::optional<Values> ScheduleParser::ordered(const std::string& variable, const
                               to_string(all.count()));
   const auto s = scope(begin.at);
   if (!s) return {};
-  Values out{.listed = true};
+  List out;
   std::vector<Number> left;
   for (Number i = 0; i < all.count(); ++i) left.push_back(all.at(i));
   for (std::size_t part = 0; !left.empty(); ++part) {
     const auto taken = decide(*s, variable, left, part, true);
     if (!taken) return {};
     const auto next = left.begin() + static_cast<std::ptrdiff_t>(*taken);
-    out.list.push_back(*next);
+    out.values.push_back(*next);
     left.erase(next);
   }
-  return out;
+  return Values{.list = std::make_shared<const List>(std::move(out))};
 }
 
 }  // namespace detail

@@ -4,6 +4,7 @@
 #include "symbols.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 namespace sdma::inline v0::detail {
@@ -87,16 +88,14 @@ void FirstContents::store(std::uint64_t begin, std::uint64_t bytes, bool known, 
 }
 
 std::optional<std::uint64_t> FirstContents::word(GpuVa va, std::size_t bytes) const noexcept {
-  std::uint64_t out = 0;
+  std::array<std::byte, 8> out{};
   for (std::size_t i = 0; i < bytes; ++i) {
     const auto at = va.value + i;
     auto r = ranges_.upper_bound(at);
     if (r == ranges_.begin() || (--r)->second.end <= at || !r->second.known) return {};
-    const auto from = at - r->second.base;
-    std::memcpy(reinterpret_cast<std::byte*>(&out) + i,
-                &r->second.bytes[static_cast<std::size_t>(std::min<std::uint64_t>(from, 8))], 1);
+    out[i] = static_cast<std::byte>(value(at, r->second));
   }
-  return out;
+  return std::bit_cast<std::uint64_t>(out);
 }
 
 }  // namespace sdma::inline v0::detail

@@ -6,6 +6,7 @@
 //   FirstContents first{schedule};
 //   store(action, seed, round, bytes);                  what a thread or a kernel stores in a round
 //   first.word(resolve(schedule, signal), 4)            the value of a word; nullopt: it is not known
+//   first.each_known(fn)                                every range whose bytes are known
 //
 //   order of stores   buffers | aliases of buffers that have an init= | signals, in the order of their declarations
 //
@@ -15,6 +16,7 @@
 // Pure functions without errors; FirstContents allocates.
 #include "sdma/schedule/schedule.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -37,6 +39,11 @@ class FirstContents {
 
   /// The value of a word of at most 8 bytes at an address without aliases; nullopt if any of its bytes is not known.
   std::optional<std::uint64_t> word(GpuVa, std::size_t bytes) const noexcept;
+  /// Calls fn(begin, bytes, value) for each range of known bytes; the value repeats every 8 bytes.
+  template <class Fn> void each_known(Fn fn) const {
+    for (const auto& [begin, r] : ranges_)
+      if (r.known) fn(begin, r.end - begin, value(begin, r));
+  }
 
  private:
   struct Range {
@@ -46,6 +53,13 @@ class FirstContents {
     std::uint64_t base{};              ///< the address of its first byte
   };
   void store(std::uint64_t begin, std::uint64_t bytes, bool known, std::uint64_t value);
+  /// The 8 bytes from `at`; of a signal, zero after its end.
+  static std::uint64_t value(std::uint64_t at, const Range& r) noexcept {
+    std::uint64_t out = 0;
+    for (std::uint64_t i = 0; i < 8; ++i)
+      out |= std::to_integer<std::uint64_t>(r.bytes[std::min<std::uint64_t>(at - r.base + i, 8)]) << (8 * i);
+    return out;
+  }
 
   std::map<std::uint64_t, Range> ranges_;
 };

@@ -69,10 +69,12 @@ class Formatter {
     bool first_assignment = true;
     while (lex.peek().kind != Token::end && lex.peek().kind != Token::line) {
       const Token t = lex.take();
-      const bool wide =
-          (t.is("=") && assigns(keyword) && first_assignment) || t.is("+=") ||
-          (compares(t) && (keyword == "wait" || keyword == "expect" || keyword == "if" || keyword == "else" ||
-                           keyword == "require" || keyword == "when" || keyword == "let"));
+      const bool chooses = t.is("?") || (t.is(":") && choices_ > 0);
+      if (chooses) choices_ += t.is("?") ? 1 : -1;
+      const bool wide = (t.is("=") && assigns(keyword) && first_assignment) || t.is("+=") ||
+                        ((compares(t) || chooses) &&
+                         (keyword == "wait" || keyword == "expect" || keyword == "if" || keyword == "else" ||
+                          keyword == "require" || keyword == "when" || keyword == "let"));
       if (!out.empty() && (wide || after_wide_ || blank(before, t, keyword))) out += ' ';
       if (t.is("=")) first_assignment = false;
       after_wide_ = wide;
@@ -80,10 +82,11 @@ class Formatter {
       if (t.is("]") && brackets_ > 0 && --brackets_ == 0) list_ = false;
       out += t.kind == Token::word ? squeezed(std::string(t.text)) : std::string(t.text);
       // The statement of `when CONDITION: STATEMENT`.
-      if (t.is(":")) keyword = lex.peek().text;
-      before = t;
+      if (t.is(":") && !chooses) keyword = lex.peek().text;
+      before = chooses ? Token{.kind = Token::symbol, .text = "?"} : t;
     }
     after_wide_ = false;
+    choices_ = 0;
     return out;
   }
 
@@ -116,7 +119,7 @@ class Formatter {
   std::string_view text_;
   std::string out_;
   std::size_t depth_ = 0;
-  int brackets_ = 0;
+  int brackets_ = 0, choices_ = 0;
   bool list_ = false, after_wide_ = false;
 };
 

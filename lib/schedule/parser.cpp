@@ -24,6 +24,7 @@ ScheduleParser::ScheduleParser(Lexer& lex, Names& names, Source& source, const P
       setting_used_(options.set.size()),
       items_(options.max_items) {
   names_.reserve_epoch();
+  names_.read = options_.read;
   samples_ = &sampled_;
 }
 
@@ -126,10 +127,6 @@ void ScheduleParser::skip_inner(const Token& begin) {
   else broken_ = true;
 }
 
-Result<std::string, Diagnostic> ScheduleParser::other_file(const std::string& name) {
-  return options_.read ? options_.read(name) : Blocks::other_file(name);
-}
-
 /// Gives `d` the value that ParseOptions::set has for it: a list for a list, otherwise a number or one of these words.
 /// False if there is none, or a wrong one.
 bool ScheduleParser::setting(Names::Entry& d, std::span<const Names::Entry> words) {
@@ -138,11 +135,13 @@ bool ScheduleParser::setting(Names::Entry& d, std::span<const Names::Entry> word
     const auto& given = options_.set[i];
     if (given.name != d.name) continue;
     setting_used_[i] = true;
-    const auto file = "set " + given.name,
-               value = d.list && !given.value.starts_with('[') ? "[" + given.value + "]" : given.value;
+    const auto begins = [&](std::string_view word) { return given.value.starts_with(word); };
+    const bool bare = d.list && !begins("[") && !begins("file(") && !begins("table(");
+    const auto file = "set " + given.name, value = bare ? "[" + given.value + "]" : given.value;
     Source text{value, file};
     Lexer lex{value};
     Names known;
+    known.read = names_.read;
     for (const auto& w : words) known.define(w);
     Parser parser{lex, known, text};
     if (d.list) d.list = parser.list();

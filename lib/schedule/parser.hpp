@@ -71,7 +71,6 @@ class ScheduleParser final : private Blocks, private Symbols {
   bool statement(int depth) override;
   bool opens(const Token&) const noexcept override;
   bool misplaced(const Token&) const noexcept override;
-  Result<std::string, Diagnostic> other_file(const std::string& name) override;
   void body(const Token& begin);
   void skip_inner(const Token& begin);
   bool param();

@@ -5,11 +5,6 @@
 
 namespace sdma::inline v0::detail {
 
-Result<std::string, Diagnostic> Blocks::other_file(const std::string& name) {
-  return Diagnostic{
-      .where = name, .message = "this text may not read other files", .hint = "write the numbers as a list: [41, 7]"};
-}
-
 std::optional<Values> Blocks::ordered(const std::string&, const Values&) {
   return none(lex_.peek().at, "only a schedule can leave something open", "write the order as a list: [2, 1, 3]");
 }
@@ -49,8 +44,8 @@ std::optional<std::string> Blocks::new_name(bool sampled) {
 
 std::optional<Names::Entry> Blocks::definition(std::string name) {
   Names::Entry e{.name = std::move(name)};
-  if (at_file() || at_list()) {
-    e.list = at_file() ? numbers_of_file() : list();
+  if (at_list()) {
+    e.list = list();
     return e.list ? std::optional(std::move(e)) : std::nullopt;
   }
   const auto value = expression();
@@ -90,38 +85,6 @@ bool Blocks::when(int depth) {
   if (opens(lex_.peek()) || at_line_end())
     return fail(lex_.peek().at, "expected one line's statement, got " + quote(lex_.peek()), "a block needs if ... end");
   return statement(depth);
-}
-
-std::optional<std::vector<Number>> Blocks::numbers_of_file() {
-  lex_.take();
-  if (!take("(")) return {};
-  const Token name = lex_.peek();
-  if (name.kind != Token::string) return expected("the name of a file", "write file(\"blocks.txt\")"), std::nullopt;
-  lex_.take();
-  if (!take(")")) return {};
-  const std::string file(name.text.substr(1, name.text.size() - 2));
-  const auto text = other_file(file);
-  if (!text) return none(name.at, "file " + quote(file) + ": " + text.error().message, text.error().hint);
-  std::vector<Number> all;
-  for (Lexer numbers{*text}; numbers.peek().kind != Token::end;) {
-    const Token t = numbers.take();
-    if (t.kind == Token::line || t.is(",")) continue;
-    const bool negative = t.is("-");
-    const Token n = negative ? numbers.take() : t;
-    if (n.kind != Token::number)
-      return none(name.at,
-                  "file " + quote(file) + " has " + quote(n) + " on line " +
-                      std::to_string(Source{*text, file}.line(n.at)) + ", which is not a number",
-                  "it has numbers, with blanks, commas or line ends between them, and comments");
-    all.push_back(negative ? -Number{n.value} : Number{n.value});
-  }
-  return all;
-}
-
-std::optional<Values> Blocks::values() {
-  if (!at_file()) return Parser::values();
-  auto all = numbers_of_file();
-  return all ? std::optional(Values{.list = std::move(*all), .listed = true}) : std::nullopt;
 }
 
 bool Blocks::loop(int depth) {

@@ -14,6 +14,7 @@
 //   let offset = [0, 4, 8]            a list by name: offset[i], len(offset), for b in offset
 //   for b in file("blocks.txt")       each number of a file: blanks, commas and
 //                                     line ends separate them, # begins a comment
+//   let moe = table("moe.csv")        a table by name: moe[i, j]
 //   for i in 0..4 choose order        in an order that the reader of the text chooses
 //   if a < b ... else if ... else ... end
 //   when a < b: ...                   one line, if the condition holds
@@ -23,7 +24,6 @@
 // round, by going back in the text. An `if` reads only the branch that is taken. All errors are reported to the Source;
 // after an error, the next line is the next statement. After many errors, the rest of the text is skipped.
 #include "expression.hpp"
-#include "sdma/core/result.hpp"
 
 namespace sdma::inline v0::detail {
 
@@ -54,8 +54,6 @@ class Blocks : protected Parser {
   /// The values of a loop in the order that is chosen for it, after
   /// `choose`; nothing after an error. Streams leave nothing open.
   virtual std::optional<Values> ordered(const std::string& variable, const Values&);
-  /// The text of another file, by the name that the language gives; a Diagnostic if there is none.
-  virtual Result<std::string, Diagnostic> other_file(const std::string& name);
 
   /// Parses statements up to the `end` of the block, which it leaves, or up to
   /// the end of the text. In a branch of an `if`, an `else` ends the block, too.
@@ -69,8 +67,6 @@ class Blocks : protected Parser {
   std::optional<Names::Entry> definition(std::string name);
   /// A name that a definition or a loop defines; with `sampled`, it may be that of a sample.
   std::optional<std::string> new_name(bool sampled = false);
-  /// What follows `in`: a range, a list, or the numbers of a file.
-  std::optional<Values> values();
   bool loop(int depth);
   bool branches(int depth);
   /// Skips to the `end` of this block, or to a misplaced word; in a branch, also to its `else`.
@@ -90,9 +86,6 @@ class Blocks : protected Parser {
   bool broken_ = false;  // such a block has ended without its `end`, which has been reported
 
  private:
-  /// Does `file("...")` come next?
-  bool at_file() const { return at("file") && names_.find("file") == nullptr; }
-  std::optional<std::vector<Number>> numbers_of_file();
   void branch(bool taken, int depth);
   void rounds(const std::string& variable, const Values&, int depth, const Token& begin);
 

@@ -13,6 +13,13 @@ bool holds(Number a, const Token& op, Number b) noexcept {
 
 bool fits(Number v) noexcept { return v >= kLeast && v <= kMost; }
 
+/// The low 64 bits of a number in two's complement, and its sign.
+struct Halves {
+  std::uint64_t low;
+  bool negative;
+};
+Halves halves(Number v) noexcept { return {static_cast<std::uint64_t>(v), v < 0}; }
+
 std::optional<Number> times(Number a, Number b) noexcept {
   const auto x = static_cast<std::int64_t>(a), y = static_cast<std::int64_t>(b);
   std::int64_t product{};
@@ -64,7 +71,7 @@ std::optional<Linear> Parser::linear(Allow what) {
   const auto begin = lex_.position();
   epoch_ = what != Allow::sample;
   sample_ = what != Allow::epoch;
-  const auto v = operation(Token::adds);
+  const auto v = operation(Token::xors);
   epoch_ = sample_ = false;
   if (!v || v->factor == 0) return v;
   for (const auto part : {v->constant, v->factor})
@@ -84,16 +91,39 @@ std::optional<bool> Parser::condition() {
   return *v != 0;
 }
 
+std::optional<Linear> Parser::choice() {
+  const auto v = operation(Token::compares);
+  if (!v || !lex_.peek().is("?")) return v;
+  const auto holds = known_now(lex_.take(), v);
+  if (!holds) return {};
+  const auto one = alternative(*holds != 0);
+  if (!one || !take(":")) return {};
+  const auto other = alternative(*holds == 0);
+  return !other || *holds == 0 ? other : one;
+}
+
+/// One of the two values of a choice. What is not taken may be wrong for these values: i > 0 ? list[i-1] : 0.
+std::optional<Linear> Parser::alternative(bool taken) {
+  const bool outside = std::exchange(skipping_, skipping_ || !taken);
+  const auto v = nested();
+  skipping_ = outside;
+  return v;
+}
+
 std::optional<Linear> Parser::operation(Token::Binds least) {
   auto left = value();
   while (left && lex_.peek().binds >= least) {
     const auto op = lex_.take();
     const auto right = op.binds == Token::multiplies ? value() : operation(Token::Binds(op.binds + 1));
     if (!right) return {};
-    if (op.binds == Token::compares) return compared(op, *left, *right);
-    if (!(op.binds == Token::adds ? add(op, *left, *right) : multiply(op, *left, *right))) return {};
+    if (op.binds == Token::compares) return skipping_ ? left : compared(op, *left, *right);
+    if (!skipping_ && !apply(op, *left, *right)) return {};
   }
   return left;
+}
+
+bool Parser::apply(const Token& op, Linear& a, const Linear& b) {
+  return op.binds == Token::adds ? add(op, a, b) : op.binds == Token::multiplies ? multiply(op, a, b) : bits(op, a, b);
 }
 
 std::optional<Linear> Parser::compared(const Token& op, const Linear& a, const Linear& b) {
@@ -129,17 +159,45 @@ bool Parser::multiply(const Token& op, Linear& a, const Linear& b) {
   return bounded(op, a);
 }
 
+/// A shift, or an exclusive or. Negative numbers are those of two's complement.
+bool Parser::bits(const Token& op, Linear& a, const Linear& b) {
+  constexpr Number kMostShifted = 63;
+  const auto value = known_now(op, a), other = value ? known_now(op, b) : std::nullopt;
+  if (!other) return false;
+  const bool shifts = op.binds == Token::shifts;
+  if (shifts && (*other < 0 || *other > kMostShifted))
+    return fail(op.at, "a shift is from 0 to " + to_string(kMostShifted) + " bits, got " + to_string(*other));
+  if (!shifts) {
+    const auto left = halves(*value), right = halves(*other);
+    // A number has 64 bits and a sign.
+    a.constant = Number{left.low ^ right.low} - (left.negative != right.negative ? kMost + 1 : Number{0});
+    return bounded(op, a);
+  }
+  const Number factor{std::uint64_t{1} << static_cast<unsigned>(*other)};
+  // Division truncates, and a shift rounds down.
+  if (op.is("<<")) a.constant = *value * factor;
+  else a.constant = (*value - (*value < 0 ? factor - 1 : Number{0})) / factor;
+  return bounded(op, a);
+}
+
 std::optional<Linear> Parser::value() {
   if (depth_ > kDeepestExpression) return none(lex_.peek().at, "this expression is nested too deeply");
   // A statement ends at the end of its line.
   if (at_line_end()) return expected("a number"), std::nullopt;
   const Token t = lex_.take();
   if (t.kind == Token::number) return Linear{t.value};
-  if (t.kind == Token::word)
-    return !lex_.peek().is("(")                 ? name(t)
-           : t.text == "min" || t.text == "max" ? least_or_most(t)
-           : t.text == "len"                    ? length()
-                                                : name(t);
+  if (t.kind == Token::word) {
+    if (skipping_) {
+      while (lex_.peek().is("(") || lex_.peek().is("[")) skip_brackets();
+      return Linear{};
+    }
+    if (!lex_.peek().is("(")) return name(t);
+    if (t.text == "min" || t.text == "max" || t.text == "sum") return folded(t);
+    if (t.text == "len") return length();
+    if (!names_file(t)) return name(t);
+    const auto list = file(t);
+    return list ? element(list, t) : std::nullopt;
+  }
   if (t.is("-")) {
     ++depth_;
     auto v = value();
@@ -160,21 +218,9 @@ std::optional<Linear> Parser::value() {
 
 std::optional<Linear> Parser::nested() {
   ++depth_;
-  const auto v = operation(Token::compares);
+  const auto v = choice();
   --depth_;
   return v;
-}
-
-std::optional<Linear> Parser::least_or_most(const Token& word) {
-  std::optional<Number> best;
-  do {
-    lex_.take();  // the parenthesis or the comma
-    const auto v = nested();
-    const auto n = known_now(word, v);
-    if (!n) return {};
-    if (!best || (word.text == "min" ? *n < *best : *n > *best)) best = n;
-  } while (lex_.peek().is(","));
-  return take(")") ? std::optional(Linear{*best}) : std::nullopt;
 }
 
 std::optional<Number> Parser::known_now(const Token& word, const std::optional<Linear>& v) {

@@ -6,20 +6,26 @@
 //   Lexer lex{"4K*(i+1)"};
 //   Parser{lex, names, source}.expression()   ==   16384
 //
-//   a+b  a-b  a*b  a/b  a%b  -a  (a)   min(a, b, ...)  max(a, b, ...)   a<b  a<=b  a==b ...: 1 if it holds, 0 if not
-//   [a, b, ...]   [a for x in VALUES if CONDITION]   list[i]   len(list)
+//   a+b  a-b  a*b  a/b  a%b  -a  (a)   a<<n  a>>n  a^b   a<b  a<=b  a==b ...: 1 if it holds, 0 if not
+//   a ? b : c: only the one that is taken is evaluated   min(a, b, ...)  max(a, b, ...)  sum(a, b, ...), also of lists
+//   [a, b, ...]   [a for x in VALUES if CONDITION]   list[i]   list[a..b]   len(list)
+//   file("blocks.txt"): a list     table("moe.csv"): rows of numbers, t[i, j]   t[i]   t[i, a..b]   t[a..b, j]
 //
 // Values and all intermediate results are integers from -(2^63) to 2^64 - 1. A value outside that range is an error,
 // and so are a division by zero and an unknown name. Each function reports its errors to the Source and then returns
-// nullopt.
+// nullopt, or a null list.
 #include "../core/budget.hpp"
 #include "lexer.hpp"
+#include "sdma/core/diagnostic.hpp"
 #include "sdma/core/nearest.hpp"
+#include "sdma/core/result.hpp"
 #include "sdma/core/wide.hpp"
 #include "source.hpp"
 
 #include <array>
 #include <functional>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,21 +42,34 @@ inline constexpr std::int64_t kMostPerEpoch = std::int64_t{1} << 62;
 
 std::string to_string(Number);
 
+/// Numbers in their order. Those of a table are its rows, one after another.
+struct List {
+  std::vector<Number> values{};
+  std::size_t columns = 0;  ///< of a table; 0: it is not one
+  std::size_t rows() const noexcept { return columns > 0 ? values.size() / columns : values.size(); }
+};
+using ListOf = std::shared_ptr<const List>;
+
 /// What a loop's variable is in each round, or what a choice may be: a range, or a list.
 struct Values {
   Number first{}, last{}, step = 1;
-  std::vector<Number> list{};
-  bool listed{};
-  Number count() const { return listed ? Number(list.size()) : last > first ? (last - first + step - 1) / step : 0; }
-  Number at(Number round) const { return listed ? list[static_cast<std::size_t>(round)] : first + round * step; }
+  ListOf list{};
+  Number count() const {
+    return list ? Number(list->values.size()) : last > first ? (last - first + step - 1) / step : 0;
+  }
+  Number at(Number round) const { return list ? list->values[static_cast<std::size_t>(round)] : first + round * step; }
 };
 
-/// The names that `let`, `param` and loops define, and how much more the loops and the lists of the text may repeat. A
-/// name is defined only once: no name hides another.
+/// The names that `let`, `param` and loops define, the files that the text names, and how much more its loops and its
+/// lists may repeat. A name is defined only once: no name hides another.
 class Names {
  public:
-  /// The most rounds that loops and lists may have together, and the most bytes of text that they may read again.
+  /// The most rounds that loops and lists may have together, and the most bytes of text that they may read again. A
+  /// number that is taken from a list counts as its bytes.
   Budget rounds{1'000'000}, text{100'000'000};
+  /// The text of a file, by the name that the language gives. Empty: the text may not read other files.
+  std::function<Result<std::string, Diagnostic>(const std::string& name)> read{};
+  std::map<std::string, ListOf, std::less<>> files{};  ///< those that were read: `table("moe.csv")`
 
   /// For schedules: no text may define `epoch`, and Parser::linear accepts it.
   void reserve_epoch() noexcept { epoch_ = true; }
@@ -60,9 +79,9 @@ class Names {
   struct Entry {
     std::string name{};
     Number value{};
-    std::optional<std::vector<Number>> list{};  ///< if it is a list
-    std::uint32_t next = kNone;                 ///< of the same bucket, defined before
-    std::string word{};                         ///< what a splice gives instead of the number: of a `param` with words
+    ListOf list{};               ///< if it is a list
+    std::uint32_t next = kNone;  ///< of the same bucket, defined before
+    std::string word{};          ///< what a splice gives instead of the number: of a `param` with words
   };
   const Entry* entry(std::string_view name) const noexcept {
     for (auto at = first_[bucket(name)]; at != kNone; at = all_[at].next)
@@ -132,7 +151,7 @@ class Parser {
   /// All must outlive the Parser.
   Parser(Lexer& lex, Names& names, Source& source) noexcept : lex_(lex), names_(names), source_(source) {}
 
-  std::optional<Number> expression() { return constant(operation(Token::compares)); }
+  std::optional<Number> expression() { return constant(choice()); }
   /// A number, a name, -x or (x), as in a list.
   std::optional<Number> primary() { return constant(value()); }
   enum class Allow : std::uint8_t { epoch = 1, sample = 2, both = 3 };
@@ -144,10 +163,10 @@ class Parser {
   /// A comparison, or an expression with one: does it hold, that is, is it not 0?
   std::optional<bool> condition();
   enum class Splices : std::uint8_t { name, text };
-  /// Does a list come next: one in brackets, or the name of one, which no index follows?
+  /// Does a list come next: one in brackets, that of a name or a file, or a part of it that is not one number?
   bool at_list();
   /// Requires that one comes next.
-  std::optional<std::vector<Number>> list();
+  ListOf list();
   /// What follows `in`: A..B, A..B step C, or a list.
   std::optional<Values> values();
   /// A word, or the text of a message, with its splices replaced by their values: `gpu{i+1}` is "gpu4".
@@ -178,23 +197,49 @@ class Parser {
   Names* samples_ = nullptr;  ///< the names of values that are known only when a thread runs; null: there are none
 
  private:
+  /// A value, or CONDITION ? VALUE : VALUE.
+  std::optional<Linear> choice();
+  std::optional<Linear> alternative(bool taken);
   /// Values, and the operators between them that bind at least so strongly.
   std::optional<Linear> operation(Token::Binds least);
+  bool apply(const Token& op, Linear&, const Linear&);
   std::optional<Linear> compared(const Token& op, const Linear&, const Linear&);
   /// The sum or the difference, and the product, the quotient or the remainder, in the place of the first.
   bool add(const Token& op, Linear&, const Linear&);
   bool multiply(const Token& op, Linear&, const Linear&);
+  bool bits(const Token& op, Linear&, const Linear&);
   std::optional<Linear> value();
   std::optional<Linear> nested();
   std::optional<Linear> name(const Token&);
   std::optional<Linear> of_entry(const Names::Entry& e, const Token& word) {
-    return e.list ? element(static_cast<std::size_t>(&e - names_.all().data()), word) : Linear{e.value};
+    return e.list ? element(e.list, word) : Linear{e.value};
   }
-  std::optional<Linear> least_or_most(const Token& word);
+  std::optional<Linear> folded(const Token& word);
   std::optional<Linear> length();
-  std::optional<Linear> element(std::size_t list, const Token& word);
+  std::optional<Linear> element(ListOf, const Token& word);  // its own: an index may define names
   /// The value of a part of an expression that must not depend on the epoch or a sample.
   std::optional<Number> known_now(const Token& word, const std::optional<Linear>&);
+  /// Is this the word before the name of a file in parentheses?
+  static bool names_file(const Token& word) noexcept { return word.text == "file" || word.text == "table"; }
+  ListOf file(const Token& word);
+  std::optional<List> numbers_of(std::string_view text, const Token& name, bool table);
+  /// What an index in brackets selects.
+  struct Index {
+    std::size_t from{}, to{};
+    bool one{};  ///< it is not a range
+  };
+  std::optional<Index> index(const Token& word, std::size_t count, std::string_view what);
+  struct Part {
+    List list{};
+    bool one{};  ///< it is a number
+  };
+  std::optional<Part> part(const List&, const Token& word);
+  /// Skips from a bracket or a parenthesis to after the one that closes it, or to the end of the line. Is there a range
+  /// or a comma in it, outside further ones?
+  struct Skipped {
+    bool range{}, comma{};
+  };
+  Skipped skip_brackets();
   std::optional<std::vector<Number>> elements();
   std::optional<std::vector<Number>> comprehension(std::size_t begin);
   /// Skips to the next `word`, comma or `]` outside further brackets, or to the end of the line.
@@ -205,7 +250,8 @@ class Parser {
   static constexpr int kDeepestExpression = 64;
   bool epoch_ = false, sample_ = false;  // they are allowed
   bool compared_ = false;                // the expression has a comparison
-  int depth_ = 0;                        // of parentheses, signs, lists and splices
+  bool skipping_ = false;                // its value is not taken: only its form matters
+  int depth_ = 0;                        // of parentheses, signs, lists, choices and splices
 };
 
 }  // namespace sdma::inline v0::detail

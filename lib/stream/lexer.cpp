@@ -12,9 +12,9 @@ namespace {
 constexpr std::size_t symbol_length(char c, char next) noexcept {
   switch (c) {
     case '.': return next == '.' ? 2 : 1;
-    case '=':
+    case '=': return next == '=' ? 2 : 1;
     case '<':
-    case '>': return next == '=' ? 2 : 1;
+    case '>': return next == '=' || next == c ? 2 : 1;
     case '+': return next == '=' ? 2 : 1;
     case '!':
     case '|': return next == '=' ? 2 : 0;
@@ -22,6 +22,8 @@ constexpr std::size_t symbol_length(char c, char next) noexcept {
     case '*':
     case '/':
     case '%':
+    case '^':
+    case '?':
     case '(':
     case ')':
     case '[':
@@ -39,8 +41,9 @@ constexpr Token::Binds binding(std::string_view symbol) noexcept {
     case '%': return Token::multiplies;
     case '+':
     case '-': return symbol.size() == 1 ? Token::adds : Token::nothing;
+    case '^': return Token::xors;
     case '<':
-    case '>': return Token::compares;
+    case '>': return symbol.ends_with("<<") || symbol.ends_with(">>") ? Token::shifts : Token::compares;
     case '=':
     case '!': return symbol.size() == 2 ? Token::compares : Token::nothing;
     default: return Token::nothing;

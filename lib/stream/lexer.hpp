@@ -23,7 +23,7 @@ struct Token {
   Kind kind = end;
   bool glued{};    ///< nothing separates it from the token before
   bool spliced{};  ///< a word with splices
-  enum Binds : std::uint8_t { nothing, compares, adds, multiplies };
+  enum Binds : std::uint8_t { nothing, compares, xors, shifts, adds, multiplies };
   Binds binds = nothing;    ///< of a symbol between two values: how strongly
   std::size_t at{};         ///< offset of its first character
   std::string_view text{};  ///< "" for line and end; a string has its quotes

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Lists of numbers, and what loops go over.
+// Lists of numbers, tables, the files that have them, and what loops go over.
 #include "expression.hpp"
+#include "sdma/core/plural.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace sdma::inline v0::detail {
@@ -10,20 +12,33 @@ bool Parser::at_list() {
   if (lex_.peek().is("[")) return true;
   if (lex_.peek().kind != Token::word) return false;
   const Token word = lex_.take();
-  const bool whole = !lex_.peek().is("[");
+  const auto* e = names_.entry(word.text);
+  const bool listed = e ? e->list != nullptr : names_file(word);
+  const bool table = e && e->list ? e->list->columns > 0 : word.text == "table";
+  if (listed && !e && lex_.peek().is("(")) skip_brackets();
+  bool all = true;
+  if (listed && lex_.peek().is("[")) {
+    const auto index = skip_brackets();
+    all = index.range || (table && !index.comma);
+  }
   lex_.go(word.at);
-  const auto* e = whole ? names_.entry(word.text) : nullptr;
-  return e && e->list;
+  return listed && all;
 }
 
-std::optional<std::vector<Number>> Parser::list() {
+ListOf Parser::list() {
   const Token begin = lex_.take();
-  if (!begin.is("[")) return names_.entry(begin.text)->list;
-  if (depth_ > kDeepestExpression) return none(begin.at, "this expression is nested too deeply");
+  if (!begin.is("[")) {
+    const auto* e = names_.entry(begin.text);
+    const auto whole = e ? e->list : file(begin);
+    if (!whole || !lex_.peek().is("[")) return whole;
+    auto some = part(*whole, begin);
+    return some ? std::make_shared<const List>(std::move(some->list)) : nullptr;
+  }
+  if (depth_ > kDeepestExpression) return none(begin.at, "this expression is nested too deeply"), nullptr;
   ++depth_;
   auto all = elements();
   --depth_;
-  return all;
+  return all ? std::make_shared<const List>(List{.values = std::move(*all)}) : nullptr;
 }
 
 /// The rest of a list, from the first value.
@@ -104,34 +119,164 @@ std::optional<std::vector<Number>> Parser::comprehension(std::size_t begin) {
   return all;
 }
 
+Parser::Skipped Parser::skip_brackets() {
+  Skipped found;
+  for (int open = 0; !at_line_end();) {
+    const Token t = lex_.take();
+    if (t.is("[") || t.is("(")) ++open;
+    else if ((t.is("]") || t.is(")")) && --open == 0) break;
+    found.range = found.range || (open == 1 && t.is(".."));
+    found.comma = found.comma || (open == 1 && t.is(","));
+  }
+  return found;
+}
+
 /// len(LIST), from the parenthesis.
 std::optional<Linear> Parser::length() {
   lex_.take();
   if (!at_list()) return expected("a list", "write len(offsets), where let offsets = [0, 4]"), std::nullopt;
   const auto all = list();
-  return all && take(")") ? std::optional(Linear{Number(all->size())}) : std::nullopt;
+  return all && take(")") ? std::optional(Linear{Number(all->rows())}) : std::nullopt;
 }
 
-/// NAME[INDEX], from the bracket: an element of the list that is the name with this number.
-std::optional<Linear> Parser::element(std::size_t list, const Token& word) {
-  const auto entry = [&]() -> const Names::Entry& { return names_.all()[list]; };
-  if (!lex_.peek().is("["))
-    return none(word.at, quote(word) + " is a list, not a number",
-                "write " + entry().name + "[0], or len(" + entry().name + ")");
-  lex_.take();
+/// min, max and sum of values and lists, from the parenthesis.
+std::optional<Linear> Parser::folded(const Token& word) {
+  std::optional<Number> all;
+  if (word.text == "sum") all = 0;
+  const auto with = [&](Number n) {
+    if (word.text == "sum") *all += n;
+    else if (!all || (word.text == "min" ? n < *all : n > *all)) all = n;
+  };
+  do {
+    lex_.take();  // the parenthesis or the comma
+    if (at_list()) {
+      const auto some = list();
+      if (!some) return {};
+      if (!names_.text.take(some->values.size() * sizeof(Number)))
+        return none(word.at, "the lists of this text have too many values to go through them so often",
+                    "let a program print the numbers: file(\"numbers.txt\")");
+      for (const auto n : some->values) with(n);
+    } else if (const auto n = known_now(word, nested())) {
+      with(*n);
+    } else {
+      return {};
+    }
+  } while (lex_.peek().is(","));
+  if (!take(")")) return {};
+  if (!all) return none(word.at, "an empty list has no " + quote(word));
+  return bounded(word, Linear{*all}) ? std::optional(Linear{*all}) : std::nullopt;
+}
+
+/// LIST[INDEX], from the bracket: one number.
+std::optional<Linear> Parser::element(ListOf list, const Token& word) {
+  const std::string name(word.text);
+  const auto some = lex_.peek().is("[") ? part(*list, word) : Part{};
+  if (!some) return {};
+  if (some->one) return Linear{some->list.values.front()};
+  return none(word.at, quote(word) + (list->columns > 0 ? " is a table" : " is a list") + ", not a number",
+              list->columns > 0 ? "write " + name + "[0, 0]" : "write " + name + "[0], or len(" + name + ")");
+}
+
+/// I, or A..B: of `count` values, or of the rows or columns of a table.
+std::optional<Parser::Index> Parser::index(const Token& word, std::size_t count, std::string_view what) {
   const auto at = lex_.position();
-  const auto i = known_now(word, nested());
-  if (!i || !take("]")) return {};
-  const auto& all = *entry().list;
-  if (*i >= 0 && *i < Number(all.size())) return Linear{all[static_cast<std::size_t>(*i)]};
-  return none(at, "there is no " + entry().name + "[" + to_string(*i) + "]: the list has " +
-                      std::to_string(all.size()) + (all.size() == 1 ? " value" : " values"));
+  const auto first = known_now(word, nested());
+  if (!first) return {};
+  const bool range = lex_.peek().is("..");
+  if (range) lex_.take();
+  const auto last = range ? known_now(word, nested()) : *first + 1;
+  if (!last) return {};
+  if (*first >= 0 && *first <= Number(count) && *last <= Number(count))
+    return Index{static_cast<std::size_t>(*first), static_cast<std::size_t>(std::max(*first, *last)), !range};
+  const auto asked = to_string(*first) + (range ? ".." + to_string(*last) : "");
+  const auto name = std::string(word.text);
+  if (what == "value") return none(at, "there is no " + name + "[" + asked + "]: the list has " + plural(count, what));
+  return none(at,
+              "there is no " + std::string(what) + " " + asked + ": " + quote(word) + " has " + plural(count, what));
+}
+
+/// [I] of a list or a table, or [I, J] of a table: each a number or a range.
+std::optional<Parser::Part> Parser::part(const List& all, const Token& word) {
+  lex_.take();
+  const bool table = all.columns > 0;
+  const auto rows = index(word, all.rows(), table ? "row" : "value");
+  if (!rows) return {};
+  const auto columns = std::max<std::size_t>(all.columns, 1);
+  std::optional<Index> some = Index{0, columns, !table};
+  if (table && lex_.peek().is(",")) {
+    lex_.take();
+    some = index(word, columns, "column");
+  }
+  if (!some || !take("]")) return {};
+  if (!names_.text.take((rows->to - rows->from) * (some->to - some->from) * sizeof(Number)))
+    return none(word.at, "the lists of this text have too many values to take them so often",
+                "let a program print the numbers: file(\"numbers.txt\")");
+  Part p{.one = rows->one && some->one};
+  for (auto i = rows->from; i < rows->to; ++i)
+    for (auto j = some->from; j < some->to; ++j) p.list.values.push_back(all.values[i * columns + j]);
+  return p;
+}
+
+/// file("NAME") or table("NAME"), from the parenthesis on. Each file is read once.
+ListOf Parser::file(const Token& word) {
+  if (!take("(")) return nullptr;
+  const Token name = lex_.peek();
+  if (name.kind != Token::string)
+    return expected("the name of a file", "write " + std::string(word.text) + "(\"blocks.txt\")"), nullptr;
+  lex_.take();
+  if (!take(")")) return nullptr;
+  auto& known = names_.files[std::string(word.text) + std::string(name.text)];
+  if (known) return known;
+  const std::string file(name.text.substr(1, name.text.size() - 2));
+  const auto text = names_.read ? names_.read(file)
+                                : Diagnostic{.message = "this text may not read other files",
+                                             .hint = "write the numbers as a list: [41, 7]"};
+  if (!text) return none(name.at, "file " + quote(file) + ": " + text.error().message, text.error().hint), nullptr;
+  if (auto all = numbers_of(*text, name, word.text == "table")) known = std::make_shared<const List>(std::move(*all));
+  return known;
+}
+
+std::optional<List> Parser::numbers_of(std::string_view text, const Token& name, bool table) {
+  List all;
+  const auto wrong = [&](const Token& at, const std::string& what, std::string hint) {
+    const auto file = name.text.substr(1, name.text.size() - 2);
+    return none(name.at,
+                "file " + quote(file) + " has " + what + " on line " + std::to_string(Source{text, file}.line(at.at)) +
+                    (at.kind == Token::line ? "" : ", which is not a number"),
+                std::move(hint));
+  };
+  std::size_t row = 0;
+  for (Lexer numbers{text};;) {
+    const Token t = numbers.take();
+    if (table && row > 0 && (t.kind == Token::line || t.kind == Token::end)) {
+      if (all.columns > 0 && row != all.columns)
+        return wrong(Token{.kind = Token::line, .at = t.at}, plural(row, "number"),
+                     "each line of a table has as many numbers as the first one, here " + std::to_string(all.columns));
+      all.columns = std::exchange(row, 0);
+    }
+    if (t.kind == Token::end) break;
+    if (t.kind == Token::line || t.is(",")) continue;
+    const bool negative = t.is("-");
+    const Token n = negative ? numbers.take() : t;
+    if (n.kind != Token::number)
+      return wrong(n, quote(n), "it has numbers, with blanks, commas or line ends between them, and comments");
+    all.values.push_back(negative ? -Number{n.value} : Number{n.value});
+    ++row;
+  }
+  if (table && all.columns == 0)
+    return none(name.at, "file " + quote(name.text.substr(1, name.text.size() - 2)) + " has no numbers",
+                "a table has a line for each row");
+  return all;
 }
 
 std::optional<Values> Parser::values() {
   if (at_list()) {
+    const Token begin = lex_.peek();
     auto all = list();
-    return all ? std::optional(Values{.list = std::move(*all), .listed = true}) : std::nullopt;
+    if (all && all->columns > 0)
+      return none(begin.at, quote(begin) + " is a table",
+                  "go over its rows, for i in 0..len(t), or over one, for v in t[i]");
+    return all ? std::optional(Values{.list = std::move(all)}) : std::nullopt;
   }
   Values v;
   const auto first = expression();

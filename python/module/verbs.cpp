@@ -48,8 +48,7 @@ py::object check_schedule(Box& box, const std::string& profile, const std::vecto
                          .topology = node ? &*node : nullptr,
                          .max_findings = max_findings,
                          .open = open,
-                         .strict = strict,
-                         .result = unmet_expectations};
+                         .strict = strict};
     // All alternatives of a text, as the program checks them. It was read before, so it has no errors.
     if (s->source)
       if (const auto t = check_text(*s->source, s->file, s->parse, options)) {

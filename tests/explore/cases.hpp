@@ -338,6 +338,16 @@ end)"},
 // 64-bit words: a poll reads one half, a wait of the host reads both.
 {"Q8", "", Ending::clean, ONE_QUEUE("atomic op=add_rtn_64 addr=host.y value=0x100000002\npoll_mem addr=host.y[4] func=eq reference=1\npoll_mem addr=host.y func=eq reference=2\nfence addr=host.x value=1", "wait host.x == 1\nwait host.y == 0x100000002")},
 {"Q8", "", Ending::stuck, ONE_QUEUE("atomic op=add_rtn_64 addr=host.y value=0x100000002\nfence addr=host.x value=1", "wait host.x == 1\nwait host.y == 2")},
+// Expectations at the end: of bytes, then and at first, and of signals.
+{"expect", "", Ending::clean, ONE_QUEUE(COPY("a", "b") "fence addr=host.x value=1", "wait host.x == 1") "expect gpu0.b == old gpu0.a\nexpect gpu0.b == gpu0.a\nexpect gpu0.c == old gpu0.c\nexpect host.x == 1\nexpect host.y == 0"},
+{"expect", "", Ending::unmet, ONE_QUEUE(COPY("a", "b") "fence addr=host.x value=1", "wait host.x == 1") "expect gpu0.b == old gpu0.b"},
+{"expect", "", Ending::unmet, ONE_QUEUE(COPY("a", "b") "fence addr=host.x value=1", "wait host.x == 1") "expect gpu0.b[0..4] == old gpu0.a[4..8]"},
+{"expect", "", Ending::unmet, ONE_QUEUE(COPY("a", "b") "fence addr=host.x value=1", "wait host.x == 1") "expect host.x == 2"},
+{"expect", "", Ending::clean, ONE_QUEUE("copy_swap bytes=8 a=gpu0.a b=gpu0.b\nfence addr=host.x value=1", "wait host.x == 1") "expect gpu0.b == old gpu0.a\nexpect gpu0.a == old gpu0.b"},
+{"expect", "", Ending::unmet, ONE_QUEUE("copy_swap bytes=8 a=gpu0.a b=gpu0.b\nfence addr=host.x value=1", "wait host.x == 1") "expect gpu0.b == gpu0.a"},
+{"expect", "", Ending::unmet, ONE_QUEUE(COPY("a", "b") "write dst=gpu0.c data=[1]\nfence addr=host.x value=1", "wait host.x == 1") "expect gpu0.c[4..8] == old gpu0.c[4..8]\nexpect gpu0.c == old gpu0.c"},
+// One of two values is the last: some executions end with the other one.
+{"expect", "fences=unordered", Ending::unmet, ONE_QUEUE("fence addr=host.y value=1\nfence addr=host.y value=2\natomic op=add_rtn_64 addr=host.x value=1", "wait host.x == 1") "expect host.y == 2"},
 };
 #undef ONE_QUEUE
 #undef COPY

@@ -131,8 +131,9 @@ class Classifier {
     }
     for (std::size_t c = 0; c < p_.cells.size(); ++c) {
       auto& cell = p_.cells[c];
-      // Data is only copied: which bytes it holds makes no difference, as long as copies of other data differ.
-      if (!matters[c] && !cell.sync) cell.value = cell.tag;
+      // Data is only copied: which bytes it holds makes no difference, as long as copies of other data differ. An
+      // expectation compares it.
+      if (!matters[c] && !cell.sync && p_.expectations.empty()) cell.value = cell.tag;
       cell.unknown = cell.unknown && matters[c] && cell.bytes <= 8;
       if (!cell.unknown) continue;
       std::set<std::uint64_t> here;

@@ -12,6 +12,7 @@ namespace {
 
 using namespace detail;
 using Kind = Packet::Kind;
+using Expects = Schedule::Expectation::Kind;
 
 class Compiler {
  public:
@@ -33,6 +34,7 @@ class Compiler {
     if (p_.unsupported.empty()) engines();
     if (p_.unsupported.empty())
       for (const auto& h : s_.hosts) script(h);
+    if (p_.unsupported.empty()) expectations();
     if (p_.unsupported.empty()) detail::classify(p_);
     if (p_.unsupported.empty()) suffixes();
     return std::move(p_);
@@ -90,6 +92,13 @@ class Compiler {
           if (raw.word_va != 0) word({raw.word_va, raw.word_va + raw.packet.word.bytes});
         }
     for (const auto& h : s_.hosts) words(h.actions);
+    for (const auto& e : s_.expectations) {
+      if (e.kind == Expects::finding) continue;
+      ranges_.push_back(range(e, e.left));
+      if (e.kind == Expects::value) continue;
+      ranges_.push_back(range(e, e.right));
+      copies.push_back({ranges_.back().begin, ranges_.end()[-2].begin, e.left.bytes});
+    }
     const auto earlier = [](const auto& a, const auto& b) {
       return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
     };
@@ -108,12 +117,27 @@ class Compiler {
     }
   }
 
+  /// The bytes that an expectation compares; of a value, its signal.
+  Range range(const Schedule::Expectation& e, const Schedule::Range& r) const {
+    const auto begin = canonical(s_, r.va);
+    const auto l = find_symbol(s_, r.va);
+    return {begin, begin + (e.kind == Expects::bytes ? r.bytes : l ? bytes_of(s_, *l) : 8)};
+  }
+  void expectations() {
+    const auto cells = [&](const Range& r) { return cells_of(p_.cells, r.begin, r.end - r.begin); };
+    for (const auto& e : s_.expectations) {
+      if (e.kind == Expects::finding) continue;
+      p_.expectations.push_back({.expectation = &e, .left = cells(range(e, e.left))});
+      if (e.kind == Expects::bytes) p_.expectations.back().right = cells(range(e, e.right));
+    }
+  }
+
   std::uint64_t constant(const Part& part, const Cell& c) const {
     std::uint64_t v = 0;
     const auto at = [&](std::uint64_t i) { return part.content[(c.va - part.to + i) % part.content.size()]; };
     if (c.bytes <= 8)
       for (std::uint64_t i = 0; i < c.bytes; ++i) v |= std::uint64_t{at(i)} << (8 * i);
-    else
+    else if (std::any_of(part.content.begin(), part.content.end(), [](auto b) { return b != 0; }))
       for (std::uint64_t i = 0; i < c.bytes; ++i) v = v * 0x9e3779b97f4a7c15 + at(i) + 1;
     return v;
   }

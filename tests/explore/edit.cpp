@@ -271,6 +271,16 @@ bool simplify(Schedule& s, const Holds& holds) {
   return any;
 }
 
+bool drop_expectations(Schedule& s, const Holds& holds) {
+  bool any = false;
+  for (auto i = s.expectations.size(); i-- > 0;) {
+    auto smaller = s;
+    smaller.expectations.erase(smaller.expectations.begin() + static_cast<std::ptrdiff_t>(i));
+    any = keep(s, std::move(smaller), holds) || any;
+  }
+  return any;
+}
+
 /// Leaves out buffers and signals that nothing uses. Only the last ones, because addresses are numbers.
 bool drop_symbols(Schedule& s, const Holds& holds) {
   bool any = false;
@@ -365,9 +375,9 @@ void combine(Schedule& s, Schedule other, bool after) {
 }
 
 Schedule shrink(Schedule s, const Holds& holds) {
-  s.expectations.clear();
   for (int round = 0; round < 8; ++round) {
-    bool any = drop_queues(s, holds);
+    bool any = drop_expectations(s, holds);
+    any = drop_queues(s, holds) || any;
     any = drop_actions(s, holds) || any;
     any = drop_packets(s, holds) || any;
     any = simplify(s, holds) || any;

@@ -22,7 +22,8 @@ void mutate(Schedule&, Random&);
 /// that have the same number become one, which does the one and then the other.
 void combine(Schedule&, Schedule other, bool after);
 
-/// Removes packets, actions, queues, hosts, epochs and first values, as long as `holds` does. Requires holds(s).
+/// Removes expectations, packets, actions, queues, hosts, epochs and first values, as long as `holds` does. Requires
+/// holds(s).
 Schedule shrink(Schedule s, const std::function<bool(const Schedule&)>& holds);
 
 }  // namespace sdma::explore

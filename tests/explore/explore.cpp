@@ -149,6 +149,10 @@ class Search {
       const auto& k = p_.queues[q].packets[at];
       if (k.kind == Packet::Kind::poll && !machine_.satisfied(s, k)) out_.polls_pending = true;
     }
+    if (out_.last.empty()) out_.last.assign(s, s + p_.cells.size());
+    for (const auto& e : p_.expectations)
+      if (!holds(e, s))
+        return fail(Ending::unmet, [&] { return to_text(*p_.schedule, *e.expectation) + " does not hold"; });
     if (ends_++ == 0) {
       first_.assign(s, s + p_.cells.size());
       if (o_.trace) first_path_ = path_;
@@ -167,6 +171,17 @@ class Search {
       if (o_.trace) out_.text += "the second execution:\n" + text(first_path_);
       return;
     }
+  }
+
+  /// Does an expectation hold at this end? The state at depth 0 has the first contents.
+  bool holds(const Expected& e, Machine::Const s) {
+    if (e.expectation->kind == Schedule::Expectation::Kind::value)
+      return machine_.read(s, e.left) ==
+             (e.left.bytes == 4 ? static_cast<std::uint32_t>(e.expectation->value) : e.expectation->value);
+    const auto* right = e.expectation->old ? at(0) : s;
+    for (std::size_t i = 0; i < e.left.cells; ++i)
+      if (s[e.left.first + i] != right[e.right.first + i]) return false;
+    return true;
   }
 
   void stuck(Machine::Const s) {
@@ -253,7 +268,8 @@ class Search {
 }  // namespace
 
 const char* name(Ending v) noexcept {
-  constexpr const char* kNames[] = {"clean", "stuck", "race", "different", "incomplete", "undefined", "unsupported"};
+  constexpr const char* kNames[] = {"clean", "stuck",      "race",      "different",
+                                    "unmet", "incomplete", "undefined", "unsupported"};
   return kNames[static_cast<std::size_t>(v)];
 }
 

@@ -13,6 +13,7 @@
 //   stuck        an execution in which a host never ends
 //   race         two packets access a byte at the same time, and one of them writes it
 //   different    two executions end with different bytes in buffers
+//   unmet        an execution ends, and an expectation about the end does not hold (`expect` in threads: not modelled)
 //   incomplete   all hosts have ended, and a packet that stores data has not completed
 //   undefined    a packet's source and destination overlap
 //
@@ -23,10 +24,11 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace sdma::explore {
 
-enum class Ending : std::uint8_t { clean, stuck, race, different, incomplete, undefined, unsupported };
+enum class Ending : std::uint8_t { clean, stuck, race, different, unmet, incomplete, undefined, unsupported };
 const char* name(Ending) noexcept;
 
 struct ExploreOptions {
@@ -44,6 +46,7 @@ struct Outcome {
   bool polls_pending{};   ///< some execution ends while a queue waits at a poll
   bool signals_differ{};  ///< two executions end with different signals
   std::size_t states{};
+  std::vector<std::uint64_t> last{};  ///< what each cell of the program holds after the first execution that ends
   std::string text{};
   bool broken() const noexcept { return verdict != Ending::clean && verdict != Ending::unsupported; }
   /// Nothing at all to complain about.

@@ -18,6 +18,8 @@ Judgement judge(const Schedule& s, const Profile& profile, const ExploreOptions&
   const auto report = check(s, limits);
   j.proved = report.proved();
   j.errors = report.errors() != 0;
+  j.expectations = report.proved() ? report.expectations : 0;
+  for (const auto& f : report.findings) j.unknown_result = j.unknown_result || f.diagnostic.rule == "unknown-result";
   for (const auto& f : report.findings)
     if (f.diagnostic.severity == Severity::error) j.rules.insert(std::string(f.diagnostic.rule));
   j.false_proof = j.proved && j.outcome.broken();

@@ -16,10 +16,12 @@ namespace sdma::explore {
 struct Judgement {
   Outcome outcome{};
   bool proved{}, errors{};
+  std::size_t expectations{};  ///< that the checker proves
   bool false_proof{}, false_alarm{};
   bool right_stale_wait{};        ///< only stale-wait, and no false alarm: each wait may be satisfied early (early.hpp)
   bool wrong_stale_wait{};        ///< only stale-wait, and a false alarm: a wait is never satisfied early
   bool not_judged{};              ///< of a right one: the search was cut off
+  bool unknown_result{};          ///< the checker does not know whether an expectation holds
   std::set<std::string> rules{};  ///< of the checker's errors
 };
 

@@ -107,6 +107,12 @@ struct Script {
   std::vector<std::uint64_t> submits{};  ///< bit q: submits queue q
 };
 
+/// An expectation about the end: the cells of both ranges, which are split alike. A value has no right one.
+struct Expected {
+  const Schedule::Expectation* expectation{};
+  Word left{}, right{};
+};
+
 struct Program {
   const Schedule* schedule{};
   Profile profile{};
@@ -116,6 +122,7 @@ struct Program {
   std::size_t slots = 0;
   std::vector<Stream> queues{};
   std::vector<Script> hosts{};
+  std::vector<Expected> expectations{};
   Mask buffers{};    ///< cells of buffers
   Mask commuting{};  ///< sync cells whose posts and waits commute: they only grow, or only shrink
   std::uint64_t shift(const Word& w, std::size_t i) const noexcept {

@@ -286,6 +286,23 @@ TEST_CASE("lists, files and conditions say what they miss") {
   CHECK(all("sdma 1\nfor b in file(\"bad\")\nend\n", o) ==
         "2:15: file 'bad' has 'x' on line 2, which is not a number | it has numbers, with blanks, commas or line ends "
         "between them, and comments");
+  const auto table = [](const std::string& text, const std::string& use) {
+    ParseOptions with;
+    with.read = [&](const std::string&) -> Result<std::string, Diagnostic> { return text; };
+    return all("sdma 1\nlet t = table(\"t\")\n" + use, with);
+  };
+  CHECK(table("1, 2\n3\n", "") ==
+        "2:15: file 't' has 1 number on line 2 | each line of a table has as many numbers as "
+        "the first one, here 2");
+  CHECK(table("# none\n", "") == "2:15: file 't' has no numbers | a table has a line for each row");
+  CHECK(table("1 2\n", "let x = t[0, 2]\n") == "3:14: there is no column 2: 't' has 2 columns");
+  CHECK(table("1 2\n", "let x = t[1, 0]\n") == "3:11: there is no row 1: 't' has 1 row");
+  CHECK(table("1 2\n", "let x = t[0..2, 0]\n") == "3:11: there is no row 0..2: 't' has 1 row");
+  CHECK(table("1 2\n", "let x = t[0, 0..1]+1\n").starts_with("3:19: expected the end of the line"));
+  CHECK(table("1 2\n", "let x = 1+t\n") == "3:11: 't' is a table, not a number | write t[0, 0]");
+  CHECK(table("1 2\n", "for v in t\nend\n") ==
+        "3:10: 't' is a table | go over its rows, for i in 0..len(t), or over one, for v in t[i]");
+  CHECK(table("1 2\n", "let x = [1, 2]\nlet y = x[0, 1]\n") == "4:12: expected ']', got ','");
   CHECK(all("sdma 1\nfor b in file(\"many\")\nend\n", o).find("which is not a number") != std::string::npos);
   CHECK(all("sdma 1\nfor b in file(\"long\")\nend\n", o).starts_with("2:1: this loop has 3000 rounds"));
   CHECK(all("sdma 1\nfor b in [1, 2]\nsignal host.x value=b\nend\n") ==

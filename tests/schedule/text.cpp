@@ -189,6 +189,36 @@ TEST_CASE("a loop goes through a list, or through the numbers of a file") {
   CHECK(values("let file = 1\nfor b in file..3\nsignal host.s{b} value=b\nend\n", o) == "1 2");
 }
 
+TEST_CASE("a table has the numbers of a file in rows and columns") {
+  int read = 0;
+  ParseOptions o;
+  o.read = [&](const std::string& name) -> Result<std::string, Diagnostic> {
+    ++read;
+    if (name == "moe.csv") return std::string("# bytes\n0, 4K,  2\r\n\n-3,1,5\n");
+    if (name == "column") return std::string("1\n2\n3");
+    if (name == "uneven") return std::string("1, 2\n3\n");
+    return std::string("# nothing\n");
+  };
+  const auto of = [&](const std::string& lines) { return values("let t = table(\"moe.csv\")\n" + lines, o); };
+  const auto number = [&](const std::string& v) { return of("signal host.s value=" + v + "\n"); };
+  CHECK(number("table(\"moe.csv\")[0, 1]") == "4096");
+  CHECK(number("t[1, 2]") == "5");
+  CHECK(number("len(t)*10+len(t[0])") == "23");
+  CHECK(number("sum(t[0])") == "4098");
+  CHECK(number("sum(t[1, 0..2])+3") == "1");
+  CHECK(number("sum(t[0..2, 2])") == "7");
+  CHECK(number("sum(t)+0") == "4101");
+  CHECK(number("max(t[0..2, 1..3])") == "4096");
+  CHECK(number("table(\"column\")[2, 0]") == "3");
+  CHECK(number("file(\"column\")[2]") == "3");
+  CHECK(of("for i in 0..len(t)\nfor v in t[i]\nsignal host.s{i}_{v+9} value=v+3\nend\nend\n") == "3 4099 5 0 4 8");
+  read = 0;
+  CHECK(values("for i in 0..9\nsignal host.s{i} value=table(\"column\")[i%3, 0]\nend\n", o) == "1 2 3 1 2 3 1 2 3");
+  CHECK(read == 1);
+  o.set = {{"t", "table(\"column\")"}};
+  CHECK(values("param t = table(\"moe.csv\")\nsignal host.s value=t[2, 0]\n", o) == "3");
+}
+
 TEST_CASE("of an if, the branch that holds is read") {
   const auto chosen = [](const std::string& n) {
     return values(

@@ -43,6 +43,52 @@ TEST_CASE("a comparison is 1 or 0, and binds weaker than the operators") {
   CHECK(value("0x8000000000000000 > -0x8000000000000000").starts_with("1"));
 }
 
+TEST_CASE("shifts and the exclusive or bind weaker than sums, and stronger than comparisons") {
+  CHECK(value("1 << 4") == "16");
+  CHECK(value("1 << 2+2") == "16");
+  CHECK(value("(-1 << 63 == -0x8000000000000000)") == "1");
+  CHECK(value("255 >> 4 >> 2") == "3");
+  CHECK(value("(-5 >> 1 == -3)") == "1");
+  CHECK(value("(-4 >> 1 == -2)") == "1");
+  CHECK(value("(-1 >> 63 == -1)") == "1");
+  CHECK(value("6 ^ 3") == "5");
+  CHECK(value("6 ^ 1 << 1") == "4");
+  CHECK(value("6 ^ 3 == 5") == "1");
+  CHECK(value("(-1 ^ 5 == -6)") == "1");
+  CHECK(value("(-1 ^ -6)") == "5");
+  CHECK(value("(0xffffffffffffffff ^ 0xfffffffffffffffe)") == "1");
+  CHECK(value("1 << 64").find("a shift is from 0 to 63 bits, got 64") != std::string::npos);
+  CHECK(value("1 >> -1").find("a shift is from 0 to 63 bits, got -1") != std::string::npos);
+  CHECK(value("2 << 63").find("this value does not fit in 64 bits") != std::string::npos);
+  CHECK(value("0xffffffffffffffff ^ -1").find("this value does not fit in 64 bits") != std::string::npos);
+  CHECK(schedule("signal host.s value=0\nqueue gpu0.q peer=gpu1\npoll_mem addr=host.s func=ge reference=epoch^1\nend\n")
+            .find("this value is known only while the schedule runs, so '^' cannot take it") != std::string::npos);
+}
+
+TEST_CASE("of a choice, only the value that is taken is evaluated") {
+  CHECK(value("1 < 2 ? 7 : 8") == "7");
+  CHECK(value("1 > 2 ? 7 : 8") == "8");
+  CHECK(value("1 > 2 ? 7 : 2 > 1 ? 9 : 10") == "9");
+  CHECK(value("1 < 2 ? 2 > 3 ? 5 : 6 : 10") == "6");
+  CHECK(value("10+(0 ? 1 : 2)") == "12");
+  CHECK(value("max(1 < 2 ? 3 : 4, 2)") == "3");
+  CHECK(value("1 < 2 ? 7 : 1/0") == "7");
+  CHECK(value("1 > 2 ? 1 << 99 : 8") == "8");
+  CHECK(value("1 < 2 ? 7 : [3][9]").find("expected a number, got '['") != std::string::npos);
+  CHECK(stream("let l = [4, 8]\nfor i in 0..2\n.dword (i > 0 ? l[i-1] : min(l[i], l[i+1]))\nend\n") == "");
+  CHECK(stream("let l = [4]\nfor i in 0..2\n.dword (i < 1 ? l[i] : x{i-1}+sum(l[i..9]))\nend\n")
+            .find("'x0' is not defined") != std::string::npos);
+  CHECK(stream("let l = [4]\n.dword (1 > 0 ? l[0] : x{0-1}+sum(l[5..9]) > 3 ? 1 : 2)\n") == "");
+  CHECK(value("1 < 2 ? 7").find("expected ':'") != std::string::npos);
+  CHECK(value("1 < 2 ? 7 : ").find("expected a number") != std::string::npos);
+  CHECK(stream("when 1 < 2 ? 2 > 1 : 1 > 2: nop\n") == "");
+  CHECK(schedule("signal host.s value=0\nqueue gpu0.q peer=gpu1\npoll_mem addr=host.s func=ge "
+                 "reference=(1 < 2 ? epoch : 3)\nend\n") == "");
+  std::string deep = "1";
+  for (int i = 0; i < 100000; ++i) deep += "?1";
+  CHECK(value(deep).find("nested too deeply") != std::string::npos);
+}
+
 TEST_CASE("the least and the most of several values") {
   CHECK(value("min(3, 1, 2)") == "1");
   CHECK(value("max(3, 1, 2)") == "3");

@@ -68,6 +68,45 @@ TEST_CASE("lists cannot repeat more than loops, nor nest without a limit", "[lon
   CHECK(assembled_list("let l = " + deep) != "");
 }
 
+TEST_CASE("a part of a list is a list") {
+  CHECK(each("[1, 2, 3]") == "1 2 3");
+  const auto part = [](const std::string& index) {
+    return assembled_list("let l = [4, 8, 15]\nfor v in l" + index + "\n.dword v\nend\n.dword 7\n");
+  };
+  CHECK(part("[0..2]") == "4 8 7");
+  CHECK(part("[1..3]") == "8 15 7");
+  CHECK(part("[3..3]") == "7");
+  CHECK(part("[2..1]") == "7");
+  CHECK(part("[1]..9").starts_with("8 7"));
+  CHECK(part("[1..4]") == "there is no l[1..4]: the list has 3 values");
+  CHECK(part("[0-1..2]") == "there is no l[-1..2]: the list has 3 values");
+  CHECK(list_result("len(l[1..len(l)])") == "2");
+  CHECK(list_result("(l[0..2])") == "'l' is a list, not a number | write l[0], or len(l)");
+}
+
+TEST_CASE("sums, the least and the most of lists") {
+  CHECK(list_result("sum(l)") == "27");
+  CHECK(list_result("sum(l[0..2])") == "12");
+  CHECK(list_result("sum(l[0..0])") == "0");
+  CHECK(list_result("sum(1, l, l[0], [2, 3])") == "37");
+  CHECK(list_result("min(l)") == "4");
+  CHECK(list_result("max(9, l, 2)") == "15");
+  CHECK(list_result("max([])") == "an empty list has no 'max'");
+  CHECK(list_result("sum(l[0..2]+1)").starts_with("expected ')'"));
+  CHECK(list_result("sum()").starts_with("expected a number, got ')'"));
+  CHECK(list_result("sum(0xffffffffffffffff, 1)") == "this value does not fit in 64 bits");
+  // `sum` is no reserved word.
+  CHECK(assembled_list("let sum = 3\n.dword sum\n") == "3");
+}
+
+TEST_CASE("lists are not taken and gone through without a limit", "[long]") {
+  std::string many = "let l = [i for i in 0..100000]\n";
+  CHECK(assembled_list(many + "for i in 0..100000\nlet s = sum(l)\nend\n")
+            .starts_with("the lists of this text have too many values to go through them so often"));
+  CHECK(assembled_list(many + "for i in 0..100000\nlet s = len(l[0..100000])\nend\n")
+            .starts_with("the lists of this text have too many values to take them so often"));
+}
+
 TEST_CASE("a range has a step") {
   const auto loop = [](const std::string& range) { return assembled_list("for i in " + range + "\n.dword i\nend\n"); };
   CHECK(loop("0..7 step 3") == "0 3 6");

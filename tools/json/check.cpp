@@ -73,9 +73,11 @@ Json assumed(const CheckReport& r, const CheckOptions& o, const Schedule& s) {
 constexpr std::string_view kRefutedText = "something is wrong: see the errors";
 
 std::string summary(const CheckReport& r, const CheckOptions& o, const Schedule& s) {
-  std::string_view said = kRefutedText;
+  std::string said(kRefutedText);
   if (expects_finding(s)) said = as_expected(s, r) ? "found what it expects" : "did not find exactly what it expects";
-  else if (r.verdict() == Verdict::proved) said = "no race, no deadlock, no missing wait";
+  else if (r.verdict() == Verdict::proved)
+    said = fmt::format("no race, no deadlock, no missing wait{}",
+                       r.expectations > 0 ? "; every expectation holds in every order" : "");
   else if (r.verdict() == Verdict::unproved)
     said = "nothing wrong was found, but this is not a proof: see the warnings";
   const auto options = added(o.profile);

@@ -28,6 +28,7 @@
 //   race        two accesses to a byte, at least one a write, with no path of edges from the end of one to the other
 //   deadlock    one execution is followed to its end; a proof for each wait shows that no other execution gets stuck
 //   ring-full   the same execution with rings of their real size: does each submit get room?
+//   results     if nothing else is wrong, every execution leaves the same bytes: are they those that are expected?
 //
 // The check is exact for flags (fence, set, swap) and for counters (add and sub). docs/check.md says where it is
 // conservative, and what it does not analyse: packets in an indirect buffer, other atomics, how long anything takes. If
@@ -44,7 +45,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -121,10 +121,6 @@ struct CheckOptions {
   std::size_t max_alternatives = 256;  ///< of a text with choices: how many check_text checks
   /// check_text tries changes of the text, to find hints that mend it, if it has at most this many packets. 0: never.
   std::size_t max_mended = 5000;
-  /// Executes a schedule and returns what its expectations find wrong. check_text calls it if the schedule is otherwise
-  /// proved, without assumptions beyond docs/ordering.md: then every execution has the same result. Empty: expectations
-  /// are not examined. `sdma check` gives unmet_expectations (sdma/simulate/simulate.hpp).
-  std::function<std::vector<std::string>(const Schedule&)> result{};
   /// Entries of covered() on which this check must not rely: what needs one is not proved.
   std::vector<std::string> without{};
 };
@@ -195,7 +191,7 @@ struct CheckFinding {
 
 /// What a check has shown. Whatever was not examined is not proved.
 enum class Verdict : std::uint8_t {
-  proved,    ///< no execution that the rules allow has a race, a deadlock or a missing wait
+  proved,  ///< no execution that the rules allow has a race, a deadlock or a missing wait; each meets the expectations
   unproved,  ///< nothing wrong was found, but a finding says what was assumed, or was not examined
   refuted,   ///< there is an error
 };
@@ -209,6 +205,8 @@ constexpr Verdict verdict_of(std::uint64_t errors, std::uint64_t warnings) noexc
 struct [[nodiscard]] CheckReport {
   std::vector<CheckFinding> findings{};  ///< errors first
   std::size_t packets{}, waits{};        ///< how many the check covered, in all submits
+  /// How many expectations hold in every execution. They are examined if the schedule is otherwise proved.
+  std::size_t expectations{};
   /// The number of findings that are errors.
   std::size_t errors() const noexcept;
   /// The number of findings that are warnings.

@@ -67,6 +67,13 @@ constexpr std::uint64_t bytes_written(const Fill& p) noexcept {
   return p.unit == FillUnit::dword ? less_one / 4 * 4 + 4 : less_one + 1;
 }
 
+/// The dword that a fill repeats, from `dst` on.
+constexpr std::uint32_t pattern_of(const Fill& p) noexcept {
+  if (p.unit == FillUnit::byte) return (p.data % 256) * 0x01010101u;
+  if (p.unit == FillUnit::half) return (p.data % 65536) * 0x00010001u;
+  return p.data;
+}
+
 /// Clears `count` runs of `bytes` bytes each. Consecutive runs begin `stride` bytes apart. That it clears them is
 /// [inferred], because the packet carries no value to store.
 struct FillMulti {

@@ -117,11 +117,6 @@ struct Simulation {
 Result<Simulation, std::vector<Diagnostic>> simulate(const Schedule&, const MachineDescription&,
                                                      const SimulateOptions& = {});
 
-/// Which expectations do not hold after one run on the shipped MI300X, each as "place: what differs". A proved schedule
-/// has the same bytes after every execution, so one run shows them. Nothing is compared, and the answer is empty, where
-/// the machine cannot begin, its buffers have more than 64 MiB together, or the run takes more than 2^18 steps.
-[[nodiscard]] std::vector<std::string> unmet_expectations(const Schedule&);
-
 /// How a result depends on the machine's parameters.
 struct Sensitivity {
   /// One parameter of the machine, and how the time depends on it.

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: MIT
+// Follows what every byte holds through the followed execution, and compares it with the expectations.
+//
+//   copy_linear gpu0.in -> gpu1.mid     gpu1.mid holds the first contents of gpu0.in
+//   fill gpu1.mid[0..+4K]               .. and its first 4K a pattern
+//   expect gpu1.mid == old gpu0.in      refuted: the fill put other bytes there
+//
+// It is asked only about a schedule that is otherwise proved. There, two accesses of which one writes are ordered alike
+// in every execution, so every execution gives every byte what this one does. The exceptions change nothing: posts that
+// commute, and equal stores of which either may be the last. What may differ, or is not modelled, is opaque: a time
+// stamp, a packet after a condition whose outcome is not known, a value that the epoch changes, an atomic of a word
+// whose value is not known. An opaque byte equals itself, wherever copies take it, and nothing else is known about it.
+#include "../schedule/contents.hpp"
+#include "held.hpp"
+#include "report.hpp"
+#include "sdma/core/plural.hpp"
+#include "sdma/packets/footprint.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace sdma::inline v0::check_detail {
+namespace {
+
+/// How many pieces of memory are taken from a range, stored to one, or compared.
+constexpr std::uint64_t kMostPieces = std::uint64_t{1} << 24;
+
+class Results {
+ public:
+  Results(const Model& m, Reporter& r) : m_(m), s_(m.schedule), r_(r) {
+    detail::FirstContents{s_}.each_known([&](std::uint64_t begin, std::uint64_t bytes, std::uint64_t value) {
+      first_.put(begin, bytes, {.kind = Held::Kind::pattern, .value = value});
+    });
+    now_ = first_;
+    for (std::uint32_t q = 0; q < m_.queue_count(); ++q) opaque_.push_back(opaque_items(q));
+  }
+
+  void run() {
+    std::vector<std::uint32_t> next(m_.agents.size(), 1);
+    for (const auto& run : m_.runs)
+      for (auto& p = next[run.agent]; p <= run.until && taken_ <= kMostPieces; ++p) visit({run.agent, p});
+    for (const auto& e : s_.expectations) {
+      if (e.kind == Schedule::Expectation::Kind::finding || taken_ > kMostPieces) continue;
+      compare(to_text(s_, e), e, {});
+    }
+    if (taken_ > kMostPieces)
+      r_.add({.rule = "unknown-result",
+              .message = "the bytes are in more pieces than are followed, so no expectation is proved",
+              .hint = "check it with fewer rounds, or larger pieces"});
+    report();
+  }
+
+ private:
+  /// Which items of a queue store what is not followed: a value that depends on the epoch, or a packet that may be
+  /// skipped.
+  std::vector<bool> opaque_items(std::uint32_t q) const {
+    const auto& items = m_.programs[q].items;
+    std::vector<bool> all(items.size());
+    std::uint64_t until = 0;  // dwords
+    std::size_t epoch = 0;
+    const auto& epochs = s_.queues[q].epochs;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      const auto& item = items[i];
+      all[i] = item.dword < until;
+      while (epoch < epochs.size() && epochs[epoch].packet < item.dword) ++epoch;
+      if (item.moves() && epoch < epochs.size() && epochs[epoch].packet == item.dword) all[i] = true;
+      if (item.what != What::condition) continue;
+      const auto view = Reader{std::span(s_.queues[q].dwords).subspan(item.dword)}.next();
+      until =
+          std::max<std::uint64_t>(until, std::uint64_t{item.dword} + item.dwords + skipped(*item.info, view.dwords));
+    }
+    return all;
+  }
+
+  void visit(Position p) {
+    if (const auto* item = m_.item_at(p.agent, p.position)) {
+      if (item->touches == 0) return;
+      const auto index = static_cast<std::size_t>(item - m_.programs[p.agent].items.data());
+      if (opaque_[p.agent][index] || !follow(*item, p)) unfollowed(*item, p);
+      return;
+    }
+    const auto* step = m_.step_at(p.agent, p.position);
+    if (!step || step->position != p.position) return;
+    if (step->kind == Step::Kind::post && step->sync) return post(*step, p);
+    if (step->kind != Step::Kind::touch) return;
+    const auto& action = m_.action(p.agent, *step);
+    using Kind = Schedule::Action::Kind;
+    if (action.kind == Kind::expect)
+      return compare(to_text(s_, action), {.left = action.range, .right = action.right, .old = action.old}, p);
+    if (action.kind != Kind::store) return;
+    Held held{.kind = Held::Kind::pattern, .by = p};
+    if (action.byte) held.value = *action.byte * 0x0101010101010101u;
+    else {
+      held = opaque(p);
+      sources_.back().random = &action;
+    }
+    store(m_.canonical(action.range.va), action.range.bytes, held);
+  }
+
+  /// Follows what a packet stores. False if it is not known.
+  bool follow(const Item& item, Position p) {
+    if (item.what == What::poll) return item.info == &info_of<PollMem>();
+    if (item.what == What::condition || item.what == What::none) return true;
+    if (item.what == What::post) {
+      const auto* step = m_.post_at(p.agent, p.position);
+      if (!step || !step->sync) return false;
+      return post(*step, p), true;
+    }
+    if (!item.moves()) return false;
+    bool followed = false;
+    const auto view = Reader{std::span(s_.queues[p.agent].dwords).subspan(item.dword)}.next();
+    sdma::visit(*view.info, view.dwords, [&](const auto& packet) { followed = move(packet, p); });
+    return followed;
+  }
+
+  template <class P> bool move(const P& packet, Position p) {
+    if constexpr (std::is_same_v<P, CopyLinear> || std::is_same_v<P, CopyBroadcast> ||
+                  std::is_same_v<P, CopySubwindow>) {
+      Pieces bytes;
+      footprint(packet, [&](const Region& r) {
+        if (r.access == Access::read) take(r, bytes);
+        else store(r, bytes, p);
+      });
+    } else if constexpr (std::is_same_v<P, CopySwap>) {
+      Pieces a, b;
+      std::vector<Region> sides;
+      footprint(packet, [&](const Region& r) { take(r, sides.empty() ? a : b), sides.push_back(r); });
+      store(sides[0], b, p);
+      store(sides[1], a, p);
+    } else if constexpr (std::is_same_v<P, Write>) {
+      const auto data = std::as_bytes(packet.data);
+      store(m_.canonical(packet.dst), data.size(), {.kind = Held::Kind::data, .data = data.data(), .by = p});
+    } else if constexpr (std::is_same_v<P, Fill>) {
+      const std::uint64_t pattern = pattern_of(packet);
+      footprint(packet, [&](const Region& r) {
+        store(m_.canonical(r.va), r.bytes, {.kind = Held::Kind::pattern, .value = pattern << 32 | pattern, .by = p});
+      });
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  /// Calls fn(begin, bytes) for each run of a region.
+  template <class Fn> void each_run(const Region& r, Fn fn) {
+    const auto va = m_.canonical(r.va);
+    for (std::uint64_t z = 0; z < r.slices; ++z)
+      for (std::uint64_t y = 0; y < r.rows && taken_ <= kMostPieces; ++y)
+        fn(va + z * r.slice_pitch + y * r.pitch, r.bytes);
+  }
+  void take(const Region& r, Pieces& out) {
+    each_run(r, [&](std::uint64_t begin, std::uint64_t bytes) { take(now_, begin, bytes, out); });
+  }
+  void take(const Memory& from, std::uint64_t begin, std::uint64_t bytes, Pieces& out) {
+    const auto before = out.size();
+    from.take(begin, bytes, out);
+    taken_ += out.size() - before + 1;
+  }
+  void store(std::uint64_t begin, std::uint64_t bytes, const Held& held) {
+    now_.put(begin, bytes, held);
+    ++taken_;
+  }
+  /// Stores pieces of the same number of bytes to a region.
+  void store(const Region& r, const Pieces& bytes, Position by) {
+    std::size_t i = 0;
+    std::uint64_t used = 0;  // of the piece
+    each_run(r, [&](std::uint64_t begin, std::uint64_t left) {
+      while (left > 0 && i < bytes.size()) {
+        const auto n = std::min(left, bytes[i].bytes - used);
+        auto held = bytes[i].held.from(used);
+        held.by = by;
+        store(begin, n, held);
+        begin += n, left -= n, used += n;
+        if (used == bytes[i].bytes) ++i, used = 0;
+      }
+    });
+  }
+
+  /// What its word holds then, if that is known.
+  void post(const Step& s, Position p) {
+    const auto& y = *s.sync;
+    const auto& w = m_.words[y.word];
+    Held held{.kind = Held::Kind::pattern, .by = p};
+    if (s.op == Op::store && !s.whole) {
+      held.value = truncate(y.bytes, s.value);
+      return store(y.address, y.bytes, held);
+    }
+    const auto before = word(w);
+    // What algebra.cpp has put in the place of an atomic holds if only posts change its word.
+    const bool replaced = s.whole || s.op != y.op || s.op == Op::other;
+    if (s.op == Op::unknown || !before || (replaced && (w.copied || w.unmodelled))) held = opaque(p);
+    else held.value = value_after(s, w, *before);
+    store(w.address, w.bytes, held);
+  }
+  std::optional<std::uint64_t> word(const Word& w) {
+    Pieces bytes;
+    take(now_, w.address, w.bytes, bytes);
+    std::uint64_t value = 0;
+    unsigned at = 0;
+    for (const auto& b : bytes) {
+      if (!b.held.known()) return {};
+      for (std::uint64_t i = 0; i < b.bytes; ++i, ++at)
+        value |= std::uint64_t{std::to_integer<std::uint8_t>(b.held.byte(i))} << (8 * at);
+    }
+    return value;
+  }
+
+  Held opaque(Position p) {
+    sources_.push_back({p, nullptr});
+    return {.kind = Held::Kind::opaque, .value = sources_.size() - 1, .by = p};
+  }
+  void unfollowed(const Item& item, Position p) {
+    for (auto t = item.touch; t < item.touch + item.touches; ++t) {
+      const auto& touch = m_.programs[p.agent].touches[t];
+      const bool reads = touch.mode == Mode::read || touch.mode == Mode::condition ||
+                         (touch.mode == Mode::poll && item.info == &info_of<PollMem>());
+      if (!reads && touch.begin < touch.end) store(touch.begin, touch.end - touch.begin, opaque(p));
+    }
+  }
+
+  enum class Equal : std::uint8_t { yes, unknown, no };
+  Equal equal(const Held& a, const Held& b, std::uint64_t bytes) const {
+    if (a.same(b)) return Equal::yes;
+    if (a.known() && b.known()) {
+      const bool repeats = a.kind == Held::Kind::pattern && b.kind == Held::Kind::pattern;
+      const auto most = repeats ? std::min<std::uint64_t>(bytes, 8) : bytes;
+      for (std::uint64_t i = 0; i < most; ++i)
+        if (a.byte(i) != b.byte(i)) return Equal::no;
+      return Equal::yes;
+    }
+    // Of first contents, some differ. What is random depends on the range and the round, so two stores may be equal.
+    const auto random = [&](const Held& h) {
+      return h.kind == Held::Kind::opaque ? sources_[h.value].random : nullptr;
+    };
+    if (a.kind == Held::Kind::opaque && b.kind == Held::Kind::opaque)
+      return random(a) && random(b) && random(a)->range.va != random(b)->range.va ? Equal::no : Equal::unknown;
+    const auto may_be = [&](const Held& h) { return h.kind == Held::Kind::opaque && !random(h); };
+    return may_be(a) || may_be(b) ? Equal::unknown : Equal::no;
+  }
+
+  struct Failed {
+    std::string text;          ///< of the expectation
+    std::uint64_t begin, end;  ///< the bytes
+    Held held, wanted;
+    std::optional<Position> at;  ///< the action that compares
+    std::size_t more = 0;
+  };
+  void compare(const std::string& text, const Schedule::Expectation& e, std::optional<Position> at) {
+    const auto begin = m_.canonical(e.left.va);
+    Pieces left, right;
+    if (e.kind == Schedule::Expectation::Kind::value) {
+      const auto l = find_symbol(s_, e.left.va);
+      const auto bytes = l ? bytes_of(s_, *l) : 8;
+      take(now_, begin, bytes, left);
+      right.push_back({bytes, {.kind = Held::Kind::pattern, .value = e.value}});
+    } else {
+      take(now_, begin, e.left.bytes, left);
+      take(e.old ? first_ : now_, m_.canonical(e.right.va), e.right.bytes, right);
+    }
+    std::optional<Failed> wrong, unknown;
+    std::uint64_t i = 0, j = 0, from = begin;  // in the pieces, and in memory
+    for (auto a = left.begin(), b = right.begin(); a != left.end() && b != right.end() && !wrong;) {
+      const auto n = std::min(a->bytes - i, b->bytes - j);
+      const auto held = a->held.from(i), wanted = b->held.from(j);
+      const auto result = equal(held, wanted, n);
+      auto& failed = result == Equal::no ? wrong : unknown;
+      if (result != Equal::yes && !failed) failed = Failed{text, from, from + n, held, wanted, at};
+      i += n, j += n, from += n;
+      if (i == a->bytes) ++a, i = 0;
+      if (j == b->bytes) ++b, j = 0;
+    }
+    if (!wrong && !unknown) return void(++held_);
+    auto& first = wrong ? wrong_ : unknown_;
+    if (first) ++first->more;
+    else first = wrong ? std::move(wrong) : std::move(unknown);
+  }
+
+  /// Whose bytes these are.
+  std::string whose(const Held& h, std::uint64_t bytes) const {
+    if (h.kind == Held::Kind::first) return "the first contents of " + r_.range(h.at, h.at + bytes);
+    if (h.kind == Held::Kind::opaque) return "what " + r_.place(sources_[h.value].by) + " stores";
+    constexpr std::uint64_t kShown = 4;
+    std::string out;
+    for (std::uint64_t i = 0; i < std::min(bytes, kShown); ++i)
+      out += fmt::format("{}0x{:02x}", i == 0 ? "" : " ", std::to_integer<unsigned>(h.byte(i)));
+    return out + (bytes > kShown ? " .." : "");
+  }
+  void report() {
+    r_.expectations_hold(held_);
+    for (const auto* f : {wrong_ ? &*wrong_ : nullptr, unknown_ ? &*unknown_ : nullptr}) {
+      if (!f) continue;
+      const bool wrong = f == &*wrong_;
+      const auto bytes = f->end - f->begin;
+      const auto& by = wrong || f->held.kind == Held::Kind::opaque ? f->held : f->wanted;
+      Finding out{.rule = wrong ? "wrong-result" : "unknown-result", .overlap = r_.range(f->begin, f->end)};
+      if (f->at) out.places.push_back(*f->at);
+      const auto put = by.kind == Held::Kind::opaque && !wrong ? sources_[by.value].by : by.by;
+      if (put.agent != kNone) {
+        out.notes.assign(out.places.size(), "");
+        out.places.push_back(put);
+        out.notes.push_back("puts them there");
+      }
+      out.message =
+          f->text + ": " + out.overlap + " holds " + whose(f->held, bytes) + ", not " + whose(f->wanted, bytes);
+      if (!wrong)
+        out.message = f->text + ": whether " + out.overlap + " holds " + whose(f->wanted, bytes) +
+                      " is not known: it holds " + whose(f->held, bytes);
+      if (wrong && put.agent == kNone) out.message += "; nothing has stored to them";
+      if (f->more > 0) out.message += fmt::format("; {} more", plural(f->more, "expectation"));
+      out.hint = wrong
+                     ? "every execution has this result: a packet or an expectation has the wrong address, or a packet "
+                       "comes too late"
+                     : "sdma run --test compares the bytes of some executions";
+      r_.add(std::move(out));
+    }
+  }
+
+  const Model& m_;
+  const Schedule& s_;
+  Reporter& r_;
+  Memory first_, now_;
+  std::vector<std::vector<bool>> opaque_;  ///< of each queue: its items
+  struct Source {
+    Position by;
+    const Schedule::Action* random;  ///< it stores random contents; null: nothing is known about them
+  };
+  std::vector<Source> sources_;
+  std::uint64_t taken_ = 0;
+  std::size_t held_ = 0;
+  std::optional<Failed> wrong_, unknown_;
+};
+
+/// Is there an action that expects bytes?
+bool expects(const std::vector<Schedule::Action>& all) {
+  return std::any_of(all.begin(), all.end(),
+                     [](const auto& a) { return a.kind == Schedule::Action::Kind::expect || expects(a.body); });
+}
+
+}  // namespace
+
+void find_results(const Model& m, Reporter& r) {
+  const auto actors = detail::actors(m.schedule);
+  const auto& all = m.schedule.expectations;
+  if (std::any_of(all.begin(), all.end(),
+                  [](const auto& e) { return e.kind != Schedule::Expectation::Kind::finding; }) ||
+      std::any_of(actors.begin(), actors.end(), [](const auto& a) { return expects(*a.actions); }))
+    Results{m, r}.run();
+}
+
+}  // namespace sdma::inline v0::check_detail
