@@ -230,9 +230,7 @@ class Results {
       return Equal::yes;
     }
     // Of first contents, some differ. What is random depends on the range and the round, so two stores may be equal.
-    const auto random = [&](const Held& h) {
-      return h.kind == Held::Kind::opaque ? sources_[h.value].random : nullptr;
-    };
+    const auto random = [&](const Held& h) { return h.kind == Held::Kind::opaque ? source(h).random : nullptr; };
     if (a.kind == Held::Kind::opaque && b.kind == Held::Kind::opaque)
       return random(a) && random(b) && random(a)->range.va != random(b)->range.va ? Equal::no : Equal::unknown;
     const auto may_be = [&](const Held& h) { return h.kind == Held::Kind::opaque && !random(h); };
@@ -279,7 +277,7 @@ class Results {
   /// Whose bytes these are.
   std::string whose(const Held& h, std::uint64_t bytes) const {
     if (h.kind == Held::Kind::first) return "the first contents of " + r_.range(h.at, h.at + bytes);
-    if (h.kind == Held::Kind::opaque) return "what " + r_.place(sources_[h.value].by) + " stores";
+    if (h.kind == Held::Kind::opaque) return "what " + r_.place(source(h).by) + " stores";
     constexpr std::uint64_t kShown = 4;
     std::string out;
     for (std::uint64_t i = 0; i < std::min(bytes, kShown); ++i)
@@ -295,7 +293,7 @@ class Results {
       const auto& by = wrong || f->held.kind == Held::Kind::opaque ? f->held : f->wanted;
       Finding out{.rule = wrong ? "wrong-result" : "unknown-result", .overlap = r_.range(f->begin, f->end)};
       if (f->at) out.places.push_back(*f->at);
-      const auto put = by.kind == Held::Kind::opaque && !wrong ? sources_[by.value].by : by.by;
+      const auto put = by.kind == Held::Kind::opaque && !wrong ? source(by).by : by.by;
       if (put.agent != kNone) {
         out.notes.assign(out.places.size(), "");
         out.places.push_back(put);
@@ -325,6 +323,7 @@ class Results {
     Position by;
     const Schedule::Action* random;  ///< it stores random contents; null: nothing is known about them
   };
+  const Source& source(const Held& opaque) const { return sources_[static_cast<std::size_t>(opaque.value)]; }
   std::vector<Source> sources_;
   std::uint64_t taken_ = 0;
   std::size_t held_ = 0;

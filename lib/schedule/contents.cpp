@@ -4,7 +4,6 @@
 #include "symbols.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 namespace sdma::inline v0::detail {
@@ -88,14 +87,14 @@ void FirstContents::store(std::uint64_t begin, std::uint64_t bytes, bool known, 
 }
 
 std::optional<std::uint64_t> FirstContents::word(GpuVa va, std::size_t bytes) const noexcept {
-  std::array<std::byte, 8> out{};
+  std::uint64_t out = 0;
   for (std::size_t i = 0; i < bytes; ++i) {
     const auto at = va.value + i;
     auto r = ranges_.upper_bound(at);
     if (r == ranges_.begin() || (--r)->second.end <= at || !r->second.known) return {};
-    out[i] = static_cast<std::byte>(value(at, r->second));
+    out |= (value(at, r->second) & 0xff) << (8 * i);
   }
-  return std::bit_cast<std::uint64_t>(out);
+  return out;
 }
 
 }  // namespace sdma::inline v0::detail

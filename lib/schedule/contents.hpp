@@ -56,8 +56,10 @@ class FirstContents {
   /// The 8 bytes from `at`; of a signal, zero after its end.
   static std::uint64_t value(std::uint64_t at, const Range& r) noexcept {
     std::uint64_t out = 0;
-    for (std::uint64_t i = 0; i < 8; ++i)
-      out |= std::to_integer<std::uint64_t>(r.bytes[std::min<std::uint64_t>(at - r.base + i, 8)]) << (8 * i);
+    for (std::uint64_t i = 0; i < 8; ++i) {
+      const auto k = static_cast<std::size_t>(std::min<std::uint64_t>(at - r.base + i, 8));
+      out |= std::to_integer<std::uint64_t>(r.bytes[k]) << (8 * i);
+    }
     return out;
   }
 
