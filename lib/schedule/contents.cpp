@@ -92,7 +92,7 @@ std::optional<std::uint64_t> FirstContents::word(GpuVa va, std::size_t bytes) co
     const auto at = va.value + i;
     auto r = ranges_.upper_bound(at);
     if (r == ranges_.begin() || (--r)->second.end <= at || !r->second.known) return {};
-    out |= (value(at, r->second) & 0xff) << (8 * i);
+    out |= std::uint64_t{static_cast<std::uint8_t>(value(at, r->second))} << (8 * i);
   }
   return out;
 }
