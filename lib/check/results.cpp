@@ -42,7 +42,7 @@ class Results {
       for (auto& p = next[run.agent]; p <= run.until && taken_ <= kMostPieces; ++p) visit({run.agent, p});
     for (const auto& e : s_.expectations) {
       if (e.kind == Schedule::Expectation::Kind::finding || taken_ > kMostPieces) continue;
-      compare(to_text(s_, e), e, {});
+      compare(e, {}, e);
     }
     if (taken_ > kMostPieces)
       r_.add({.rule = "unknown-result",
@@ -87,7 +87,7 @@ class Results {
     const auto& action = m_.action(p.agent, *step);
     using Kind = Schedule::Action::Kind;
     if (action.kind == Kind::expect)
-      return compare(to_text(s_, action), {.left = action.range, .right = action.right, .old = action.old}, p);
+      return compare({.left = action.range, .right = action.right, .old = action.old}, p, action);
     if (action.kind != Kind::store) return;
     Held held{.kind = Held::Kind::pattern, .by = p};
     if (action.byte) held.value = *action.byte * 0x0101010101010101u;
@@ -244,7 +244,9 @@ class Results {
     std::optional<Position> at;  ///< the action that compares
     std::size_t more = 0;
   };
-  void compare(const std::string& text, const Schedule::Expectation& e, std::optional<Position> at) {
+  /// `written`: the expectation or the action, as the schedule has it.
+  template <class Written>
+  void compare(const Schedule::Expectation& e, std::optional<Position> at, const Written& written) {
     const auto begin = m_.canonical(e.left.va);
     Pieces left, right;
     if (e.kind == Schedule::Expectation::Kind::value) {
@@ -263,7 +265,7 @@ class Results {
       const auto held = a->held.from(i), wanted = b->held.from(j);
       const auto result = equal(held, wanted, n);
       auto& failed = result == Equal::no ? wrong : unknown;
-      if (result != Equal::yes && !failed) failed = Failed{text, from, from + n, held, wanted, at};
+      if (result != Equal::yes && !failed) failed = Failed{to_text(s_, written), from, from + n, held, wanted, at};
       i += n, j += n, from += n;
       if (i == a->bytes) ++a, i = 0;
       if (j == b->bytes) ++b, j = 0;

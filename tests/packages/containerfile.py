@@ -86,6 +86,7 @@ def in_memory():
 def bootstrapped(work, archive):
     """A folder with Debian, which uses the sources and settings of this machine's apt."""
     root = work / "debian"
+    # What is installed here, now and later, need not survive a power failure.
     run("mmdebstrap", "--variant=minbase", "--mode=root", "--dpkgopt=force-unsafe-io", "--skip=cleanup/apt/lists", SUITE, root, archive)
     (root / "etc/apt/sources.list").unlink(missing_ok=True)
     for name in ("sources.list", "sources.list.d", "apt.conf.d", "trusted.gpg.d"):
@@ -94,8 +95,6 @@ def bootstrapped(work, archive):
             shutil.copytree(path, root / "etc/apt" / name, dirs_exist_ok=True)
         elif path.is_file():
             shutil.copy(path, root / "etc/apt" / name)
-    # What is installed here need not survive a power failure.
-    (root / "etc/dpkg/dpkg.cfg.d/unsafe-io").write_text("force-unsafe-io\n", encoding="utf-8")
     for name in ("resolv.conf", "hosts"):
         shutil.copy(f"/etc/{name}", root / "etc" / name)
     return root
