@@ -29,6 +29,7 @@ void absent(VerbOptions& verb, Action& action, const std::string& name) {
 void add_doctor(VerbOptions& verb, Action& action) { absent(verb, action, "doctor"); }
 void add_run(VerbOptions& verb, Action& action) { absent(verb, action, "run"); }
 void add_explore(VerbOptions& verb, Action& action) { absent(verb, action, "explore"); }
+void add_reduce(VerbOptions& verb, Action& action) { absent(verb, action, "reduce"); }
 void add_compare(VerbOptions& verb, Action& action) { absent(verb, action, "compare"); }
 void add_calibrate(VerbOptions& verb, Action& action) { absent(verb, action, "calibrate"); }
 void add_topology(VerbOptions& verb, Action& action) { absent(verb, action, "topology"); }

@@ -6,6 +6,7 @@
 #include "input.hpp"
 #include "json/check.hpp"
 #include "output.hpp"
+#include "profile_options.hpp"
 #include "schedule_file.hpp"
 #include "sdma/core/number.hpp"
 #include "sdma/device/layout.hpp"
@@ -242,17 +243,6 @@ Option add_number(VerbOptions& verb, const std::string& name, T& value, unsigned
   return verb.parsed(name, take, doc).type("N");
 }
 
-/// The options with the same name, or all options if no name matches.
-std::string options_like(std::string_view given) {
-  const auto name = given.substr(0, given.find('='));
-  std::string same, all;
-  for (const auto x : profile_options()) {
-    all += (all.empty() ? "" : " ") + std::string(x);
-    if (x.substr(0, x.find('=')) == name) same += (same.empty() ? "" : " ") + std::string(x);
-  }
-  return same.empty() ? all : same;
-}
-
 }  // namespace
 
 void add_check(VerbOptions& verb, Action& action) {
@@ -265,23 +255,7 @@ void add_check(VerbOptions& verb, Action& action) {
           "--sweep", [o](const std::string& given) { return take_sweep(given, o->sweep); },
           "check the schedule with each value of a param: each whole number of 2..8, 4K..1M*4, or 2,3,5")
       .type("NAME=A..B");
-  add_choice<Profile>(
-      verb, "--profile", o->profile,
-      {{"conservative", Profile::conservative()},
-       {"rocr", Profile::rocr()},
-       {"strict", Profile::strict()},
-       {"cuda", Profile::cuda()}},
-      "ordering that a schedule may rely on: the rules of docs/ordering.md (default), the rules that ROCr relies on, "
-      "strict queue order, or the order of CUDA streams");
-  // Applied when the verb runs, because --profile may follow.
-  const auto assumed = std::make_shared<std::vector<std::string>>();
-  const auto assume = [assumed](const std::string& given) -> std::string {
-    if (Profile{}.set(given)) return assumed->push_back(given), "";
-    const auto all = profile_options();
-    return "'" + given + "' is not one of " + options_like(given) + did_you_mean(given, {all.begin(), all.end()});
-  };
-  verb.repeated("--assume", assume, "assume one more guarantee, such as fence=full; may be repeated")
-      .type("OPTION=VALUE");
+  const auto assumed = add_profile(verb, o->profile);
   verb.value("--topology", o->topology,
              "the node: a file from sdma topology --json, or a layout such as mi308x:8 or ring:8 (default: 8 MI300X)")
       .type("FILE");
@@ -321,8 +295,7 @@ void add_check(VerbOptions& verb, Action& action) {
       "  sdma check --ring-bytes=1M --base=0x3ff00 --input=hex dmesg.txt\n"
       "  sdma check --json ring.bin | jq -r '.rule // empty' | sort | uniq -c");
   action = [o, assumed] {
-    // The parser has already refused invalid assumptions.
-    for (const auto& a : *assumed) (void)o->profile.set(a);
+    assumed();
     return check_verb(*o);
   };
 }

@@ -27,6 +27,10 @@ constexpr ExitMeaning kCheck[] = {
     {kRefuted, "an error; or a schedule that expects findings lacks one, or has another error"},
     {kInput, "errors in the text of a schedule, or an error of the input or output"},
     {kUndecided, "no error, but a warning says what is assumed, not known or not examined"}};
+constexpr ExitMeaning kReduce[] = {
+    {kOk, "the smallest text is printed"},
+    {kInput, "errors in the text, nothing to reduce, or an error of the input or output"},
+    {kUndecided, "--tries ended the search; the smallest text so far is printed"}};
 constexpr ExitMeaning kDoctor[] = {{kOk, "nothing hangs; or, with a program, its own code"},
                                    {kRefuted, "something hangs; or --end ended the program"},
                                    {kInput, "something cannot be read, or a process cannot be examined"},
@@ -72,6 +76,7 @@ constexpr Verb kVerbs[] = {
     {"dis", "disassemble a ring: dwords to text", kDis, add_dis},
     {"as", "assemble a ring: text to dwords", kAs, add_as},
     {"check", "find errors in a ring or a schedule", kCheck, add_check},
+    {"reduce", "find the smallest schedule that still has a finding", kReduce, add_reduce},
     {"doctor", "find out why queues hang", kDoctor, add_doctor},
     {"fmt", "format a schedule, or expand it", kFmt, add_fmt},
     {"run", "run a schedule and check its expectations", kRun, add_run},

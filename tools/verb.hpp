@@ -29,6 +29,7 @@ void add_fmt(VerbOptions&, Action&);
 void add_run(VerbOptions&, Action&);
 void add_simulate(VerbOptions&, Action&);
 void add_explore(VerbOptions&, Action&);
+void add_reduce(VerbOptions&, Action&);
 void add_calibrate(VerbOptions&, Action&);
 void add_compare(VerbOptions&, Action&);
 void add_topology(VerbOptions&, Action&);

@@ -10,11 +10,6 @@ namespace {
 
 std::string_view code_of(std::string_view s) noexcept { return detail::trimmed(s.substr(0, s.find('#'))); }
 std::string_view indentation(std::string_view s) noexcept { return s.substr(0, s.find_first_not_of(" \t")); }
-bool opens(std::string_view keyword) noexcept {
-  for (const auto* k : {"queue", "host", "kernel", "for", "if", "repeat"})
-    if (keyword == k) return true;
-  return false;
-}
 bool is_agent(std::string_view keyword) noexcept {
   return keyword == "queue" || keyword == "host" || keyword == "kernel";
 }
@@ -138,6 +133,11 @@ std::vector<CheckEdit> SourceLines::edits() const {
   return out;
 }
 
+bool opens(std::string_view keyword) noexcept {
+  for (const auto* k : {"queue", "host", "kernel", "for", "if", "repeat"})
+    if (keyword == k) return true;
+  return false;
+}
 std::string field_of(std::string_view line, std::string_view name) {
   const auto at = value_at(line, name);
   if (at == line.npos) return {};

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Calculations about schedules: check, simulate, sweep, explore.
+// Calculations about schedules: check, simulate, sweep, explore, reduce.
 #include "answer.hpp"
 #include "json/check.hpp"
 #include "json/explore.hpp"
 #include "json/library.hpp"
+#include "json/reduce.hpp"
 #include "json/sweep.hpp"
 #include "machine.hpp"
 #include "module.hpp"
@@ -169,6 +170,20 @@ py::object explore(const std::string& text, const std::string& file, const Machi
   return py::make_tuple(to_python(found.first), found.second);
 }
 
+py::object reduced(const std::string& text, const std::string& file,
+                   const std::vector<std::pair<std::string, std::string>>& params, const std::string& profile,
+                   const std::vector<std::string>& assume, const std::string& rule, std::size_t tries) {
+  auto parse = settings(params);
+  parse.read = files_beside(file);
+  const CheckOptions check{.profile = profile_of(profile, assume)};
+  const auto found = value_or_fail(long_call([=](const Stop&) -> Result<Json, Diagnostics> {
+    const auto r = reduce_text(text, file, parse, check, {.rule = rule, .max_tries = tries});
+    if (!r) return r.error();
+    return json::of(*r, file);
+  }));
+  return to_python(found);
+}
+
 }  // namespace
 
 void add_verbs(py::module_& m) {
@@ -179,6 +194,7 @@ void add_verbs(py::module_& m) {
   m.def("speed_ups", faster);
   m.def("sweep", sweep);
   m.def("explore", explore);
+  m.def("reduce", reduced);
 }
 
 }  // namespace sdma::python

@@ -4,11 +4,11 @@ from . import _sdma, packets
 from .devices import Device
 from .errors import Error
 from .packets import Packet
-from .results import Calibration, Check, Explore, Run, Simulation, Sweep
+from .results import Calibration, Check, Explore, Reduced, Run, Simulation, Sweep
 from .schedules import EPOCH, Epoch, Queue, Sampled, Schedule, Script, sampled
 from .traces import Trace
-from .verbs import (Machine, Plan, calibrate, check, compare, doctor, emulate, explore, plan, run, simulate, speed_ups, sweep,
-                    topology, trace)
+from .verbs import (Machine, Plan, calibrate, check, compare, doctor, emulate, explore, plan, reduce, run, simulate, speed_ups,
+                    sweep, topology, trace)
 
 __version__ = _sdma.version
 fmt = _sdma.fmt

@@ -242,6 +242,14 @@ def explore(schedule: AnySchedule, *, machine: AnyMachine = None, tries: int = 0
     `budget`: seconds; the default is 10, or no limit with `tries`, which makes the result repeatable.
     """
 
+class Reduced(dict[str, Any]):
+    """text, rule, before, after: the members of `sdma reduce --json`."""
+    schedule: Schedule
+
+def reduce(schedule: AnySchedule, *, rule: str = "", tries: int = 5000, profile: str = "conservative", assume: Sequence[str] = (),
+           **params: Params) -> Reduced:
+    """The smallest schedule in which the checker still finds this rule; "": the first error or warning (docs/check.md)."""
+
 class Run(dict[str, Any]):
     """passed, findings, expectations, queues: what `sdma run --json` says of one run. True if everything holds."""
     diagnosis: dict[str, Any] | None

@@ -88,6 +88,16 @@ class Explore(dict):
     """The best, as schedules with nothing left open; the fastest first."""
 
 
+class Reduced(dict):
+    """The smallest schedule that still has a finding: `sdma reduce --json`."""
+
+    schedule = None
+    """It, as a schedule."""
+
+    def _repr_html_(self):
+        return f"<pre>{_escape(self['text'])}</pre>"
+
+
 class Text(dict):
     """An answer whose `str` is the report that the program prints."""
 

@@ -101,6 +101,14 @@ def explore(schedule, *, machine=None, tries=0, budget=None, best=5, seed=0, **p
     return answer
 
 
+def reduce(schedule, *, rule="", tries=5000, profile="conservative", assume=(), **params):
+    given = {}
+    file, source = _source(schedule, given)
+    answer = results.Reduced(_sdma.reduce(source, file, settings({**given, **params}), profile, list(assume), rule, tries))
+    answer.schedule = Schedule.parse(answer["text"])
+    return answer
+
+
 def run(schedule, *, device="soft", order="strict", gpus=(), seed=0, timeout=10, inputs=None, outputs=None, trace=False):
     words = (list(gpus), seed, timeout, list((inputs or {}).items()), list((outputs or {}).items()))
     if isinstance(device, Device):

@@ -55,7 +55,7 @@ CASES = [
     # line, key, words of the line after it
     ("sdma simu", "\t", "sdma simulate"),
     ("sdma --ver", "\t", "sdma --version"),
-    ("sdma ", ALL, "sdma as calibrate check compare dis doctor emulate explore fmt run simulate topology trace"),
+    ("sdma ", ALL, "sdma as calibrate check compare dis doctor emulate explore fmt reduce run simulate topology trace"),
     ("sdma dis --inp", "\t", "sdma dis --input"),
     ("sdma dis --format=", ALL, "sdma dis --format=hex json text"),
     ("sdma dis --format j", "\t", "sdma dis --format json"),

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// Finds the smallest text of a schedule that still has a finding: what is left is what the finding is about.
+//
+//   auto least = reduce_text(text, "ag.sdma", {.set = {{"N", "8"}}});
+//   if (least) puts(least->text.c_str());
+//
+//   #  races in round 3                               sdma 1
+//   param N = 8                                       gpus 1
+//   ...                                               buffer gpu0.a bytes=4K
+//   host main                        ---->            ...
+//     repeat 140                                      host main
+//       submit *                                        submit gpu0.q
+//       wait host.done == 3*N*epoch                     wait host.done == 1
+//
+// A text is smaller if lines, blocks or words of it are gone, if a block gives way to its lines, or if a number of
+// rounds, of GPUs or of a param is less. Each smaller text is checked, and kept if the checker reports the same rule
+// with the same severity. That may be at another place: a smaller text with the same mistake is what is wanted. If the
+// whole text submits its queues, so does the smallest: else the finding would rest on what other programs may do. The
+// search goes on until no single change keeps the finding, or until it has checked ReduceOptions::max_tries texts; it
+// has no clock, so its answer is always the same. It reduces the text as it is written, and then that text with its
+// loops expanded; the shorter of the two is the answer. It has no comments, and needs no settings.
+//
+// Cost: one check for each try. Allocates, and throws only what the allocator throws. There is no shared state; any
+// thread may call it. Errors: those of the text; a text without a finding, or without the finding that is asked for.
+#include "sdma/check/check.hpp"
+
+namespace sdma::inline v0 {
+
+struct ReduceOptions {
+  std::string rule{};            ///< the finding's rule; "": that of the first finding that is more than advice
+  std::size_t max_tries = 5000;  ///< how many texts are checked
+};
+
+struct ReducedText {
+  std::string text{};          ///< the smallest one
+  CheckedText checked{};       ///< it, with its findings
+  Schedule original{};         ///< the schedule of the whole text
+  std::string rule{};          ///< of the finding
+  std::size_t lines_before{};  ///< of the whole text, without comments and empty lines
+  std::size_t tries{};         ///< texts that were checked
+  bool least = true;           ///< false: max_tries ended the search
+};
+
+/// `options`: how each text is checked; no changes that mend are looked for.
+Result<ReducedText, std::vector<Diagnostic>> reduce_text(std::string_view text, std::string_view file,
+                                                         const ParseOptions& = {}, const CheckOptions& options = {},
+                                                         const ReduceOptions& = {});
+
+}  // namespace sdma::inline v0
