@@ -23,6 +23,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
+/// The GPUs of the largest node that can be run on.
+constexpr std::uint32_t kMostOfNode = 8;
+
 struct RunArguments {
   std::vector<std::string> paths;
   ParseOptions parse;
@@ -77,6 +80,13 @@ class Job {
     // Only software engines record events.
     std::optional<TimedSchedule> timed;
     if (recorder && !software(options_)) timed = with_timestamps(schedule_);
+    if (const auto has = (*device)->topology().gpus.size(); schedule_.gpus > has && schedule_.gpus > kMostOfNode) {
+      const Diagnostic d{.message = fmt::format("the schedule has {} GPUs, and this node has {}", schedule_.gpus, has),
+                         .hint = fmt::format("sdma check --topology=mesh:{0} and sdma simulate --machine=mesh:{0} work "
+                                             "with more GPUs than a run does; nodes:2x8 are two nodes",
+                                             schedule_.gpus)};
+      return options_.test ? say(d) : report(placed(d)), kInput;
+    }
     const BindOptions how{.gpus = options_.gpus};
     auto bound = bind(timed ? timed->schedule : schedule_, **device, how);
     if (!bound) {
