@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // sdma trace: shows a recording as a picture, as JSON Lines or as text, or follows one as it is made.
+#include "input.hpp"
 #include "names_file.hpp"
 #include "output.hpp"
+#include "sdma/schedule/copies.hpp"
 #include "sdma/trace/form.hpp"
 #include "sdma/trace/lines.hpp"
 #include "sdma/trace/page.hpp"
@@ -23,7 +25,7 @@ struct TraceArguments {
   std::vector<std::string> inputs{};
   std::string output = "-";
   std::optional<trace::Form> format{};
-  bool follow = false;
+  bool follow = false, schedule = false;
   std::string names{};
 
   std::string input() const { return inputs.empty() ? "-" : inputs.front(); }
@@ -93,6 +95,17 @@ int tell_lost(const std::string& input, std::uint64_t lost) {
   return kUndecided;
 }
 
+/// The copies that another tool has recorded, as a schedule.
+int schedule(const TraceArguments& o) {
+  const auto text = read_text(o.input());
+  if (!text) return report(text.error()), kInput;
+  const auto copies = read_copies(*text, shown(o.input()));
+  if (!copies) return report(copies.error()), kInput;
+  if (const int code = write_text(o.output, schedule_text(*copies)); code != kOk) return code;
+  for (const auto& u : copies->unknown) report({.severity = Severity::note, .where = shown(o.input()), .message = u});
+  return kOk;
+}
+
 /// One trace, or two side by side.
 int page(const TraceArguments& o) {
   std::vector<trace::PageTrace> traces;
@@ -121,6 +134,8 @@ int trace_verb(const TraceArguments& o) {
             .hint = o.follow ? "give one FILE" : "add --format=html, or give one FILE"});
     return kUsage;
   }
+  if (o.schedule && (o.follow || o.format || !o.names.empty() || o.inputs.size() > 1))
+    return complain("--schedule takes one FILE, and no --format, --follow or --names", "sdma trace --help"), kUsage;
   if (!o.names.empty() && o.follow)
     return complain("--follow does not take --names", "sdma emulate --names=FILE names addresses from the beginning"),
            kUsage;
@@ -131,6 +146,7 @@ int trace_verb(const TraceArguments& o) {
   if (std::count(read.begin(), read.end(), "-") > 1) return complain("- can be read only once"), kUsage;
   if (overwrites({{"-o", o.output}}, read)) return kUsage;
   if (o.follow) return follow(o);
+  if (o.schedule) return schedule(o);
   if (o.chosen() == trace::Form::html) return page(o);
   const auto t = load(o, o.input());
   if (!t) return report(t.error()), kInput;
@@ -155,6 +171,10 @@ void add_trace(VerbOptions& verb, Action& action) {
   verb.call(
       "--json", [o] { o->format = trace::Form::jsonl; }, "short for --format=jsonl");
   verb.flag("--follow", o->follow, "print events as text while they are recorded, until the writer ends");
+  verb.flag(
+      "--schedule", o->schedule,
+      "write a schedule of the copies that another tool has recorded: rocprofv3 (CSV), a Chrome trace, or a log of "
+      "AMD_LOG_LEVEL=4");
   verb.value("--names", o->names, "names for addresses: a file with a line FIRST..+SIZE NAME per range").type("FILE");
   verb.value("-o,--output", o->output, "output file; - is standard output").type("FILE");
   verb.footer(
@@ -163,6 +183,7 @@ void add_trace(VerbOptions& verb, Action& action) {
       "  sdma trace run.jsonl -o run.html          open it in a browser\n"
       "  sdma trace model.jsonl run.jsonl -o both.html   side by side\n"
       "  sdma trace --follow run.jsonl             events as they happen\n"
+      "  sdma trace --schedule kineto.json -o copies.sdma\n"
       "  sdma trace --format=jsonl run.jsonl       check that it is complete");
   action = [o] { return trace_verb(*o); };
 }

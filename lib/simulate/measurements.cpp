@@ -2,6 +2,7 @@
 #include "sdma/simulate/measurements.hpp"
 #include "sdma/core/number.hpp"
 
+#include "../core/csv.hpp"
 #include "settings.hpp"
 
 #include "sdma/core/file.hpp"
@@ -43,25 +44,6 @@ constexpr std::array<std::string_view, kColumns> kColumnNames{
     "schedule", "settings", "what",   "baseline", "baseline_settings", "value",
     "spread",   "weight",   "source", "id",       "machine",           "includes"};
 constexpr std::string_view kShare = "share.", kFree = "free", kPower = "power", kCommon = "common";
-
-/// The fields of a line; nothing if a quote is not closed or is inside a field.
-std::optional<Words> fields(std::string_view line) {
-  Words out{""};
-  bool quoted = false, ended = false;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    const auto c = line[i];
-    if (quoted && c == '"' && line.substr(i + 1).starts_with('"')) out.back() += line[++i];
-    else if (quoted && c == '"') quoted = false, ended = true;
-    else if (quoted) out.back() += c;
-    else if (c == ',') out.emplace_back(), ended = false;
-    else if (c == '"' && trimmed(out.back()).empty() && !ended) out.back().clear(), quoted = true;
-    else if (c == '"' || (ended && c != ' ')) return {};
-    else if (!ended) out.back() += c;
-  }
-  if (quoted) return {};
-  for (auto& f : out) f = std::string(trimmed(f));
-  return out;
-}
 
 std::string mean_to_say(std::string_view word, std::span<const std::string_view> known, const std::string& otherwise) {
   Nearest n{word};
@@ -149,7 +131,7 @@ class Table {
   std::string field(Column c) const { return at_[c] ? fields_[*at_[c]] : ""; }
 
   void row(std::string_view line) {
-    auto split = fields(line);
+    auto split = detail::csv_fields(line);
     if (!split) return complain("a quote is not closed, or is inside a field", "write a quote in a quoted field twice");
     if (columns_ == 0) return header(*split);
     if (split->size() != columns_)

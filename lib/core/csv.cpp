@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+#include "csv.hpp"
+
+namespace sdma::inline v0::detail {
+namespace {
+
+std::string_view trimmed(std::string_view s) noexcept {
+  const auto begin = s.find_first_not_of(" \t\r");
+  return begin == s.npos ? std::string_view() : s.substr(begin, s.find_last_not_of(" \t\r") - begin + 1);
+}
+
+}  // namespace
+
+std::optional<std::vector<std::string>> csv_fields(std::string_view line) {
+  std::vector<std::string> out{""};
+  bool quoted = false, ended = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const auto c = line[i];
+    if (quoted && c == '"' && line.substr(i + 1).starts_with('"')) out.back() += line[++i];
+    else if (quoted && c == '"') quoted = false, ended = true;
+    else if (quoted) out.back() += c;
+    else if (c == ',') out.emplace_back(), ended = false;
+    else if (c == '"' && trimmed(out.back()).empty() && !ended) out.back().clear(), quoted = true;
+    else if (c == '"' || (ended && c != ' ')) return {};
+    else if (!ended) out.back() += c;
+  }
+  if (quoted) return {};
+  for (auto& f : out) f = std::string(trimmed(f));
+  return out;
+}
+
+}  // namespace sdma::inline v0::detail
