@@ -34,6 +34,7 @@ struct CheckArguments {
   std::vector<GpuId> gpus;
   CheckFormat format = CheckFormat::text;
   StreamCheckOptions check;
+  std::size_t max_packets = CheckOptions{}.max_packets;
   bool kernel = false, rules = false, covered = false, strict = false, cuda = false;
 };
 
@@ -165,6 +166,7 @@ int check_verb(const CheckArguments& o) {
                            .topology = *node ? &**node : nullptr,
                            .gpus = o.gpus,
                            .max_findings = o.check.max_findings,
+                           .max_packets = o.max_packets,
                            .strict = o.strict};
   if (!o.more.empty()) return check_dumps(o, whole);
   auto in = Input::open(o.input);
@@ -277,6 +279,8 @@ void add_check(VerbOptions& verb, Action& action) {
   add_number(verb, "--max-findings", o->check.max_findings, 1,
              "maximum number of findings to show per rule; 0 shows all")
       .shown("20");
+  add_count(verb, "--max-packets", o->max_packets, 1, std::uint64_t{1} << 40,
+            "packets of all submits that are examined at most; the limits of memory and work are proportional to it");
   add_generation(verb, o->input.generation);
   verb.flag("--strict", o->strict, "advice, such as an unused signal, is an error");
   verb.flag("--kernel", o->kernel, "check a queue of the kernel: allow privileged packets");

@@ -156,7 +156,8 @@ void Model::find_algebra() {
     const auto& posts = all[i];
     w.halves = posts.halves;
     w.unmodelled = posts.unknown;
-    const bool depends = posts.other || (posts.halves && !(w.known && high_half_is_kept(w, posts)) && !open);
+    const bool taken = std::find(taken_in_order.begin(), taken_in_order.end(), i) != taken_in_order.end();
+    const bool depends = posts.other || taken || (posts.halves && !(w.known && high_half_is_kept(w, posts)) && !open);
     if (!depends || w.unmodelled) continue;
     w.monotone = w.known && !open && monotone(w, posts);
     if (w.monotone || (w.known && !open && steps_as_additions(w, posts))) continue;
@@ -171,6 +172,16 @@ void Model::find_algebra() {
       }
     }
   }
+}
+
+std::vector<std::uint32_t> Model::mixed_words() const {
+  std::vector<std::uint32_t> found;
+  for (const auto i : taken_in_order)
+    if (!words[i].unmodelled) found.push_back(i);
+  if (!taken_in_order.empty() || open) return found;
+  for (std::uint32_t i = 0; i < words.size(); ++i)
+    if (const auto& w = words[i]; w.adds && w.stores && w.known && !w.unmodelled) found.push_back(i);
+  return found;
 }
 
 bool Model::find_disorder() {

@@ -5,14 +5,25 @@
 #include "report.hpp"
 #include "sdma/core/plural.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace sdma::inline v0 {
 
 using namespace check_detail;
 
-CheckReport check(const Schedule& s, const CheckOptions& o) {
+namespace {
+
+struct Examined {
+  CheckReport report{};
+  /// Words that are stored to and added to. If some were taken to be in order: those of them that are.
+  std::vector<std::uint32_t> mixed{};
+};
+
+Examined examine(const Schedule& s, const CheckOptions& o, const std::vector<std::uint32_t>& in_order) {
   Model m{s, o};
+  m.taken_in_order = in_order;
   execute(m);
   m.build_chains_again();
   do find_order(m);
@@ -28,10 +39,15 @@ CheckReport check(const Schedule& s, const CheckOptions& o) {
   find_stuck(m, r);
   for (const auto& e : m.exceeded)
     r.add({.rule = "not-all-order",
-           .message = e + ", so the order of posts and waits is not known, and nothing is proved",
-           .hint = "check it with fewer rounds or queues"});
-  // What rests on an order that is missing would be no error.
-  if (m.exceeded.empty()) {
+           .message = e.what + ", so the order of posts and waits is not known, and nothing is proved",
+           .hint = e.fixed ? "check it with fewer rounds or queues" : r.larger_limit(e.packets)});
+  if (m.box_rows > 0)
+    r.add({.rule = "not-all-accesses",
+           .message = fmt::format("the boxes have {} rows, of which at most {} are examined, so nothing is proved",
+                                  m.box_rows, m.limits.rows()),
+           .hint = r.larger_limit(8 * m.box_rows)});
+  // What rests on an order or on bytes that are missing would be no error.
+  if (m.exceeded.empty() && m.box_rows == 0) {
     find_races(m, r);
     find_bad_waits(m, r);
     find_unknown_samples(m, r);
@@ -42,7 +58,7 @@ CheckReport check(const Schedule& s, const CheckOptions& o) {
     r.add({.rule = "not-all-rounds",
            .message = "only the first " + std::to_string(m.packets) +
                       " packets are checked, not the rest of the schedule, so nothing is proved",
-           .hint = "check it with fewer rounds: a hazard between rounds appears within three rounds"});
+           .hint = r.larger_limit(m.needed) + "; a hazard between rounds appears within three rounds"});
   if (m.open)
     r.add({.rule = "open-schedule",
            .message = !detail::submits_queues(s) && !o.open
@@ -57,7 +73,24 @@ CheckReport check(const Schedule& s, const CheckOptions& o) {
                       " open, and only the first alternative of each is checked",
            .hint = "set each choice with --set; sdma check FILE checks all alternatives"});
   if (r.proves()) find_results(m, r);
-  return r.finish();
+  return {r.finish(), m.mixed_words()};
+}
+
+}  // namespace
+
+CheckReport check(const Schedule& s, const CheckOptions& o) {
+  auto [report, mixed] = examine(s, o, {});
+  // Stores and additions do not commute. But if the posts to a word have one order, each leaves what it left in the
+  // followed execution. That is tried where additions after the last store have not sufficed; what holds is kept.
+  while (!report.proved() && !mixed.empty()) {
+    auto again = examine(s, o, mixed);
+    if (again.mixed.size() == mixed.size())
+      return std::pair(again.report.errors(), again.report.warnings()) < std::pair(report.errors(), report.warnings())
+                 ? std::move(again.report)
+                 : std::move(report);
+    mixed = std::move(again.mixed);
+  }
+  return std::move(report);
 }
 
 static std::size_t count(const CheckReport& r, Severity severity) noexcept {

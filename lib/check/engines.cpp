@@ -23,9 +23,6 @@
 namespace sdma::inline v0::check_detail {
 namespace {
 
-/// How many edges are followed.
-constexpr std::size_t kMostEdges = std::size_t{1} << 25;
-
 class HeldEngines {
  public:
   HeldEngines(const Model& m, Reporter& r) : m_(m), r_(r), clock_(m.width()) {
@@ -38,13 +35,13 @@ class HeldEngines {
     index_.assign(waits_.size(), kNone);
     low_.assign(waits_.size(), 0);
     on_stack_.assign(waits_.size(), false);
-    for (std::uint32_t n = 0; n < waits_.size() && edges_ <= kMostEdges; ++n)
+    for (std::uint32_t n = 0; n < waits_.size() && edges_ <= m_.limits.edges(); ++n)
       if (index_[n] == kNone) components(n);
-    if (edges_ > kMostEdges)
+    if (edges_ > m_.limits.edges())
       r_.add({.rule = "not-all-engines",
               .message = "too many waits share engines to find out whether polls that hold their engines wait for each "
                          "other",
-              .hint = "check fewer rounds, or put the queues on different engines",
+              .hint = r_.larger_limit() + ", or put the queues on different engines",
               .rests_on = {"X2"}});
   }
 
@@ -179,7 +176,7 @@ class HeldEngines {
     enter(root);
     while (!frames.empty()) {
       auto& f = frames.back();
-      if (f.range < f.edges.size() && edges_ <= kMostEdges) {
+      if (f.range < f.edges.size() && edges_ <= m_.limits.edges()) {
         const auto to = f.next++;
         if (f.next == f.edges[f.range].end && ++f.range < f.edges.size()) f.next = f.edges[f.range].begin;
         if (index_[to] == kNone) enter(to);
@@ -196,7 +193,7 @@ class HeldEngines {
         on_stack_[stack_.back()] = false;
         stack_.pop_back();
       } while (members.back() != n);
-      if (edges_ <= kMostEdges) report(members);
+      if (edges_ <= m_.limits.edges()) report(members);
     }
   }
 

@@ -10,8 +10,6 @@
 namespace sdma::inline v0::check_detail {
 namespace {
 
-/// Boxes are analysed row by row, up to this many rows in all; each further box counts as one range, from start to end.
-constexpr std::size_t kMostRows = std::size_t{1} << 19;
 /// Modulo 32, because operations of one kind differ only in their width and in whether they return the old value.
 Op kind_of(AtomicOp op) noexcept {
   if (op == AtomicOp::write_64) return Op::store;
@@ -51,20 +49,22 @@ Mode mode_of(What w, Access a) noexcept {
 }
 
 /// Calls fn(begin, end) for each row of bytes; adjacent rows count as one. More than `most` rows count as one range.
-template <class Fn> void each_row(const Region& r, std::uint64_t va, std::size_t most, Fn fn) {
-  if (r.bytes == 0 || r.rows == 0 || r.slices == 0) return;
+/// Returns how many rows there are; 0 if they are consecutive bytes.
+template <class Fn> std::uint64_t each_row(const Region& r, std::uint64_t va, std::size_t most, Fn fn) {
+  if (r.bytes == 0 || r.rows == 0 || r.slices == 0) return 0;
   const auto row_end = va + r.bytes;
   const bool dense_rows = r.rows == 1 || r.pitch == r.bytes;
   const auto slice = dense_rows ? r.bytes * r.rows : r.pitch * (r.rows - 1) + r.bytes;
   const bool dense = dense_rows && (r.slices == 1 || r.slice_pitch == slice);
-  if (dense) return fn(va, va + slice * r.slices);
+  if (dense) return fn(va, va + slice * r.slices), 0;
   const auto pieces = std::uint64_t{r.slices} * (dense_rows ? 1 : r.rows);
-  if (pieces > most) return fn(va, va + hull(r));
+  if (pieces > most) return fn(va, va + hull(r)), pieces;
   for (std::uint64_t z = 0; z < r.slices; ++z)
     for (std::uint64_t y = 0; y < (dense_rows ? 1 : r.rows); ++y) {
       const auto at = z * r.slice_pitch + y * r.pitch;
       fn(va + at, (dense_rows ? va + slice : row_end) + at);
     }
+  return pieces;
 }
 
 }  // namespace
@@ -123,10 +123,12 @@ Model::Model(const Schedule& s, const CheckOptions& o)
     : schedule(s),
       options(o),
       profile(o.profile),
+      limits(o.max_packets),
       node(o.topology ? *o.topology : *mi300x()),
       open(o.open || !detail::submits_queues(s)) {
   for (std::uint32_t g = 0; g < s.gpus; ++g) gpus.push_back(o.gpus.size() == s.gpus ? o.gpus[g] : GpuId{g});
   for (std::size_t q = 0; q < s.queues.size(); ++q) read(q);
+  if (rows_ > limits.rows()) box_rows = rows_;
   evaluate_conditions();
   find_flags();
   assign_engines();
@@ -156,10 +158,10 @@ void Model::read(std::size_t queue) {
         if constexpr (std::is_same_v<P, CondExec>) item.what = What::condition;
         if constexpr (std::is_same_v<P, PollReg>) item.what = What::none;
         footprint(packet, [&](const Region& region) {
-          each_row(region, canonical(region.va), kMostRows - std::min(kMostRows, rows_),
-                   [&](std::uint64_t from, std::uint64_t to) {
-                     p.touches.push_back({from, to, mode_of(item.what, region.access)});
-                   });
+          rows_ += each_row(region, canonical(region.va), limits.rows() - std::min(limits.rows(), rows_),
+                            [&](std::uint64_t from, std::uint64_t to) {
+                              p.touches.push_back({from, to, mode_of(item.what, region.access)});
+                            });
         });
       });
       sync_of(q, v, item);
@@ -170,7 +172,6 @@ void Model::read(std::size_t queue) {
       }
     }
     item.touches = static_cast<std::uint32_t>(p.touches.size()) - item.touch;
-    if (item.touches > 2) rows_ += item.touches;
     p.items.push_back(item);
   }
 }

@@ -159,6 +159,19 @@ struct Word {
   Wide most = -1;  ///< what it holds after all posts, if each adds something that is not negative; else -1
 };
 
+/// Limits of memory and work, in proportion to CheckOptions::max_packets.
+struct Limits {
+  explicit Limits(std::size_t max_packets) : packets(max_packets) {}
+  std::size_t packets;                                            ///< in all submits, and rounds
+  std::size_t clocks() const noexcept { return 32 * packets; }    ///< entries, of 4 bytes each
+  std::size_t accesses() const noexcept { return 4 * packets; }   ///< to rows of bytes, in all submits
+  std::size_t compared() const noexcept { return 16 * packets; }  ///< ranges of bytes, with an access
+  std::size_t edges() const noexcept { return 8 * packets; }      ///< between waits that share engines
+  std::size_t pairs() const noexcept { return 256 * packets; }    ///< of chains of posts
+  std::size_t rows() const noexcept { return packets / 8; }       ///< of boxes
+  std::size_t pieces() const noexcept { return 4 * packets; }     ///< of memory, whose contents are followed
+};
+
 class Model {
  public:
   Model(const Schedule& s, const CheckOptions& o);
@@ -166,10 +179,13 @@ class Model {
   void build_chains_again();
   /// Marks the words whose posts are not in the order on which their values rest. True if there are any.
   bool find_disorder();
+  /// The words that are stored to and added to; if some are taken to be in order, those of them that are.
+  std::vector<std::uint32_t> mixed_words() const;
 
   const Schedule& schedule;
   const CheckOptions& options;
   const Profile& profile;
+  const Limits limits;
   const Topology node;      ///< its engines and links are assumed
   std::vector<GpuId> gpus;  ///< the node's GPU for each GPU of the schedule
   std::vector<Program> programs;
@@ -191,9 +207,18 @@ class Model {
   };
   std::vector<Stuck> stuck;
   std::size_t packets = 0, waits = 0, samples = 0;
-  bool truncated = false;             ///< not all rounds were unrolled
-  std::vector<std::string> exceeded;  ///< limits of find_order: what would be needed, and what the limit is
+  bool truncated = false;  ///< not all rounds were unrolled
+  std::size_t needed = 0;  ///< the limit of packets with which all rounds would be
+  /// A limit of find_order that is exceeded.
+  struct Exceeded {
+    std::string what{};
+    std::size_t packets = 0;  ///< the limit of packets that would do; 0: not known
+    bool fixed = false;       ///< no other limit of packets changes it
+  };
+  std::vector<Exceeded> exceeded;
+  std::size_t box_rows = 0;  ///< how many rows the boxes have, if that exceeds the limit; else 0
   bool open = false;
+  std::vector<std::uint32_t> taken_in_order;  ///< words that are stored to and added to, by number
 
   GpuId gpu_of(Place p) const noexcept { return gpus[p.index]; }
   /// Does the node have this place?
@@ -290,6 +315,11 @@ class Model {
   void sync_of(const Schedule::Queue&, const PacketView&, Item&);
   void assign_engines();
   void unroll();
+  /// What a whole schedule takes, counted without unrolling it.
+  struct Needs {
+    double packets = 0, acquires = 0, columns = 0, accesses = 0;
+  };
+  void count(const std::vector<Schedule::Action>&, double times, Needs&) const;
   using Named = std::map<std::string_view, std::uint32_t>;  ///< the step of the last sample of each name
   void perform(std::uint32_t agent, const std::vector<Schedule::Action>&, std::uint32_t& action, std::uint32_t epoch,
                Named&);

@@ -14,10 +14,6 @@ namespace sdma::inline v0::check_detail {
 namespace {
 
 constexpr int kMostPasses = 64;
-/// How many submits of a queue that threads share are compared with each other.
-constexpr std::size_t kMostShared = 2048;
-/// How many pairs of chains are compared.
-constexpr std::size_t kMostPairs = std::size_t{1} << 30;
 
 class Clocks {
  public:
@@ -27,12 +23,13 @@ class Clocks {
     allocate();
     start_from_execution();
     m_.exceeded.clear();
-    for (int pass = 0; pass < kMostPasses && compared_ < kMostPairs; ++pass)
+    for (int pass = 0; pass < kMostPasses && compared_ < m_.limits.pairs(); ++pass)
       if (!narrow()) return;
-    if (compared_ >= kMostPairs)
-      m_.exceeded.push_back(fmt::format("more than {} pairs of posts have to be compared", kMostPairs));
+    if (compared_ >= m_.limits.pairs())
+      m_.exceeded.push_back(
+          {.what = fmt::format("more than {} pairs of posts have to be compared", m_.limits.pairs())});
     else if (m_.exceeded.empty())
-      m_.exceeded.push_back(fmt::format("the order needs more than {} passes", kMostPasses));
+      m_.exceeded.push_back({.what = fmt::format("the order needs more than {} passes", kMostPasses), .fixed = true});
   }
 
  private:
@@ -134,10 +131,13 @@ class Clocks {
   /// Several host threads ring the doorbell: this begin follows whatever all submits know that may be the `epoch`-th.
   void begin_shared(std::uint32_t queue, std::uint32_t epoch) {
     const auto& all = submits(queue);
-    if (all.size() > kMostShared) {
+    // Each is compared with each other one.
+    if (const auto pairs = all.size() * all.size(); pairs > m_.limits.packets) {
       if (m_.exceeded.empty())
-        m_.exceeded.push_back(fmt::format("threads submit {} {} times, and at most {} submits are compared",
-                                          detail::queue_name(m_.schedule.queues[queue]), all.size(), kMostShared));
+        m_.exceeded.push_back(
+            {.what = fmt::format("threads submit {} {} times, and {} pairs of submits have to be compared",
+                                 detail::queue_name(m_.schedule.queues[queue]), all.size(), pairs),
+             .packets = pairs});
       return;
     }
     const auto precedes = [&](const Submit& a, const Submit& b) {
@@ -344,7 +344,7 @@ class Clocks {
         const Wide own = extreme(chain, base.from[c], alt.known(c), i, sign) * sign;
         Wide rest = total - extremes[c] * sign + own;
         if (n > 1 && one_way && enough(rest)) rest = rests(w)[c][i];
-        if (n > 1 && enough(rest) && compared_ < kMostPairs) {
+        if (n > 1 && enough(rest) && compared_ < m_.limits.pairs()) {
           compared_ += n;
           rest = base.value + own;
           for (std::size_t d = 0; d < n; ++d)

@@ -13,9 +13,6 @@
 namespace sdma::inline v0::check_detail {
 namespace {
 
-/// How many ranges of bytes are compared with an access.
-constexpr std::size_t kMostCompared = std::size_t{1} << 26;
-
 struct Ref {
   std::uint32_t agent = kNone, position = 0;
   Mode mode{};
@@ -46,12 +43,12 @@ class Sweep {
 
   void run() {
     for (const auto& run : m_.runs)
-      for (auto& p = next_[run.agent]; p <= run.until && compared_ <= kMostCompared; ++p) visit(run.agent, p);
+      for (auto& p = next_[run.agent]; p <= run.until && compared_ <= m_.limits.compared(); ++p) visit(run.agent, p);
     report();
-    if (compared_ > kMostCompared)
+    if (compared_ > m_.limits.compared())
       r_.add({.rule = "not-all-accesses",
               .message = "too many accesses overlap each other in part: not all of them are compared",
-              .hint = "check fewer rounds, or smaller boxes"});
+              .hint = r_.larger_limit() + ", or smaller boxes"});
   }
 
  private:

@@ -3,6 +3,7 @@
 // are repeated until none of them changes anything.
 #include "sdma/check/reduce.hpp"
 
+#include "../core/words.hpp"
 #include "sdma/core/number.hpp"
 #include "source_lines.hpp"
 
@@ -63,11 +64,7 @@ std::size_t count(std::string_view text) {
 
 std::vector<std::string> words_of(std::string_view line) {
   std::vector<std::string> out;
-  for (std::size_t at = 0; at < line.size();) {
-    const auto end = std::min(line.find(' ', at), line.size());
-    if (end > at) out.emplace_back(line.substr(at, end - at));
-    at = end + 1;
-  }
+  for (auto word = detail::take_word(line); !word.empty(); word = detail::take_word(line)) out.emplace_back(word);
   return out;
 }
 std::string joined(const std::vector<std::string>& words) {

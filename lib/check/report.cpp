@@ -144,8 +144,15 @@ bool Reporter::proves() const noexcept {
                      [](const CheckFinding& f) { return f.diagnostic.severity < Severity::warning; });
 }
 
+std::string Reporter::larger_limit(std::size_t would_do) const {
+  if (would_do > 0) return fmt::format("check fewer rounds, or with --max-packets={}", would_do);
+  return fmt::format("check fewer rounds, or with --max-packets={}, which examines twice as much",
+                     2 * m_.limits.packets);
+}
+
 CheckReport Reporter::finish() {
-  CheckReport r{.packets = m_.packets, .waits = m_.waits, .expectations = expectations_};
+  CheckReport r{
+      .packets = m_.packets, .waits = m_.waits, .expectations = expectations_, .relies_on = std::move(relies_on_)};
   for (auto& f : found_) f.diagnostic.severity = taken(f.diagnostic.severity, m_.options.strict);
   for (const auto& [rule, n] : counts_)
     if (m_.options.max_findings != 0 && n > m_.options.max_findings)

@@ -43,6 +43,11 @@ class Reporter {
   bool proves() const noexcept;
   /// So many expectations hold in every execution.
   void expectations_hold(std::size_t n) noexcept { expectations_ = n; }
+  /// What to do if a limit is exceeded: "check fewer rounds, or with --max-packets=8M, which examines twice as much";
+  /// with the limit that would do, if it is known.
+  std::string larger_limit(std::size_t would_do = 0) const;
+  /// The verdict rests on these entries of covered().
+  void relies_on(std::vector<std::string> entries) noexcept { relies_on_ = std::move(entries); }
   CheckReport finish();
 
   /// "gpu0.push", "host main", "kernel gemm".
@@ -73,6 +78,7 @@ class Reporter {
   std::vector<CheckFinding> found_;
   std::map<std::string, std::size_t> counts_;
   std::size_t expectations_ = 0;
+  std::vector<std::string> relies_on_;
 };
 
 const OrderingRule* ordering_rule(std::string_view id) noexcept;

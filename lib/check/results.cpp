@@ -23,9 +23,6 @@
 namespace sdma::inline v0::check_detail {
 namespace {
 
-/// How many pieces of memory are taken from a range, stored to one, or compared.
-constexpr std::uint64_t kMostPieces = std::uint64_t{1} << 24;
-
 class Results {
  public:
   Results(const Model& m, Reporter& r) : m_(m), s_(m.schedule), r_(r) {
@@ -39,15 +36,15 @@ class Results {
   void run() {
     std::vector<std::uint32_t> next(m_.agents.size(), 1);
     for (const auto& run : m_.runs)
-      for (auto& p = next[run.agent]; p <= run.until && taken_ <= kMostPieces; ++p) visit({run.agent, p});
+      for (auto& p = next[run.agent]; p <= run.until && taken_ <= m_.limits.pieces(); ++p) visit({run.agent, p});
     for (const auto& e : s_.expectations) {
-      if (e.kind == Schedule::Expectation::Kind::finding || taken_ > kMostPieces) continue;
+      if (e.kind == Schedule::Expectation::Kind::finding || taken_ > m_.limits.pieces()) continue;
       compare(e, {}, e);
     }
-    if (taken_ > kMostPieces)
+    if (taken_ > m_.limits.pieces())
       r_.add({.rule = "unknown-result",
               .message = "the bytes are in more pieces than are followed, so no expectation is proved",
-              .hint = "check it with fewer rounds, or larger pieces"});
+              .hint = r_.larger_limit() + ", or larger pieces"});
     report();
   }
 
@@ -146,7 +143,7 @@ class Results {
   template <class Fn> void each_run(const Region& r, Fn fn) {
     const auto va = m_.canonical(r.va);
     for (std::uint64_t z = 0; z < r.slices; ++z)
-      for (std::uint64_t y = 0; y < r.rows && taken_ <= kMostPieces; ++y)
+      for (std::uint64_t y = 0; y < r.rows && taken_ <= m_.limits.pieces(); ++y)
         fn(va + z * r.slice_pitch + y * r.pitch, r.bytes);
   }
   void take(const Region& r, Pieces& out) {

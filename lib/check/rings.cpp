@@ -224,10 +224,24 @@ bool may_hold_engines(const Model& m) {
                      [&](const Program& p) { return !engines.insert(p.engine).second; });
 }
 
+/// A ring that holds all submits of a queue; 0 if none can.
+std::uint64_t enough(const Model& m, std::uint32_t q) {
+  const auto bytes = std::bit_ceil(2 * all_bytes(m, q));
+  return bytes > detail::kMaxRing ? 0 : bytes;
+}
 std::string larger_ring(const Model& m, std::uint32_t q) {
-  const auto enough = std::bit_ceil(2 * all_bytes(m, q));
-  return enough > detail::kMaxRing ? ""
-                                   : "declare a larger ring (ring=" + size_text(enough) + " holds all submits), or ";
+  const auto bytes = enough(m, q);
+  return bytes == 0 ? "" : "declare a larger ring (ring=" + size_text(bytes) + " holds all submits), or ";
+}
+/// "ring=64K of gpu0.a": of each queue whose ring is too small.
+std::string sizes(const Model& m) {
+  std::string out;
+  for (std::uint32_t q = 0; q < m.queue_count(); ++q)
+    if (const auto& queue = m.schedule.queues[q]; all_bytes(m, q) >= detail::ring_bytes(queue))
+      out += fmt::format("{}{} of {}", out.empty() ? "" : ", ",
+                         enough(m, q) == 0 ? "fewer submits" : "ring=" + size_text(enough(m, q)),
+                         detail::queue_name(queue));
+  return out;
 }
 
 }  // namespace
@@ -243,7 +257,7 @@ void find_full_rings(const Model& m, Reporter& r) {
                                "examined"
                              : "a ring may become full, and polls may hold engines that queues share: whether both "
                                "together block a submit is not examined",
-           .hint = "declare rings that hold all submits: ring="});
+           .hint = "declare rings that hold all submits: " + sizes(m)});
   for (std::uint32_t i = 0; i < (shared ? threads : 1); ++i) {
     RingReplay replay{m, shared ? first + i : kNone};
     replay.run();

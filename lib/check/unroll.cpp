@@ -4,14 +4,10 @@
 #include "model.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace sdma::inline v0::check_detail {
 namespace {
-
-/// How many entries the clocks may have, of 4 bytes each.
-constexpr std::size_t kMostClocks = std::size_t{1} << 27;
-/// How many times a packet may access a row of bytes, in all submits.
-constexpr std::size_t kMostAccesses = std::size_t{1} << 24;
 
 bool acts(const std::vector<Schedule::Action>& body) noexcept {
   return std::any_of(body.begin(), body.end(), [](const Schedule::Action& a) {
@@ -30,8 +26,8 @@ void Model::submit(std::uint32_t agent, std::uint32_t queue, std::uint32_t actio
   acquires_ += program.acquires + 1;
   accesses_ += program.touches.size();
   const auto most_columns = columns_ + (apart ? program.posts : program.stored_flags);
-  if (packets + rounds_ + items.size() > options.max_packets || accesses_ > kMostAccesses ||
-      acquires_ * (agents.size() + most_columns) > kMostClocks) {
+  if (packets + rounds_ + items.size() > limits.packets || accesses_ > limits.accesses() ||
+      acquires_ * (agents.size() + most_columns) > limits.clocks()) {
     truncated = true;
     return;
   }
@@ -84,7 +80,7 @@ void Model::perform(std::uint32_t agent, const std::vector<Schedule::Action>& ac
       for (std::uint64_t n = 1; n <= rounds && !truncated; ++n) {
         action = body;
         // A round without packets takes time, too.
-        if (packets + ++rounds_ > options.max_packets) truncated = true;
+        if (packets + ++rounds_ > limits.packets) truncated = true;
         perform(agent, a.body, action, static_cast<std::uint32_t>(n), named);
       }
     } else {
@@ -93,7 +89,7 @@ void Model::perform(std::uint32_t agent, const std::vector<Schedule::Action>& ac
       auto& steps = agents[agent].steps;
       acquires_ += wait;
       accesses_ += bytes + (a.right.bytes != 0);
-      if (acquires_ * (agents.size() + columns_) > kMostClocks || accesses_ > kMostAccesses) {
+      if (acquires_ * (agents.size() + columns_) > limits.clocks() || accesses_ > limits.accesses()) {
         truncated = true;
         continue;
       }
@@ -155,8 +151,43 @@ void Model::unroll() {
     Named named;
     perform(agent, *actors[i].actions, action, 0, named);
   }
-  if (!detail::submits_queues(schedule))
+  const bool submits = detail::submits_queues(schedule);
+  if (!submits)
     for (std::uint32_t q = 0; q < programs.size(); ++q) submit(kNone, q, 0, 0);
+  if (!truncated) return;
+  Needs n;
+  for (const auto& a : actors) count(*a.actions, 1, n);
+  Schedule::Action all{.kind = Schedule::Action::Kind::submit};
+  for (std::uint32_t q = 0; q < programs.size(); ++q) all.queues.push_back(q);
+  if (!submits) count({all}, 1, n);
+  const Limits one{1};
+  const auto clocks = n.acquires * (static_cast<double>(agents.size()) + n.columns);
+  const auto most = std::max(
+      {n.packets, clocks / static_cast<double>(one.clocks()), n.accesses / static_cast<double>(one.accesses())});
+  needed = most < 1e15 ? static_cast<std::size_t>(std::ceil(most)) : 0;
+}
+
+void Model::count(const std::vector<Schedule::Action>& actions, double times, Needs& n) const {
+  using Kind = Schedule::Action::Kind;
+  const bool apart = !profile.fences_ordered && !profile.fence_full;
+  for (const auto& a : actions) {
+    if (a.kind == Kind::submit)
+      for (const auto q : a.queues) {
+        const auto& p = programs[q];
+        n.packets += times * static_cast<double>(p.items.size());
+        n.acquires += times * static_cast<double>(p.acquires + 1);
+        n.accesses += times * static_cast<double>(p.touches.size());
+        n.columns += times * static_cast<double>(apart ? p.posts : p.stored_flags);
+      }
+    if (a.kind == Kind::repeat) {
+      const auto rounds = times * static_cast<double>(acts(a.body) ? a.rounds : std::min<std::uint64_t>(a.rounds, 1));
+      n.packets += rounds;
+      count(a.body, rounds, n);
+    }
+    n.acquires += a.kind == Kind::wait ? times : 0;
+    const bool bytes = a.kind == Kind::load || a.kind == Kind::store || a.kind == Kind::expect;
+    n.accesses += bytes ? times * (a.right.bytes != 0 ? 2 : 1) : 0;
+  }
 }
 
 /// Completes the posts that land on their own, once all polls are known.

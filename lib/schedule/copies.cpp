@@ -4,6 +4,7 @@
 
 #include "../core/csv.hpp"
 #include "../core/json.hpp"
+#include "../core/words.hpp"
 #include "sdma/core/number.hpp"
 
 #include <fmt/format.h>
@@ -67,11 +68,8 @@ class CopyReader {
     return {.where = out_.file, .message = std::move(message), .hint = std::move(hint)};
   }
   std::string_view line() {
-    const auto end = std::min(text_.find('\n'), text_.size());
-    const auto out = text_.substr(0, end);
-    text_.remove_prefix(std::min(end + 1, text_.size()));
     ++number_;
-    return out;
+    return detail::take_line(text_);
   }
   /// By begin; each copy of a stream waits for the one before it.
   void in_streams(std::vector<std::pair<double, RecordedCopy>> all) {

@@ -184,6 +184,17 @@ host main
   submit *
   wait host.done == 1
 end)",
+// a reset, then additions
+R"(gpus 1
+signal host.n value=7
+queue gpu0.q engine=2
+  atomic op=add_rtn_64 addr=host.n value=1
+end
+host main
+  set host.n = 0
+  submit *
+  wait host.n == 1
+end)",
 };
 // clang-format on
 

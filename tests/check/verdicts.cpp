@@ -281,6 +281,109 @@ end)";
   CHECK(cut.findings[0].diagnostic.rule == "not-all-rounds");
 }
 
+TEST_CASE("a limit that is exceeded is no error, and names the limit that would do") {
+  struct {
+    const char *rule, *text;
+  } const schedules[] = {
+      {"not-all-rounds", R"(gpus 1
+signal host.y value=0 bits=32
+queue gpu0.q engine=2
+  fence addr=host.y value=epoch
+end
+host main
+  repeat 100
+    submit gpu0.q
+    wait host.y >= epoch
+  end
+end)"},
+      // Threads share a queue: each submit is compared with each other one.
+      {"not-all-order", R"(gpus 1
+signal host.y value=0
+signal host.go value=0
+queue gpu0.q engine=2 ring=64K
+  atomic op=add_rtn_64 addr=host.y value=1
+end
+host a
+  repeat 20
+    submit gpu0.q
+  end
+  set host.go = 1
+end
+host b
+  wait host.go == 1
+  repeat 20
+    submit gpu0.q
+  end
+  wait host.y >= 40
+end)"},
+      {"not-all-accesses", R"(gpus 1
+buffer gpu0.a bytes=64K
+buffer gpu0.b bytes=64K
+signal host.y value=0
+queue gpu0.q engine=2
+  copy_subwindow element_log2=0 src=gpu0.a src_pitch=64 dst=gpu0.b dst_pitch=64 x=8 y=100
+  atomic op=add_rtn_64 addr=host.y value=1
+end
+host main
+  submit gpu0.q
+  wait host.y == 1
+end)"}};
+  for (const auto& [rule, text] : schedules) {
+    INFO(text);
+    CHECK(checked(text).verdict() == Verdict::proved);
+    const auto cut = checked(text, {.max_packets = 60});
+    INFO(said(cut));
+    CHECK(cut.verdict() == Verdict::unproved);
+    REQUIRE(has(cut, rule));
+    const std::string option = "--max-packets=";
+    std::string hint;
+    for (const auto& f : cut.findings)
+      if (f.diagnostic.rule == rule) hint = f.diagnostic.hint;
+    REQUIRE(hint.find(option) != hint.npos);
+    const auto enough = std::stoul(hint.substr(hint.find(option) + option.size()));
+    CHECK(checked(text, {.max_packets = enough}).verdict() == Verdict::proved);
+    CHECK(checked(text, {.max_packets = enough - 1}).verdict() == Verdict::unproved);
+  }
+}
+
+TEST_CASE("stores and additions to one word are proved if they are in order") {
+  const std::string text = R"(gpus 3
+buffer gpu0.a bytes=4K
+buffer gpu1.b bytes=4K
+buffer gpu2.c bytes=4K
+signal host.x value=0
+queue gpu0.first engine=2
+  copy_linear bytes=4K src=gpu0.a dst=gpu1.b
+  fence addr=host.x value=5
+end
+queue gpu1.second engine=2
+  poll_mem addr=host.x func=ge reference=5
+  copy_linear bytes=4K src=gpu1.b dst=gpu2.c
+  atomic op=add_rtn_64 addr=host.x value=1
+end
+host main
+  submit *
+  wait host.x == 6
+end
+expect gpu2.c == old gpu0.a)";
+  const auto r = checked(text);
+  INFO(said(r));
+  CHECK(r.proved());
+  // Without the wait, the fence may come after the addition, and hides it.
+  auto unordered = text;
+  const std::string wait = "  poll_mem addr=host.x func=ge reference=5\n";
+  unordered.erase(unordered.find(wait), wait.size());
+  CHECK(checked(unordered).verdict() == Verdict::refuted);
+  // A word in order beside one whose additions have no order.
+  auto reset = text;
+  reset.replace(reset.find("signal host.x"), 0, "signal host.n value=7\n");
+  reset.replace(reset.find("  fence addr"), 0, "  atomic op=add_rtn_64 addr=host.n value=1\n");
+  reset.replace(reset.find("  submit *"), 0, "  set host.n = 0\n");
+  const auto both = checked(reset);
+  INFO(said(both));
+  CHECK(both.proved());
+}
+
 TEST_CASE("rounds without actions cost nothing") {
   const auto r = checked(R"(gpus 1
 signal host.y value=0 bits=32

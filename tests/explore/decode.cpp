@@ -78,6 +78,10 @@ class Decoder {
       case AtomicOp::umax_rtn_64: return post(p.addr, Op::umax, bytes, p.value);
       case AtomicOp::cmpswap_rtn_32:
       case AtomicOp::cmpswap_rtn_64: out_.packet.compare = p.compare; return post(p.addr, Op::cmpswap, bytes, p.value);
+      case AtomicOp::inc_rtn_32:
+      case AtomicOp::inc_rtn_64: return post(p.addr, Op::inc, bytes, p.value);
+      case AtomicOp::dec_rtn_32:
+      case AtomicOp::dec_rtn_64: return post(p.addr, Op::dec, bytes, p.value);
       default: return refuse("this atomic operation");
     }
   }

@@ -27,6 +27,9 @@ Schedule pipeline(Random&);   ///< slots in turn, filled and emptied by two queu
 Schedule tree(Random&);       ///< partial results go up, the whole comes down
 Schedule ahead(Random&);      ///< rounds published before the earlier ones are complete
 Schedule wide(Random&);       ///< words of 64 bits, in halves
+Schedule atomics(Random&);    ///< posts of every operation, in turns or at once
+Schedule halves(Random&);     ///< words of 64 bits that are stored in halves
+Schedule mixed(Random&);      ///< words that are stored to and added to
 Schedule noise(Random&);      ///< anything
 
 /// Shorter names for what most families need.

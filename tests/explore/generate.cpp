@@ -34,6 +34,9 @@ constexpr Family kFamilies[] = {
     {"tree", family::tree},
     {"ahead", family::ahead},
     {"wide", family::wide},
+    {"atomics", family::atomics},
+    {"halves", family::halves},
+    {"mixed", family::mixed},
     {"noise", family::noise},
 };
 constexpr auto kNames = [] {

@@ -18,6 +18,7 @@ Judgement judge(const Schedule& s, const Profile& profile, const ExploreOptions&
   const auto report = check(s, limits);
   j.proved = report.proved();
   j.errors = report.errors() != 0;
+  j.relies_on = report.relies_on;
   j.expectations = report.proved() ? report.expectations : 0;
   for (const auto& f : report.findings) j.unknown_result = j.unknown_result || f.diagnostic.rule == "unknown-result";
   for (const auto& f : report.findings)

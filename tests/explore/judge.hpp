@@ -10,6 +10,7 @@
 
 #include <set>
 #include <string>
+#include <vector>
 
 namespace sdma::explore {
 
@@ -23,6 +24,7 @@ struct Judgement {
   bool not_judged{};              ///< of a right one: the search was cut off
   bool unknown_result{};          ///< the checker does not know whether an expectation holds
   std::set<std::string> rules{};  ///< of the checker's errors
+  std::vector<std::string> relies_on{};  ///< entries of the contract that it has
 };
 
 /// `max_packets`: the checker's limit; 0: its default. What it does not examine, it must not prove.

@@ -49,6 +49,8 @@ void Machine::post(State s, const Packet& k) const noexcept {
     case Packet::Op::umin: v = std::min(now, value); break;
     case Packet::Op::umax: v = std::max(now, value); break;
     case Packet::Op::cmpswap: v = now == fit(k.compare) ? value : now; break;
+    case Packet::Op::inc: v = now >= value ? 0 : now + 1; break;
+    case Packet::Op::dec: v = now == 0 || now > value ? value : now - 1; break;
   }
   write(s, k.word, v);
 }

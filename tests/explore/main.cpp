@@ -31,6 +31,7 @@ Usage: explore-check [OPTIONS] [FILE...]
   --states=N                           most states of a schedule (default: 20000)
   --max-packets=N                      the checker's own limit (default: the checker's)
   --alarms                             also print false alarms
+  --entries                            for each entry of the contract (sdma check --covered): how many schedules had it
   --print                              print every schedule, and what its executions do
   --full                               compare the reduced search with the whole one
   --out=DIR                            also write each schedule that is printed to a file
@@ -49,7 +50,7 @@ struct Options {
   std::string profile_text = "conservative", family{}, out{};
   std::vector<std::string> files{};
   std::uint64_t schedules = 1000, seed = 1, mutations = 2, states = 20000, max_packets = 0;
-  bool alarms{}, print{}, full{};
+  bool alarms{}, print{}, full{}, entries{};
 };
 
 bool number(std::string_view text, std::uint64_t& out) {
@@ -76,6 +77,7 @@ bool parse(int argc, char** argv, Options& o) {
     else if (const auto d = value("--out="); !d.empty()) o.out = d;
     else if (a == "--alarms") o.alarms = true;
     else if (a == "--print") o.print = true;
+    else if (a == "--entries") o.entries = true;
     else if (a == "--full") o.full = true;
     else if (!number(value("--schedules="), o.schedules) && !number(value("--seed="), o.seed) &&
              !number(value("--mutations="), o.mutations) && !number(value("--states="), o.states) &&
@@ -167,6 +169,11 @@ class Run {
       c->unknown_results += j.unknown_result;
     }
     if (j.outcome.verdict == Ending::unsupported) ++why_[j.outcome.text];
+    for (const auto& e : j.relies_on) {
+      auto& [schedules, proved] = entries_[e];
+      ++schedules;
+      proved += j.proved;
+    }
     if (o_.print)
       std::cout << fmt::format("# {} seed {}: {}{}, check: {}\n{}", g.family, seed, name(j.outcome.verdict),
                                j.outcome.complete ? "" : ", not complete", j.proved ? "proved" : "not proved",
@@ -244,6 +251,10 @@ class Run {
     };
     for (const auto& [name, c] : families_) line(name, c);
     for (const auto& [rule, n] : rules_) std::cout << fmt::format("false alarms of {}: {}\n", rule, n);
+    for (const auto& c : o_.entries ? covered() : std::span<const CoveredThing>()) {
+      const auto& [schedules, proved] = entries_[std::string(c.id)];
+      std::cout << fmt::format("{:<24} {:>8} schedules, {:>8} proved\n", c.id, schedules, proved);
+    }
     for (const auto& [what, n] : why_) std::cout << fmt::format("not supported: {}: {}\n", what, n);
     line("total", total_);
     std::cout << fmt::format("profile {}, {:.0f} us per schedule\n", o_.profile_text,
@@ -254,6 +265,8 @@ class Run {
   Counts total_;
   std::map<std::string, Counts> families_;
   std::map<std::string, std::uint64_t> rules_, shown_, why_;
+  /// By entry: schedules that have it, and those of them that are proved.
+  std::map<std::string, std::pair<std::uint64_t, std::uint64_t>, std::less<>> entries_;
 };
 
 }  // namespace

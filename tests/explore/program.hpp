@@ -51,7 +51,7 @@ struct Move {
 
 struct Packet {
   enum class Kind : std::uint8_t { nothing, data, release, poll, condition, selection };
-  enum class Op : std::uint8_t { store, add, swap, bit_and, bit_or, bit_xor, umin, umax, cmpswap };
+  enum class Op : std::uint8_t { store, add, swap, bit_and, bit_or, bit_xor, umin, umax, cmpswap, inc, dec };
   Kind kind{};
   Op op{};
   Compare func{};

@@ -111,8 +111,8 @@ struct CheckOptions {
   /// GPUs, a peer may be served by another engine, which another queue may hold.
   std::vector<GpuId> gpus{};
   std::size_t max_findings = 20;  ///< findings per rule; a note says how many more there were. 0: all
-  /// The most packets that are checked, in all submits. If there are more, a warning says so and nothing is proved. The
-  /// check also stops early if its clocks or its ranges of bytes would take more than about 1 GiB.
+  /// The most packets that are checked, in all submits; the limits of the check's memory and work are proportional to
+  /// it (about 1 GiB by default). If a limit is exceeded, a warning says which value would do, and nothing is proved.
   std::size_t max_packets = std::size_t{1} << 22;
   /// The schedule is part of a larger system, as dumps are. If no agent of the schedule can satisfy a poll, the check
   /// assumes that an outside agent does. An address outside every buffer and signal belongs to outside memory.
@@ -207,6 +207,8 @@ struct [[nodiscard]] CheckReport {
   std::size_t packets{}, waits{};        ///< how many the check covered, in all submits
   /// How many expectations hold in every execution. They are examined if the schedule is otherwise proved.
   std::size_t expectations{};
+  /// What the schedule has, as the ids of covered() name it: a proof rests on these entries.
+  std::vector<std::string> relies_on{};
   /// The number of findings that are errors.
   std::size_t errors() const noexcept;
   /// The number of findings that are warnings.

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+// Families of schedules whose words are posted to in several ways: by every atomic, in halves, by stores and additions.
+#include "families.hpp"
+
+namespace sdma::explore::family {
+
+Schedule atomics(Random& r) {
+  Builder b{r, 2};
+  const auto n = 2 + b.any(2), how = b.any(8);
+  const bool narrow = b.maybe();
+  constexpr std::uint64_t kLimits[] = {~std::uint64_t{0}, 64, 3};
+  const auto limit = kLimits[b.any(3)];
+  // Each bit, one more each time, or one less.
+  const bool bits = how == 0 || how == 4, down = how == 3 || how == 7;
+  const auto last = bits ? (1u << n) - 1 : down ? 0 : n;
+  const auto word = b.signal(down ? n : 0, narrow ? 32 : 64), done = b.signal();
+  const auto post = [&](Schedule::Queue& q, std::uint32_t i) {
+    const auto op = [&](AtomicOp narrow_op, AtomicOp wide_op) { return narrow ? narrow_op : wide_op; };
+    switch (how) {
+      case 0: return q.put(Atomic{.addr = word, .op = op(AtomicOp::or_rtn_32, AtomicOp::or_rtn_64), .value = 1u << i});
+      case 1:
+        return q.put(Atomic{.addr = word, .op = op(AtomicOp::umax_rtn_32, AtomicOp::umax_rtn_64), .value = i + 1});
+      case 2: return q.put(Atomic{.addr = word, .op = op(AtomicOp::inc_rtn_32, AtomicOp::inc_rtn_64), .value = limit});
+      case 3: return q.put(Atomic{.addr = word, .op = op(AtomicOp::dec_rtn_32, AtomicOp::dec_rtn_64), .value = limit});
+      case 4:
+        return q.put(Atomic{.addr = word, .op = op(AtomicOp::xor_rtn_32, AtomicOp::xor_rtn_64), .value = 1u << i});
+      case 5:
+        return q.put(Atomic{
+            .addr = word, .op = op(AtomicOp::cmpswap_rtn_32, AtomicOp::cmpswap_rtn_64), .value = i + 1, .compare = i});
+      case 6:
+        return q.put(Atomic{.addr = word, .op = op(AtomicOp::swap_rtn_32, AtomicOp::swap_rtn_64), .value = i + 1});
+      default:
+        return q.put(Atomic{.addr = word, .op = op(AtomicOp::umin_rtn_32, AtomicOp::umin_rtn_64), .value = n - 1 - i});
+    }
+  };
+  const bool turns = !b.maybe(3);
+  std::vector<GpuVa> data;
+  for (std::uint32_t i = 0; i <= n; ++i) data.push_back(b.buffer(4));
+  for (std::uint32_t i = 0; i < n; ++i) {
+    auto& q = b.queue(i);
+    const auto before = bits ? (1u << i) - 1 : down ? n - i : i;
+    if (turns && i != 0) b.poll(q, word, down ? Compare::le : b.at_least(), before);
+    b.copy(q, data[turns ? i : 0], data[i + 1]);
+    post(q, i);
+    if (b.maybe(4)) b.add(q, done);
+  }
+  auto h = b.host();
+  h.submit_all().wait(word, down ? Compare::le : b.at_least(), last);
+  return std::move(b.s);
+}
+
+Schedule halves(Random& r) {
+  Builder b{r, 2};
+  const std::uint64_t first = b.any(3) == 0 ? 0x1'0000'0000 : 0;
+  const auto word = b.signal(first, 64), done = b.signal();
+  const auto x = b.buffer(4), y = b.buffer(4), z = b.buffer(4);
+  auto& p = b.queue(0);
+  b.copy(p, x, y);
+  const auto low = 1 + b.any(2), high = b.any(3);
+  const bool high_first = b.maybe();
+  if (high_first && b.maybe()) b.fence(p, word + 4, high);
+  if (b.maybe(3)) p.put(Atomic{.addr = word, .op = AtomicOp::add_rtn_32, .value = low});
+  else b.fence(p, word, low);
+  if (!high_first && b.maybe()) b.fence(p, word + 4, high);
+  auto& c = b.queue(1);
+  if (b.maybe(3)) b.poll(c, word + 4, b.at_least(), high);
+  b.poll(c, word, b.at_least(), low);
+  b.copy(c, y, z);
+  if (b.maybe(3)) b.fence(c, word, low + 1);
+  b.fence(c, done, 1);
+  auto h = b.host();
+  h.submit_all();
+  if (b.maybe()) h.wait(word, b.at_least(), static_cast<std::int64_t>(std::uint64_t{high} << 32 | low));
+  h.wait(done, Compare::ge, 1);
+  return std::move(b.s);
+}
+
+Schedule mixed(Random& r) {
+  Builder b{r, 2};
+  const auto n = 2 + b.any(2);
+  const auto word = b.signal(b.maybe(4) ? 1 : 0), done = b.signal();
+  std::int64_t value = static_cast<std::int64_t>(b.s.signals[0].value);
+  std::vector<GpuVa> data;
+  for (std::uint32_t i = 0; i <= n; ++i) data.push_back(b.buffer(4));
+  if (b.maybe()) {  // a reset, then additions
+    const auto rounds = 1 + b.any(2);
+    for (std::uint32_t i = 0; i < n; ++i) {
+      auto& q = b.queue(i);
+      b.copy(q, b.buffer(4), data[i]);
+      b.add(q, word);
+    }
+    b.host().repeat(rounds, [&](Schedule::Script& s) { s.set(word, 0).submit_all().wait(word, b.at_least(), n); });
+    return std::move(b.s);
+  }
+  for (std::uint32_t i = 0; i < n; ++i) {  // each in its turn
+    auto& q = b.queue(i);
+    if (i != 0) b.poll(q, word, b.at_least(), value);
+    b.copy(q, data[i], data[i + 1]);
+    if (b.maybe()) {
+      b.add(q, word);
+      ++value;
+    } else {
+      value = b.maybe(6) ? b.any(3) : value + 1 + b.any(2);
+      b.fence(q, word, value);
+    }
+  }
+  if (b.maybe(3)) b.fence(b.s.queues[0], done, 1);
+  b.host().submit_all().wait(word, b.at_least(), value);
+  return std::move(b.s);
+}
+
+}  // namespace sdma::explore::family
