@@ -38,9 +38,10 @@ Examined examine(const Schedule& s, const CheckOptions& o, const std::vector<std
   find_not_covered(m, r);
   find_stuck(m, r);
   for (const auto& e : m.exceeded)
-    r.add({.rule = "not-all-order",
-           .message = e.what + ", so the order of posts and waits is not known, and nothing is proved",
-           .hint = e.fixed ? "check it with fewer rounds or queues" : r.larger_limit(e.packets)});
+    if (!m.truncated)
+      r.add({.rule = "not-all-order",
+             .message = e.what + ", so the order of posts and waits is not known, and nothing is proved",
+             .hint = e.fixed ? "check it with fewer rounds or queues" : r.larger_limit(e.packets)});
   if (m.box_rows > 0)
     r.add({.rule = "not-all-accesses",
            .message = fmt::format("the boxes have {} rows, of which at most {} are examined, so nothing is proved",

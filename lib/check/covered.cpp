@@ -62,6 +62,8 @@ constexpr std::array kCovered{
     CoveredThing{"wait lt", "a wait for a smaller value"},
     CoveredThing{"wait masked", "a poll that compares some bits, of a word without additions"},
     CoveredThing{"wait ne", "a wait for any other value"},
+    CoveredThing{"wait rptr",
+                 "all packets of a queue have been read; the thread that submits it waits, and learns nothing"},
     CoveredThing{"word 32", "a word of 4 bytes"},
     CoveredThing{"word 64", "a word of 8 bytes"},
     CoveredThing{"word in-host", "a word in host memory"},
@@ -143,7 +145,7 @@ class Contract {
     std::vector<bool> done;  // by source: the rounds of an action are alike
     for (const auto& s : agent.steps) {
       if (s.source < done.size() && done[s.source]) continue;
-      if (s.kind == Step::Kind::begin || s.kind == Step::Kind::submit) continue;
+      if (s.kind == Step::Kind::begin || s.kind == Step::Kind::submit || s.kind == Step::Kind::read) continue;
       if (s.source >= done.size()) done.resize(s.source + std::size_t{1});
       done[s.source] = true;
       const Position here{a, s.position};
@@ -154,6 +156,12 @@ class Contract {
       if (!s.sync || s.sync->word == kNone) continue;
       if (agent.kind == Agent::Kind::kernel && !m_.action(a, s).system_scope) ask("agent kernel-agent-scope", here);
       const auto& w = m_.words[s.sync->word];
+      if (const auto of = rptr_of(w.address)) {
+        const auto& q = m_.agents[*of];
+        const bool own = !q.shared && (q.steps.empty() || q.steps.front().target == a);
+        ask(own ? "wait rptr" : "wait rptr of a queue that another thread submits", here);
+        continue;
+      }
       word(a, w, here);
       if (s.sync->value.factor != 0) ask("round epoch", here);
       if (s.kind == Step::Kind::sample) ask("sample", here);

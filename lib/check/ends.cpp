@@ -92,7 +92,8 @@ class PendingAtEnd {
 
   void report_signals(std::uint32_t q) {
     for (const auto& s : m_.agents[q].steps) {
-      if (!s.sync || (s.posts() ? m_.landed(end_.data(), q, s) : s.position <= end_[q])) continue;
+      if (!s.sync || s.kind == Step::Kind::read || (s.posts() ? m_.landed(end_.data(), q, s) : s.position <= end_[q]))
+        continue;
       const bool poll = s.kind == Step::Kind::poll;
       r_.add({.rule = "freed-while-polled",
               .places = {{q, s.position}},

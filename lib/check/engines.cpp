@@ -35,8 +35,9 @@ class HeldEngines {
     index_.assign(waits_.size(), kNone);
     low_.assign(waits_.size(), 0);
     on_stack_.assign(waits_.size(), false);
-    for (std::uint32_t n = 0; n < waits_.size() && edges_ <= m_.limits.edges(); ++n)
+    for (std::uint32_t n = 0; n < waits_.size() && edges_ <= m_.limits.edges() && !waits_for_itself_; ++n)
       if (index_[n] == kNone) components(n);
+    if (waits_for_itself_) return report_self_waits();
     if (edges_ > m_.limits.edges())
       r_.add({.rule = "not-all-engines",
               .message = "too many waits share engines to find out whether polls that hold their engines wait for each "
@@ -55,6 +56,23 @@ class HeldEngines {
     Position post;
     bool holds;  ///< they hold the post's engine
   };
+
+  /// Does a queue need its own engine for what it waits for, which it holds?
+  static const Edges* to_itself(std::uint32_t node, const std::vector<Edges>& all) {
+    const auto self = std::find_if(all.begin(), all.end(),
+                                   [&](const Edges& e) { return e.holds && e.begin <= node && node < e.end; });
+    return self == all.end() ? nullptr : &*self;
+  }
+  /// Reports the first such wait of each queue. A search for circles of several queues is worth its time without them.
+  void report_self_waits() {
+    for (std::uint32_t n = 0; n < waits_.size(); ++n) {
+      const auto all = edges(n);
+      const auto* self = to_itself(n, all);
+      if (!self) continue;
+      describe({n}, {*self});
+      n = first_[waits_[n].agent + 1] - 1;
+    }
+  }
 
   /// Numbers the waits: those of an agent are consecutive, in program order.
   void nodes() {
@@ -138,7 +156,9 @@ class HeldEngines {
     return out;
   }
   bool landed_before(const Wait& w, Position post) const {
-    return m_.landed(m_.row_before(w.agent, w.step), post.agent, *m_.post_at(post.agent, post.position));
+    const auto* row = m_.row_before(w.agent, w.step);
+    const auto* step = m_.post_at(post.agent, post.position);  // null where rptr alone moves
+    return step ? m_.landed(row, post.agent, *step) : row[post.agent] >= post.position;
   }
   /// The submits that may publish the packet at `x`.
   std::vector<Position> submits(Position x) const {
@@ -171,10 +191,11 @@ class HeldEngines {
       stack_.push_back(n);
       on_stack_[n] = true;
       frames.push_back({n, edges(n)});
+      waits_for_itself_ = waits_for_itself_ || to_itself(n, frames.back().edges);
       if (!frames.back().edges.empty()) frames.back().next = frames.back().edges[0].begin;
     };
     enter(root);
-    while (!frames.empty()) {
+    while (!frames.empty() && !waits_for_itself_) {
       auto& f = frames.back();
       if (f.range < f.edges.size() && edges_ <= m_.limits.edges()) {
         const auto to = f.next++;
@@ -257,6 +278,7 @@ class HeldEngines {
   std::vector<Wait> waits_;
   std::vector<std::uint32_t> first_;  ///< by agent: its first wait
   std::map<std::uint64_t, std::vector<std::uint32_t>> sharing_;
+  bool waits_for_itself_ = false;
   std::vector<std::uint32_t> index_, low_, stack_;
   std::vector<bool> on_stack_;
   std::uint32_t count_ = 0;

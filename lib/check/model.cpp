@@ -328,7 +328,7 @@ const Step* Model::step_at(std::uint32_t agent, std::uint32_t position) const no
 const Step* Model::post_at(std::uint32_t agent, std::uint32_t position) const noexcept {
   const auto& steps = agents[agent].steps;
   for (auto i = first_step_after(agent, position); i-- > 0 && steps[i].position == position;)
-    if (steps[i].posts()) return &steps[i];
+    if (steps[i].posts() && steps[i].kind != Step::Kind::read) return &steps[i];
   return nullptr;
 }
 const Step* Model::next_post(std::uint32_t agent, std::uint32_t position) const noexcept {

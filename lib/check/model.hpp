@@ -5,7 +5,8 @@
 //   agent     a queue, a host thread or a kernel; it has positions 1, 2, ... in program order
 //   item      a packet, decoded once; each submit of its queue has it at position (epoch - 1) * items + i + 1
 //   step      an action that other agents may notice: begin (a doorbell), poll, post (fence, atomic, set), submit,
-//             flag (data with a known value for a word that is waited for, see flags.cpp)
+//             flag (data with a known value for a word that is waited for, see flags.cpp), read (rptr has moved: what
+//             waits for it learns nothing about the queue's packets)
 //   word      memory that is polled or posted to; it has a chain for each agent that writes it, in that agent's order
 //
 // Addresses are in link space, with aliases resolved. Rows are vector clocks; order.cpp computes them.
@@ -90,11 +91,12 @@ struct Program {
   std::size_t acquires = 0, posts = 0, stored_flags = 0;  ///< of the items
   std::uint64_t engine{};                                 ///< queues with the same value share an engine
   bool flags = false;                                     ///< a WRITE of it is a flag
+  std::optional<Sync> rptr;      ///< something waits for it: each submit adds one to this word when it has been read
   std::uint32_t column = kNone;  ///< where rows say until which position copies, fills and writes have landed
 };
 
 struct Step {
-  enum class Kind : std::uint8_t { begin, poll, post, flag, submit, touch, sample };
+  enum class Kind : std::uint8_t { begin, poll, post, flag, submit, touch, sample, read };
   Kind kind{};
   /// A poll that is assumed to be satisfied, because the value that it waits for is unknown.
   bool assumed_satisfied = false;
@@ -116,8 +118,15 @@ struct Step {
   std::uint32_t sample = kNone;  ///< the index of the agent's step whose value is still to be added
   std::uint32_t uses = 0;        ///< of a sample: how many steps use it
 
-  bool posts() const noexcept { return kind == Kind::post || kind == Kind::flag; }
+  bool posts() const noexcept { return kind == Kind::post || kind == Kind::flag || kind == Kind::read; }
 };
+
+/// The word that stands for the rptr of a queue. It counts submits, and lies outside the memory of any schedule.
+inline constexpr std::uint64_t kRptrWords = 0xffff'f000'0000'0000;
+/// The queue whose rptr is at this address; nullopt for other words.
+constexpr std::optional<std::size_t> rptr_of(std::uint64_t address) noexcept {
+  return address < kRptrWords ? std::nullopt : std::optional(static_cast<std::size_t>((address - kRptrWords) / 8));
+}
 
 /// A place: a position of an agent.
 struct Position {
@@ -318,6 +327,7 @@ class Model {
   /// What a whole schedule takes, counted without unrolling it.
   struct Needs {
     double packets = 0, acquires = 0, columns = 0, accesses = 0;
+    std::vector<double> submits{};  ///< by queue
   };
   void count(const std::vector<Schedule::Action>&, double times, Needs&) const;
   using Named = std::map<std::string_view, std::uint32_t>;  ///< the step of the last sample of each name

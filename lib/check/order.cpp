@@ -98,6 +98,7 @@ class Clocks {
 
   /// What an agent knows that sees this post, or follows this submit.
   void knowledge(std::uint32_t agent, const Step& s, std::vector<std::uint32_t>& out) const {
+    if (s.kind == Step::Kind::read) return void(std::fill(out.begin(), out.end(), 0));  // H8
     const auto* r = m_.row(s.row);
     std::copy(r, r + n_, out.begin());
     const auto own = s.kind == Step::Kind::flag ? m_.before_flag(agent, s) : s.position;

@@ -66,6 +66,7 @@ class Execution {
         case Step::Kind::sample: s.value = values_.now(s); break;
         case Step::Kind::post:
         case Step::Kind::flag:
+        case Step::Kind::read:
         case Step::Kind::touch: break;
       }
       if (s.time == kNone) happen(a, s);

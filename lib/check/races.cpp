@@ -335,9 +335,9 @@ class Sweep {
   }
 
   /// Given two unordered accesses: was the one that came second here meant to be first? Earlier rounds are meant to
-  /// come first. If the bytes have contents, a packet is meant to come before what the thread that has submitted it
-  /// does later. An access that reads bytes that nothing has written yet is meant to read what the other writes.
-  /// Otherwise the order in the file decides.
+  /// come first, and so is a queue whose rptr something waits for. If the bytes have contents, a packet is meant to
+  /// come before what the thread that has submitted it does later. An access that reads bytes that nothing has written
+  /// yet is meant to read what the other writes. Otherwise the order in the file decides.
   bool swapped(const Race& race) const {
     if (race.rule == "kernel-scope") return false;
     const auto &a = race.a, &b = race.b;
@@ -350,9 +350,12 @@ class Sweep {
       if (queue(a) && submitted_before(b, a)) return false;
     }
     if (race.rule == "race" && race.seen_earlier) return true;
+    if (race.rule == "race" && read(a.agent) != read(b.agent)) return read(b.agent);
     if (race.rule == "race" && writes(a.mode) != writes(b.mode)) return !writes(a.mode) && !race.reads_written;
     return a.agent > b.agent && queue(a);
   }
+  /// Has something waited for the rptr of this queue, as for a completion?
+  bool read(std::uint32_t agent) const { return agent < m_.queue_count() && m_.programs[agent].rptr; }
   /// Does the byte have defined contents before anything runs?
   bool filled(std::uint64_t at) const {
     const auto l = find_symbol(m_.schedule, GpuVa{at});
@@ -399,6 +402,9 @@ class Sweep {
     f.more.push_back(
         "overlap " + bytes +
         (race.rule == "kernel-scope" ? "" : "; nothing orders " + r_.place(first) + " before " + r_.place(second)));
+    if (read(first.agent))
+      f.more.push_back("the rptr of " + r_.agent(first.agent) +
+                       " says which packets have been read, and never that one is complete (H8)");
     if (race.more > 0)
       f.more.push_back("and " + std::to_string(race.more) + " more between the same two, in other ranges or rounds");
     f.rests_on = rests_on(a, b);

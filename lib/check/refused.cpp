@@ -36,7 +36,9 @@ class Refused {
  private:
   /// The numbers of GPUs and engines in a dump may be those of a node that is not known.
   void refused(const detail::Refusal& refusal) {
-    const bool placed = refusal.rule != "alignment";
+    // Nor is the position in the ring known at which a dump begins.
+    if (refusal.rule == "ib-alignment" && m_.options.open) return;
+    const bool placed = refusal.rule != "alignment" && refusal.rule != "ib-alignment";
     if (placed && m_.options.open && !m_.options.topology) return;
     Finding f{.rule = refusal.rule, .message = refusal.where + ": " + refusal.message, .hint = refusal.hint};
     if (refusal.queue && !m_.programs[*refusal.queue].items.empty()) {

@@ -78,7 +78,11 @@ std::string Reporter::text(Position p) const {
 std::string Reporter::range(std::uint64_t begin, std::uint64_t end) const {
   return detail::range_text(m_.schedule, {GpuVa{begin}, end - begin});
 }
-std::string Reporter::word(const Word& w) const { return detail::address_text(m_.schedule, GpuVa{w.address}); }
+std::string Reporter::word(const Word& w) const {
+  const auto queue = rptr_of(w.address);
+  return queue ? detail::queue_name(m_.schedule.queues[*queue]) + ".rptr"
+               : detail::address_text(m_.schedule, GpuVa{w.address});
+}
 
 /// Of a rule about schedules, else of one about streams; a packet's own rules are errors.
 static Severity severity_of(std::string_view rule) noexcept {

@@ -46,8 +46,20 @@ void Model::submit(std::uint32_t agent, std::uint32_t queue, std::uint32_t actio
     q.shared = q.shared || (!q.steps.empty() && q.steps.front().target != agent);
   }
   q.steps.push_back(begin);
+  const auto read = [&] {
+    if (program.rptr)
+      q.steps.push_back({.kind = Step::Kind::read,
+                         .op = Op::add,
+                         .position = first + static_cast<std::uint32_t>(items.size()),
+                         .epoch = q.submits,
+                         .sync = &*program.rptr,
+                         .value = 1});
+  };
   for (std::uint32_t i = 0; i < items.size(); ++i) {
     const auto& item = items[i];
+    // A poll is read before it is satisfied; whether rptr then moves is unknown (E6), so it is taken to stay.
+    const bool last = i + 1 == items.size();
+    if (last && item.what != What::poll) read();
     if (item.sync.word == kNone) continue;
     const auto kind = item.what == What::poll ? Step::Kind::poll : item.flag() ? Step::Kind::flag : Step::Kind::post;
     q.steps.push_back({.kind = kind,
@@ -60,7 +72,9 @@ void Model::submit(std::uint32_t agent, std::uint32_t queue, std::uint32_t actio
     if (kind == Step::Kind::flag || (kind == Step::Kind::post && apart))
       q.steps.back().column = static_cast<std::uint32_t>(agents.size() + columns_++);
     waits += item.what == What::poll;
+    if (last && item.what == What::poll) read();
   }
+  if (items.empty()) read();
 }
 
 void Model::perform(std::uint32_t agent, const std::vector<Schedule::Action>& actions, std::uint32_t& action,
@@ -84,7 +98,7 @@ void Model::perform(std::uint32_t agent, const std::vector<Schedule::Action>& ac
         perform(agent, a.body, action, static_cast<std::uint32_t>(n), named);
       }
     } else {
-      const bool wait = a.kind == Kind::wait, sample = a.kind == Kind::sample,
+      const bool rptr = a.kind == Kind::rptr, wait = a.kind == Kind::wait || rptr, sample = a.kind == Kind::sample,
                  bytes = a.kind == Kind::load || a.kind == Kind::store || a.kind == Kind::expect;
       auto& steps = agents[agent].steps;
       acquires_ += wait;
@@ -102,7 +116,7 @@ void Model::perform(std::uint32_t agent, const std::vector<Schedule::Action>& ac
                 .source = number,
                 .epoch = epoch,
                 .sync = bytes ? nullptr : &syncs[number],
-                .value = a.value.plus.at(epoch)};
+                .value = rptr ? agents[a.queues.front()].submits : a.value.plus.at(epoch)};
       if (sample) {
         named[a.value.sample] = static_cast<std::uint32_t>(steps.size());
         ++samples;
@@ -121,6 +135,7 @@ Sync Model::sync_of(const Schedule::Action& a) const {
   using Kind = Schedule::Action::Kind;
   Sync y{.op = a.kind == Kind::add ? Op::add : Op::store, .func = a.func, .value = a.value.plus};
   y.address = canonical(a.signal);
+  if (a.kind == Kind::rptr) return *programs[a.queues.front()].rptr;
   if (const auto l = find_symbol(schedule, a.signal)) y.bytes = static_cast<std::uint8_t>(bytes_of(schedule, *l));
   if (a.kind == Kind::set || a.kind == Kind::wait || a.kind == Kind::add || a.kind == Kind::sample) y.word = 0;
   return y;
@@ -132,6 +147,15 @@ void Model::unroll() {
   for (auto& p : programs)
     if (p.flags && profile.writes_ordered) p.column = static_cast<std::uint32_t>(agents.size() + columns_++);
   for (std::uint32_t q = 0; q < programs.size(); ++q) agents[q].index = q;
+  const auto find_rptr = [&](const auto& self, const std::vector<Schedule::Action>& actions) -> void {
+    for (const auto& a : actions) {
+      if (a.kind == Schedule::Action::Kind::rptr)
+        programs[a.queues.front()].rptr = {
+            .word = 0, .op = Op::add, .bytes = 8, .func = Compare::ge, .address = kRptrWords + 8 * a.queues.front()};
+      self(self, a.body);
+    }
+  };
+  for (const auto& a : actors) find_rptr(find_rptr, *a.actions);
   actions_.resize(actors.size());
   action_syncs_.resize(actors.size());
   for (std::uint32_t i = 0; i < actors.size(); ++i) {
@@ -156,14 +180,21 @@ void Model::unroll() {
     for (std::uint32_t q = 0; q < programs.size(); ++q) submit(kNone, q, 0, 0);
   if (!truncated) return;
   Needs n;
-  for (const auto& a : actors) count(*a.actions, 1, n);
+  n.submits.resize(programs.size());
+  double pairs = 0;  // of submits, of queues that threads share
+  for (const auto& a : actors) {
+    const auto before = n.submits;
+    count(*a.actions, 1, n);
+    for (std::size_t q = 0; q < programs.size(); ++q)
+      if (before[q] > 0 && n.submits[q] > before[q]) pairs = std::max(pairs, n.submits[q] * n.submits[q]);
+  }
   Schedule::Action all{.kind = Schedule::Action::Kind::submit};
   for (std::uint32_t q = 0; q < programs.size(); ++q) all.queues.push_back(q);
   if (!submits) count({all}, 1, n);
   const Limits one{1};
   const auto clocks = n.acquires * (static_cast<double>(agents.size()) + n.columns);
   const auto most = std::max(
-      {n.packets, clocks / static_cast<double>(one.clocks()), n.accesses / static_cast<double>(one.accesses())});
+      {n.packets, pairs, clocks / static_cast<double>(one.clocks()), n.accesses / static_cast<double>(one.accesses())});
   needed = most < 1e15 ? static_cast<std::size_t>(std::ceil(most)) : 0;
 }
 
@@ -174,6 +205,7 @@ void Model::count(const std::vector<Schedule::Action>& actions, double times, Ne
     if (a.kind == Kind::submit)
       for (const auto q : a.queues) {
         const auto& p = programs[q];
+        n.submits[q] += times;
         n.packets += times * static_cast<double>(p.items.size());
         n.acquires += times * static_cast<double>(p.acquires + 1);
         n.accesses += times * static_cast<double>(p.touches.size());
@@ -184,7 +216,7 @@ void Model::count(const std::vector<Schedule::Action>& actions, double times, Ne
       n.packets += rounds;
       count(a.body, rounds, n);
     }
-    n.acquires += a.kind == Kind::wait ? times : 0;
+    n.acquires += a.kind == Kind::wait || a.kind == Kind::rptr ? times : 0;
     const bool bytes = a.kind == Kind::load || a.kind == Kind::store || a.kind == Kind::expect;
     n.accesses += bytes ? times * (a.right.bytes != 0 ? 2 : 1) : 0;
   }

@@ -15,6 +15,8 @@ void Model::join_words() {
   for (auto& h : action_syncs_)
     for (auto& y : h)
       if (y.word != kNone) all.push_back(&y);
+  for (auto& p : programs)
+    if (p.rptr) all.push_back(&*p.rptr);
   for (const auto* y : all)
     if (y->bytes == 8) wide_.push_back(y->address & ~std::uint64_t{7});
   std::sort(wide_.begin(), wide_.end());
@@ -35,7 +37,7 @@ std::uint32_t Model::add_word(const Sync& y) {
 void Model::set_first_values() {
   const detail::FirstContents first{schedule};
   for (auto& w : words) {
-    const auto value = first.word(GpuVa{w.address}, w.bytes);
+    const auto value = rptr_of(w.address) ? 0 : first.word(GpuVa{w.address}, w.bytes);
     w.known = value.has_value();
     w.init = value.value_or(0);
   }

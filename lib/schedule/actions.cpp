@@ -101,6 +101,7 @@ bool ScheduleParser::set_wait_or_add(Schedule::Action::Kind kind) {
   const Token begin = lex_.take();
   const auto r = ref(false);
   if (!r) return false;
+  if (kind == Kind::wait && lex_.peek().is(".") && lex_.peek().glued) return wait_rptr(*r);
   const bool several = lex_.peek().is("*") && lex_.peek().glued;
   if (several) lex_.take();
   Schedule::Action a{.kind = kind};
@@ -117,6 +118,22 @@ bool ScheduleParser::set_wait_or_add(Schedule::Action::Kind kind) {
   if (several) return each_signal(*r, begin, std::move(a));
   const auto signal = signal_of(*r);
   return signal && add_action(std::move(a), *signal);
+}
+
+/// `wait gpu0.q.rptr == all`
+bool ScheduleParser::wait_rptr(const Ref& r) {
+  lex_.take();
+  const auto example = "write wait " + r.text() + ".rptr == all";
+  if (!at("rptr")) return expected("'rptr'", example);
+  lex_.take();
+  const auto* queue = find_queue(r);
+  if (!queue) return false;
+  if (!lex_.peek().is("==")) return expected("'=='", example);
+  lex_.take();
+  if (!at("all")) return expected("'all'", example);
+  lex_.take();
+  actions_->push_back({.kind = Schedule::Action::Kind::rptr, .queues = {queue->index}});
+  return true;
 }
 
 /// Reads the value, and adds the action for this signal.

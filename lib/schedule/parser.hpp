@@ -132,6 +132,7 @@ class ScheduleParser final : private Blocks, private Symbols {
              bool ok);
   bool action(int depth);
   bool submit();
+  bool wait_rptr(const Ref&);
   bool set_wait_or_add(Schedule::Action::Kind);
   bool add_action(Schedule::Action, GpuVa signal);
   bool each_signal(const Ref&, const Token& begin, const Schedule::Action&);

@@ -64,6 +64,7 @@ class Printer {
       case What::set: synchronise("set", a, "="); break;
       case What::add: synchronise("add", a, "+="); break;
       case What::wait: synchronise("wait", a, sign_of(a.func)); break;
+      case What::rptr: out_ += "wait " + queue_name(s_.queues[a.queues.front()]) + ".rptr == all"; break;
       case What::sample:
         out_ +=
             "sample " + a.value.sample + " = " + address_text(s_, a.signal) + (a.system_scope ? "" : " scope=agent");

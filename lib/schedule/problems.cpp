@@ -146,6 +146,7 @@ class Check {
     for (const auto q : a.queues)
       if (q >= s_.queues.size()) add(where, "submits a queue that is not in this schedule");
     if (a.kind == What::submit && a.queues.empty()) add(where, "submits no queue");
+    if (a.kind == What::rptr && a.queues.size() != 1) add(where, "waits for the rptr of no queue, or of several");
     if (!kernel && a.kind == What::compute) add(where, "only a kernel computes");
     if (a.kind == What::compute && a.ns == 0 && a.hbm != 0) add(where, "moves bytes in no time");
     if (!kernel && !a.system_scope) add(where, "only a kernel has another scope than the system");

@@ -44,6 +44,9 @@ inline std::string adds_text(const Schedule& s, GpuVa signal) {
 inline std::string samples_text(const Schedule& s, GpuVa signal) {
   return fmt::format("samples {}: {{}}", address_text(s, signal));
 }
+inline std::string rptr_text(const Schedule& s, const Schedule::Action& a) {
+  return fmt::format("waits until {} is read", queue_name(s.queues[a.queues.front()]));
+}
 /// What a thread or a kernel does with a signal or with bytes; "" for other actions.
 inline std::string action_text(const Schedule& s, const Schedule::Action& a) {
   using Kind = Schedule::Action::Kind;
@@ -52,6 +55,7 @@ inline std::string action_text(const Schedule& s, const Schedule::Action& a) {
     case Kind::add: return adds_text(s, a.signal);
     case Kind::wait: return waits_text(s, a.signal, a.func);
     case Kind::sample: return samples_text(s, a.signal);
+    case Kind::rptr: return rptr_text(s, a);
     case Kind::compute: return "computes";
     case Kind::load: return "loads " + range_text(s, a.range);
     case Kind::store: return "stores " + range_text(s, a.range);

@@ -21,7 +21,7 @@ class Refusals {
   std::vector<Refusal> run() && {
     gpus();
     words();
-    for (std::size_t q = 0; q < s_.queues.size(); ++q) queue(q);
+    for (std::size_t q = 0; q < s_.queues.size(); ++q) queue(q), indirect(q);
     return std::move(out_);
   }
 
@@ -88,6 +88,35 @@ class Refusals {
       refused(fmt::format("engine {} of gpu{} serves at most {} at once", engine->value, request.gpu.value,
                           plural(most, "queue")),
               "put the queue on another engine, or merge it with another queue");
+  }
+
+  /// An INDIRECT ends at a multiple of 8 dwords in the ring, wherever the slots before its own have ended.
+  void indirect(std::size_t q) {
+    const auto& queue = s_.queues[q];
+    std::vector<std::size_t> ends;
+    for (Reader r{queue.dwords}; r;)
+      if (r.next().is<Indirect>()) ends.push_back(r.position());
+    if (ends.empty() || too_large(queue) || !is_ring_size(ring_bytes(queue))) return;
+    const auto linked = link_queue(
+        queue, [](GpuVa va) { return va; }, [](const PacketView&, std::span<const std::uint32_t>) {});
+    const auto refused = [&](std::size_t ends_at, std::string message) {
+      out_.push_back({.rule = "ib-alignment",
+                      .queue = q,
+                      .where = "queue " + queue_name(queue),
+                      .message = std::move(message),
+                      .hint = fmt::format("pad with nop packets before its end: {} dwords", (8 - ends_at % 8) % 8)});
+    };
+    for (const auto& p : linked.pieces)
+      for (const auto end : ends)
+        if (end > p.begin && end <= p.end && (end - p.begin) % 8 != 0)
+          return refused(end - p.begin, fmt::format("an indirect packet ends at dword {} of what one doorbell "
+                                                    "publishes, and not at a multiple of 8",
+                                                    end - p.begin));
+    for (const auto& p : linked.pieces)
+      if (const auto n = p.end - p.begin; n % 8 != 0)
+        return refused(n, fmt::format("one doorbell publishes {} dwords, so an indirect packet after them does not end "
+                                      "at a multiple of 8",
+                                      n));
   }
 
   const Schedule& s_;

@@ -7,6 +7,7 @@
 //
 //   alignment        a word of 4 or 8 bytes at an address that is not a multiple of its size
 //   no-such-gpu      the node has fewer GPUs, or a GPU is chosen twice
+//   ib-alignment     an INDIRECT that would not end at a multiple of 8 dwords in the ring
 //   engine-refused   no engine for a peer, an engine that the node does not have, or more queues than it serves at once
 //
 // The packets themselves are not examined here: engine/admit.hpp says which of them an engine refuses.

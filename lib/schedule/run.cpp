@@ -34,7 +34,12 @@ class Runner {
       : bound_(b), s_(b.schedule()), options_(o), deadline_(Deadline::in(o.timeout)) {}
 
   RunReport run() {
-    if (!s_.kernels.empty() && !bound_.device().kernels_stand_in())
+    const auto all = actors(s_);
+    const auto reads = std::find_if(all.begin(), all.end(), [](const Actor& a) { return waits_for_rptr(*a.actions); });
+    if (reads != all.end() && !bound_.device().rptr_is_of_engines())
+      add(reads->title(), "the rptr of this device does not say what an engine has read, so the schedule is not run",
+          "wait for a fence or an atomic instead");
+    else if (!s_.kernels.empty() && !bound_.device().kernels_stand_in())
       add("kernel " + to_string(s_.kernels[0].place) + "." + s_.kernels[0].name,
           "this device cannot start the kernels of a schedule, so the schedule is not run",
           "run it on the software device, where a thread of the host stands in for each kernel");
@@ -178,6 +183,7 @@ class Runner {
         case What::store: ok = t.lane.during(a, [&] { return store(a, round); }); break;
         case What::wait: ok = wait_for(t, a, round); break;
         case What::sample: sample(t, a); break;
+        case What::rptr: ok = t.lane.during(a, [&] { return wait_rptr(h, a); }); break;
         case What::repeat:
           for (std::uint64_t i = 1; i <= a.rounds && ok; ++i) ok = !stop_ && !late(h, a, i) && actions(t, a.body, i);
           break;
@@ -296,6 +302,20 @@ class Runner {
           "", queues());
       return false;
     }
+  }
+
+  /// What was submitted when the wait began; another thread may submit more.
+  bool wait_rptr(const Actor& h, const Schedule::Action& a) {
+    const auto& ring = bound_.ring(a.queues.front());
+    const auto all = ring.positions().committed;
+    while (ring.positions().read < all) {
+      for (Backoff backoff; ring.positions().read < all && backoff.step(slice());) {}
+      if (stop_ || fault()) return false;
+      if (ring.positions().read >= all || !deadline_.passed()) continue;
+      add(where(h, a), fmt::format("the engine has not read everything after {}", timeout()), "", queues());
+      return false;
+    }
+    return true;
   }
 
   bool compare_now(const Actor& h, const Schedule::Action& a, std::uint64_t round) {

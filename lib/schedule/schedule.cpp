@@ -35,13 +35,13 @@ std::vector<Actor> actors(const Schedule& s) {
   return out;
 }
 
-static bool submits(const std::vector<Schedule::Action>& all) {
-  return std::any_of(all.begin(), all.end(),
-                     [](const auto& a) { return a.kind == Schedule::Action::Kind::submit || submits(a.body); });
+static bool has(const std::vector<Schedule::Action>& all, Schedule::Action::Kind kind) {
+  return std::any_of(all.begin(), all.end(), [&](const auto& a) { return a.kind == kind || has(a.body, kind); });
 }
+bool waits_for_rptr(const std::vector<Schedule::Action>& all) { return has(all, Schedule::Action::Kind::rptr); }
 bool submits_queues(const Schedule& s) {
-  return !s.hosts.empty() ||
-         std::any_of(s.kernels.begin(), s.kernels.end(), [](const auto& k) { return submits(k.actions); });
+  return !s.hosts.empty() || std::any_of(s.kernels.begin(), s.kernels.end(),
+                                         [](const auto& k) { return has(k.actions, Schedule::Action::Kind::submit); });
 }
 
 GpuVa resolve(const Schedule& s, GpuVa va) noexcept {
@@ -90,10 +90,17 @@ void Schedule::Queue::refuse(std::string_view what, Errc e) {
   refused = std::string(what) + " at dword " + std::to_string(dwords.size()) + ": " + std::string(message(e));
 }
 
-Schedule::Script& Schedule::Script::submit(const Queue& q) {
+static std::size_t index_of(const Schedule& s, const Schedule::Queue& q) {
   std::size_t i = 0;
-  while (i < schedule_.queues.size() && &schedule_.queues[i] != &q) ++i;
-  to_.push_back({.kind = Action::Kind::submit, .queues = {i}});
+  while (i < s.queues.size() && &s.queues[i] != &q) ++i;
+  return i;
+}
+Schedule::Script& Schedule::Script::submit(const Queue& q) {
+  to_.push_back({.kind = Action::Kind::submit, .queues = {index_of(schedule_, q)}});
+  return *this;
+}
+Schedule::Script& Schedule::Script::wait_rptr(const Queue& q) {
+  to_.push_back({.kind = Action::Kind::rptr, .queues = {index_of(schedule_, q)}});
   return *this;
 }
 Schedule::Script& Schedule::Script::submit_all() {

@@ -48,6 +48,8 @@ struct Actor {
 };
 /// All host threads, then all kernels: the order of SourceMap::actions.
 std::vector<Actor> actors(const Schedule&);
+/// Does one of these actions wait for a queue's rptr?
+bool waits_for_rptr(const std::vector<Schedule::Action>&);
 /// Do threads or kernels of the schedule submit its queues? If not, some other program does.
 bool submits_queues(const Schedule&);
 

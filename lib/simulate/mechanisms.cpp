@@ -69,6 +69,7 @@ std::string refuse(const Schedule& s, Mechanism& m) {
     const auto signal = word ? word->index : 0;
     if (a.kind == Kind::repeat) return "it repeats";
     if (a.kind == Kind::sample) return "it samples a signal";
+    if (a.kind == Kind::rptr) return "it waits for a ring's rptr";
     if (a.kind == Kind::submit) {
       if (m.trigger || !m.completions.empty()) return "it submits after it has set or waited";
       submitted.insert(submitted.end(), a.queues.begin(), a.queues.end());

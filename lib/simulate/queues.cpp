@@ -68,8 +68,7 @@ void World::consume(std::uint32_t queue, Outcome outcome) {
   const bool goes_on = q.front->consume(outcome);
   q.rptr = q.front->read();
   settled();
-  if (q.blocked != ~0u) {
-    const auto thread = std::exchange(q.blocked, ~0u);
+  for (const auto thread : std::exchange(q.blocked, {})) {
     threads_[thread].node = node(now_, q.node, threads_[thread].where, What::room, Phase::control, queue);
     at(now_, Event::thread, thread);
   }

@@ -33,6 +33,7 @@ bool World::perform(Thread& t, std::uint32_t id) {
   }
   const auto& a = (*f.actions)[f.next];
   if (a.kind == Kind::submit) return submit(t, id, a);
+  if (a.kind == Kind::rptr) return wait_rptr(t, id, a);
   if (a.kind == Kind::set && !t.kernel() && early(id, find_symbol(s_, a.signal)->index)) return false;
   ++f.next;
   if (a.kind == Kind::repeat) {
@@ -72,6 +73,24 @@ bool World::perform(Thread& t, std::uint32_t id) {
     round_begins(true);
     store(t, id, cost(Cost::host_store), What::sets, Phase::schedule, st);
   }
+  return false;
+}
+
+/// Waits until the engine has read what was submitted when the wait began, as for room in the ring.
+bool World::wait_rptr(Thread& t, std::uint32_t id, const Schedule::Action& a) {
+  auto& q = programs_[a.queues.front()];
+  if (!t.blocked) {
+    t.reference = q.ring->positions().committed;
+    begin_action(t, [&] { return action_text(s_, a); });
+  }
+  t.blocked = q.rptr < t.reference;
+  if (t.blocked) return q.blocked.push_back(id), false;
+  ++t.frames.back().next;
+  const auto took = cost(Cost::host_poll);
+  t.busy_ns += took;
+  end_action(t, now_ + took);
+  t.node = node(now_ + took, t.node, t.where, What::looks, Phase::sync);
+  at(now_ + took, Event::thread, id);
   return false;
 }
 
@@ -162,7 +181,7 @@ bool World::submit(Thread& t, std::uint32_t id, const Schedule::Action& a) {
   const auto slot = q.ring->reserve(p.end - p.begin);
   if (!slot) {
     if (slot.error() != Errc::no_space) return find(q.name, std::string(message(slot.error()))), false;
-    q.blocked = id;
+    q.blocked.push_back(id);
     t.blocked = true;
     return false;
   }

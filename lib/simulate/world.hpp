@@ -121,8 +121,8 @@ class World {
     std::uint64_t rung = 0;             ///< the last doorbell that the engine has seen
     std::deque<std::uint64_t> later{};  ///< where the work of doorbells begins that arrived while it had work
     std::uint32_t in_flight = 0, node = 0, landed_node = 0;
-    std::uint32_t blocked = ~0u;     ///< the thread that waits for room in the ring
-    std::deque<Current> releases{};  ///< in flight: they land in this order
+    std::vector<std::uint32_t> blocked{};  ///< threads that wait for room in the ring, or for rptr
+    std::deque<Current> releases{};        ///< in flight: they land in this order
     double last_release = 0;
     std::uint64_t arrow = 0;
     trace::LaneId lane{};
@@ -201,6 +201,7 @@ class World {
   void wait(Thread&, std::uint32_t id, std::size_t signal, Compare, std::uint64_t reference);
   void saw(Thread&, std::uint32_t id, std::uint32_t cause);
   bool holds(const Thread&);
+  bool wait_rptr(Thread&, std::uint32_t id, const Schedule::Action&);
   void sample(Thread&, std::uint32_t id, const Schedule::Action&);
   void look(Thread&, std::uint32_t id, std::size_t signal, std::uint32_t cause, bool waited);
   void store(Thread&, std::uint32_t id, double takes, What, Phase, const Store&);

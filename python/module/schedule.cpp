@@ -122,10 +122,12 @@ class ScriptRef {
     Schedule::Script script{s, actions(s)};
     fn(s, script);
   }
+  void own(const QueueRef& q) const {
+    if (q.box() != box_)
+      fail(fmt::format("queue {} belongs to another schedule", q.name()), "give a queue of this one");
+  }
   void submit(const std::vector<QueueRef>& queues) {
-    for (const auto& q : queues)
-      if (q.box() != box_)
-        fail(fmt::format("queue {} belongs to another schedule", q.name()), "submit a queue of this one");
+    for (const auto& q : queues) own(q);
     add([&](Schedule& s, Schedule::Script& script) {
       if (queues.empty()) script.submit_all();
       for (const auto& q : queues) script.submit(s.queues[q.index()]);
@@ -278,6 +280,15 @@ void add_script(py::module_& m) {
             return self;
           },
           py::arg("signal"), py::arg("func"), py::arg("value"))
+      .def(
+          "wait_rptr",
+          [](py::object self, const QueueRef& q) {
+            auto& script = self.cast<ScriptRef&>();
+            script.own(q);
+            script.add([&](Schedule& s, Script& to) { to.wait_rptr(s.queues[q.index()]); });
+            return self;
+          },
+          py::arg("queue"))
       .def(
           "sample",
           [](py::object self, std::string name, std::uint64_t signal) {

@@ -102,6 +102,8 @@ class Script:
     def add(self, signal: int, value: Value | Sampled) -> Script: ...
     def wait(self, signal: int, func: str, value: Value | Sampled) -> Script:
         """`func`: "eq", "ge", ..., as in a poll_mem packet."""
+    def wait_rptr(self, queue: Queue) -> Script:
+        """Until the engine has read all that was submitted to the queue, which completes nothing."""
     def sample(self, name: str, signal: int) -> Script:
         """Reads the signal now: `h.sample("n", count).submit(q).wait(count, "ge", sampled("n") + 4)`."""
     def compute(self, ns: int, hbm: int = 0) -> Script:

@@ -184,6 +184,17 @@ host main
   submit *
   wait host.done == 1
 end)",
+// a wait for rptr, on which nothing rests
+R"(gpus 1
+signal host.done value=0
+queue gpu0.q engine=2
+  atomic op=add_rtn_64 addr=host.done value=1
+end
+host main
+  submit gpu0.q
+  wait gpu0.q.rptr == all
+  wait host.done == 1
+end)",
 // a reset, then additions
 R"(gpus 1
 signal host.n value=7

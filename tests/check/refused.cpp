@@ -90,3 +90,22 @@ TEST_CASE("a refusal names the line, the bytes and the alias, once per line") {
   CHECK(found[0]->overlap == "gpu0.a[16K..+16K]");
   CHECK(found[0]->diagnostic.excerpt.find("gpu0.b is an alias of gpu0.a[16K]") != std::string::npos);
 }
+
+TEST_CASE("an indirect packet ends at a multiple of 8 dwords in every submit, or is refused") {
+  const auto text = [](const std::string& before, const std::string& after) {
+    return "gpus 1\nbuffer gpu0.ib bytes=64 align=32\nsignal host.x value=0\nqueue gpu0.q engine=2\n" + before +
+           "  indirect base=gpu0.ib dwords=8\n" + after +
+           "  atomic op=add_rtn_64 addr=host.x value=1\nend\nhost main\n  submit *\n  wait host.x == 1\nend";
+  };
+  // indirect has 6 dwords, atomic 8.
+  for (const auto& [before, after, refused] :
+       {std::tuple{"", "", "ib-alignment: gpu0.q: an indirect packet ends at dword 6"},
+        std::tuple{"  nop dwords=2\n", "  nop\n", "ib-alignment: gpu0.q: one doorbell publishes 17 dwords"},
+        std::tuple{"  nop dwords=2\n", "", ""}}) {
+    const auto s = text(before, after);
+    INFO(s);
+    INFO(said(checked(s)));
+    CHECK((said(checked(s)).find(*refused ? refused : "ib-alignment") != std::string::npos) == (*refused != 0));
+    CHECK((refused_by_a_device(s).find("doorbell publishes") != std::string::npos) == (*refused != 0));
+  }
+}

@@ -47,7 +47,8 @@ class Compiler {
 
   void count(const std::vector<Schedule::Action>& actions) {
     for (const auto& a : actions) {
-      for (const auto q : a.queues) ++submits_[q];
+      if (a.kind == Schedule::Action::Kind::submit)
+        for (const auto q : a.queues) ++submits_[q];
       for (std::uint64_t n = 0; n < std::min<std::uint64_t>(a.rounds, 4096); ++n) count(a.body);
       if (a.rounds > 4096) refuse("a repeat with this many rounds");
     }
@@ -272,6 +273,8 @@ class Compiler {
                                    .first = i == 0,
                                    .last = i + 1 == n});
         }
+      } else if (a.kind == What::rptr) {
+        out.actions.push_back({.kind = Action::Kind::rptr, .queue = static_cast<std::uint8_t>(a.queues.front())});
       } else if (a.kind != What::set && a.kind != What::wait) {
         return refuse("an action other than submit, set, wait and repeat");
       } else {

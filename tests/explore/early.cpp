@@ -56,7 +56,7 @@ class EarlySearch {
 
   std::string text(const Action& a) const {
     using What = Schedule::Action::Kind;
-    if (a.kind == Action::Kind::submit) return {};
+    if (a.kind == Action::Kind::submit || a.kind == Action::Kind::rptr) return {};
     return to_text(*p_.schedule, {.kind = a.kind == Action::Kind::wait ? What::wait : What::set,
                                   .signal = GpuVa{p_.cells[a.word.first].va},
                                   .func = a.func,

@@ -139,7 +139,8 @@ void change_actions(Schedule& s, Random& r) {
       break;
     default:
       if (a.kind == ActionKind::set || a.kind == ActionKind::wait) a.signal = any_address(s, r, true);
-      if (a.kind == ActionKind::submit) a.queues[0] = below(r, static_cast<std::uint32_t>(s.queues.size()));
+      if (a.kind == ActionKind::submit || a.kind == ActionKind::rptr)
+        a.queues[0] = below(r, static_cast<std::uint32_t>(s.queues.size()));
   }
 }
 

@@ -223,6 +223,7 @@ class Search {
   std::string action(std::size_t h, std::size_t i) const {
     const auto& a = p_.hosts[h].actions[i];
     if (a.kind == Action::Kind::submit) return fmt::format("submit {}", p_.schedule->queues[a.queue].name);
+    if (a.kind == Action::Kind::rptr) return fmt::format("wait {}.rptr", p_.schedule->queues[a.queue].name);
     return fmt::format("{} {} {} {}", a.kind == Action::Kind::set ? "set" : "wait",
                        name_of(*p_.schedule, GpuVa{p_.cells[a.word.first].va}),
                        a.kind == Action::Kind::set ? "=" : to_string_of(a.func), a.value);

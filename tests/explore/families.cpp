@@ -128,6 +128,7 @@ Schedule capacity(Random& r) {
   q.ring_bytes = 1024;
   b.poll(q, go, Compare::ge, kEpoch);
   q.put(Nop{.dwords = 20 + b.any(60)});
+  if (b.maybe(3)) q.put(Nop{.dwords = 60 + b.any(40)});
   b.copy(q, x, y);
   b.fence(q, done, kEpoch);
   auto h = b.host();

@@ -30,6 +30,8 @@ Schedule wide(Random&);       ///< words of 64 bits, in halves
 Schedule atomics(Random&);    ///< posts of every operation, in turns or at once
 Schedule halves(Random&);     ///< words of 64 bits that are stored in halves
 Schedule mixed(Random&);      ///< words that are stored to and added to
+Schedule packets(Random&);    ///< packets that other families leave out
+Schedule reads(Random&);      ///< waits for rptr, which is no completion
 Schedule noise(Random&);      ///< anything
 
 /// Shorter names for what most families need.

@@ -109,4 +109,61 @@ Schedule mixed(Random& r) {
   return std::move(b.s);
 }
 
+Schedule reads(Random& r) {
+  Builder b{r, 2};
+  const auto done = b.signal(), go = b.signal(), after = b.signal();
+  const auto x = b.buffer(4), y = b.buffer(4), z = b.buffer(4);
+  auto& p = b.queue(0);
+  const auto gate = b.any(6);  // 0: before the copy, 1: at the end
+  if (gate == 0) b.poll(p, go, Compare::ge, kEpoch);
+  b.copy(p, x, y);
+  if (b.maybe(3)) b.drain(p, done, kEpoch);
+  else b.fence(p, done, kEpoch);
+  if (gate == 1) b.poll(p, go, Compare::ge, kEpoch);
+  auto& c = b.queue(1);
+  b.copy(c, b.maybe() ? y : b.buffer(4), z);
+  b.add(c, after);
+  const auto order = b.any(3);
+  const bool waits = !b.maybe(4), again = b.maybe(3);
+  auto h = b.host();
+  h.repeat(1 + b.any(2), [&](Schedule::Script& s) {
+    s.submit(p);
+    if (gate < 2 && !b.maybe(6)) s.set(go, kEpoch);
+    if (order == 0) s.wait_rptr(p);
+    if (waits) s.wait(done, Compare::ge, kEpoch);
+    if (order == 1) s.wait_rptr(p);
+    s.submit(c);
+    if (order == 2) s.wait_rptr(c);
+    if (!waits) s.wait(done, Compare::ge, kEpoch);
+    s.wait(after, Compare::ge, kEpoch);
+    if (again) s.wait_rptr(p);
+  });
+  return std::move(b.s);
+}
+
+Schedule packets(Random& r) {
+  Builder b{r, 2};
+  const auto done = b.signal(), word = b.signal();
+  const auto x = b.buffer(64), y = b.buffer(64), z = b.buffer(64);
+  for (auto& buffer : b.s.buffers) buffer.alignment = 64;
+  const auto n = 1 + b.any(2);
+  for (std::uint32_t i = 0; i < n; ++i) {
+    auto& q = b.queue(i);
+    if (i != 0 && b.maybe()) b.poll(q, done, Compare::ge, 1);
+    if (b.maybe(3)) b.poll(q, word, Compare::always, 0);
+    for (auto k = 1 + b.any(2); k-- > 0;) switch (b.any(5)) {
+        case 0: q.put(CopySwap{.a = b.maybe() ? x : y, .b = z, .bytes = 64}); break;
+        case 1: q.put(CopyBroadcast{.src = x, .dst1 = y, .dst2 = b.maybe(4) ? y + 4 : z, .bytes = 4}); break;
+        case 2: q.put(Fill{.dst = y, .data = 7, .bytes = 4}); break;
+        case 3: b.copy(q, x + 4, z + 4); break;
+        default: q.put(HdpFlush{});
+      }
+    if (b.maybe(3)) b.drain(q, word, i + 1);
+    if (b.maybe(4)) q.put(Nop{.dwords = 1});
+    b.add(q, done);
+  }
+  b.host().submit_all().wait(done, Compare::ge, n);
+  return std::move(b.s);
+}
+
 }  // namespace sdma::explore::family

@@ -37,6 +37,8 @@ constexpr Family kFamilies[] = {
     {"atomics", family::atomics},
     {"halves", family::halves},
     {"mixed", family::mixed},
+    {"packets", family::packets},
+    {"reads", family::reads},
     {"noise", family::noise},
 };
 constexpr auto kNames = [] {

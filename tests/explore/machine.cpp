@@ -84,6 +84,11 @@ bool Machine::has_room(Const s, std::size_t q) const noexcept {
   return x.pieces[n].ring_end - consumed < x.ring;
 }
 
+bool Machine::is_read(Const s, std::size_t q) const noexcept {
+  const auto at = next(s, q), all = published(s, q);
+  return at >= all || (at + 1 == all && p_.queues[q].packets[at].kind == Packet::Kind::poll);
+}
+
 int Machine::locked_by(Const s, std::size_t q, std::size_t h) const noexcept {
   for (std::size_t other = 0; other < p_.hosts.size(); ++other) {
     const auto& script = p_.hosts[other].actions;

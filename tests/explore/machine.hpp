@@ -103,6 +103,8 @@ class Machine {
   /// Do two data packets of a queue take effect in order?
   bool ordered(std::size_t q, std::size_t earlier, std::size_t later) const noexcept;
   bool has_room(Const s, std::size_t q) const noexcept;
+  /// May rptr show that everything published has been read? It may have passed a poll that still waits (E6).
+  bool is_read(Const s, std::size_t q) const noexcept;
   /// The host that has published a part of its submit of this queue; -1 if none has.
   int locked_by(Const s, std::size_t q, std::size_t h) const noexcept;
   bool landing_waits(Const s, std::size_t q, std::size_t i) const noexcept;
@@ -178,6 +180,7 @@ template <class Fn> void Machine::host_steps(Const s, std::size_t h, Fn&& fn) co
   const auto& a = script[at];
   bool possible = true;
   if (a.kind == Action::Kind::wait) possible = holds(read(s, a.word), a.func, a.value);
+  if (a.kind == Action::Kind::rptr) possible = is_read(s, a.queue);
   if (a.kind == Action::Kind::submit) possible = locked_by(s, a.queue, h) < 0 && has_room(s, a.queue);
   if (possible) fn(Step{.kind = Step::Kind::pass, .host = true, .agent = static_cast<std::uint8_t>(h)});
 }

@@ -91,7 +91,7 @@ struct Stream {
 };
 
 struct Action {
-  enum class Kind : std::uint8_t { submit, set, wait };
+  enum class Kind : std::uint8_t { submit, set, wait, rptr };
   Kind kind{};
   std::uint8_t queue{};
   bool first{}, last{};  ///< of the pieces of a submit

@@ -149,6 +149,7 @@ std::uint64_t Reduction::needs_host(Machine::Const s, std::size_t h) const {
     const bool met = holds(m_.read(s, a.word), a.func, a.value);
     return out | writers(met && a.stable ? a.cells & ~p_.commuting : a.cells);
   }
+  if (a.kind == Action::Kind::rptr) return m_.is_read(s, a.queue) ? out : out | one(a.queue);
   if (const auto other = m_.locked_by(s, a.queue, h); other >= 0) out |= one(kHost + static_cast<std::size_t>(other));
   if (!m_.has_room(s, a.queue)) out |= one(a.queue);
   if (p_.queues[a.queue].may_fill) out |= hosts_;

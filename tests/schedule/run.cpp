@@ -344,6 +344,18 @@ TEST_CASE("a thread compares bytes between waits, in each round") {
   CHECK(run(link(parse(text("expect gpu0.out[0..8] == host.in[8..16]")), *d)).wrong == 8);
 }
 
+TEST_CASE("a wait for rptr ends when the engine has read everything, and not before") {
+  const auto text = [](const char* first) {
+    return std::string("sdma 1\ngpus 1\nsignal host.go value=0 bits=32\nsignal host.done value=0\n") +
+           "queue gpu0.q engine=2\n" + first + "  atomic op=add_rtn_64 addr=host.done value=1\nend\n" +
+           "host main\n  submit gpu0.q\n  wait gpu0.q.rptr == all\n  wait host.done == 1\nend\n";
+  };
+  for (const auto order : kOrderings) CHECK(run_once(text("  nop\n"), {}, order) == "");
+  const auto stuck = run_once(text("  poll_mem addr=host.go func=eq reference=1\n"), {.timeout = 100ms});
+  INFO(stuck);
+  CHECK(stuck.find("the engine has not read everything") != std::string::npos);
+}
+
 TEST_CASE("a sample is what the word holds at that moment, in each round") {
   const std::string text =
       "sdma 1\ngpus 1\nsignal host.x value=7\nsignal host.y value=0 bits=32\n"

@@ -109,6 +109,7 @@ class CudaDevice final : public Device {
   [[nodiscard]] Errc flush_host_writes(GpuId) const noexcept override;
   [[nodiscard]] Errc peek(GpuVa, std::span<std::byte>) const noexcept override;
   Result<Clock> clock(GpuId) const noexcept override;
+  bool rptr_is_of_engines() const noexcept override { return false; }
 
   /// The GPUs that were opened, in the order of Topology::gpus.
   const std::vector<CudaGpu>& gpus() const noexcept;

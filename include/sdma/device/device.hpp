@@ -111,6 +111,8 @@ class Device {
   /// May a thread of the host stand in for a compute kernel (schedule/run.hpp)? Only in software, where nothing else
   /// would start one, and all memory is the host's.
   virtual bool kernels_stand_in() const noexcept { return false; }
+  /// Does the rptr of a ring say what an engine has read? A device that translates packets reads them itself.
+  virtual bool rptr_is_of_engines() const noexcept { return true; }
 
  protected:
   Device() = default;

@@ -240,10 +240,11 @@ struct Schedule {
   struct Action {
     /// `submit`: publishes queues; `set`: stores a value to a signal; `add`: adds one to it; `wait`: waits until a
     /// comparison with it is true; `sample`: reads it and names what it holds; `repeat`: performs `body` several times;
-    /// `compute`: keeps a kernel busy; `load`, `store`: access bytes; `expect`: bytes must equal others at this moment.
-    enum class Kind : std::uint8_t { submit, set, wait, repeat, add, compute, load, store, expect, sample };
+    /// `compute`: keeps a kernel busy; `load`, `store`: access bytes; `expect`: bytes must equal others at this moment;
+    /// `rptr`: waits until a queue's rptr shows that all that was submitted has been read. That completes nothing.
+    enum class Kind : std::uint8_t { submit, set, wait, repeat, add, compute, load, store, expect, sample, rptr };
     Kind kind{};                        ///< which action it is
-    std::vector<std::size_t> queues{};  ///< submit: indices of queues, submitted in this order, one doorbell each
+    std::vector<std::size_t> queues{};  ///< submit: queues by index, in this order, one doorbell each. rptr: one queue
     GpuVa signal{};                     ///< set, wait, add, sample: an address in link space
     Compare func = Compare::eq;         ///< wait
     /// set, wait, add: the epoch is the round of the innermost repeat, from 1. sample: `value.sample` is the name that
@@ -277,6 +278,7 @@ struct Schedule {
     Script& set(GpuVa signal, ActionValue);
     /// Waits until the comparison of the signal with the value is true.
     Script& wait(GpuVa signal, Compare, ActionValue);
+    Script& wait_rptr(const Queue&);         ///< until the engine has read all that was submitted to this queue
     Script& add(GpuVa signal, ActionValue);  ///< an atomic addition
     /// Reads the signal now. `sampled(name)` is the value in the actions that follow, also in a repeat.
     Script& sample(std::string name, GpuVa signal);
