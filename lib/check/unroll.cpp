@@ -92,7 +92,7 @@ void Model::perform(std::uint32_t agent, const std::vector<Schedule::Action>& ac
                  bytes = a.kind == Kind::load || a.kind == Kind::store || a.kind == Kind::expect;
       auto& steps = agents[agent].steps;
       acquires_ += wait;
-      accesses_ += bytes + (a.right.bytes != 0);
+      accesses_ += bytes + (a.right.bytes != 0) + a.sum.parts.size();
       if (acquires_ * (agents.size() + columns_) > kMostClocks || accesses_ > kMostAccesses) {
         truncated = true;
         continue;
