@@ -244,13 +244,18 @@ struct Schedule {
 
   /// Ranges that are added element by element. Each addition rounds to the type.
   struct Sum {
-    /// What an element is: IEEE 754 with 4 bytes, its upper half, or an integer of 4 bytes, which wraps.
-    enum class Type : std::uint8_t { f32, bf16, i32 };
+    /// What an element is.
+    enum class Type : std::uint8_t {
+      f32,   ///< 4 bytes, IEEE 754
+      bf16,  ///< 2 bytes: the upper half of an f32
+      i32,   ///< 4 bytes: an integer, which wraps
+    };
     Type type{};                 ///< of the parts and of the result
     bool any_order{};            ///< the order of the additions is left open; if not, ((first + second) + third) + ..
     std::vector<Range> parts{};  ///< of equal length; empty: this is not a sum
     /// The bytes of an element.
     std::uint64_t element() const noexcept { return type == Type::bf16 ? 2 : 4; }
+    /// Is this a sum?
     explicit operator bool() const noexcept { return !parts.empty(); }
     friend bool operator==(const Sum&, const Sum&) = default;
   };
