@@ -88,7 +88,10 @@ int one(const SimulateArguments& o, const MachineDescription& m) {
   if (const auto code = write_text("-", std::move(answer)); code != kOk) return code;
   if (!json)
     for (const auto& d : r->findings) report(d);
-  return r->findings.empty() ? kOk : kRefuted;
+  return std::any_of(r->findings.begin(), r->findings.end(),
+                     [](const auto& d) { return d.severity == Severity::error; })
+             ? kRefuted
+             : kOk;
 }
 
 /// The request of these texts; nothing after a usage error.

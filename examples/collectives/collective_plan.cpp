@@ -5,21 +5,24 @@
 //   sdma simulate --sweep bytes=1K..1G*4 ag.sdma && collective_perf --variant=all,ag.sdma
 //   diff <(collective_plan all_gather -b 1M --variant=pcpy) <(collective_plan all_gather -b 1M --variant=bcst)
 //
-// Notes about fallbacks of the variant go to standard error.
+// Notes about fallbacks of the variant, and about compute units, go to standard error.
 #include "collectives.hpp"
 #include "sdma/schedule/text.hpp"
 #include "source.hpp"
 
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace {
 
 const std::string kUsage =
     "usage: collective_plan COLLECTIVE [--OPTION=VALUE...]\n"
     "Prints the schedule of all_gather, all_to_all, broadcast, scatter or gather, with its options as params.\n"
+    "Also of reduce_scatter and all_reduce, in which kernels add: they use compute units.\n"
     "The options have the names of collective_perf. Write --variant=b2b or --variant b2b.\n"
     "  -b, --bytes=N         size of the collective (default: 1M); K, M and G are powers of 1024\n"
     "  -g, --ngpus, --gpus=N number of GPUs, 2 to 64 (default: 8)\n"
@@ -37,7 +40,10 @@ const std::string kUsage =
     "  --flat                without params and loops: one line per packet\n"
     "  --help                print this help\n"
     "NAME is one of " +
-    collectives::variant_names(", ") + ".\n";
+    collectives::variant_names(", ") +
+    "; of reduce_scatter and all_reduce, one of ring, halving, swing.\n"
+    "These two have --bytes, --gpus, --variant, --type=f32|bf16|i32 and --share=N, the percent of the compute units\n"
+    "that each kernel keeps busy.\n";
 
 int usage_error(const std::string& why) {
   std::fprintf(stderr, "collective_plan: %s\n%s", why.c_str(), kUsage.c_str());
@@ -53,11 +59,22 @@ std::string member_of(std::string_view option) {
   return option.starts_with("--") ? std::string(option.substr(2)) : "";
 }
 
+/// Prints it. Returns the exit code.
+int print(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return 0;
+  std::fprintf(stderr, "standard output cannot be written\n");
+  return 1;
+}
+int refuse(const sdma::Diagnostic& why) { return std::fprintf(stderr, "%s\n", to_string(why).c_str()), 1; }
+
 }  // namespace
 
 int main(int argc, char** argv) {
   collectives::Options o{.bytes = 1 << 20};
   bool named = false, flat = false;
+  std::optional<collectives::Source> reduction;
+  std::vector<std::pair<std::string, std::string>> given;  // in order
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     if (word == "--help" || word == "-h") return std::fputs(kUsage.c_str(), stdout), 0;
@@ -65,10 +82,9 @@ int main(int argc, char** argv) {
       flat = true;
       continue;
     }
-    std::string wrong;
     if (!word.starts_with("-")) {
-      wrong = named ? "unknown argument " + word : set(o, "collective", word);
-      named = true;
+      if (std::exchange(named, true)) return usage_error("unknown argument " + word);
+      given.emplace_back("collective", word);
     } else {
       auto equals = word.find('=');
       auto member = member_of(word.substr(0, equals));
@@ -81,17 +97,29 @@ int main(int argc, char** argv) {
         value.erase(0, equals + 1);
       }
       named = named || member == "collective";
-      wrong = member.empty() ? "unknown argument " + word : set(o, member, value);
+      if (member.empty()) return usage_error("unknown argument " + word);
+      given.emplace_back(std::move(member), std::move(value));
     }
-    if (!wrong.empty()) return usage_error(wrong);
   }
   if (!named) return usage_error("no collective given");
+  for (const auto& [member, value] : given)
+    if (member == "collective") reduction = collectives::reduction(value);
+  for (const auto& [member, value] : given) {
+    std::string wrong;
+    if (!reduction) wrong = set(o, member, value);
+    else if (member != "collective" && !set_param(*reduction, member == "gpus" ? "N" : member, value))
+      wrong = reduction->set.front().value + " has no option " + member;
+    if (!wrong.empty()) return usage_error(wrong);
+  }
+  if (reduction) {
+    const auto s = sdma::parse_schedule(reduction->text, reduction->name, {.set = reduction->set});
+    if (!s) return refuse(s.error().front());
+    std::fprintf(stderr, "note: it uses compute units: a kernel on each GPU adds\n");
+    return print(flat ? sdma::to_text(*s) : with_params(*reduction));
+  }
   const auto p = collectives::plan(o);
-  if (!p) return std::fprintf(stderr, "%s\n", to_string(p.error()).c_str()), 1;
+  if (!p) return refuse(p.error());
   for (const auto& note : p->notes) std::fprintf(stderr, "note: %s\n", note.c_str());
   o.variant = p->options.variant;
-  std::fputs((flat ? sdma::to_text(p->schedule) : with_params(collectives::source_of(o))).c_str(), stdout);
-  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return 0;
-  std::fprintf(stderr, "standard output cannot be written\n");
-  return 1;
+  return print(flat ? sdma::to_text(p->schedule) : with_params(collectives::source_of(o)));
 }

@@ -63,9 +63,21 @@ Source source_of(const Options& o) {
   static const Options kUsual{.collective = Collective::broadcast, .variant = Variant::pcpy, .bytes = 1 << 20};
   auto s = text_of(o);
   for (const auto& p : kParams)
-    if (auto value = p.value(o); value != p.value(kUsual) && s.text.find(line_of(p.name)) != s.text.npos)
-      s.set.push_back({std::string(p.name), std::move(value)});
+    if (auto value = p.value(o); value != p.value(kUsual)) set_param(s, p.name, std::move(value));
   return s;
+}
+
+std::optional<Source> reduction(std::string_view collective) {
+  if (collective != "reduce_scatter" && collective != "all_reduce") return {};
+  Source s{"reductions.sdma", kReductionsText};
+  set_param(s, "collective", std::string(collective));
+  return s;
+}
+
+bool set_param(Source& s, std::string_view param, std::string value) {
+  if (s.text.find(line_of(param)) == s.text.npos) return false;
+  s.set.push_back({std::string(param), std::move(value)});
+  return true;
 }
 
 std::string with_params(const Source& s) {

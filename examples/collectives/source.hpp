@@ -7,9 +7,17 @@
 //   puts(with_params(s).c_str());                         // the same text, with these values as its defaults
 //
 // The texts are the files of share/sdma/collectives: each gives the schedule for any number of GPUs, any size and any
-// of the options. Pure functions that allocate. No errors.
+// of the options. In two collectives, kernels add the parts, which takes compute units: they have a text, but no
+// Options.
+//
+//   auto r = reduction("all_reduce");
+//   if (r && set_param(*r, "variant", "swing")) puts(with_params(*r).c_str());
+//
+// Pure functions that allocate. No errors.
 #include "options.hpp"
 #include "sdma/schedule/text.hpp"
+
+#include <optional>
 
 namespace collectives {
 
@@ -18,6 +26,11 @@ struct Source {
   std::vector<sdma::ParseOptions::Setting> set{};  ///< the params whose values are not those of the text
 };
 Source source_of(const Options&);
+
+/// The text of reduce_scatter or all_reduce; nothing for any other name.
+std::optional<Source> reduction(std::string_view collective);
+/// Gives a param of the text this value. False if the text has no such param.
+bool set_param(Source&, std::string_view param, std::string value);
 
 /// The text with these values in its lines `param NAME = VALUE`.
 std::string with_params(const Source&);

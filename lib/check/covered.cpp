@@ -17,6 +17,7 @@ constexpr std::array kCovered{
     CoveredThing{"access box", "a packet that touches rows of bytes, with others between them"},
     CoveredThing{"access by-host", "bytes that a host thread loads, stores or compares"},
     CoveredThing{"access by-kernel", "bytes that a kernel loads or stores"},
+    CoveredThing{"access sum", "ranges that a kernel adds"},
     CoveredThing{"agent host", "host threads that wait, set, add and submit"},
     CoveredThing{"agent kernel", "kernels at system scope"},
     CoveredThing{"agent kernel-agent-scope", "kernels of one GPU that wait, set and add at its scope"},
@@ -151,6 +152,7 @@ class Contract {
       const Position here{a, s.position};
       if (s.kind == Step::Kind::touch) {
         ask(agent.kind == Agent::Kind::host ? "access by-host" : "access by-kernel", here);
+        if (m_.action(a, s).sum) ask("access sum", here);
         continue;
       }
       if (!s.sync || s.sync->word == kNone) continue;

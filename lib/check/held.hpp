@@ -26,6 +26,7 @@ struct Held {
     pattern,  ///< the bytes of `value`, which repeat
     data,     ///< the bytes at `data`
     opaque,   ///< those that the store with the number `value` has put there
+    sum,      ///< those of the sum with the number `value` (sums.hpp)
   };
   Kind kind{};
   std::uint64_t at{}, value{};

@@ -80,6 +80,10 @@ class Sweep {
         const auto& action = m_.action(agent, s);
         const auto begin = m_.canonical(action.range.va);
         const bool stores = action.kind == Schedule::Action::Kind::store;
+        for (const auto& part : action.sum.parts) {
+          const auto at = m_.canonical(part.va);
+          if (!action.old) touch({at, at + part.bytes, Mode::read});
+        }
         touch({begin, begin + action.range.bytes, stores ? Mode::write : Mode::read});
         const auto right = m_.canonical(action.right.va);
         if (!action.old) touch({right, right + action.right.bytes, Mode::read});
@@ -315,9 +319,14 @@ class Sweep {
           from = touches[i].begin, to = touches[i].end;
     } else if (const auto* step = m_.step_at(r.agent, r.position); step && step->kind == Step::Kind::touch) {
       const auto& action = m_.action(r.agent, *step);
-      for (const auto& range : {action.range, action.right})
-        if (const auto at = m_.canonical(range.va); at <= begin && begin - at < range.bytes)
+      auto ranges = action.sum.parts;
+      if (r.mode == Mode::write) ranges.clear();
+      ranges.insert(ranges.end(), {action.right, action.range});
+      for (const auto& range : ranges)
+        if (const auto at = m_.canonical(range.va); at <= begin && begin - at < range.bytes) {
           from = at, to = at + range.bytes;
+          break;
+        }
     }
     // In the order of Mode.
     constexpr std::string_view kVerbs[] = {"reads ", "writes ", "waits for ", "stores ", "modifies ", "tests "};

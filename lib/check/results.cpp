@@ -10,11 +10,16 @@
 // commute, and equal stores of which either may be the last. What may differ, or is not modelled, is opaque: a time
 // stamp, a packet after a condition whose outcome is not known, a value that the epoch changes, an atomic of a word
 // whose value is not known. An opaque byte equals itself, wherever copies take it, and nothing else is known about it.
+//
+// What a kernel adds is a sum of parts (sums.hpp). Other parts, or one that is added twice, refute an expectation, and
+// so does another order of additions, unless the expectation leaves the order open. Sums with opaque or known bytes are
+// only equal to themselves: 0 + x has other bits than x, if x is -0.
 #include "../schedule/contents.hpp"
-#include "held.hpp"
+#include "../schedule/sums.hpp"
 #include "report.hpp"
 #include "sdma/core/plural.hpp"
 #include "sdma/packets/footprint.hpp"
+#include "sums.hpp"
 
 #include <fmt/format.h>
 
@@ -84,8 +89,13 @@ class Results {
     const auto& action = m_.action(p.agent, *step);
     using Kind = Schedule::Action::Kind;
     if (action.kind == Kind::expect)
-      return compare({.left = action.range, .right = action.right, .old = action.old}, p, action);
+      return compare({.left = action.range, .right = action.right, .old = action.old, .sum = action.sum}, p, action);
     if (action.kind != Kind::store) return;
+    if (action.sum) {
+      auto at = m_.canonical(action.range.va);
+      for (const auto& b : sum(now_, action.sum, action.range, p)) store(at, b.bytes, b.held), at += b.bytes;
+      return;
+    }
     Held held{.kind = Held::Kind::pattern, .by = p};
     if (action.byte) held.value = *action.byte * 0x0101010101010101u;
     else {
@@ -174,6 +184,46 @@ class Results {
     });
   }
 
+  /// What a sum over this range holds, if memory holds `from`. An element whose bytes in a part come from several
+  /// places is not followed, nor are parts that are moved by some bytes against what they are stored to.
+  Pieces sum(const Memory& from, const Schedule::Sum& s, const Schedule::Range& range, Position by) {
+    struct Part {
+      Pieces pieces{};
+      std::size_t piece = 0;
+      std::uint64_t used = 0;  ///< of the piece
+      void skip(std::uint64_t n) {
+        for (used += n; piece < pieces.size() && used >= pieces[piece].bytes; ++piece) used -= pieces[piece].bytes;
+      }
+    };
+    std::vector<Part> parts(s.parts.size());
+    bool moved = false;
+    const auto begin = m_.canonical(range.va);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const auto at = m_.canonical(s.parts[i].va);
+      moved = moved || (at != begin && at < begin + range.bytes && begin < at + range.bytes);
+      take(from, at, range.bytes, parts[i].pieces);
+    }
+    Pieces out;
+    for (std::uint64_t at = 0; at < range.bytes && taken_ <= kMostPieces;) {
+      auto n = range.bytes - at;
+      std::vector<Held> held;
+      for (const auto& p : parts) {
+        n = std::min(n, p.pieces[p.piece].bytes - p.used);
+        held.push_back(p.pieces[p.piece].held.from(p.used));
+      }
+      n = n / s.element() * s.element();
+      const auto known = n > 0 && !(moved && by.agent != kNone) ? sums_.add(s, held, by) : std::nullopt;
+      n = std::max(n, s.element());
+      auto all = known ? *known : opaque(by);
+      all.by = by;
+      out.push_back({n, all});
+      for (auto& p : parts) p.skip(n);
+      at += n;
+      taken_ += parts.size();
+    }
+    return out;
+  }
+
   /// What its word holds then, if that is known.
   void post(const Step& s, Position p) {
     const auto& y = *s.sync;
@@ -217,8 +267,9 @@ class Results {
   }
 
   enum class Equal : std::uint8_t { yes, unknown, no };
-  Equal equal(const Held& a, const Held& b, std::uint64_t bytes) const {
+  Equal equal(const Held& a, const Held& b, std::uint64_t bytes, bool any_order) const {
     if (a.same(b)) return Equal::yes;
+    if (a.kind == Held::Kind::sum || b.kind == Held::Kind::sum) return equal_sums(a, b, any_order);
     if (a.known() && b.known()) {
       const bool repeats = a.kind == Held::Kind::pattern && b.kind == Held::Kind::pattern;
       const auto most = repeats ? std::min<std::uint64_t>(bytes, 8) : bytes;
@@ -232,6 +283,17 @@ class Results {
       return random(a) && random(b) && random(a)->range.va != random(b)->range.va ? Equal::no : Equal::unknown;
     const auto may_be = [&](const Held& h) { return h.kind == Held::Kind::opaque && !random(h); };
     return may_be(a) || may_be(b) ? Equal::unknown : Equal::no;
+  }
+
+  Equal equal_sums(const Held& a, const Held& b, bool any_order) const {
+    const auto is = sums_.parts(a), wanted = sums_.parts(b);
+    if (a.kind == b.kind && sums_.type(a) == sums_.type(b) && sums_.phase(a) == sums_.phase(b) &&
+        std::equal(is.begin(), is.end(), wanted.begin(), wanted.end(),
+                   [](const Held& p, const Held& q) { return p.same(q); }))
+      return any_order ? Equal::yes : sums_.open(a) || sums_.open(b) ? Equal::unknown : Equal::no;
+    const auto vague = [](const Held& p) { return p.known() || p.kind == Held::Kind::opaque; };
+    const bool some = std::any_of(is.begin(), is.end(), vague) || std::any_of(wanted.begin(), wanted.end(), vague);
+    return some || sums_.phase(a) != sums_.phase(b) ? Equal::unknown : Equal::no;
   }
 
   struct Failed {
@@ -253,14 +315,15 @@ class Results {
       right.push_back({bytes, {.kind = Held::Kind::pattern, .value = e.value}});
     } else {
       take(now_, begin, e.left.bytes, left);
-      take(e.old ? first_ : now_, m_.canonical(e.right.va), e.right.bytes, right);
+      if (e.sum) right = sum(e.old ? first_ : now_, e.sum, e.left, {kNone, 0});
+      else take(e.old ? first_ : now_, m_.canonical(e.right.va), e.right.bytes, right);
     }
     std::optional<Failed> wrong, unknown;
     std::uint64_t i = 0, j = 0, from = begin;  // in the pieces, and in memory
     for (auto a = left.begin(), b = right.begin(); a != left.end() && b != right.end() && !wrong;) {
       const auto n = std::min(a->bytes - i, b->bytes - j);
       const auto held = a->held.from(i), wanted = b->held.from(j);
-      const auto result = equal(held, wanted, n);
+      const auto result = equal(held, wanted, n, e.sum.any_order);
       auto& failed = result == Equal::no ? wrong : unknown;
       if (result != Equal::yes && !failed) failed = Failed{to_text(s_, written), from, from + n, held, wanted, at};
       i += n, j += n, from += n;
@@ -276,12 +339,42 @@ class Results {
   /// Whose bytes these are.
   std::string whose(const Held& h, std::uint64_t bytes) const {
     if (h.kind == Held::Kind::first) return "the first contents of " + r_.range(h.at, h.at + bytes);
-    if (h.kind == Held::Kind::opaque) return "what " + r_.place(source(h).by) + " stores";
+    if (h.kind == Held::Kind::opaque)
+      return source(h).by.agent == kNone ? "a sum that is not followed" : "what " + r_.place(source(h).by) + " stores";
+    if (h.kind == Held::Kind::sum)
+      return fmt::format("a sum of {} of {}", detail::name(sums_.type(h)), list(sums_.parts(h), bytes));
     constexpr std::uint64_t kShown = 4;
     std::string out;
     for (std::uint64_t i = 0; i < std::min(bytes, kShown); ++i)
       out += fmt::format("{}0x{:02x}", i == 0 ? "" : " ", std::to_integer<unsigned>(h.byte(i)));
     return out + (bytes > kShown ? " .." : "");
+  }
+  std::string list(const std::vector<Held>& parts, std::uint64_t bytes) const {
+    constexpr std::size_t kShown = 4;
+    std::string out;
+    for (std::size_t i = 0; i < std::min(parts.size(), kShown); ++i)
+      out += (i == 0 ? "" : ", ") + whose(parts[i], bytes);
+    return out + (parts.size() > kShown ? fmt::format(" and {} more", parts.size() - kShown) : "");
+  }
+  /// What is there, and what is not; if both are sums, only where they differ.
+  std::string contrast(const Held& is, const Held& wanted, std::uint64_t bytes) const {
+    const auto both = is.kind == Held::Kind::sum && wanted.kind == is.kind && sums_.type(is) == sums_.type(wanted);
+    if (!both) return whose(is, bytes) + ", not " + whose(wanted, bytes);
+    const auto without = [](std::vector<Held> all, const std::vector<Held>& some) {
+      for (const auto& p : some) {
+        const auto at = std::find_if(all.begin(), all.end(), [&](const Held& q) { return p.same(q); });
+        if (at != all.end()) all.erase(at);
+      }
+      return all;
+    };
+    const auto is_of = sums_.parts(is), wanted_of = sums_.parts(wanted);
+    const auto more = without(is_of, wanted_of), less = without(wanted_of, is_of);
+    if (more.empty() && less.empty()) return "the right parts, but added in another order";
+    auto out = fmt::format("a sum of {}", detail::name(sums_.type(is)));
+    if (!less.empty()) out += " without " + list(less, bytes);
+    if (more.empty()) return out;
+    out += less.empty() ? " that also has " : ", but with ";
+    return out + list(more, bytes);
   }
   void report() {
     r_.expectations_hold(held_);
@@ -298,8 +391,7 @@ class Results {
         out.places.push_back(put);
         out.notes.push_back("puts them there");
       }
-      out.message =
-          f->text + ": " + out.overlap + " holds " + whose(f->held, bytes) + ", not " + whose(f->wanted, bytes);
+      out.message = f->text + ": " + out.overlap + " holds " + contrast(f->held, f->wanted, bytes);
       if (!wrong)
         out.message = f->text + ": whether " + out.overlap + " holds " + whose(f->wanted, bytes) +
                       " is not known: it holds " + whose(f->held, bytes);
@@ -317,6 +409,7 @@ class Results {
   const Schedule& s_;
   Reporter& r_;
   Memory first_, now_;
+  Sums sums_;
   std::vector<std::vector<bool>> opaque_;  ///< of each queue: its items
   struct Source {
     Position by;

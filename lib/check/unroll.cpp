@@ -102,7 +102,7 @@ void Model::perform(std::uint32_t agent, const std::vector<Schedule::Action>& ac
                  bytes = a.kind == Kind::load || a.kind == Kind::store || a.kind == Kind::expect;
       auto& steps = agents[agent].steps;
       acquires_ += wait;
-      accesses_ += bytes + (a.right.bytes != 0);
+      accesses_ += bytes + (a.right.bytes != 0) + a.sum.parts.size();
       if (acquires_ * (agents.size() + columns_) > limits.clocks() || accesses_ > limits.accesses()) {
         truncated = true;
         continue;
@@ -218,7 +218,7 @@ void Model::count(const std::vector<Schedule::Action>& actions, double times, Ne
     }
     n.acquires += a.kind == Kind::wait || a.kind == Kind::rptr ? times : 0;
     const bool bytes = a.kind == Kind::load || a.kind == Kind::store || a.kind == Kind::expect;
-    n.accesses += bytes ? times * (a.right.bytes != 0 ? 2 : 1) : 0;
+    if (bytes) n.accesses += times * static_cast<double>(1 + (a.right.bytes != 0) + a.sum.parts.size());
   }
 }
 

@@ -26,7 +26,14 @@ bool ScheduleParser::kernel() {
   if (ok && r->place.is_host())
     ok = fail(r->at, "a kernel runs on a GPU, got " + quote(r->text()), "write kernel gpu0." + r->name);
   if (ok && !kernels_.insert(r->text()).second) ok = fail(r->at, "kernel " + quote(r->text()) + " is already declared");
-  s_.kernels.push_back({.place = r ? r->place : Place::gpu(0), .name = r ? r->name : ""});
+  Schedule::Kernel k{.place = r ? r->place : Place::gpu(0), .name = r ? r->name : ""};
+  ok = ok && fields("a kernel", "share", "", [&](const Token& t) -> std::optional<bool> {
+         if (t.text != "share") return {};
+         const auto n = number("share", 1, 100);
+         k.share = static_cast<std::uint32_t>(n.value_or(100));
+         return n.has_value();
+       });
+  s_.kernels.push_back(std::move(k));
   return actor(begin, s_.kernels.back().actions, kernel_actions_, ok);
 }
 
@@ -231,7 +238,13 @@ bool ScheduleParser::load_or_store(bool store) {
   if (store) {
     if (!lex_.peek().is("=")) return expected("'='", "write store " + r->text() + " = random");
     lex_.take();
-    if (at("random")) lex_.take();
+    if (at("sum")) {
+      if (block_ != "kernel")
+        return fail(lex_.peek().at, "'sum' belongs in a kernel: compute units add", "kernel gpu0.add ... end");
+      auto parts = sum(a.range.bytes);
+      if (!parts) return false;
+      a.sum = *std::move(parts);
+    } else if (at("random")) lex_.take();
     else if (at("zero")) lex_.take(), a.byte = 0;
     else if (const auto byte = number("a byte", 0, 255)) a.byte = static_cast<std::uint8_t>(*byte);
     else return false;
@@ -250,7 +263,8 @@ bool ScheduleParser::expect_now() {
   if (e.kind != Schedule::Expectation::Kind::bytes)
     return fail(begin.at, "a thread compares bytes; a value of a signal is compared when all have ended",
                 "write wait " + r->text() + " == ..., or put the expectation after the block");
-  actions_->push_back({.kind = Schedule::Action::Kind::expect, .range = e.left, .right = e.right, .old = e.old});
+  actions_->push_back(
+      {.kind = Schedule::Action::Kind::expect, .range = e.left, .right = e.right, .old = e.old, .sum = e.sum});
   return true;
 }
 

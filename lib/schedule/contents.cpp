@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "contents.hpp"
 
+#include "sums.hpp"
 #include "symbols.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 namespace sdma::inline v0::detail {
@@ -17,21 +19,43 @@ std::uint64_t next(std::uint64_t& state) noexcept {
   return z ^ z >> 33;
 }
 
-void randomise(std::span<std::byte> out, std::uint64_t state) noexcept {
+/// Random bits as a number.
+std::uint32_t as_number(std::uint32_t bits, Numbers as) noexcept {
+  const bool half = as.type == SumType::bf16;
+  const unsigned shift = half ? 16 : 0, fraction = half ? 7 : 23;
+  if (as.exact) {
+    const auto small = half ? static_cast<int>(bits % 8) - 4 : static_cast<int>(bits % 256) - 128;
+    return std::bit_cast<std::uint32_t>(static_cast<float>(small)) >> shift;
+  }
+  // The sign and the fraction stay, and the exponent is from -3 to 4.
+  const auto sign_and_fraction = bits & (1u << (half ? 15 : 31) | ((1u << fraction) - 1));
+  return sign_and_fraction | (124 + (bits >> fraction) % 8) << fraction;
+}
+std::uint64_t as_numbers(std::uint64_t word, Numbers as) noexcept {
+  if (as.type == SumType::i32) return word;
+  const unsigned bits = as.type == SumType::bf16 ? 16 : 32;
+  std::uint64_t out = 0;
+  for (unsigned at = 0; at < 64; at += bits)
+    out |= std::uint64_t{as_number(static_cast<std::uint32_t>(word >> at & (~std::uint64_t{} >> (64 - bits))), as)}
+           << at;
+  return out;
+}
+
+void randomise(std::span<std::byte> out, std::uint64_t state, Numbers as) noexcept {
   next(state);
   for (std::size_t at = 0; at < out.size(); at += 8) {
-    const auto word = next(state);
+    const auto word = as_numbers(next(state), as);
     std::memcpy(out.data() + at, &word, std::min<std::size_t>(8, out.size() - at));
   }
 }
 
 /// `number`: that of the buffer, so that no two buffers hold the same bytes.
-void fill(std::span<std::byte> out, Init init, std::uint64_t seed, std::uint64_t number) noexcept {
+void fill(std::span<std::byte> out, Init init, std::uint64_t seed, std::uint64_t number, Numbers as) noexcept {
   if (init != Init::random) {
     std::memset(out.data(), init == Init::zero ? 0 : kPoison, out.size());
     return;
   }
-  randomise(out, seed * 0x2545f4914f6cdd1d + number);
+  randomise(out, seed * 0x2545f4914f6cdd1d + number, as);
 }
 
 /// Calls fn(k) for each buffer that is filled, in that order. An alias has the contents of the bytes that it is an
@@ -45,17 +69,27 @@ template <class Fn> void each_filled(const Schedule& s, Fn fn) {
 }  // namespace
 
 void fill(const Schedule& s, std::uint64_t seed, const std::function<std::span<std::byte>(std::size_t)>& bytes_of) {
-  each_filled(s, [&](std::size_t i) { fill(bytes_of(i), s.buffers[i].init, seed, i); });
+  const auto as = numbers_of(s);
+  each_filled(s, [&](std::size_t i) { fill(bytes_of(i), s.buffers[i].init, seed, i, as); });
 }
 
-void store(const Schedule::Action& a, std::uint64_t seed, std::uint64_t round, std::span<std::byte> out) noexcept {
+Numbers numbers_of(const Schedule& s) {
+  Numbers all;
+  each_sum(s, [&](const Schedule::Sum& sum, const Schedule::Range&) {
+    if (sum.type != SumType::i32) all = {sum.type, all.exact || sum.any_order};
+  });
+  return all;
+}
+
+void store(const Schedule::Action& a, std::uint64_t seed, std::uint64_t round, Numbers as,
+           std::span<std::byte> out) noexcept {
   if (a.byte) {
     std::memset(out.data(), *a.byte, out.size());
     return;
   }
   auto state = seed ^ a.range.va.value;
   state = next(state) + round;
-  randomise(out, next(state));
+  randomise(out, next(state), as);
 }
 
 FirstContents::FirstContents(const Schedule& s) {

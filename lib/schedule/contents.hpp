@@ -4,14 +4,15 @@
 //
 //   fill(schedule, seed, bytes_of);                     stores the contents of every buffer
 //   FirstContents first{schedule};
-//   store(action, seed, round, bytes);                  what a thread or a kernel stores in a round
+//   store(action, seed, round, numbers, bytes);         what a thread or a kernel stores in a round
 //   first.word(resolve(schedule, signal), 4)            the value of a word; nullopt: it is not known
 //   first.each_known(fn)                                every range whose bytes are known
 //
 //   order of stores   buffers | aliases of buffers that have an init= | signals, in the order of their declarations
 //
 // Each is stored over the ones before it, so the last declaration of a byte decides. The bytes of init=random depend on
-// the seed, and poison stands for bytes that a schedule must not rely on: neither is known.
+// the seed, and poison stands for bytes that a schedule must not rely on: neither is known. If the schedule has sums,
+// random bytes are numbers that can be added (`Numbers`).
 //
 // Pure functions without errors; FirstContents allocates.
 #include "sdma/schedule/schedule.hpp"
@@ -30,8 +31,19 @@ namespace sdma::inline v0::detail {
 /// Gives each buffer its initial contents. `bytes_of(k)`: the bytes of buffer k.
 void fill(const Schedule&, std::uint64_t seed, const std::function<std::span<std::byte>(std::size_t)>& bytes_of);
 
+/// What random bytes are in a schedule: any bytes, if it adds no floating-point numbers (i32). Otherwise numbers of
+/// this type. If a sum leaves its order open (`exact`), they are small integers, so that every order gives the same
+/// bytes: of f32, for sums of up to 2^17 parts, of bf16, of up to 64. If none does, they are numbers of similar size,
+/// whose sums are rounded: another order shows.
+struct Numbers {
+  Schedule::Sum::Type type = Schedule::Sum::Type::i32;
+  bool exact{};
+};
+Numbers numbers_of(const Schedule&);
+
 /// The bytes that an action stores in this round. Random ones depend on the seed, on the range and on the round.
-void store(const Schedule::Action&, std::uint64_t seed, std::uint64_t round, std::span<std::byte>) noexcept;
+/// Requires that it is not a sum.
+void store(const Schedule::Action&, std::uint64_t seed, std::uint64_t round, Numbers, std::span<std::byte>) noexcept;
 
 class FirstContents {
  public:

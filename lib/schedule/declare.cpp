@@ -5,8 +5,6 @@
 #include "sdma/core/number.hpp"
 #include "symbols.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 
@@ -58,35 +56,6 @@ bool ScheduleParser::gpus() {
   gpus_given_ = true;
   gpus_at_ = t.at;
   return set(s_.gpus, number("gpus", 0, kMostGpus));
-}
-
-/// NAME=... until the line ends. `fn(token)` reads what comes after the `=`: nullopt if there is no such field.
-template <class Fn>
-bool ScheduleParser::fields(std::string_view what, std::string_view names, std::string_view required, Fn fn) {
-  const auto hint = [&] { return fmt::format("its fields: {}", names); };
-  std::vector<std::string_view> given;
-  while (!at_line_end()) {
-    const Token t = lex_.take();
-    if (t.kind != Token::word) return fail(t.at, "expected a field or the end of the line, got " + quote(t));
-    if (!lex_.peek().is("=")) return fail(t.at, quote(t.text) + " needs a value", hint());
-    if (std::find(given.begin(), given.end(), t.text) != given.end())
-      return fail(t.at, "duplicate field " + quote(t.text));
-    given.push_back(t.text);
-    lex_.take();
-    const std::optional<bool> good = fn(t);
-    if (!good) return fail(t.at, fmt::format("{} has no field '{}'", what, t.text), hint());
-    if (!*good) return false;
-  }
-  if (required.empty() || std::find(given.begin(), given.end(), required) != given.end()) return true;
-  return fail(lex_.behind(), fmt::format("{} needs '{}='", what, required), hint());
-}
-
-/// The ref itself, or, for gpu*, one per GPU.
-template <class Fn> bool ScheduleParser::each_gpu(const Ref& r, Fn fn) {
-  if (!r.all_gpus) return fn(r);
-  bool ok = true;
-  for (std::uint32_t g = 0; g < s_.gpus && ok; ++g) ok = fn(r.on(g));
-  return ok;
 }
 
 /// Adds a buffer or a signal, or, for gpu*, one per GPU.
@@ -369,6 +338,11 @@ bool ScheduleParser::expectation(const Ref& left) {
   const bool old = at("old");
   if (old) lex_.take();
   const Token t = lex_.peek();
+  if (at("sum")) {
+    auto parts = from ? sum(from->bytes) : std::nullopt;
+    if (parts) s_.expectations.push_back({.left = *from, .old = old, .sum = *std::move(parts)});
+    return parts.has_value();
+  }
   if (old || (t.kind == Token::word && !names_.find(t.text))) {
     auto r = ref(true);
     if (!r) return false;

@@ -97,7 +97,8 @@ class Formatter {
   }
 
   bool blank(const Token& before, const Token& t, std::string_view keyword) const {
-    if (before.is(",") && brackets_ > 0) return true;  // the list of a loop
+    // The list of a loop, and the parts of a sum.
+    if (before.is(",") && (brackets_ > 0 || keyword == "store" || keyword == "expect")) return true;
     if (before.is(":")) return true;
     if (t.glued || t.is(":")) return false;
     if (list_ && brackets_ > 0)

@@ -16,6 +16,9 @@
 #include "../stream/packet_line.hpp"
 #include "sdma/schedule/text.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -144,6 +147,9 @@ class ScheduleParser final : private Blocks, private Symbols {
   bool repeat(int depth);
   std::optional<Compare> comparison();
 
+  // sums.cpp: what kernels add
+  std::optional<Schedule::Sum> sum(std::uint64_t bytes);
+
   // refs.cpp: names with their places
   std::optional<Place> place(bool* all);
   std::optional<Ref> ref(bool all_allowed);
@@ -181,7 +187,8 @@ class ScheduleParser final : private Blocks, private Symbols {
   SymbolTable memory_, queues_;  ///< buffers and signals, and queues: their names live apart
   std::vector<Alias> aliases_;
   std::set<std::string, std::less<>> hosts_, kernels_;
-  Names sampled_;  ///< what the thread has sampled so far, also in loops that have ended
+  Schedule::Sum floats_;  ///< the last sum of numbers that are not integers
+  Names sampled_;         ///< what the thread has sampled so far, also in loops that have ended
   std::vector<bool> setting_used_;
   std::vector<std::string> params_;
   std::vector<Decision> decisions_;
@@ -216,5 +223,34 @@ class ScheduleParser final : private Blocks, private Symbols {
   std::vector<LineEpoch> line_epochs_;
   std::vector<LineAddress> line_addresses_;
 };
+
+/// NAME=... until the line ends. `fn(token)` reads what comes after the `=`: nullopt if there is no such field.
+template <class Fn>
+bool ScheduleParser::fields(std::string_view what, std::string_view names, std::string_view required, Fn fn) {
+  const auto hint = [&] { return fmt::format("its fields: {}", names); };
+  std::vector<std::string_view> given;
+  while (!at_line_end()) {
+    const Token t = lex_.take();
+    if (t.kind != Token::word) return fail(t.at, "expected a field or the end of the line, got " + quote(t));
+    if (!lex_.peek().is("=")) return fail(t.at, quote(t.text) + " needs a value", hint());
+    if (std::find(given.begin(), given.end(), t.text) != given.end())
+      return fail(t.at, "duplicate field " + quote(t.text));
+    given.push_back(t.text);
+    lex_.take();
+    const std::optional<bool> good = fn(t);
+    if (!good) return fail(t.at, fmt::format("{} has no field '{}'", what, t.text), hint());
+    if (!*good) return false;
+  }
+  if (required.empty() || std::find(given.begin(), given.end(), required) != given.end()) return true;
+  return fail(lex_.behind(), fmt::format("{} needs '{}='", what, required), hint());
+}
+
+/// The ref itself, or, for gpu*, one per GPU.
+template <class Fn> bool ScheduleParser::each_gpu(const Ref& r, Fn fn) {
+  if (!r.all_gpus) return fn(r);
+  bool ok = true;
+  for (std::uint32_t g = 0; g < s_.gpus && ok; ++g) ok = fn(r.on(g));
+  return ok;
+}
 
 }  // namespace sdma::inline v0::detail

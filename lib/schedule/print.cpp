@@ -4,6 +4,7 @@
 #include "sdma/core/number.hpp"
 #include "sdma/schedule/text.hpp"
 #include "sdma/stream/text.hpp"
+#include "sums.hpp"
 #include "symbols.hpp"
 
 #include <algorithm>
@@ -48,7 +49,7 @@ class Printer {
     for (const auto& g : s_.signals) signal(g);
     for (const auto& q : s_.queues) queue(q);
     for (const auto& a : actors(s_)) {
-      out_ += a.title() + "\n";
+      out_ += a.title() + (a.share == 100 ? "" : " share=" + std::to_string(a.share)) + "\n";
       actions(*a.actions, 1);
       out_ += "end\n";
     }
@@ -74,11 +75,11 @@ class Printer {
         break;
       case What::load: out_ += "load " + range_text(s_, a.range); break;
       case What::expect:
-        out_ += to_text(s_, Schedule::Expectation{.left = a.range, .right = a.right, .old = a.old});
+        out_ += to_text(s_, Schedule::Expectation{.left = a.range, .right = a.right, .old = a.old, .sum = a.sum});
         break;
       case What::store:
         out_ += "store " + range_text(s_, a.range) + " = ";
-        out_ += !a.byte ? "random" : *a.byte == 0 ? "zero" : value_text(*a.byte);
+        out_ += a.sum ? detail::to_text(s_, a.sum) : !a.byte ? "random" : *a.byte == 0 ? "zero" : value_text(*a.byte);
         break;
       case What::repeat:
         out_ += "repeat " + std::to_string(a.rounds) + "\n";
@@ -250,7 +251,7 @@ std::string to_text(const Schedule& s, const Schedule::Expectation& e) {
   if (e.kind == What::finding) return "expect finding " + e.rule;
   const auto left = "expect " + range_text(s, e.left) + " == ";
   if (e.kind == What::value) return left + value_text(e.value, static_cast<unsigned>(8 * e.left.bytes));
-  return left + (e.old ? "old " : "") + range_text(s, e.right);
+  return left + (e.old ? "old " : "") + (e.sum ? detail::to_text(s, e.sum) : range_text(s, e.right));
 }
 
 }  // namespace sdma::inline v0

@@ -5,6 +5,7 @@
 #include "link.hpp"
 #include "sdma/core/number.hpp"
 #include "sdma/schedule/text.hpp"
+#include "sums.hpp"
 #include "symbols.hpp"
 
 #include <algorithm>
@@ -41,6 +42,7 @@ class Check {
       const auto where = "kernel " + to_string(k.place) + "." + k.name;
       name(where, k.place, k.name, kernels_);
       if (k.place.is_host()) add(where, "a kernel runs on a GPU");
+      if (k.share < 1 || k.share > 100) add(where, "its share of the compute units must be from 1 to 100 percent");
       actions(where, k.actions, 1, true);
     }
     for (const auto& e : s_.expectations) expectation(e);
@@ -152,7 +154,9 @@ class Check {
     if (!kernel && !a.system_scope) add(where, "only a kernel has another scope than the system");
     if ((a.kind == What::load || a.kind == What::store) && !inside(a.range))
       add(where, "loads or stores bytes that are in neither a buffer nor a signal");
-    if (a.kind == What::expect) bytes(where, a.range, a.right);
+    if (a.kind == What::expect) bytes(where, a.range, a.right, a.sum);
+    if (a.kind == What::store && a.sum) sum(where, a.range, a.sum);
+    if (a.sum && a.kind != What::expect && (a.kind != What::store || !kernel)) add(where, "only a kernel's store adds");
     const bool samples = a.kind == What::sample;
     if (a.kind == What::set || a.kind == What::wait || a.kind == What::add || samples) {
       const auto l = find_symbol(s_, a.signal);
@@ -175,7 +179,19 @@ class Check {
     return l && r.bytes != 0 && r.bytes <= bytes_of(s_, *l) - l->offset;
   }
 
-  void bytes(const std::string& where, const Schedule::Range& left, const Schedule::Range& right) {
+  void sum(const std::string& where, const Schedule::Range& left, const Schedule::Sum& sum) {
+    for (const auto& p : sum.parts) {
+      if (!inside(p)) return add(where, "adds bytes that are in neither a buffer nor a signal");
+      if (p.bytes != left.bytes)
+        return add(where, "a part of " + size_text(p.bytes) + " bytes is added to a sum of " + size_text(left.bytes));
+    }
+    if (const auto wrong = wrong_sum(sum, left.bytes, floats_); !wrong.empty()) add(where, std::string(wrong));
+    if (sum.type != Schedule::Sum::Type::i32) floats_ = sum;
+  }
+
+  void bytes(const std::string& where, const Schedule::Range& left, const Schedule::Range& right,
+             const Schedule::Sum& of) {
+    if (of && inside(left)) return sum(where, left, of);
     if (!inside(left) || !inside(right)) add(where, "compares bytes that are in neither a buffer nor a signal");
     else if (left.bytes != right.bytes)
       add(where, size_text(left.bytes) + " bytes are compared with " + size_text(right.bytes));
@@ -193,13 +209,14 @@ class Check {
       if (!l || !l->signal || e.left.bytes != bytes_of(s_, *l) || l->offset != 0)
         add(where, "a number is compared with something that is not a signal");
     } else {
-      bytes(where, e.left, e.right);
+      bytes(where, e.left, e.right, e.sum);
     }
   }
 
   const Schedule& s_;
   std::set<std::string> memory_, queues_, kernels_;  ///< names in use: of buffers and signals, of queues, of kernels
   std::vector<std::string_view> samples_;            ///< that the thread has at this action
+  Schedule::Sum floats_;                             ///< the last sum of numbers that are not integers
   std::vector<Diagnostic> found_;
 };
 

@@ -58,8 +58,9 @@ inline std::string action_text(const Schedule& s, const Schedule::Action& a) {
     case Kind::rptr: return rptr_text(s, a);
     case Kind::compute: return "computes";
     case Kind::load: return "loads " + range_text(s, a.range);
-    case Kind::store: return "stores " + range_text(s, a.range);
-    case Kind::expect: return "compares " + range_text(s, a.range) + " with " + range_text(s, a.right);
+    case Kind::store: return (a.sum ? "adds into " : "stores ") + range_text(s, a.range);
+    case Kind::expect:
+      return "compares " + range_text(s, a.range) + " with " + (a.sum ? "a sum" : range_text(s, a.right));
     case Kind::submit:
     case Kind::repeat: break;
   }

@@ -9,6 +9,7 @@
 #include "sdma/schedule/text.hpp"
 #include "sdma/sync/describe.hpp"
 #include "sdma/sync/wait.hpp"
+#include "sums.hpp"
 #include "symbols.hpp"
 
 #include <fmt/chrono.h>
@@ -31,7 +32,7 @@ using namespace std::chrono_literals;
 class Runner {
  public:
   Runner(const Bound& b, const RunOptions& o)
-      : bound_(b), s_(b.schedule()), options_(o), deadline_(Deadline::in(o.timeout)) {}
+      : bound_(b), s_(b.schedule()), options_(o), numbers_(numbers_of(s_)), deadline_(Deadline::in(o.timeout)) {}
 
   RunReport run() {
     const auto all = actors(s_);
@@ -110,15 +111,19 @@ class Runner {
 
   /// Saves each whole buffer once, however many expectations compare it.
   void remember() {
-    for (const auto& e : s_.expectations)
-      if (e.old) remember(e.right);
+    for (const auto& e : s_.expectations) remember_right(e);
     for (const auto& a : actors(s_)) remember(*a.actions);
   }
   void remember(const std::vector<Schedule::Action>& all) {
     for (const auto& a : all) {
-      if (a.old) remember(a.right);
+      remember_right(a);
       remember(a.body);
     }
+  }
+  template <class Expects> void remember_right(const Expects& e) {
+    if (e.old && !e.sum) remember(e.right);
+    for (const auto& p : e.sum.parts)
+      if (e.old) remember(p);
   }
   void remember(const Schedule::Range& r) {
     const auto l = *find_symbol(s_, r.va);
@@ -277,7 +282,13 @@ class Runner {
   bool store(const Schedule::Action& a, std::uint64_t round) const {
     // First, too: a store of the value that the host last saw would get lost where an engine has stored since.
     flush_host_path();
-    detail::store(a, options_.seed, round, bound_.bytes(a.range));
+    const auto to = bound_.bytes(a.range);
+    if (a.sum) {
+      const auto sum = added(a.sum, [&](const auto& part) { return bound_.bytes(part); });
+      std::copy(sum.begin(), sum.end(), to.begin());
+    } else {
+      detail::store(a, options_.seed, round, numbers_, to);
+    }
     flush_host_path();
     return true;
   }
@@ -322,12 +333,18 @@ class Runner {
     if (!options_.contents) return true;
     flush_host_path();
     std::uint64_t wrong = 0;
-    auto text = difference(s_, a.range, bound_.bytes(a.range), expected(a.right, a.old), &wrong);
+    std::vector<std::byte> sum;
+    auto text = difference(s_, a.range, bound_.bytes(a.range), expected(a, sum), &wrong);
     if (text.empty()) return true;
     add(where(h, a), std::move(text) + (round == 0 ? "" : fmt::format(", in round {}", round)));
     const std::lock_guard lock(mutex_);
     report_.wrong += wrong;
     return false;
+  }
+  /// What an action or an expectation expects; `sum` is room for it.
+  template <class Expects> std::span<const std::byte> expected(const Expects& e, std::vector<std::byte>& sum) const {
+    if (!e.sum) return expected(e.right, e.old);
+    return sum = added(e.sum, [&](const auto& part) { return expected(part, e.old); });
   }
   std::span<const std::byte> expected(const Schedule::Range& right, bool old) const {
     if (!old) return bound_.bytes(right);
@@ -393,7 +410,8 @@ class Runner {
         ++report_.wrong, add(where, fmt::format("{} is {}", name_of(s_, e.left.va), v));
       return;
     }
-    const auto should = expected(e.right, e.old);
+    std::vector<std::byte> sum;
+    const auto should = expected(e, sum);
     const auto compare = [&](std::uint64_t* wrong) {
       return difference(s_, e.left, bound_.bytes(e.left), should, wrong);
     };
@@ -412,6 +430,7 @@ class Runner {
   const Bound& bound_;
   const Schedule& s_;
   const RunOptions& options_;
+  const Numbers numbers_;
   Deadline deadline_;
   std::map<std::pair<bool, std::size_t>, std::vector<std::byte>> old_;
   std::atomic<bool> stop_ = false;

@@ -22,9 +22,8 @@ std::uint32_t Network::start(double now, double bytes, std::vector<Use> uses) {
     free_.pop_back();
   }
   auto& f = flows_[id];
-  f = {.left = bytes, .alone = std::numeric_limits<double>::infinity(), .updated = now, .uses = std::move(uses)};
-  for (const auto& u : f.uses)
-    if (const auto rate = resources_[u.resource].rate / u.weight; rate < f.alone) f.alone = rate, f.bound = u.resource;
+  f = {.left = bytes, .updated = now, .uses = std::move(uses)};
+  measure(f);
   for (const auto& u : f.uses) {
     auto& r = resources_[u.resource];
     if (r.flows.empty()) r.since = now;
@@ -36,6 +35,26 @@ std::uint32_t Network::start(double now, double bytes, std::vector<Use> uses) {
   fill(now, own);
   if (std::find(changed_.begin(), changed_.end(), id) == changed_.end()) changed_.push_back(id);
   return id;
+}
+
+void Network::measure(Flow& f) noexcept {
+  f.alone = std::numeric_limits<double>::infinity();
+  for (const auto& u : f.uses)
+    if (const auto rate = resources_[u.resource].rate / u.weight; rate < f.alone) f.alone = rate, f.bound = u.resource;
+}
+
+void Network::limit(double now, std::uint32_t resource, double rate) {
+  resources_[resource].rate = rate;
+  changed_.clear();
+  std::vector<Use> uses;
+  for (const auto id : resources_[resource].flows) {
+    auto& f = flows_[id];
+    for (const auto& u : f.uses) resources_[u.resource].demand -= u.weight * f.alone;
+    measure(f);
+    for (const auto& u : f.uses) resources_[u.resource].demand += u.weight * f.alone;
+    uses.insert(uses.end(), f.uses.begin(), f.uses.end());
+  }
+  if (!uses.empty()) fill(now, uses);
 }
 
 void Network::end(double now, std::uint32_t id) {

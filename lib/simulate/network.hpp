@@ -7,6 +7,7 @@
 //   auto f = net.start(now, 65536, {{link, 1.0}, {engine, 2.0}});   // each byte of the flow is two bytes of the engine
 //   for (auto c : net.changed()) push(net.finish(c), c);            // flows whose end has changed
 //   net.end(now, f);
+//   net.limit(now, link, 24);                                      // from now on, it has half of its rate
 //
 // Progressive filling: all rates grow together, and a flow stops growing when one of its resources is full. Only flows
 // that are connected by resources that could be full are recomputed, so unrelated copies cost each other nothing. Times
@@ -48,6 +49,8 @@ class Network {
   }
   std::uint32_t start(double now, double bytes, std::vector<Use> uses);
   void end(double now, std::uint32_t flow);
+  /// Gives the resource another rate.
+  void limit(double now, std::uint32_t resource, double rate);
 
   /// When the flow ends, if nothing changes.
   double finish(std::uint32_t flow) const noexcept {
@@ -72,6 +75,8 @@ class Network {
   };
   static constexpr double kSlack = 1 + 1e-9;
   void advance(double now, Flow&) noexcept;
+  /// Finds the rate that the flow would have alone.
+  void measure(Flow&) noexcept;
   void fill(double now, std::span<const Use> from);
 
   std::vector<Resource> resources_;

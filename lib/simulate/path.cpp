@@ -94,6 +94,9 @@ Simulation World::result() {
   r.ns = r.rounds.back().end_ns - r.rounds.back().begin_ns;
   r.busy = std::move(busy_);
   path(r);
+  const auto all = actors(s_);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (all[i].kernel()) too_fast(threads_[i], *all[i].actions, r);
   if (o_.contents) expectations(r);
   return r;
 }

@@ -2,8 +2,8 @@
 // Host threads, compute kernels, and the rounds that they begin and end.
 #include "world.hpp"
 
-#include "../schedule/contents.hpp"
 #include "../schedule/recorded.hpp"
+#include "../schedule/sums.hpp"
 
 #include <fmt/format.h>
 
@@ -44,8 +44,9 @@ bool World::perform(Thread& t, std::uint32_t id) {
   if (a.kind == Kind::compute || a.range.bytes != 0) {
     const auto round = f.round;
     begin_action(t, [&] { return action_text(s_, a); });
-    if (a.kind == Kind::compute && a.hbm != 0) compute_with_memory(t, id, a);
-    else if (a.kind == Kind::compute) compute(t, id, static_cast<double>(a.ns), What::computes, Phase::compute);
+    if (a.kind == Kind::compute)
+      works(t, id, static_cast<double>(a.ns), {{memories_[t.place.index], static_cast<double>(a.hbm)}});
+    else if (a.kind == Kind::store && a.sum) add(t, id, a);
     else access(t, id, a, round);
     return false;
   }
@@ -222,14 +223,59 @@ void World::compute(Thread& t, std::uint32_t id, double ns, What what, Phase pha
   at(now_ + ns, Event::thread, id);
 }
 
-/// The kernel's bytes flow at the rate at which it computes alone, or slower if others need the memory, too.
-void World::compute_with_memory(Thread& t, std::uint32_t id, const Schedule::Action& a) {
+/// A kernel computes for a time that it takes alone, and meanwhile exchanges bytes with some resources. They flow at
+/// the rate at which it computes alone, or slower if others need a resource, or the compute units, too.
+void World::works(Thread& t, std::uint32_t id, double ns, const std::map<std::uint32_t, double>& bytes) {
+  if (ns == 0) return compute(t, id, 0, What::computes, Phase::compute);
   t.since = now_;
-  t.flow =
-      net_.start(now_, static_cast<double>(a.hbm),
-                 {{memories_[t.place.index], 1}, {t.pace, static_cast<double>(a.ns) / static_cast<double>(a.hbm)}});
+  double most = 0;
+  for (const auto& [resource, n] : bytes) most = std::max(most, n);
+  if (most == 0) most = ns;
+  std::vector<Network::Use> uses{{t.pace, ns / most}};
+  for (const auto& [resource, n] : bytes)
+    if (n > 0) uses.push_back({resource, n / most});
+  t.flow = net_.start(now_, most, std::move(uses));
   own(t.flow, kOfThread | id);
   reschedule();
+  share_units(t.place);
+}
+
+/// Kernels of a GPU that together need more than its compute units are all slowed alike.
+void World::share_units(Place gpu) {
+  double needed = 0;
+  for (const auto& t : threads_)
+    if (t.place == gpu && t.version != 0) needed += t.share;
+  const auto pace = 1 / std::max(1.0, needed);
+  for (const auto& t : threads_) {
+    if (t.place != gpu || net_.resources()[t.pace].rate == pace) continue;
+    net_.limit(now_, t.pace, pace);
+    reschedule();
+  }
+}
+
+/// A kernel reads the parts of a sum and stores it, as fast as the slowest memory or link on the way.
+void World::add(Thread& t, std::uint32_t id, const Schedule::Action& a) {
+  if (o_.contents) {
+    const auto sum = added(a.sum, [this](const auto& part) { return bytes(part); });
+    std::copy(sum.begin(), sum.end(), bytes(a.range).begin());
+  }
+  std::map<std::uint32_t, double> all;
+  const auto moves = [&](const Schedule::Range& r, bool reads) {
+    const auto n = static_cast<double>(r.bytes);
+    const auto home = memory_->home(memory_->resolve(r.va));
+    all[memories_[place_index(home)]] += n;
+    if (home == t.place) return;
+    const auto from = reads ? home : t.place, to = reads ? t.place : home;
+    if (link(from, to) == ~0u)
+      return find(where(t), fmt::format("no link leads from {} to {}", to_string(from), to_string(to)));
+    all[link(from, to)] += n;
+    for (const auto shared : shares_[place_index(from) * places_ + place_index(to)]) all[shared] += n;
+  };
+  for (const auto& part : a.sum.parts) moves(part, true);
+  moves(a.range, false);
+  double ns = 0;
+  for (const auto& [resource, n] : all) ns = std::max(ns, n / net_.resources()[resource].rate);
+  works(t, id, ns, all);
 }
 
 void World::computed(std::uint32_t id, std::uint64_t version) {
@@ -238,6 +284,7 @@ void World::computed(std::uint32_t id, std::uint64_t version) {
   t.version = 0;
   net_.end(now_, t.flow);
   reschedule();
+  share_units(t.place);
   t.busy_ns += now_ - t.since;
   end_action(t, now_);
   t.node = node(now_, t.node, t.where, What::computes, Phase::compute);
@@ -249,7 +296,7 @@ void World::computed(std::uint32_t id, std::uint64_t version) {
 void World::access(Thread& t, std::uint32_t id, const Schedule::Action& a, std::uint64_t round) {
   const auto va = memory_->resolve(a.range.va);
   if (o_.contents && a.kind == Schedule::Action::Kind::store)
-    detail::store(a, o_.seed, round, {memory_->at(va), static_cast<std::size_t>(a.range.bytes)});
+    detail::store(a, o_.seed, round, random_, {memory_->at(va), static_cast<std::size_t>(a.range.bytes)});
   if (o_.contents && a.kind == Schedule::Action::Kind::expect) compare(t, a);
   const auto rate = [&](Place p) { return cost(p.is_host() ? Cost::host_memory : Cost::hbm_rate); };
   const auto takes = [&](const Schedule::Range& r) {

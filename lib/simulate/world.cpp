@@ -2,9 +2,10 @@
 #include "world.hpp"
 
 #include "../schedule/compare.hpp"
-#include "../schedule/contents.hpp"
 #include "../schedule/recorded.hpp"
+#include "../schedule/sums.hpp"
 #include "../schedule/symbols.hpp"
+#include "sdma/core/number.hpp"
 
 #include <fmt/format.h>
 
@@ -192,6 +193,7 @@ void World::prepare() {
     auto& t = threads_.emplace_back();
     t.name = a.title();
     t.place = a.place;
+    t.share = a.share / 100.0;
     t.where = named(t.name);
     if (o_.recorder) t.lane = o_.recorder->lane(to_string(a.place), a.name);
     if (t.kernel()) t.pace = net_.add({.kind = Busy::Kind::agent, .name = t.name, .rate = 1});
@@ -240,9 +242,10 @@ Result<Simulation, std::vector<Diagnostic>> World::run() {
   for (std::uint32_t g = 0; g < s_.gpus; ++g) sections.emplace_back(memory_->reader(g));
   if (o_.contents)
     for (const auto& e : s_.expectations) {
+      std::vector<std::byte> room;
       if (!e.old) continue;
-      const auto* from = memory_->at(memory_->resolve(e.right.va));
-      old_.emplace_back(from, from + e.right.bytes);
+      const auto right = expected(e, room);
+      old_.emplace_back(right.begin(), right.end());
     }
   if (o_.contents)
     for (const auto& a : actors(s_)) remember(*a.actions);
@@ -284,19 +287,45 @@ void World::remember(const std::vector<Schedule::Action>& all) {
   for (const auto& a : all) {
     remember(a.body);
     if (!a.old) continue;
-    const auto* from = memory_->at(memory_->resolve(a.right.va));
-    old_of_actions_[&a].assign(from, from + a.right.bytes);
+    std::vector<std::byte> room;
+    const auto right = expected(a, room);
+    old_of_actions_[&a].assign(right.begin(), right.end());
   }
+}
+
+std::span<std::byte> World::bytes(const Schedule::Range& r) {
+  return {memory_->at(memory_->resolve(r.va)), static_cast<std::size_t>(r.bytes)};
+}
+
+/// What memory now holds of that which an expectation or an action names; `sum` is room for it.
+template <class Expects> std::span<const std::byte> World::expected(const Expects& e, std::vector<std::byte>& sum) {
+  if (!e.sum) return bytes(e.right);
+  return sum = added(e.sum, [this](const auto& part) { return bytes(part); });
 }
 
 /// An expectation that a thread compares at this moment.
 void World::compare(const Thread& t, const Schedule::Action& a) {
-  const auto bytes = [&](const Schedule::Range& r) {
-    return std::span<const std::byte>(memory_->at(memory_->resolve(r.va)), static_cast<std::size_t>(r.bytes));
-  };
-  const auto should = a.old ? std::span<const std::byte>(old_of_actions_.at(&a)) : bytes(a.right);
+  std::vector<std::byte> room;
+  const auto should = a.old ? std::span<const std::byte>(old_of_actions_.at(&a)) : expected(a, room);
   if (auto d = difference(s_, a.range, bytes(a.range), should); !d.empty())
     totals_.findings.push_back({.where = where(t), .message = std::move(d)});
+}
+
+/// Reports each compute that needs more of the memory than there is: it cannot take the time that it asks for.
+void World::too_fast(const Thread& t, const std::vector<Schedule::Action>& all, Simulation& r) const {
+  const auto rate = cost(Cost::hbm_rate);
+  for (const auto& a : all) {
+    too_fast(t, a.body, r);
+    const auto least = static_cast<double>(a.hbm) / rate;
+    if (least <= static_cast<double>(a.ns) * (1 + 1e-9)) continue;
+    const auto line = o_.map ? o_.map->action(s_, a).line : 0;
+    r.findings.push_back(
+        {.severity = Severity::warning,
+         .where = line == 0 ? t.name : fmt::format("{}, line {}", t.name, line),
+         .message = fmt::format(
+             "{} bytes in {} ns are {:.0f} GB/s, but the memory of {} has {:.0f}: it takes {:.0f} ns", size_text(a.hbm),
+             a.ns, static_cast<double>(a.hbm) / static_cast<double>(a.ns), to_string(t.place), rate, least)});
+  }
 }
 
 void World::expectations(Simulation& r) {
@@ -311,13 +340,9 @@ void World::expectations(Simulation& r) {
              .message = fmt::format("{} is {}, not {}", name_of(s_, e.left.va), memory_->value(signal), e.value)});
       continue;
     }
-    const std::span<const std::byte> is{memory_->at(memory_->resolve(e.left.va)),
-                                        static_cast<std::size_t>(e.left.bytes)};
-    const std::span<const std::byte> should =
-        e.old ? std::span<const std::byte>(old_[old++])
-              : std::span<const std::byte>(memory_->at(memory_->resolve(e.right.va)),
-                                           static_cast<std::size_t>(e.right.bytes));
-    if (auto d = difference(s_, e.left, is, should); !d.empty())
+    std::vector<std::byte> room;
+    const auto should = e.old ? std::span<const std::byte>(old_[old++]) : expected(e, room);
+    if (auto d = difference(s_, e.left, bytes(e.left), should); !d.empty())
       r.findings.push_back({.where = "expect", .message = std::move(d)});
   }
 }

@@ -12,6 +12,7 @@
 //   threads.cpp  host threads and kernels    engines.cpp  front ends, windows, flows    queues.cpp  packets and words
 #include "../core/budget.hpp"
 #include "../engine/front.hpp"
+#include "../schedule/contents.hpp"
 #include "../schedule/link.hpp"
 #include "../schedule/rounds.hpp"
 #include "../schedule/samples.hpp"
@@ -96,7 +97,8 @@ class World {
     Samples samples{};
     double busy_ns{};
     std::uint32_t pace{};     ///< a kernel's resource of its own: the ns that it computes alone
-    std::uint32_t flow{};     ///< of the bytes of its compute
+    double share{};           ///< of the compute units of its GPU, while it computes
+    std::uint32_t flow{};     ///< of the bytes of its compute, or of its time if there are none
     double since{};           ///< the start of that flow
     std::uint64_t version{};  ///< as Flight::version
     trace::LaneId lane{};
@@ -167,6 +169,7 @@ class World {
   void handle(const Scheduled&);
   void stuck();
   void expectations(Simulation&);
+  void too_fast(const Thread&, const std::vector<Schedule::Action>&, Simulation&) const;
   void find(std::string where, std::string message, std::string hint = "");
   /// Takes steps from the budget. If they are too many, reports that
   /// this thread, or else the first that has not ended, goes on.
@@ -188,9 +191,13 @@ class World {
   void step(std::uint32_t thread);
   bool perform(Thread&, std::uint32_t id);
   void compute(Thread&, std::uint32_t id, double ns, What, Phase);
-  void compute_with_memory(Thread&, std::uint32_t id, const Schedule::Action&);
+  void works(Thread&, std::uint32_t id, double ns, const std::map<std::uint32_t, double>& bytes);
+  void share_units(Place gpu);
+  void add(Thread&, std::uint32_t id, const Schedule::Action&);
   void computed(std::uint32_t id, std::uint64_t version);
   void remember(const std::vector<Schedule::Action>&);
+  std::span<std::byte> bytes(const Schedule::Range&);
+  template <class Expects> std::span<const std::byte> expected(const Expects&, std::vector<std::byte>& sum);
   void compare(const Thread&, const Schedule::Action&);
   void access(Thread&, std::uint32_t id, const Schedule::Action&, std::uint64_t round);
   double fetch_flights(const Thread&, const Program&) const noexcept;
@@ -295,6 +302,7 @@ class World {
   std::vector<std::uint32_t> settling_{};  ///< threads whose trigger is held
   bool forced_ = false;
   RoundRule<double> round_{!s_.kernels.empty()};
+  const Numbers random_ = numbers_of(s_);
   double last_ = 0;
   std::uint32_t end_node_ = 0, last_node_ = 0;
   std::vector<Busy> busy_;

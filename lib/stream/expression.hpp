@@ -183,6 +183,12 @@ class Parser {
   /// Reports that the next token is not `what`.
   bool expected(std::string_view what, std::string hint = "");
 
+  /// Skips to the next `word` or comma, or to the end of the brackets or of the line.
+  void skip_to(std::string_view word);
+  /// VALUE for NAME in VALUES if CONDITION: the value begins at `begin`, and `for` comes next. Calls `value`, which
+  /// reads the value, for each, and continues after the last condition.
+  bool each_of(std::size_t begin, const std::function<bool()>& value);
+
   /// Of an expression that used neither `epoch` nor a sample.
   static std::optional<Number> constant(const std::optional<Linear>& v) {
     return v ? std::optional<Number>(v->constant) : std::nullopt;
@@ -241,9 +247,6 @@ class Parser {
   };
   Skipped skip_brackets();
   std::optional<std::vector<Number>> elements();
-  std::optional<std::vector<Number>> comprehension(std::size_t begin);
-  /// Skips to the next `word`, comma or `]` outside further brackets, or to the end of the line.
-  void skip_to(std::string_view word);
   bool not_added(const Token& op);
   bool bounded(const Token& op, const Linear&);
 

@@ -44,10 +44,17 @@ ListOf Parser::list() {
 /// The rest of a list, from the first value.
 std::optional<std::vector<Number>> Parser::elements() {
   const auto body = lex_.position();
-  skip_to("for");
-  if (at("for")) return comprehension(body);
-  lex_.go(body);
   std::vector<Number> all;
+  skip_to("for");
+  if (at("for")) {
+    const auto one = [&] {
+      const auto v = expression();
+      if (v) all.push_back(*v);
+      return v.has_value();
+    };
+    return each_of(body, one) && take("]") ? std::optional(std::move(all)) : std::nullopt;
+  }
+  lex_.go(body);
   for (;;) {
     lex_.skip_lines();
     if (lex_.peek().is("]") && all.empty()) break;
@@ -66,33 +73,30 @@ std::optional<std::vector<Number>> Parser::elements() {
 void Parser::skip_to(std::string_view word) {
   for (int open = 0; !at_line_end(); lex_.take()) {
     const Token& t = lex_.peek();
-    if (open == 0 && (at(word) || t.is(",") || t.is("]"))) return;
+    if (open == 0 && (at(word) || t.is(",") || t.is("]") || t.is(")"))) return;
     if (t.is("[") || t.is("(")) ++open;
     else if (t.is("]") || t.is(")")) --open;
   }
 }
 
-/// [VALUE for NAME in VALUES if CONDITION]: the value begins at `begin`, and `for` comes next.
-std::optional<std::vector<Number>> Parser::comprehension(std::size_t begin) {
+bool Parser::each_of(std::size_t begin, const std::function<bool()>& value) {
   const Token loop = lex_.take(), variable = lex_.peek();
   const auto name = variable.kind == Token::word ? expand(lex_.take()) : std::nullopt;
-  if (!name) return variable.kind == Token::word ? std::nullopt : (expected("a name"), std::nullopt);
+  if (!name) return variable.kind != Token::word && expected("a name");
   if (names_.find(*name))
-    return none(variable.at, quote(*name) + " is already defined", "a name cannot hide another: choose a new one");
+    return fail(variable.at, quote(*name) + " is already defined", "a name cannot hide another: choose a new one");
   const auto over = take("in") ? values() : std::nullopt;
-  if (!over) return {};
+  if (!over) return false;
   const bool filtered = at("if");
   const auto condition_at = lex_.position();
   skip_to("]");
   const auto end = lex_.position();
-  if (!lex_.peek().is("]")) return expected("']'"), std::nullopt;
   const auto count = over->count();
   if (count > Number{names_.rounds.left()} || !names_.rounds.take(static_cast<std::uint64_t>(count)) ||
       !names_.text.take(static_cast<std::uint64_t>(count) * (end - begin)))
-    return none(loop.at, "this list has more rounds than the loops and lists of a text can have together",
+    return fail(loop.at, "this list has more rounds than the loops and lists of a text can have together",
                 "let a program print the numbers: file(\"numbers.txt\")");
 
-  std::vector<Number> all;
   const bool epoch = std::exchange(epoch_, false), sample = std::exchange(sample_, false), compared = compared_;
   bool good = true;
   names_.define(*name, 0);
@@ -107,16 +111,12 @@ std::optional<std::vector<Number>> Parser::comprehension(std::size_t begin) {
     }
     if (!good || !*holds) continue;
     lex_.go(begin);
-    const auto v = expression();
-    good = v && (lex_.position() == loop.at || expected("'for'"));
-    if (good) all.push_back(*v);
+    good = value() && (lex_.position() == loop.at || expected("'for'"));
   }
   names_.forget(names_.size() - 1);
   epoch_ = epoch, sample_ = sample, compared_ = compared;
-  if (!good) return {};
-  lex_.go(end);
-  lex_.take();
-  return all;
+  if (good) lex_.go(end);
+  return good;
 }
 
 Parser::Skipped Parser::skip_brackets() {

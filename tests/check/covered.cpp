@@ -163,6 +163,18 @@ host main
   wait host.done == 1
   load host.b
 end)",
+// a kernel that adds
+R"(gpus 1
+buffer gpu0.a bytes=4K init=random
+buffer gpu0.b bytes=4K
+signal host.done value=0
+kernel gpu0.add
+  store gpu0.b = sum(gpu0.a, gpu0.a) type=i32
+  add host.done += 1
+end
+host main
+  wait host.done == 1
+end)",
 // a condition that is never met, a trap, a flag
 R"(gpus 1
 buffer gpu0.a bytes=4K init=random

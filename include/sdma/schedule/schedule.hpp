@@ -33,6 +33,12 @@
 //     k.compute(20000).store({in, 4096}).set(tile, kEpoch);
 //   });
 //
+// Sums. A kernel adds ranges, element by element. In a fixed order, the bytes are always the same; if the order is left
+// open, floating-point numbers may be rounded otherwise each time:
+//   Schedule::Sum ab{.type = Schedule::Sum::Type::f32, .parts = {{a, n}, {b, n}}};
+//   s.add_kernel(Place::gpu(0), "add").store({out, n}, ab);
+//   s.expect_sum({out, n}, ab);
+//
 // A schedule is plain data that you can read and compare; text.hpp prints it, and bind.hpp links it. References that
 // add_queue, add_host and add_kernel return stay valid.
 // Threads: one may write, or many may read. Allocates, and throws only what the allocator throws.
@@ -236,6 +242,24 @@ struct Schedule {
     friend bool operator==(const Range&, const Range&) = default;
   };
 
+  /// Ranges that are added element by element. Each addition rounds to the type.
+  struct Sum {
+    /// What an element is.
+    enum class Type : std::uint8_t {
+      f32,   ///< 4 bytes, IEEE 754
+      bf16,  ///< 2 bytes: the upper half of an f32
+      i32,   ///< 4 bytes: an integer, which wraps
+    };
+    Type type{};                 ///< of the parts and of the result
+    bool any_order{};            ///< the order of the additions is left open; if not, ((first + second) + third) + ..
+    std::vector<Range> parts{};  ///< of equal length; empty: this is not a sum
+    /// The bytes of an element.
+    std::uint64_t element() const noexcept { return type == Type::bf16 ? 2 : 4; }
+    /// Is this a sum?
+    explicit operator bool() const noexcept { return !parts.empty(); }
+    friend bool operator==(const Sum&, const Sum&) = default;
+  };
+
   /// One action of a host thread or of a kernel.
   struct Action {
     /// `submit`: publishes queues; `set`: stores a value to a signal; `add`: adds one to it; `wait`: waits until a
@@ -261,6 +285,7 @@ struct Schedule {
     /// store: what each byte becomes. Without a value, random contents,
     /// which depend on the seed of the run, the range and the round.
     std::optional<std::uint8_t> byte{};
+    Sum sum{};  ///< store, only in a kernel: what `range` becomes. expect: what it must equal, in place of `right`
     /// Only in a kernel: a wait or a sample is followed by an acquire at system scope, and a release at system
     /// scope comes before a set and an add. If not, the scope is the GPU (`scope=agent`), and the checker says
     /// what that breaks.
@@ -286,6 +311,11 @@ struct Schedule {
     Script& load(Range);                                       ///< reads the bytes
     /// Stores `byte` to each byte of the range; without it, random contents.
     Script& store(Range, std::optional<std::uint8_t> byte = {});
+    /// Adds the parts and stores the sum; only in a kernel.
+    Script& store(Range range, Sum sum) {
+      to_.push_back({.kind = Action::Kind::store, .range = range, .sum = std::move(sum)});
+      return *this;
+    }
     Script& expect_equal(Range left, Range right);  ///< at this moment
     Script& expect_old(Range left, Range right);    ///< compares with what `right` held before the run
     /// `fn(Script&)` appends the actions of each round.
@@ -314,6 +344,9 @@ struct Schedule {
     Place place{};                  ///< a GPU
     std::string name{};             ///< of the kernel
     std::vector<Action> actions{};  ///< in order
+    /// The part of the GPU's compute units that it keeps busy while it computes or adds, in percent: 1 to 100. Kernels
+    /// that together need more than all are slowed alike.
+    std::uint32_t share = 100;
     friend bool operator==(const Kernel&, const Kernel&) = default;
   };
 
@@ -330,6 +363,7 @@ struct Schedule {
     bool old{};             ///< bytes: compare with what `right` held before the run
     std::uint64_t value{};  ///< value: what the signal must hold
     std::string rule{};     ///< finding: the id of the checker's rule
+    Sum sum{};  ///< bytes: what `left` holds, in place of `right`; with `old`, of what the parts held before the run
     friend bool operator==(const Expectation&, const Expectation&) = default;
   };
 
@@ -355,6 +389,8 @@ struct Schedule {
   void expect_equal(Range left, Range right) { expectations.push_back({.left = left, .right = right}); }
   /// Expects `left` to hold, in the end, what `right` held before the run.
   void expect_old(Range left, Range right) { expectations.push_back({.left = left, .right = right, .old = true}); }
+  /// Expects `left` to hold, in the end, the sum of what the parts held before the run.
+  void expect_sum(Range left, Sum sum) { expectations.push_back({.left = left, .old = true, .sum = std::move(sum)}); }
   /// Expects the signal to hold `value` in the end.
   void expect_value(GpuVa signal, std::uint64_t value);
 

@@ -37,8 +37,11 @@
 // round and go back from each step to the one that it waited for. The phases add up to `ns`.
 //
 // The schedule's kernels run beside the host threads, from the beginning: they wait (acquire), compute, set (release),
-// submit. A simulation is deterministic: the same schedule and machine give the same times. Absolute times are only as
-// certain as the machine's parameters; `sensitivity` computes how certain.
+// submit. A kernel computes, or adds, with its share of the GPU's compute units; kernels of one GPU that together need
+// more than all are slowed alike, so two that need the whole GPU take twice as long. A sum takes as long as
+// its bytes at the slowest of the memories and links on their way.
+// A simulation is deterministic: the same schedule and machine give the same times. Absolute times are only as certain
+// as the machine's parameters; `sensitivity` computes how certain.
 // Any thread may simulate; nothing is shared. Allocates.
 // Errors: Diagnostics for the schedule's own problems; for a GPU, engine or link that the machine does not have; for a
 // packet that the engine refuses; for each wait that never ends, with the agent that waits and what it waits for; and
@@ -107,7 +110,8 @@ struct Simulation {
   std::string bottleneck{};                       ///< what most of the path's time is spent on: one phrase
   std::uint64_t packets{}, bytes{}, doorbells{};  ///< of the whole run; bytes: those that engines moved
   std::uint64_t steps{};                          ///< what it took of SimulateOptions::max_steps
-  std::vector<Diagnostic> findings{};             ///< expectations that fail, with `contents`
+  /// Errors: expectations that fail, with `contents`. Warnings: kernels whose time is too short for their bytes.
+  std::vector<Diagnostic> findings{};
 };
 
 /// Can the machine begin this schedule? If not, `simulate` says why: too few GPUs, a missing engine, a fixed address.

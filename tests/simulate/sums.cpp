@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// Kernels that share a GPU, and kernels that add: where their time comes from can be calculated by hand.
+#include "sdma/schedule/text.hpp"
+#include "sdma/simulate/simulate.hpp"
+#include "support/catch.hpp"
+
+#include <string>
+
+using namespace sdma;
+
+namespace {
+
+Simulation timed(const std::string& text, bool contents = false) {
+  const auto s = parse_schedule("sdma 1\n" + text, "t.sdma");
+  for (const auto& e : s ? std::vector<Diagnostic>{} : s.error()) UNSCOPED_INFO(to_string(e));
+  REQUIRE(s);
+  auto t = simulate(*s, *mi300x_machine(), {.contents = contents});
+  REQUIRE(t);
+  return std::move(*t);
+}
+double of(Cost c) { return (*mi300x_machine())[c]; }
+/// The time of kernels on gpu0 that do this, each with its share.
+double together(const std::vector<std::uint32_t>& shares, const std::string& action, std::uint32_t gpus = 1) {
+  std::string text =
+      "gpus " + std::to_string(gpus) + "\nbuffer gpu*.a bytes=64M init=random\nbuffer gpu*.out bytes=64M\n";
+  for (std::size_t i = 0; i < shares.size(); ++i)
+    text += "kernel gpu0.k" + std::to_string(i) + " share=" + std::to_string(shares[i]) + "\n" + action + "\nend\n";
+  return timed(text).total_ns;
+}
+const std::string kCompute = "compute ns=100000";
+
+}  // namespace
+
+TEST_CASE("kernels of one GPU share its compute units") {
+  CHECK(together({100}, kCompute) == Approx(100'000));
+  CHECK(together({100, 100}, kCompute) == Approx(200'000));
+  CHECK(together({100, 100, 100, 100}, kCompute) == Approx(400'000));
+  CHECK(together({50, 50}, kCompute) == Approx(100'000));
+  CHECK(together({75, 50}, kCompute) == Approx(125'000));
+  CHECK(together({1, 1, 1}, kCompute) == Approx(100'000));
+  const auto apart = timed("gpus 2\nkernel gpu0.k\ncompute ns=100000\nend\nkernel gpu1.k\ncompute ns=100000\nend\n");
+  CHECK(apart.total_ns == Approx(100'000));
+}
+
+TEST_CASE("a sum takes as long as its bytes on the slowest way") {
+  const double bytes = 64 << 20;
+  const auto hbm = of(Cost::hbm_rate), link = 64 * of(Cost::xgmi_efficiency);
+  CHECK(together({10}, "store gpu0.out = sum(gpu0.a, gpu0.a) type=f32") == Approx(3 * bytes / hbm));
+  CHECK(together({10}, "store gpu0.out = sum(gpu0.a) type=f32") == Approx(2 * bytes / hbm));
+  CHECK(together({10}, "store gpu0.out = sum(gpu0.a, gpu1.a) type=f32", 2) == Approx(bytes / link));
+  CHECK(together({10}, "store gpu1.out = sum(gpu1.a, gpu1.a) type=f32", 2) == Approx(2 * bytes / link));
+  // Two need the memory twice, whatever their share of the compute units is.
+  CHECK(together({10, 10}, "store gpu0.out[0..64] = sum(gpu0.a[0..64]) type=f32") < 1);
+  CHECK(together({10, 10}, "store gpu0.out = sum(gpu0.a, gpu0.a) type=f32") == Approx(6 * bytes / hbm));
+}
+
+TEST_CASE("a sum adds the bytes, if they are moved") {
+  const std::string text =
+      "gpus 2\nbuffer gpu*.a bytes=4K init=random\nbuffer gpu0.out bytes=4K\n"
+      "kernel gpu0.k\nstore gpu0.out = sum(gpu*.a) type=f32\nend\nexpect gpu0.out == old sum(gpu*.a) type=";
+  CHECK(timed(text + "f32\n", true).findings.empty());
+  CHECK(timed(text + "i32\n", true).findings.size() == 1);
+  CHECK(timed(text + "i32\n").findings.empty());
+}
+
+TEST_CASE("a kernel that needs more of the memory than there is takes longer, and it says so") {
+  const auto t = timed("gpus 1\nkernel gpu0.k\nrepeat 2\ncompute ns=100 hbm=1M\nend\nend\n");
+  CHECK(t.total_ns == Approx(2 * (1 << 20) / of(Cost::hbm_rate)));
+  REQUIRE(t.findings.size() == 1);
+  CHECK(t.findings[0].severity == Severity::warning);
+  CHECK(t.findings[0].where == "kernel gpu0.k");
+  CHECK(t.findings[0].message == "1M bytes in 100 ns are 10486 GB/s, but the memory of gpu0 has 5300: it takes 198 ns");
+  CHECK(timed("gpus 1\nkernel gpu0.k\ncompute ns=200 hbm=1M\nend\n").findings.empty());
+}
