@@ -204,7 +204,7 @@ class Results {
       take(from, at, range.bytes, parts[i].pieces);
     }
     Pieces out;
-    for (std::uint64_t at = 0; at < range.bytes && taken_ <= kMostPieces;) {
+    for (std::uint64_t at = 0; at < range.bytes && taken_ <= m_.limits.pieces();) {
       auto n = range.bytes - at;
       std::vector<Held> held;
       for (const auto& p : parts) {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
+#include "../core/same_bits.hpp"
 #include "sdma/core/atomic_ref.hpp"
 #include "sdma/engine/execute.hpp"
 
 #include <atomic>
-#include <bit>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 namespace sdma::inline v0 {
@@ -20,16 +19,9 @@ bool flushes(AtomicOp b) noexcept {
          b == AtomicOp::fmax_flush_denorm_rtn_32;
 }
 
-/// std::bit_cast, which some standard libraries lack.
-template <class To, class From> To same_bits(From from) noexcept {
-  static_assert(sizeof(To) == sizeof(From));
-  To to;
-  std::memcpy(&to, &from, sizeof to);
-  return to;
-}
 /// Bits as a number. If the operation flushes, a denormal becomes a zero of the same sign.
 template <class F, class U> F number(U bits, bool flush) noexcept {
-  const auto f = same_bits<F>(bits);
+  const auto f = detail::same_bits<F>(bits);
   return flush && std::fpclassify(f) == FP_SUBNORMAL ? std::copysign(F{0}, f) : f;
 }
 
@@ -48,7 +40,7 @@ template <class F> F greater(F a, F b) noexcept {
 template <class U, class S, class F> U apply(AtomicOp b, U old, U value, U compare) noexcept {
   const bool flush = flushes(b);
   const auto as_number = [&](U bits) { return number<F>(bits, flush); };
-  const auto as_bits = [](F f) { return same_bits<U>(f); };
+  const auto as_bits = [](F f) { return detail::same_bits<U>(f); };
   const auto less = [](U x, U y) { return static_cast<S>(x) < static_cast<S>(y); };
   switch (b) {
     case AtomicOp::fcmpswap_rtn_32:

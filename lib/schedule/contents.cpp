@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "contents.hpp"
 
+#include "../core/same_bits.hpp"
 #include "sums.hpp"
 #include "symbols.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 namespace sdma::inline v0::detail {
@@ -25,7 +25,7 @@ std::uint32_t as_number(std::uint32_t bits, Numbers as) noexcept {
   const unsigned shift = half ? 16 : 0, fraction = half ? 7 : 23;
   if (as.exact) {
     const auto small = half ? static_cast<int>(bits % 8) - 4 : static_cast<int>(bits % 256) - 128;
-    return std::bit_cast<std::uint32_t>(static_cast<float>(small)) >> shift;
+    return same_bits<std::uint32_t>(static_cast<float>(small)) >> shift;
   }
   // The sign and the fraction stay, and the exponent is from -3 to 4.
   const auto sign_and_fraction = bits & (1u << (half ? 15 : 31) | ((1u << fraction) - 1));

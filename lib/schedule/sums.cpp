@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "sums.hpp"
 
+#include "../core/same_bits.hpp"
 #include "parser.hpp"
 #include "sdma/core/number.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -16,8 +16,8 @@ namespace {
 std::uint32_t plus(SumType t, std::uint32_t a, std::uint32_t b) noexcept {
   if (t == SumType::i32) return a + b;
   const unsigned shift = t == SumType::bf16 ? 16 : 0;
-  const auto sum = std::bit_cast<float>(a << shift) + std::bit_cast<float>(b << shift);
-  const auto bits = std::isnan(sum) ? 0x7fc0'0000u : std::bit_cast<std::uint32_t>(sum);
+  const auto sum = same_bits<float>(a << shift) + same_bits<float>(b << shift);
+  const auto bits = std::isnan(sum) ? 0x7fc0'0000u : same_bits<std::uint32_t>(sum);
   return shift == 0 ? bits : (bits + 0x7fff + (bits >> shift & 1)) >> shift;
 }
 

@@ -148,14 +148,17 @@ class Compiler {
     const bool from_sync = m.from >= 0 && p_.cells[static_cast<std::size_t>(m.from)].sync;
     if (m.from >= 0) (from_sync ? k.sync_read : k.data_read) |= bit(static_cast<std::size_t>(m.from));
     (to.sync ? k.sync_write : k.data_write) |= bit(static_cast<std::size_t>(m.to));
-    if (!from_sync && !to.sync) {
+    // In a queue that is in order, what follows a move with a sync cell in its bytes must not come before it.
+    const Mask data = bit(static_cast<std::size_t>(m.to)) | (m.from >= 0 ? bit(static_cast<std::size_t>(m.from)) : 0);
+    if (!from_sync && !to.sync && (data & late_) == 0) {
       p_.now.push_back(m);
       ++k.nows;
       return;
     }
     m.queue = static_cast<std::uint8_t>(q);
     m.packet = static_cast<std::uint8_t>(index);
-    m.load_at_start = m.from >= 0 && !from_sync;
+    m.load_at_start = m.from >= 0 && !from_sync && to.sync && (late_ & bit(static_cast<std::size_t>(m.from))) == 0;
+    if (p_.profile.copies_in_order || p_.profile.writes_ordered) late_ |= data;
     if (m.from >= 0 && to.sync) m.slot = static_cast<std::int16_t>(p_.slots++);
     if (p_.later.size() == kMostMoves) return refuse("this many copies of flags");
     p_.queues[q].moves |= std::uint64_t{1} << p_.later.size();
@@ -165,6 +168,7 @@ class Compiler {
 
   void stream(std::size_t q) {
     auto& out = p_.queues.emplace_back();
+    late_ = 0;
     const auto& queue = s_.queues[q];
     // The size that bind chooses: room for four submits, and at least 64K.
     out.ring = queue.ring_bytes != 0
@@ -324,6 +328,7 @@ class Compiler {
   const Schedule& s_;
   Program p_;
   std::vector<std::uint32_t> submits_;
+  Mask late_ = 0;                                         ///< cells of the queue's moves that take their time
   std::vector<std::vector<std::vector<RawPacket>>> raw_;  // queue, submit, packet
   std::vector<Range> ranges_, words_;
 };

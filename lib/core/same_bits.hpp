@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// std::bit_cast, which some standard libraries lack. Internal.
+//
+//   same_bits<std::uint32_t>(1.0f)     0x3f800000
+//
+// A pure function without errors.
+#include <cstring>
+
+namespace sdma::inline v0::detail {
+
+template <class To, class From> To same_bits(From from) noexcept {
+  static_assert(sizeof(To) == sizeof(From));
+  To to;
+  std::memcpy(&to, &from, sizeof to);
+  return to;
+}
+
+}  // namespace sdma::inline v0::detail
