@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "csv.hpp"
 
+#include "words.hpp"
+
 namespace sdma::inline v0::detail {
-namespace {
-
-std::string_view trimmed(std::string_view s) noexcept {
-  const auto begin = s.find_first_not_of(" \t\r");
-  return begin == s.npos ? std::string_view() : s.substr(begin, s.find_last_not_of(" \t\r") - begin + 1);
-}
-
-}  // namespace
 
 std::optional<std::vector<std::string>> csv_fields(std::string_view line) {
   std::vector<std::string> out{""};
