@@ -8,7 +8,7 @@
 // one engine, with one atomic after them and one doorbell ("b2b"). With 8 GPUs, each has 7 copies, 1 completion
 // and 1 doorbell.
 //
-//   05_all_gather [FILE] [--device soft|kfd|cuda] [--gpus N] [--order strict|rocr|adversarial] [--seed S]
+//   05_all_gather [FILE] [--device soft|kfd|cuda|rocr] [--gpus N] [--order strict|rocr|adversarial] [--seed S]
 //                 [--trace FILE] [--help]
 #include "sdma/core/number.hpp"
 #include "sdma/stream/text.hpp"

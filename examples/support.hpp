@@ -67,9 +67,11 @@ inline void need_gpus(const sdma::Device& d, std::uint32_t gpus) {
     fail("this node has " + std::to_string(have) + " GPUs, but " + std::to_string(gpus) + " are needed");
 }
 
-/// NAME [--device=soft|kfd|cuda] [strict|rocr|adversarial [SEED]]: a software node with that ordering, or a real one.
+/// NAME [--device=soft|kfd|cuda|rocr] [strict|rocr|adversarial [SEED]]: a software node with that ordering, or a real
+/// one.
 inline std::unique_ptr<sdma::Device> open_device(int argc, char** argv, std::uint32_t gpus) {
-  const auto usage = std::string("usage: ") + argv[0] + " [--device=soft|kfd|cuda] [strict|rocr|adversarial [SEED]]";
+  const auto usage =
+      std::string("usage: ") + argv[0] + " [--device=soft|kfd|cuda|rocr] [strict|rocr|adversarial [SEED]]";
   std::vector<std::string_view> words;
   auto kind = sdma::DeviceKind::soft;
   for (int i = 1; i < argc; ++i) {

@@ -216,7 +216,7 @@ void add_calibrate(VerbOptions& verb, Action& action) {
     return std::string();
   };
   auto device = verb.parsed("--device", choose, "measure single mechanisms on a device, and fit to their times")
-                    .type("soft|kfd|cuda");
+                    .type("soft|kfd|cuda|rocr");
   auto only = verb.flag("--predict", o->predict,
                         "fit nothing: print what the machine of --start predicts for each line of the table");
   auto unseen =

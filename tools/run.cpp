@@ -322,9 +322,10 @@ void add_run(VerbOptions& verb, Action& action) {
   const auto o = std::make_shared<RunArguments>();
   verb.values("FILE", o->paths, "a schedule, or several with --test").required();
   add_settings(verb, o->parse.set);
-  add_choice<DeviceKind>(verb, "--device", o->device,
-                         {{"soft", DeviceKind::soft}, {"kfd", DeviceKind::kfd}, {"cuda", DeviceKind::cuda}},
-                         "device to run on: a software node (default), the node of the kernel driver, or NVIDIA GPUs");
+  add_choice<DeviceKind>(
+      verb, "--device", o->device,
+      {{"soft", DeviceKind::soft}, {"kfd", DeviceKind::kfd}, {"cuda", DeviceKind::cuda}, {"rocr", DeviceKind::rocr}},
+      "device to run on: a software node (default), the node of the kernel driver, NVIDIA GPUs, or AMD GPUs through ROCr");
   add_parsed(verb, "--gpus", o->gpus, parse_gpus,
              "a choice of GPUs: write 8 for the first 8, or 2,5 for these two; each may appear once",
              "GPUs of the node to use: one for each GPU of the schedule (5,2), or N for the first N (default: the "
@@ -344,7 +345,7 @@ void add_run(VerbOptions& verb, Action& action) {
   add_pairs(verb, "--output", "NAME=PATH", o->outputs, "write a buffer to a file after the run; may be repeated");
   verb.value("--trace", o->trace,
              std::string(kTraceDoc) +
-                 "; with --device=kfd or cuda, its packets are those of the last round, timed by TIMESTAMP packets")
+                 "; on other devices than soft, its packets are those of the last round, timed by TIMESTAMP packets")
       .type("PATH");
   verb.flag("--test", o->test, "run each file in all orderings, and print one line per file");
   verb.flag("--json", o->json,

@@ -3,6 +3,7 @@
 #include "sdma/device/cuda.hpp"
 #include "sdma/device/kfd.hpp"
 #include "sdma/device/layout.hpp"
+#include "sdma/device/rocr.hpp"
 
 #include "input.hpp"
 #include "output.hpp"
@@ -11,7 +12,7 @@
 namespace sdma::tool {
 namespace {
 
-enum class Source { preset, kfd, cuda };
+enum class Source { preset, kfd, cuda, rocr };
 
 struct TopologyArguments {
   std::string file;
@@ -47,8 +48,15 @@ void identify(const CudaDevice& d, std::string& out) {
   }
 }
 
-int show_cuda(const TopologyArguments& o) {
-  const auto d = CudaDevice::open();
+/// What only a ROCr that has been initialised knows. `d`: open.
+void identify(const RocrDevice& d, std::string& out) {
+  constexpr std::string_view kQueues[] = {"hsa_amd_queue_create", "hsa_amd_sdma_queue_create", "libhsakmt"};
+  out += "\nROCr, interface " + d.version() + ", queues by " +
+         std::string(kQueues[static_cast<std::size_t>(d.queues())]) + "\n";
+}
+
+template <class D> int show(const TopologyArguments& o) {
+  const auto d = D::open();
   if (!d) return report(d.error()), kInput;
   auto text = o.json ? to_json((*d)->topology()) : to_table((*d)->topology());
   if (!o.json) identify(**d, text);
@@ -71,7 +79,8 @@ Result<Topology, Diagnostic> load(const TopologyArguments& o) {
 }
 
 int topology_verb(const TopologyArguments& o) {
-  if (o.source == Source::cuda) return show_cuda(o);
+  if (o.source == Source::cuda) return show<CudaDevice>(o);
+  if (o.source == Source::rocr) return show<RocrDevice>(o);
   const auto node = load(o);
   if (!node) return report(node.error()), o.file.empty() && o.source == Source::preset ? kUsage : kInput;
   auto text = o.json ? to_json(*node) : to_table(*node);
@@ -89,9 +98,10 @@ void add_topology(VerbOptions& verb, Action& action) {
       "switch:8x400G or nodes:2x8");
   verb.flag("--json", o->json, "print JSON, for FILE and for sdma check --topology");
   auto device = add_choice<Source>(
-      verb, "--device", o->source, {{"preset", Source::preset}, {"kfd", Source::kfd}, {"cuda", Source::cuda}},
-      "node to show: the built-in MI300X node (default), this machine's, from the kernel driver, or its "
-      "NVIDIA GPUs");
+      verb, "--device", o->source,
+      {{"preset", Source::preset}, {"kfd", Source::kfd}, {"cuda", Source::cuda}, {"rocr", Source::rocr}},
+      "node to show: the built-in MI300X node (default), this machine's, from the kernel driver, its "
+      "NVIDIA GPUs, or its AMD GPUs as ROCr shows them");
   auto gpus = add_count(verb, "--gpus", o->gpus, 1, 8, "show the first N GPUs of a node of eight MI300X");
   device.excludes(file);
   gpus.excludes(file).excludes(device);

@@ -5,7 +5,7 @@
 //   Arguments a{argc, argv, kUsage};
 //   const auto n = a.size("-n", 20);               // K, M, G after a number are powers of 1024
 //   const auto csv = a.word("--csv", "");
-//   const auto kind = a.device();                   // --device: soft, kfd or cuda
+//   const auto kind = a.device();                   // --device: soft, kfd, cuda or rocr
 //   a.done();                                       // unused arguments are an error
 //
 // For --help, it prints the usage and ends the program. For an invalid argument, it ends the program with exit code 2,

@@ -38,7 +38,7 @@ constexpr char kUsage[] =
     "  -b SIZE -e SIZE -f FACTOR    smallest size, largest size, and factor (default: 1K, 64M, 4)\n"
     "  -n N -w N                    measured and warm-up rounds per size (default: 20, 5)\n"
     "  --src G --dst G              source and destination GPU (default: 0, 1)\n"
-    "  --device D                   soft (default), kfd or cuda\n"
+    "  --device D                   soft (default), kfd, cuda or rocr\n"
     "  --csv FILE                   also write the table as CSV\n";
 
 using Microseconds = std::chrono::duration<double, std::micro>;

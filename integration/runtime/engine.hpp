@@ -16,6 +16,7 @@
 //
 // A plain value; any thread may use it. A target without a row in sdma::kGenerations gives no value.
 #include "sdma/packets/generation.hpp"
+#include "sdma/queue/ring.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -47,12 +48,11 @@ constexpr std::optional<Engine> engine_of(std::uint32_t target, const HostLink& 
   using enum sdma::Generation;
   const auto g = sdma::generation_of_target(target);
   if (!g) return {};
-  const bool whole_lines = target <= 90004 || target == 90012;
+  const auto least = sdma::least_submission(target);
   return Engine{.generation = *g,
                 .atomics = link.atomics,
                 .hdp_flush = !link.xgmi_to_host && *g != v5_0,
-                .poll_twice = *g < v4_4,
-                .least = whole_lines ? 64u : 0u};
+                .poll_twice = *g<v4_4, .least = least> 1 ? least : 0u};
 }
 
 }  // namespace runtime

@@ -10,7 +10,7 @@
 namespace sdma::inline v0 {
 namespace {
 
-constexpr std::array<std::string_view, 3> kDevices{"soft", "kfd", "cuda"};
+constexpr std::array<std::string_view, 4> kDevices{"soft", "kfd", "cuda", "rocr"};
 
 }  // namespace
 
@@ -30,6 +30,7 @@ Result<std::unique_ptr<Device>, Diagnostic> open_device(DeviceKind kind, const O
   switch (kind) {
     case DeviceKind::soft: return as_device(SoftDevice::open(o.soft));
     case DeviceKind::kfd: return as_device(KfdDevice::open());
+    case DeviceKind::rocr: return as_device(RocrDevice::open());
     case DeviceKind::cuda: break;
   }
   auto d = CudaDevice::open();

@@ -32,7 +32,7 @@ constexpr Row kRows[] = {
      "an interrupt that the kernel prints at debug level; whether the queue continues is not known"},
     {FaultKind::bad_ib, "bad_ib", "not documented"},
     {FaultKind::bad_doorbell, "bad_doorbell", "an interrupt, or a write pointer that moves backwards, or nothing"},
-    {FaultKind::driver_error, "driver_error", "nothing: it is an error of another driver"},
+    {FaultKind::driver_error, "driver_error", "nothing: it is an error of CUDA's driver, or one that ROCr reports"},
     {FaultKind::reset, "reset", "an exception event: all queues of the process on this GPU are lost"},
 };
 constexpr Row row(FaultKind k) noexcept {

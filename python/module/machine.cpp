@@ -8,6 +8,7 @@
 #include "sdma/device/cuda.hpp"
 #include "sdma/device/kfd.hpp"
 #include "sdma/device/layout.hpp"
+#include "sdma/device/rocr.hpp"
 #include "sdma/device/sysfs.hpp"
 #include "sdma/simulate/report.hpp"
 
@@ -59,7 +60,9 @@ Topology node(const std::string& device, const std::string& text, const std::str
   if (device.empty()) return value_or_fail(mi300x(8));
   if (names_layout(device)) return value_or_fail(layout(device));
   if (device == "cuda") return value_or_fail(CudaDevice::open())->topology();
-  if (device != "kfd") fail(fmt::format("'{}' is not a node", device), "write kfd, cuda, or a layout such as ring:8");
+  if (device == "rocr") return value_or_fail(RocrDevice::open())->topology();
+  if (device != "kfd")
+    fail(fmt::format("'{}' is not a node", device), "write kfd, cuda, rocr, or a layout such as ring:8");
   return value_or_fail(from_sysfs(value_or_fail(read_sysfs()))).topology;
 }
 

@@ -268,7 +268,7 @@ def run(schedule: AnySchedule, *, device: str = "soft", order: str = "strict", g
     """
 
 class Device:
-    """A device that stays open for several runs: "soft", "kfd" or "cuda".
+    """A device that stays open for several runs: "soft", "kfd", "cuda" or "rocr".
 
         with sdma.Device(gpus=2) as device:
             a = device.array(16384, "uint32", place=0)

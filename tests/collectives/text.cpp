@@ -264,7 +264,7 @@ TEST_CASE("a device by name") {
   const auto d = open_device(DeviceKind::soft, {.soft = {.gpus = 3}});
   REQUIRE(d);
   CHECK((*d)->topology().gpus.size() == 3);
-  for (const auto k : {DeviceKind::soft, DeviceKind::kfd, DeviceKind::cuda}) {
+  for (const auto k : {DeviceKind::soft, DeviceKind::kfd, DeviceKind::cuda, DeviceKind::rocr}) {
     CHECK(device_kind(name(k)) == k);
     CHECK(kDeviceNames.find(name(k)) != kDeviceNames.npos);
   }

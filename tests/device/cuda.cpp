@@ -2,8 +2,11 @@
 // What is particular to the CUDA device: its limits, its window of commands, shadows, polls that CUDA would compare
 // differently, and what becomes of errors. On the stand-in for the driver, or on NVIDIA GPUs.
 #include "sdma/device/cuda.hpp"
+#include "../../lib/device/cuda/driver.hpp"
 #include "conformance_support.hpp"
 #include "sdma/stream/writer.hpp"
+
+#include <dlfcn.h>
 
 #include <cstdlib>
 #include <thread>
@@ -327,6 +330,65 @@ TEST_CASE("cuda: an error of the driver stops the GPU's queues", "[.][cuda-error
   CHECK(refused.error().message.find("stopped") != std::string::npos);
   (void)far.ring.submit(Fence{.addr = far.done->va, .value = 1});
   CHECK(wait(*far.done, Compare::eq, 1, soon(), far.ring));
+}
+
+TEST_CASE("cuda: memory of others is adopted, and stays theirs", "[cuda]") {
+  const auto d = cuda();
+  const auto& driver = *must(sdma::detail::cuda::load_driver("libcuda.so.1"));
+  // The driver's primary context, which is cudaMalloc's.
+  sdma::detail::cuda::Context context{}, former{};
+  REQUIRE(driver.retain_context(&context, 0) == 0);
+  const auto find = [&](auto& to, const char* name) {
+    auto* const library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    REQUIRE(library);
+    using Find = int (*)(const char*, void**, int, std::uint64_t, int*);
+    void* at = nullptr;
+    REQUIRE(reinterpret_cast<Find>(::dlsym(library, "cuGetProcAddress_v2"))(name, &at, 12000, 0, nullptr) == 0);
+    to = reinterpret_cast<std::remove_reference_t<decltype(to)>>(at);
+  };
+  int (*allocate)(unsigned long long*, std::size_t) = nullptr;
+  int (*pin)(void*, std::size_t, unsigned) = nullptr;
+  find(allocate, "cuMemAlloc");
+  find(pin, "cuMemHostRegister");
+  constexpr std::uint32_t kBytes = 100'000;
+  unsigned long long theirs = 0;
+  REQUIRE(driver.push_context(context) == 0);
+  REQUIRE(allocate(&theirs, kBytes) == 0);
+  // Neither is given back: that would wait for the streams which earlier tests have left at their polls.
+  auto& host = *new std::vector<std::byte>(kBytes);
+  REQUIRE(pin(host.data(), kBytes, 3) == 0);
+  REQUIRE(driver.pop_context(&former) == 0);
+  std::vector<std::byte> back(kBytes);
+  pattern(host, 3);
+  {
+    auto from = must(d->adopt(host.data(), kBytes));
+    auto to = must(d->adopt(reinterpret_cast<void*>(theirs), kBytes));
+    CHECK(from.host().data() == host.data());
+    CHECK(to.host().empty());
+    const auto twice = d->adopt(reinterpret_cast<void*>(theirs + 64), 64);
+    REQUIRE_FALSE(twice);
+    CHECK(twice.error().message.find("overlaps") != std::string::npos);
+    auto last = gpu_memory(*d, 1, kBytes);
+    Lane first(*d), second(*d, {.gpu = GpuId{1}});
+    first.submit(CopyLinear{.src = from.va(), .dst = to.va(), .bytes = kBytes});
+    REQUIRE(first.finish());
+    second.submit(CopyLinear{.src = to.va(), .dst = last.va(), .bytes = kBytes});  // another GPU reads it
+    REQUIRE(second.finish());
+    CHECK(equal(last.host(), host));
+    CHECK(d->peek(to.va(), back) == Errc::ok);
+    CHECK(equal(back, host));
+  }
+  CHECK(d->peek(GpuVa{theirs}, std::span(back).first(1)) == Errc::unmapped);
+  const auto refusal_of = [](const auto& r) {
+    REQUIRE_FALSE(r);
+    CHECK_FALSE(r.error().hint.empty());
+    return r.error().message;
+  };
+  CHECK(refusal_of(d->adopt(nullptr, 1)) == "the range is empty");
+  CHECK(refusal_of(d->adopt(reinterpret_cast<void*>(theirs), kBytes + (4u << 20))).find("its allocation has") == 0);
+  CHECK(refusal_of(d->adopt(back.data(), 64)) == "CUDA does not know this memory");
+  auto again = must(d->adopt(host.data(), kBytes));  // it was given back
+  again.reset();
 }
 
 }  // namespace conformance

@@ -114,7 +114,7 @@ TEST_CASE("permission denied: whose group it is", "[kfd]") {
   CHECK(WEXITSTATUS(status) == 0);
 }
 
-TEST_CASE("GPUs that are not gfx94x are left out; a node without one does not open", "[kfd]") {
+TEST_CASE("GPUs other than gfx94x and gfx950 are left out; a node without one does not open", "[kfd]") {
   auto files = *read_sysfs();
   const auto all = *from_sysfs(files);
   const auto of = [&](std::size_t g) -> std::string& {
@@ -139,7 +139,7 @@ TEST_CASE("GPUs that are not gfx94x are left out; a node without one does not op
   for (std::size_t g = 0; g < all.gpus.size(); ++g)
     if (g != 1) replace(of(g), "gfx_target_version 90402", "gfx_target_version 90010");
   folder.write(files);
-  CHECK(contains(refused(o), "no gfx94x GPU: this node has gfx90a"));
+  CHECK(contains(refused(o), "no gfx94x or gfx950 GPU: this node has gfx90a"));
 }
 
 TEST_CASE("each GPU says who it is", "[kfd]") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// litmus [--device=soft|kfd|cuda] [--seeds=N] [--runs=N] [RULE|NAME...]
+// litmus [--device=soft|kfd|cuda|rocr] [--seeds=N] [--runs=N] [RULE|NAME...]
 // Runs each program and prints how often each outcome was seen. On the software engine: once with every sequence of
 // choices in each ordering, which must give exactly the outcomes of the table, and with N seeds of the whole model,
 // which must give no other. On the kernel driver's device: N runs of each program that needs no kernel, which must give
@@ -91,8 +91,8 @@ bool run_on_device(Device& d, DeviceKind kind, const Program& p, std::uint64_t r
 }
 
 int usage(const char* what) {
-  std::fprintf(stderr, "litmus: %s\nusage: litmus [--device=soft|kfd|cuda] [--seeds=N] [--runs=N] [RULE|NAME...]\n",
-               what);
+  std::fprintf(stderr,
+               "litmus: %s\nusage: litmus [--device=soft|kfd|cuda|rocr] [--seeds=N] [--runs=N] [RULE|NAME...]\n", what);
   return 2;
 }
 
@@ -111,7 +111,7 @@ int main(int argc, char** argv) {
         return usage("--seeds and --runs need a number");
     } else if (arg.starts_with("--device=")) {
       const auto named = device_kind(arg.substr(arg.find('=') + 1));
-      if (!named) return usage("a device is soft, kfd or cuda");
+      if (!named) return usage("a device is soft, kfd, cuda or rocr");
       kind = *named;
     } else if (arg.starts_with("-")) {
       return usage("no such option");

@@ -111,7 +111,7 @@ def test_what_cannot_be_a_buffer(device, case):
 
 
 @pytest.mark.parametrize("call, error, words", [
-    (lambda: sdma.run(copy_schedule(), device="gpu"), ValueError, "soft, kfd or cuda"),
+    (lambda: sdma.run(copy_schedule(), device="gpu"), ValueError, "soft, kfd, cuda or rocr"),
     (lambda: sdma.run(copy_schedule(), order="weak"), ValueError, "adversarial"),
     (lambda: sdma.run(copy_schedule(), timeout=0), ValueError, "seconds"),
     (lambda: sdma.run(copy_schedule(), timeout=float("nan")), ValueError, "seconds"),
@@ -121,7 +121,7 @@ def test_what_cannot_be_a_buffer(device, case):
     (lambda: sdma.run(copy_schedule(), device="kfd"), sdma.Error, ""),
     (lambda: sdma.run(copy_schedule(), device="cuda", trace=True), sdma.Error, "software device"),
     (lambda: sdma.run(7), TypeError, "pass a Schedule"),
-    (lambda: sdma.Device("gpu"), ValueError, "soft, kfd or cuda"),
+    (lambda: sdma.Device("gpu"), ValueError, "soft, kfd, cuda or rocr"),
 ])
 def test_what_a_run_refuses(call, error, words):
     with pytest.raises(error, match=words):

@@ -351,6 +351,10 @@ TEST_CASE("memory that cannot be a ring is refused with a reason, and every rese
     memory.dwords = m.dwords.subspan(1, 256);
     refuses("not aligned to 256 bytes");
   }
+  SECTION("shortest submission") {
+    memory.least_dwords = GENERATE(0u, 3u, 512u);
+    refuses("the shortest submission is not a power of two");
+  }
   SECTION("no rptr") {
     memory.rptr = nullptr;
     refuses("rptr is missing");
@@ -391,6 +395,41 @@ TEST_CASE("memory that cannot be a ring is refused with a reason, and every rese
     m.wptr = 2048;
     refuses("by a whole ring or more");
   }
+}
+
+TEMPLATE_TEST_CASE_SIG("where submissions have a shortest length, each doorbell is a whole number of it", "",
+                       ((Producers K), K), Producers::one, Producers::many) {
+  Memory m(256);
+  auto memory = m.ring();
+  memory.least_dwords = least_submission(90000);
+  REQUIRE(memory.least_dwords == 64);
+  std::vector<std::uint64_t> bells;
+  memory.on_doorbell_context = &bells;
+  memory.on_doorbell = [](void* all, std::uint64_t at) noexcept { static_cast<decltype(bells)*>(all)->push_back(at); };
+  Ring<K> r(memory);
+  CHECK(r.max_slot() == 192);
+  CHECK(r.reserve(193).error() == Errc::too_large);
+  CHECK(r.reserve(0).error() == Errc::too_large);
+  REQUIRE(r.submit(Fence{.addr = GpuVa{64}, .value = 1}) == Errc::ok);
+  CHECK(packets(m, 0, 256) == "fence nop:60");
+  auto s = r.reserve(65);
+  REQUIRE(s);
+  CHECK((s->dwords.size() == 65 && s->begin == 256 && s->end == 768));
+  r.publish(*s, 0);
+  CHECK(packets(m, 256, 768) == "nop:65 nop:63");
+  CHECK(r.reserve(64).error() == Errc::no_space);  // it would fill the ring
+  m.rptr = 768;
+  CHECK(r.reserve(192).error() == Errc::no_space);  // first the end of the ring
+  CHECK(bells == std::vector<std::uint64_t>{256, 768, 1024});
+  m.rptr = 1024;
+  s = r.reserve(192);
+  REQUIRE(s);
+  CHECK(s->dwords.data() == m.dwords.data());
+  r.publish(*s, 192);
+  CHECK(bells.back() == 1024 + 768);
+  CHECK(least_submission(90402) == 1);
+  CHECK(least_submission(90012) == 64);
+  CHECK(least_submission(90006) == 1);
 }
 
 TEST_CASE("vram that is asked for, and the other kinds of memory, work") {

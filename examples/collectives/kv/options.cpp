@@ -40,7 +40,7 @@ constexpr char kManual[] =
     "  --ways LIST      ways to compare (default: looped,batched,b2b,prelaunched)\n"
     "\n"
     "Device:\n"
-    "  --device D       soft (default), kfd, cuda, or simulate: the same groups of packets in simulated time\n"
+    "  --device D       soft (default), kfd, cuda, rocr, or simulate: the same groups of packets in simulated time\n"
     "  --machine FILE   simulate this machine, as sdma calibrate writes it (default: 8 x MI300X)\n"
     "  --gpu G          GPU to use (default: 0)\n"
     "  -n N -w N        measured and warm-up rounds (default: 20, 5). Every block of each round is checked. A "

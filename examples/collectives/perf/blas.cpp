@@ -6,7 +6,7 @@ namespace collectives::perf {
 using namespace sdma;
 
 Result<LoadedLibrary, Diagnostic> Blas::find(Where where) {
-  if (where == Where::kfd)
+  if (is_amd(where))
     return LoadedLibrary::load({.option = "--beside",
                                 .what = "hipBLAS",
                                 .variable = "SDMA_HIPBLAS_LIBRARY",

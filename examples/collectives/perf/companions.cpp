@@ -98,7 +98,7 @@ Result<void, Diagnostic> OpenCompanions::prepare(const Settings& s) {
     ::setenv("CUDA_MODULE_LOADING", "EAGER", 0);
     ::setenv("HIP_ENABLE_DEFERRED_LOADING", "0", 0);
   }
-  if (s.where != Where::kfd || (s.rivals.empty() && !s.beside)) return {};
+  if (!is_amd(s.where) || (s.rivals.empty() && !s.beside)) return {};
   Watchdog dog;
   const auto bounded = dog.watch("starting HIP", set_up_limit(s));
   const auto library = s.beside ? Blas::find(s.where) : NcclCalls::find(s.rivals.front().rival);

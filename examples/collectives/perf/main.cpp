@@ -228,7 +228,7 @@ class Program {
     settings_.caveat = caveat(*device_);
     if (!settings_.caveat.empty())
       report({.severity = Severity::note, .where = "--device", .message = settings_.caveat});
-    if (settings_.where == Where::kfd && sdma::emulated())
+    if (is_amd(settings_.where) && sdma::emulated())
       settings_.caveat = "the node is that of sdma emulate, and times are those of this machine's CPUs, not of a GPU";
     if (!enough_gpus(device_->topology())) return false;
     device_text_ = device_->topology().name;

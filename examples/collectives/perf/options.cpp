@@ -127,8 +127,8 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv) {
                                          [&g, name](const std::string& v) { g.set.emplace_back(name, v); })
         ->group("");
   text(
-      "--device", g.where, "kfd|cuda|simulate|soft",
-      "device to use: kfd, the kernel driver's node; cuda, NVIDIA GPUs; simulate, times from a machine description; "
+      "--device", g.where, "kfd|cuda|rocr|simulate|soft",
+      "device to use: kfd, the kernel driver's node; cuda, NVIDIA GPUs; rocr, AMD GPUs through ROCr; simulate, times from a machine description; "
       "soft, a "
       "software node, whose times are those of CPUs (default: kfd or cuda if there are such GPUs, otherwise simulate)");
   text("--order", g.order, "strict|rocr|adversarial",

@@ -209,7 +209,7 @@ Result<std::unique_ptr<Product>, Diagnostic> Product::open(Device& d, const Sett
   if (!library) return library.error();
   const auto blas = Blas::load(*library, s.where);
   if (!blas) return blas.error();
-  auto driver = s.where == Where::kfd ? hip_driver(d, s, *library) : cuda_driver(d, s);
+  auto driver = is_amd(s.where) ? hip_driver(d, s, *library) : cuda_driver(d, s);
   if (!driver) return std::move(driver.error());
   auto gemms = std::make_unique<Gemms>(*blas, *std::move(driver), s, dog);
   if (auto r = gemms->make(); !r) return std::move(r.error());

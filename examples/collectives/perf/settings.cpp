@@ -32,7 +32,7 @@ std::vector<std::string> split(std::string_view text) {
   return all;
 }
 
-constexpr Where kWheres[] = {Where::soft, Where::kfd, Where::cuda, Where::simulate};
+constexpr Where kWheres[] = {Where::soft, Where::kfd, Where::cuda, Where::rocr, Where::simulate};
 constexpr Format kFormats[] = {Format::table, Format::nccl_tests};
 constexpr sdma::Ordering kOrders[] = {sdma::Ordering::strict, sdma::Ordering::rocr, sdma::Ordering::adversarial};
 
@@ -164,7 +164,7 @@ void read_rivals(Reader& r, const Given& g, Settings& s) {
   if (!rccl && g.against != "nccl")
     return r.refuse("--against", in_quotes(g.against) + " is not known", "choose nccl or rccl");
   const auto needed = rccl ? Where::kfd : Where::cuda;
-  if (s.where != needed)
+  if (s.where != needed && !(rccl && is_amd(s.where)))
     return r.refuse("--against",
                     fmt::format("{} runs on {} GPUs only, not with --device={}",
                                 family_of(rccl ? Rival::rccl : Rival::nccl), rccl ? "AMD" : "NVIDIA", name(s.where)),
@@ -189,7 +189,7 @@ void read_companions(Reader& r, const Given& g, Settings& s) {
   if (g.energy) {
     s.energy.emplace(1);
     r.seconds("--energy-seconds", g.energy_seconds, *s.energy);
-    if (s.where != Where::cuda && s.where != Where::kfd)
+    if (s.where != Where::cuda && !is_amd(s.where))
       r.refuse("--energy", fmt::format("--device={} has no GPU whose energy could be measured", name(s.where)),
                "use it with --device=cuda or --device=kfd");
   }
@@ -202,7 +202,7 @@ void read_companions(Reader& r, const Given& g, Settings& s) {
   if (colon < g.beside.size()) r.number("--beside", g.beside.substr(colon + 1), s.beside->n, 16, 65536);
   if (colon + 1 == g.beside.size()) r.refuse("--beside", in_quotes(g.beside) + " has no size", "write gemm:4096");
   r.seconds("--beside-seconds", g.beside_seconds, s.beside->measured);
-  if (s.where != Where::cuda && s.where != Where::kfd)
+  if (s.where != Where::cuda && !is_amd(s.where))
     r.refuse("--beside", fmt::format("--device={} has no GPU that could multiply matrices", name(s.where)),
              "use it with --device=cuda or --device=kfd");
 }
@@ -239,7 +239,7 @@ void read_simulation(Reader& r, const Given& g, Settings& s) {
 }  // namespace
 
 std::string_view name(Where w) noexcept {
-  constexpr std::string_view kNames[] = {"soft", "kfd", "cuda", "simulate"};
+  constexpr std::string_view kNames[] = {"soft", "kfd", "cuda", "rocr", "simulate"};
   return kNames[static_cast<std::size_t>(w)];
 }
 

@@ -57,9 +57,12 @@ enum class Where : std::uint8_t {
   soft,
   kfd,
   cuda,
+  rocr,
   simulate  ///< no device: times from a machine description
 };
 std::string_view name(Where) noexcept;
+/// AMD's GPUs, with HIP and what builds on it.
+constexpr bool is_amd(Where w) noexcept { return w == Where::kfd || w == Where::rocr; }
 
 /// A type of nccl-tests. DMA engines move bytes, so only counts depend on it.
 struct ElementType {

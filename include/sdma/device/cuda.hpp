@@ -44,6 +44,11 @@
 // whatever a request says. Freed pinned memory serves later requests, and is never given back to the driver: that would
 // block while a stream waits.
 //
+// `adopt` lends memory that others have allocated: with cudaMalloc, with PyTorch's allocator, or pinned in the host.
+// Other GPUs of the request get peer access to the GPU that owns it. The host has no shadow of adopted GPU memory:
+// `peek` reads it. Pageable memory is refused, because to pin it would mean to unpin it later, which blocks while a
+// stream waits.
+//
 // Destroying a queue waits until its issued commands have ended. Commands cannot be taken back from a stream: if one
 // waits at a poll that is not satisfied, the stream and all memory that it may touch stay for the life of the
 // process, and its later packets run if the word ever gets that value. `parked` counts such streams; each costs a
@@ -110,6 +115,12 @@ class CudaDevice final : public Device {
   [[nodiscard]] Errc peek(GpuVa, std::span<std::byte>) const noexcept override;
   Result<Clock> clock(GpuId) const noexcept override;
   bool rptr_is_of_engines() const noexcept override { return false; }
+
+  /// Memory that others have allocated. The handle does not free it. `bytes` from `pointer` on must lie in one
+  /// allocation. `gpus`: bit g lets GPU g access it. Errors: the range is empty, longer than its allocation, or
+  /// overlaps memory that this device lends; it belongs to a GPU that this device has not opened; CUDA can neither find
+  /// nor pin it.
+  Result<Memory, Diagnostic> adopt(void* pointer, std::uint64_t bytes, std::uint64_t gpus = ~0ull);
 
   /// The GPUs that were opened, in the order of Topology::gpus.
   const std::vector<CudaGpu>& gpus() const noexcept;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The GPUs of a node, provided by software (device/soft.hpp) or by the kernel driver (device/kfd.hpp).
+// The GPUs of a node, provided by software (device/soft.hpp), by the kernel driver (device/kfd.hpp), by ROCr
+// (device/rocr.hpp) or by CUDA (device/cuda.hpp).
 //
 //   Result<std::unique_ptr<SoftDevice>, Diagnostic> device = SoftDevice::open({.gpus = 2});
 //   Device& d = **device;

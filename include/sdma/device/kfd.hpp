@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// A real node: MI300X GPUs under the kernel driver (KFD).
+// A real node: MI300 and MI350 GPUs under the kernel driver (KFD). In a process that uses HIP, see device/rocr.hpp.
 //
 //   auto device = KfdDevice::open();
 //   if (!device) return fail(to_string(device.error()));    // what is missing, where, and what to do
@@ -78,7 +78,7 @@ struct KfdGpu {
 
 class KfdDevice final : public Device {
  public:
-  /// Opens the node of this machine. GPUs that are not gfx94x are left out; the others keep their order.
+  /// Opens the node of this machine. GPUs other than gfx94x and gfx950 are left out; the others keep their order.
   static Result<std::unique_ptr<KfdDevice>, Diagnostic> open(const KfdOptions& = {});
   /// Every reason why `open` would fail, in the order of its checks; empty if a device can be opened. Opens each file
   /// only to test whether it can be opened, and closes it at once.

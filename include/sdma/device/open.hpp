@@ -5,12 +5,14 @@
 //   auto soft = open_device(DeviceKind::soft, {.soft = {.gpus = 8, .ordering = Ordering::rocr}});
 //   auto kfd = open_device(DeviceKind::kfd);                 // the kernel driver's node, or that of `sdma emulate`
 //   auto cuda = open_device(DeviceKind::cuda, {.gpus = 3});  // NVIDIA GPUs; three logical ones if there are fewer
+//   auto rocr = open_device(DeviceKind::rocr);               // AMD GPUs in a process that HIP or ROCr owns
 //
-//   device_kind("cuda") == DeviceKind::cuda    name(DeviceKind::cuda) == "cuda"    kDeviceNames == "soft, kfd or cuda"
+//   device_kind("cuda") == DeviceKind::cuda    name(DeviceKind::cuda) == "cuda"    kDeviceNames lists all
 //
 // Any thread. Errors: the Diagnostic of the device that was asked for.
 #include "sdma/device/cuda.hpp"
 #include "sdma/device/kfd.hpp"
+#include "sdma/device/rocr.hpp"
 #include "sdma/device/soft.hpp"
 
 #include <memory>
@@ -20,9 +22,9 @@
 
 namespace sdma::inline v0 {
 
-/// `soft`: a software node; `kfd`: the kernel driver; `cuda`: NVIDIA GPUs.
-enum class DeviceKind : std::uint8_t { soft, kfd, cuda };
-inline constexpr std::string_view kDeviceNames = "soft, kfd or cuda";
+/// `soft`: a software node; `kfd`: the kernel driver; `cuda`: NVIDIA GPUs; `rocr`: the ROCr of a process that uses HIP.
+enum class DeviceKind : std::uint8_t { soft, kfd, cuda, rocr };
+inline constexpr std::string_view kDeviceNames = "soft, kfd, cuda or rocr";
 std::string_view name(DeviceKind) noexcept;
 std::optional<DeviceKind> device_kind(std::string_view name) noexcept;
 

@@ -26,7 +26,7 @@
 //   bad_ib            queue stops                       not documented
 //   bad_doorbell      queue stops                       an interrupt (byte enables), a wptr
 //                                                       that moves backwards, or nothing
-//   driver_error      never: only a CudaDevice has it   does not exist
+//   driver_error      never                             an error that ROCr, or CUDA's driver, reports
 //   reset             never                             an exception event: all queues of
 //                                                       the process on that GPU are lost
 //
@@ -60,8 +60,8 @@ enum class FaultKind : std::uint8_t {
   poll_timeout,      ///< a finite poll has expired
   bad_ib,            ///< an indirect buffer that is nested too deep, or is not in one mapping
   bad_doorbell,      ///< a position that goes backwards or beyond a whole ring, or is not a multiple of 4
-  driver_error,  ///< the driver of a CudaDevice reported an error, whose name is `rule`: the queues of the GPU are lost
-  reset,         ///< the engine or the whole GPU was reset; software engines are never reset
+  driver_error,      ///< CUDA's driver or ROCr reported an error, whose name is `rule`: the queues of the GPU are lost
+  reset,             ///< the engine or the whole GPU was reset; software engines are never reset
 };
 std::string_view name(FaultKind) noexcept;
 /// What a real MI300X would do instead, in one sentence.

@@ -28,6 +28,9 @@
 //                                Among many producers, smaller slots may take the start of the ring before the large
 //                                one; then the next try pads again
 //
+// Some engines take only submissions of a whole number of units: RingMemory::least_dwords. A slot then ends at such a
+// unit: NOPs that the slot's dwords do not include fill it up.
+//
 // sync/submission.hpp waits for room, with a deadline, and divides work that is longer than a slot.
 //
 //   Ring<Producers::one>    one thread at a time; slots must be published in the order of reserve (asserted)
@@ -73,7 +76,14 @@ struct RingMemory {
   bool accept_vram = false;                    ///< permits Caching::vram, which is slow and easy to get wrong
   DoorbellCall on_doorbell = nullptr;          ///< null: the store to `doorbell` is enough
   void* on_doorbell_context{};                 ///< passed to `on_doorbell`
+  std::uint32_t least_dwords = 1;              ///< what is published is a multiple of this: see least_submission
 };
+
+/// The shortest submission that the engines of a target take, in dwords: 64 (256 bytes) on gfx900 to gfx904 and gfx90c,
+/// otherwise 1. Source: ROCr, which pads its own to that length. `target`: KFD's gfx_target_version, as 90402.
+constexpr std::uint32_t least_submission(std::uint32_t target) noexcept {
+  return (target >= 90000 && target <= 90004) || target == 90012 ? 64 : 1;
+}
 
 inline constexpr std::size_t kMinRingDwords = 256;  ///< 1 KiB: KFD rounds smaller rings up to this
 
@@ -91,6 +101,8 @@ inline constexpr std::size_t kMinRingDwords = 256;  ///< 1 KiB: KFD rounds small
   if (address(m.doorbell) % 8 != 0) return "the doorbell is not aligned to 8 bytes";
   if (address(m.wptr) - address(m.rptr) < 16)
     return "wptr lies in the 16 bytes from rptr on that belong to the firmware";
+  if (m.least_dwords == 0 || (m.least_dwords & (m.least_dwords - 1)) != 0 || m.least_dwords > n / 2)
+    return "the shortest submission is not a power of two from 1 dword to half the ring";
   if (m.caching == Caching::vram && !m.accept_vram) return "a ring in VRAM that the CPU writes needs accept_vram";
   const auto w = order::Native::load(m.wptr, std::memory_order_relaxed);
   const auto r = order::Native::load(m.rptr, std::memory_order_relaxed);
@@ -131,7 +143,8 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
   /// refuses the memory, every reserve returns bad_ring.
   explicit Ring(const RingMemory& m) noexcept : m_(m), bytes_(validate(m).empty() ? m.dwords.size_bytes() : 0) {
     if (bytes_ == 0) return;
-    max_slot_ = m.dwords.size() - 1;
+    max_slot_ = m.dwords.size() - m.least_dwords;
+    if (m.least_dwords == 1) max_plain_ = max_slot_;
     const auto at = Order::load(m.wptr, std::memory_order_relaxed);
     init(reserved_, pack(at, 0));
     init(committed_, pack(at, 0));
@@ -251,13 +264,24 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
     else return 0;  // never called; defined so that `template class Ring<Producers::one>` compiles
   }
 
+  /// Refuses what is too long, and pads where submissions have a shortest length. Rare, so it is not inlined.
+  template <bool Rest> SDMA_NOINLINE Result<Slot> take_padded(std::size_t dwords) noexcept {
+    if (dwords - 1 >= max_slot_) return bytes_ != 0 ? Errc::too_large : Errc::bad_ring;
+    const auto all = (dwords + m_.least_dwords - 1) & ~(std::size_t{m_.least_dwords} - 1);
+    auto s = take<Rest, true>(all);
+    if (!s || s->dwords.size() <= dwords) return s;
+    fill_nops(s->dwords.subspan(dwords));
+    s->dwords = s->dwords.first(dwords);
+    return s;
+  }
   /// A slot that may have to skip the end of the ring. Rare, so it is not inlined, and `take` stays short.
   template <bool Rest> SDMA_NOINLINE Result<Slot> take_skipping(std::size_t dwords) noexcept {
     return take<Rest, true>(dwords);
   }
   template <bool Rest, bool Skips = false> Result<Slot> take(std::size_t dwords) noexcept {
-    if (dwords - 1 >= max_slot_) [[unlikely]]
-      return bytes_ != 0 ? Errc::too_large : Errc::bad_ring;
+    if constexpr (!Skips)
+      if (dwords - 1 >= max_plain_) [[unlikely]]
+        return take_padded<Rest>(dwords);
     const std::uint64_t want = dwords * 4;
     auto r = load(reserved_, Order::kReserve);
     for (;;) {
@@ -312,7 +336,7 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
 
   RingMemory m_;
   std::uint64_t bytes_;
-  std::size_t max_slot_ = 0;
+  std::size_t max_slot_ = 0, max_plain_ = 0;  ///< the longest slot, and the longest that needs no padding
   Word reserved_{}, committed_{}, read_{};
   struct None {};
   SDMA_NO_UNIQUE_ADDRESS

@@ -31,6 +31,9 @@ Result<Fault> CudaDevice::wait_fault(Deadline d) noexcept { return node_->wait_f
 std::optional<Fault> CudaDevice::fault(const Queue& q) const noexcept { return node_->fault(q); }
 Errc CudaDevice::flush_host_writes(GpuId g) const noexcept { return node_->flush(g); }
 Errc CudaDevice::peek(GpuVa va, std::span<std::byte> out) const noexcept { return node_->peek(va, out); }
+Result<Memory, Diagnostic> CudaDevice::adopt(void* p, std::uint64_t bytes, std::uint64_t gpus) {
+  return node_->adopt(p, bytes, gpus);
+}
 Result<Clock> CudaDevice::clock(GpuId g) const noexcept { return node_->clock(g); }
 
 const std::vector<CudaGpu>& CudaDevice::gpus() const noexcept { return node_->gpus(); }

@@ -91,6 +91,8 @@ Result<const Driver*, Diagnostic> load_driver(const std::string& name) {
   take(d->map, "cuMemMap");
   take(d->unmap, "cuMemUnmap");
   take(d->set_access, "cuMemSetAccess");
+  take(d->pointer_attribute, "cuPointerGetAttribute");
+  take(d->enable_peer, "cuCtxEnablePeerAccess");
   take(d->load_module, "cuModuleLoadData");
   take(d->function, "cuModuleGetFunction");
   take(d->launch, "cuLaunchKernel");

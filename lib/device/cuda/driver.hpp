@@ -43,6 +43,10 @@ inline constexpr int kPeerAccess = 2, kPeerAtomics = 3;
 inline constexpr unsigned kNonBlocking = 1;
 inline constexpr unsigned kWaitGreaterOrEqual = 0, kWaitEqual = 1;
 inline constexpr unsigned kPortable = 1, kDeviceMapped = 2;
+// CUpointer_attribute, and the CUmemorytype of the host.
+inline constexpr int kMemoryType = 2, kOrdinalOf = 9, kRangeStart = 11, kRangeBytes = 12;
+inline constexpr unsigned kHostMemory = 1;
+inline constexpr Status kPeerAlreadyEnabled = 704;
 
 struct Location {
   int type = 1;  ///< 1: a GPU
@@ -127,6 +131,9 @@ struct Driver {
   Status (*map)(Pointer, std::size_t, std::size_t offset, Handle, unsigned long long flags){};
   Status (*unmap)(Pointer, std::size_t){};
   Status (*set_access)(Pointer, std::size_t, const MemoryAccess*, std::size_t count){};
+
+  Status (*pointer_attribute)(void* out, int attribute, Pointer){};
+  Status (*enable_peer)(Context of, unsigned flags){};
 
   Status (*load_module)(Module*, const void* text){};
   Status (*function)(Function*, Module, const char* name){};

@@ -135,17 +135,81 @@ Result<std::pair<std::uint64_t, Block>, Diagnostic> MemoryPool::allocate(const M
     }
   }
   if (!r.where) b.va = GpuVa{reinterpret_cast<std::uintptr_t>(b.host)};
+  const auto lent = lend(b, r.gpus);
+  if (!lent) return on_error("the address is in use");
+  return *lent;
+}
+
+/// Makes the block known to streams and to `free`. Hold the lock.
+Result<std::pair<std::uint64_t, Block>, Errc> MemoryPool::lend(const Block& b, std::uint64_t gpus) {
   // What lies at the address is never touched by the host for GPU memory: the mapping needs an address all the same.
   const auto e = space_.map({.va = b.va,
-                             .bytes = round_up(r.bytes, 8),
+                             .bytes = round_up(b.bytes, 8),
                              .host = reinterpret_cast<std::byte*>(b.va.value),
-                             .owner = r.where ? r.where->value : Mapping::kHost,
-                             .gpus = r.gpus,
+                             .owner = b.owner ? b.owner->value : Mapping::kHost,
+                             .gpus = gpus,
                              .access = Access::read_write});
-  if (e != Errc::ok) return on_error("the address is in use");
+  if (e != Errc::ok) return e;
   const auto id = next_id_++;
   blocks_.emplace(id, b);
   return std::pair(id, b);
+}
+
+/// Finds out whose memory it is, and opens the way from other GPUs.
+std::optional<Diagnostic> MemoryPool::find_owner(Block& b, std::byte* pointer, std::uint64_t gpus) {
+  const auto refused = [&](std::string why, const char* hint) {
+    return Diagnostic{.where = fmt::format("adopt pointer={} bytes={}", fmt::ptr(pointer), b.bytes),
+                      .message = std::move(why),
+                      .hint = hint};
+  };
+  if (!pointer || b.bytes == 0) return refused("the range is empty", "pass an allocation and its length in bytes");
+  const auto& d = any().driver();
+  const InContext here(any());
+  const auto at = reinterpret_cast<Pointer>(pointer);
+  b.va = GpuVa{at};
+  unsigned type = 0;
+  if (const auto s = d.pointer_attribute(&type, kMemoryType, at); s != kSuccess || type == 0)
+    return refused("CUDA does not know this memory", "pass memory of cudaMalloc, or pin the host's: cudaHostRegister");
+  Pointer start = 0;
+  std::size_t bytes = 0;
+  if (d.pointer_attribute(&start, kRangeStart, at) != kSuccess ||
+      d.pointer_attribute(&bytes, kRangeBytes, at) != kSuccess || at - start >= bytes || b.bytes > bytes - (at - start))
+    return refused(fmt::format("its allocation has {} bytes from {:#x} on", bytes, start),
+                   "adopt a range that lies in one allocation");
+  if (type == kHostMemory) {
+    b.host = pointer;
+    return {};
+  }
+  int ordinal = -1;
+  (void)d.pointer_attribute(&ordinal, kOrdinalOf, at);
+  for (std::uint32_t g = 0; g < physical_.size() && !b.owner; ++g)
+    if (physical_[g]->ordinal() == ordinal) b.owner = GpuId{g};
+  if (!b.owner)
+    return refused(fmt::format("it belongs to GPU {} of the driver, which this device has not opened", ordinal),
+                   "open all GPUs: CudaOptions::gpus = 0");
+  for (std::size_t g = 0; g < physical_.size(); ++g) {
+    auto& peer = *physical_[g];
+    if ((gpus >> g & 1) == 0 || peer.ordinal() == ordinal) continue;
+    const InContext there(peer);
+    const auto s = d.enable_peer(physical_[b.owner->value]->context(), 0);
+    if (s != kSuccess && s != kPeerAlreadyEnabled)
+      return refused(fmt::format("GPU {} gets no access to GPU {}: {}", peer.ordinal(), ordinal, d.describe(s)),
+                     "adopt it for GPUs that can reach it");
+  }
+  return {};
+}
+
+Result<std::pair<std::uint64_t, Block>, Diagnostic> MemoryPool::adopt(std::byte* pointer, std::uint64_t bytes,
+                                                                      std::uint64_t gpus) {
+  collect();
+  const std::lock_guard lock(mutex_);
+  Block b{.bytes = bytes};
+  if (auto d = find_owner(b, pointer, gpus)) return *d;
+  const auto lent = lend(b, gpus);
+  if (lent) return *lent;
+  return Diagnostic{.where = fmt::format("adopt pointer={} bytes={}", fmt::ptr(pointer), bytes),
+                    .message = "it overlaps memory that this device lends already",
+                    .hint = "share the handle, or give the other one back first"};
 }
 
 /// No lock is held while a Section may still use the mapping: an issuing thread inside one may want the lock.

@@ -48,6 +48,9 @@ class MemoryPool {
   void keep() noexcept { kept_ = true; }
 
   Result<std::pair<std::uint64_t, Block>, Diagnostic> allocate(const MemoryRequest&, const std::string& where);
+  /// Memory that the caller's program has allocated; `free` gives it back.
+  Result<std::pair<std::uint64_t, Block>, Diagnostic> adopt(std::byte* pointer, std::uint64_t bytes,
+                                                            std::uint64_t gpus);
   /// `in_use`: may a stream still touch memory that is freed now? It is asked again by `collect`.
   void free(std::uint64_t id, std::function<bool()> in_use) noexcept;
   /// Frees what is no longer in use.
@@ -65,6 +68,8 @@ class MemoryPool {
   Errc peek(GpuVa, std::span<std::byte>) noexcept;
 
  private:
+  Result<std::pair<std::uint64_t, Block>, Errc> lend(const Block&, std::uint64_t gpus);
+  std::optional<Diagnostic> find_owner(Block&, std::byte* pointer, std::uint64_t gpus);
   Status pin(Block&, std::uint64_t bytes);
   Status map_gpu(Block&, const MemoryRequest&);
   void unmap_gpu(const Block&) noexcept;

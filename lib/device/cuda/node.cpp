@@ -71,6 +71,14 @@ Result<Node::NewBlock, Diagnostic> Node::allocate_block(const MemoryRequest& r) 
   return NewBlock{.id = b->first, .va = b->second.va, .host = b->second.host};
 }
 
+Result<Memory, Diagnostic> Node::adopt(void* pointer, std::uint64_t bytes, std::uint64_t gpus) {
+  if (!in_opening_process()) return forked_error("adopt");
+  const auto b = memory_pool_.adopt(static_cast<std::byte*>(pointer), bytes, gpus);
+  if (!b) return b.error();
+  hold();
+  return Memory(Lease(give_back<&Node::free_block>, this, b->first), b->second.va, bytes, b->second.host);
+}
+
 void Node::free_block(std::uint64_t id) noexcept {
   memory_pool_.free(id, [this, id, asked = false, uses = std::vector<Use>{}]() mutable {
     if (!asked) uses = this->uses(id);  // after the mapping is gone: no later command can touch it

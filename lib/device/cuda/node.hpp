@@ -33,6 +33,7 @@ class Node final : public DriverlessNode<Node>, private Worker::Served {
   static Result<Node*, Diagnostic> make(const CudaOptions&, const Probe&);
   void stop() noexcept;
 
+  Result<Memory, Diagnostic> adopt(void* pointer, std::uint64_t bytes, std::uint64_t gpus);
   Result<SignalMemory, Diagnostic> create_signal(const SignalRequest&);
   Result<Queue, Diagnostic> create_queue(const QueueRequest&);
   std::optional<Fault> fault(const Queue&) const noexcept;

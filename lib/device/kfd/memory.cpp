@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Memory of a KFD device by purpose, and the host's access to VRAM.
+// Memory of a KFD device by purpose.
 #include "node.hpp"
 
 #include <fmt/format.h>
-
-#include <algorithm>
 
 namespace sdma::inline v0::detail {
 namespace {
@@ -56,7 +54,8 @@ Result<KfdNode::NewBlock, Diagnostic> KfdNode::allocate_block(const MemoryReques
   const auto at = round_up(reinterpret_cast<std::uint64_t>(base), r.alignment);
   auto* const host = (flags & thunk::kHostAccess) != 0 ? reinterpret_cast<std::byte*>(at) : nullptr;
   const std::lock_guard lock(memory_);
-  blocks_.emplace(at, Block{.base = base, .base_bytes = all, .bytes = r.bytes, .host = host, .owner = r.where});
+  blocks_.emplace(at,
+                  Block{.base = base, .base_bytes = all, .va = at, .bytes = r.bytes, .host = host, .owner = r.where});
   return NewBlock{.id = at, .va = GpuVa{at}, .host = host};
 }
 
@@ -66,36 +65,6 @@ void KfdNode::free_block(std::uint64_t id) noexcept {
   if (!b) return;
   (void)thunk_.unmap(b.mapped().base);
   (void)thunk_.free(b.mapped().base, b.mapped().base_bytes);
-}
-
-Errc KfdNode::flush_host_writes(GpuId g) const noexcept {
-  if (g.value >= gpus_.size()) return Errc::bad_argument;
-  if (!in_opening_process()) return Errc::stopped;
-  order::Native::before_doorbell(Caching::write_combining);
-  if (auto* flush = gpus_[g.value].hdp_flush) {
-    // Flushes writes to memory and discards data that was read ahead. The load proves that the store has arrived.
-    *flush = 1;
-    (void)*flush;
-  }
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  return Errc::ok;
-}
-
-Errc KfdNode::peek(GpuVa va, std::span<std::byte> out) const noexcept {
-  if (!in_opening_process()) return Errc::stopped;
-  const std::lock_guard lock(memory_);  // nothing is freed meanwhile
-  for (std::size_t done = 0; done < out.size();) {
-    auto it = blocks_.upper_bound(va.value + done);
-    if (it == blocks_.begin()) return Errc::unmapped;
-    const auto& [begin, b] = *--it;
-    const auto offset = va.value + done - begin;
-    if (offset >= b.bytes || !b.host) return Errc::unmapped;
-    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(b.bytes - offset, out.size() - done));
-    if (b.owner) (void)flush_host_writes(*b.owner);
-    load_bytes(b.host + offset, out.subspan(done, n));
-    done += n;
-  }
-  return Errc::ok;
 }
 
 }  // namespace sdma::inline v0::detail

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -18,13 +17,8 @@ KfdNode::KfdNode(const KfdOptions& o, Probe&& p) : node_(std::move(p.node)), thu
 }
 
 KfdNode::~KfdNode() {
-  for (auto* e : {memory_event_, exception_event_})
-    if (e) (void)thunk_.destroy_event(e);
   while (!blocks_.empty()) free_block(blocks_.begin()->first);  // pages of signals
-  for (auto& g : gpus_)
-    if (g.doorbells) ::munmap(g.doorbells, kfd::kDoorbellBytes);
   if (opened_) (void)thunk_.close();
-  if (fd_ >= 0) ::close(fd_);
 }
 
 Result<KfdNode*, Diagnostic> KfdNode::open(const KfdOptions& o) {
@@ -60,6 +54,7 @@ std::optional<Diagnostic> KfdNode::begin(const KfdOptions& o) {
   thunk::SystemProperties system;
   if (const auto s = thunk_.acquire_system(&system); s != thunk::kSuccess)
     return failed("hsaKmtAcquireSystemProperties", s);
+  driver_queues_.emplace(thunk_, fd_, version_);
   if (auto d = look_at_gpus(o)) return d;
   return watch_faults();
 }
@@ -91,45 +86,15 @@ std::optional<Diagnostic> KfdNode::look_at_gpus(const KfdOptions& o) {
       return Diagnostic{.where = path,
                         .message = fmt::format("cannot be identified: {}", std::strerror(error)),
                         .hint = "it may not be a render node of amdgpu"};
-    if (who.clock_hz == 0) who.clock_hz = 100'000'000;
+    if (who.clock_hz != 0) g.clock_hz = who.clock_hz;
+    who.clock_hz = g.clock_hz;
   }
   return {};
 }
 
 void KfdNode::stop() noexcept {
   const std::lock_guard lock(queues_mutex_);
-  stopped_ = true;
-  for (auto& [id, q] : queues_) {
-    // A share of 0 % of the engine unmaps the queue; its ring and pointers stay for the owner of the handle.
-    if (q.pointers == 0) {
-      (void)thunk_.update_queue(q.handle, 0, 0, q.address, q.ring_bytes, nullptr);
-    } else {
-      kfd::UpdateQueue a{.ring = reinterpret_cast<std::uint64_t>(q.address),
-                         .queue_id = static_cast<std::uint32_t>(q.handle),
-                         .ring_bytes = static_cast<std::uint32_t>(q.ring_bytes)};
-      (void)kfd::call(fd_, kfd::Nr::update_queue, a, kfd::kIn);
-    }
-  }
-}
-
-Result<Clock> KfdNode::clock(GpuId g) const noexcept {
-  if (g.value >= gpus_.size()) return Errc::bad_argument;
-  if (!in_opening_process()) return Errc::stopped;
-  // Reads the GPU's clock between two reads of the host's, several times, and takes the narrowest interval.
-  constexpr int kLooks = 5;
-  Clock best{.hz = identities_[g.value].clock_hz};
-  auto narrowest = Deadline::Clock::duration::max();
-  for (int i = 0; i < kLooks; ++i) {
-    thunk::ClockCounters c;
-    const auto before = Deadline::Clock::now();
-    if (thunk_.clocks(gpus_[g.value].thunk_node, &c) != thunk::kSuccess) return Errc::stopped;
-    const auto width = Deadline::Clock::now() - before;
-    if (width >= narrowest) continue;
-    narrowest = width;
-    best.ticks = c.gpu;
-    best.host = before + width / 2;
-  }
-  return best;
+  for (const auto& [id, q] : queues_) driver_queues_->disable(q);
 }
 
 }  // namespace sdma::inline v0::detail

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "probe.hpp"
 
+#include "../rocr/hsa.hpp"
+#include "../sysfs_part.hpp"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <grp.h>
@@ -34,60 +37,28 @@ void check_file(const std::string& path, std::vector<Diagnostic>& missing) {
   ::close(fd);
 }
 
-constexpr bool is_gfx94x(std::uint32_t gfx) noexcept { return gfx / 100 == 904; }
-
-/// The node with only the GPUs that `keep` selects, and without links to the others.
-SysfsNode only(const SysfsNode& all, const std::vector<bool>& keep) {
-  SysfsNode out{.cpu_nodes = all.cpu_nodes, .cpu_cores = all.cpu_cores};
-  out.topology.name = all.topology.name;
-  out.topology.cpus = all.topology.cpus;
-  std::vector<std::uint32_t> now(keep.size());
-  for (std::size_t i = 0; i < keep.size(); ++i) {
-    if (!keep[i]) continue;
-    now[i] = static_cast<std::uint32_t>(out.gpus.size());
-    out.gpus.push_back(all.gpus[i]);
-    out.topology.gpus.push_back(all.topology.gpus[i]);
-  }
-  const auto end = [&](LinkEnd e) -> std::optional<LinkEnd> {
-    if (e.kind == LinkEnd::Kind::cpu) return e;
-    if (!keep[e.index]) return {};
-    return LinkEnd::gpu(now[e.index]);
-  };
-  for (auto l : all.topology.links) {
-    const auto from = end(l.from), to = end(l.to);
-    if (!from || !to) continue;
-    l.from = *from;
-    l.to = *to;
-    out.topology.links.push_back(l);
-  }
-  return out;
-}
-
-/// libhsakmt numbers only the nodes that this user may read, in the kernel's order.
-std::uint32_t readable_before(const SysfsFiles& files, std::uint32_t kfd_node) {
-  std::uint32_t n = 0;
-  for (std::uint32_t k = 0; k < kfd_node; ++k) n += files.count(fmt::format("nodes/{}/properties", k)) != 0;
-  return n;
-}
+constexpr bool is_driven(std::uint32_t gfx) noexcept { return gfx / 100 == 904 || gfx == 90500; }
 
 void read_node(const KfdOptions& o, Probe& p) {
   const auto files = read_sysfs(o.topology);
   if (!files) return p.missing.push_back(files.error());
   auto node = from_sysfs(*files);
   if (!node) return p.missing.push_back(node.error());
-  std::vector<bool> keep;
+  std::vector<std::size_t> keep;
   std::string others;
-  for (const auto& g : node->topology.gpus) {
-    keep.push_back(is_gfx94x(g.gfx) && g.engines() != 0);
-    if (!keep.back()) others += fmt::format("{}{} ({})", others.empty() ? "" : ", ", gfx_name(g.gfx), g.name);
+  for (std::size_t i = 0; i < node->topology.gpus.size(); ++i) {
+    const auto& g = node->topology.gpus[i];
+    if (is_driven(g.gfx) && g.engines() != 0) keep.push_back(i);
+    else others += fmt::format("{}{} ({})", others.empty() ? "" : ", ", gfx_name(g.gfx), g.name);
   }
   p.node = only(*node, keep);
   if (p.node.gpus.empty())
     return p.missing.push_back(
         {.where = o.topology,
          .message = others.empty() ? "this node has no GPU, or none that this user may see"
-                                   : fmt::format("no gfx94x GPU: this node has {}", others),
-         .hint = "this library drives MI300X and MI300A; without one, use SoftDevice or sdma emulate -- PROGRAM"});
+                                   : fmt::format("no gfx94x or gfx950 GPU: this node has {}", others),
+         .hint = "this device drives MI300 and MI350; RocrDevice drives any gfx9; without a GPU, use SoftDevice or "
+                 "sdma emulate -- PROGRAM"});
   if (p.node.cpu_nodes.empty())
     return p.missing.push_back(
         {.where = o.topology, .message = "this node has no CPU", .hint = "its topology is incomplete"});
@@ -139,6 +110,13 @@ Probe probe(const KfdOptions& o) {
   for (const auto& g : p.node.gpus) check_file(fmt::format("{}{}", o.render, g.render_minor), p.missing);
   if (auto t = thunk::load_thunk(o.libhsakmt)) p.thunk = *t;
   else p.missing.push_back(t.error());
+  if (const auto rocr = rocr::loaded();
+      p.thunk && !rocr.empty() && rocr::address(rocr, "hsaKmtOpenKFD") != reinterpret_cast<void*>(p.thunk->open))
+    p.missing.push_back({.where = rocr,
+                         .message =
+                             "this process has a ROCr with a libhsakmt of its own, and the driver gives the GPUs "
+                             "to one of the two",
+                         .hint = "use RocrDevice (device/rocr.hpp, --device=rocr), which takes its queues from ROCr"});
   return p;
 }
 

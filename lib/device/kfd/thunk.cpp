@@ -34,6 +34,31 @@ const char* message(Status s) noexcept {
   return "an unknown status";
 }
 
+const char* take_functions(void* library, Thunk& t) {
+  const char* lacking = nullptr;
+  const auto take = [&](auto& to, const char* symbol) {
+    to = reinterpret_cast<std::remove_reference_t<decltype(to)>>(dlsym(library, symbol));
+    if (!to) lacking = symbol;
+  };
+  take(t.create_queue, "hsaKmtCreateQueueExt");
+  lacking = nullptr;
+  take(t.open, "hsaKmtOpenKFD");
+  take(t.close, "hsaKmtCloseKFD");
+  take(t.version, "hsaKmtGetVersion");
+  take(t.acquire_system, "hsaKmtAcquireSystemProperties");
+  take(t.node, "hsaKmtGetNodeProperties");
+  take(t.memory, "hsaKmtGetNodeMemoryProperties");
+  take(t.allocate, "hsaKmtAllocMemory");
+  take(t.free, "hsaKmtFreeMemory");
+  take(t.map, "hsaKmtMapMemoryToGPUNodes");
+  take(t.unmap, "hsaKmtUnmapMemoryToGPU");
+  take(t.create_event, "hsaKmtCreateEvent");
+  take(t.destroy_event, "hsaKmtDestroyEvent");
+  take(t.destroy_queue, "hsaKmtDestroyQueue");
+  take(t.update_queue, "hsaKmtUpdateQueue");
+  return lacking;
+}
+
 Result<const Thunk*, Diagnostic> load_thunk(const std::string& name) {
   static std::mutex mutex;
   static auto* const loaded = new std::map<std::string, std::unique_ptr<Thunk>>;  // never destroyed, like the library
@@ -49,29 +74,7 @@ Result<const Thunk*, Diagnostic> load_thunk(const std::string& name) {
         .where = name, .message = std::string("cannot be loaded: ") + (why ? why : "no reason given"), .hint = kHint};
   }
   auto t = std::make_unique<Thunk>();
-  const char* lacking = nullptr;
-  const auto take = [&](auto& to, const char* symbol) {
-    to = reinterpret_cast<std::remove_reference_t<decltype(to)>>(dlsym(library, symbol));
-    if (!to) lacking = symbol;
-  };
-  take(t->create_queue, "hsaKmtCreateQueueExt");
-  lacking = nullptr;
-  take(t->open, "hsaKmtOpenKFD");
-  take(t->close, "hsaKmtCloseKFD");
-  take(t->version, "hsaKmtGetVersion");
-  take(t->acquire_system, "hsaKmtAcquireSystemProperties");
-  take(t->node, "hsaKmtGetNodeProperties");
-  take(t->memory, "hsaKmtGetNodeMemoryProperties");
-  take(t->allocate, "hsaKmtAllocMemory");
-  take(t->free, "hsaKmtFreeMemory");
-  take(t->map, "hsaKmtMapMemoryToGPUNodes");
-  take(t->unmap, "hsaKmtUnmapMemoryToGPU");
-  take(t->create_event, "hsaKmtCreateEvent");
-  take(t->destroy_event, "hsaKmtDestroyEvent");
-  take(t->clocks, "hsaKmtGetClockCounters");
-  take(t->destroy_queue, "hsaKmtDestroyQueue");
-  take(t->update_queue, "hsaKmtUpdateQueue");
-  if (lacking) {
+  if (const char* lacking = take_functions(library, *t)) {
     dlclose(library);
     return Diagnostic{.where = name,
                       .message = fmt::format("does not export {}, so it may not be libhsakmt", lacking),

@@ -28,7 +28,7 @@ const char* message(Status) noexcept;
 
 // Values of HSA_QUEUE_TYPE, HSA_EVENTTYPE and HSA_HEAPTYPE.
 inline constexpr std::uint32_t kQueueSdma = 2, kQueueSdmaXgmi = 5, kQueueSdmaByEngine = 6;
-inline constexpr std::uint32_t kEventSignal = 0, kEventHwException = 3, kEventMemory = 8;
+inline constexpr std::uint32_t kEventSignal = 0;
 inline constexpr std::uint32_t kHeapMmioRemap = 7;
 
 /// HsaMemFlags: a struct of one dword, passed by value.
@@ -73,9 +73,6 @@ struct Event {
   std::uint64_t handle{}, mailbox{};
   std::uint32_t trap_context{};
 };
-struct ClockCounters {
-  std::uint64_t gpu{}, cpu{}, system{}, system_hz{};
-};
 #pragma pack(pop)
 
 /// A struct with extra room, because newer libraries write more members than are declared here.
@@ -98,7 +95,6 @@ struct Thunk {
   Status (*unmap)(void* address){};
   Status (*create_event)(EventDescriptor*, bool manual_reset, bool signalled, Event**){};
   Status (*destroy_event)(Event*){};
-  Status (*clocks)(std::uint32_t node, ClockCounters*){};
   Status (*destroy_queue)(std::uint64_t queue){};
   Status (*update_queue)(std::uint64_t queue, std::uint32_t percentage, std::int32_t priority, void* ring,
                          std::uint64_t bytes, Event*){};
@@ -107,6 +103,8 @@ struct Thunk {
                          std::uint32_t engine, void* ring, std::uint64_t bytes, Event*, QueueResource*){};
 };
 
+/// Finds the functions in a loaded library and in those that it links to. Null, or the name of one that it lacks.
+const char* take_functions(void* library, Thunk&);
 Result<const Thunk*, Diagnostic> load_thunk(const std::string& name);
 
 }  // namespace sdma::inline v0::detail::thunk

@@ -20,7 +20,7 @@ using abi::Pointer;
 using abi::Status;
 
 inline constexpr Status kNotInitialized = 3, kInvalidDevice = 101, kInvalidContext = 201, kInvalidPtx = 218,
-                        kInvalidHandle = 400, kNotFound = 500, kContextDestroyed = 709, kMisaligned = 716,
-                        kLaunchFailed = 719, kNotSupported = 801, kUnknown = 999;
+                        kInvalidHandle = 400, kNotFound = 500, kContextDestroyed = 709, kAlreadyRegistered = 712,
+                        kMisaligned = 716, kLaunchFailed = 719, kNotSupported = 801, kUnknown = 999;
 
 }  // namespace stand_in

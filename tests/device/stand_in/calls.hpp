@@ -53,6 +53,7 @@ std::span<const Entry> device_calls();
 std::span<const Entry> stream_calls();
 std::span<const Entry> copy_calls();
 std::span<const Entry> memory_calls();
+std::span<const Entry> pointer_calls();
 std::span<const Entry> module_calls();
 
 }  // namespace stand_in

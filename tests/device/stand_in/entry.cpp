@@ -19,7 +19,8 @@ extern "C" __attribute__((visibility("default"))) Status cuGetProcAddress_v2(con
   if (!symbol || !function || version > settings().version) return kInvalidValue;
   *function = nullptr;
   int what = kNoSuchName;
-  for (const auto& calls : {device_calls(), stream_calls(), copy_calls(), memory_calls(), module_calls()}) {
+  for (const auto& calls :
+       {device_calls(), stream_calls(), copy_calls(), memory_calls(), pointer_calls(), module_calls()}) {
     for (const auto& e : calls) {
       if (std::strcmp(e.name, symbol) != 0 || what == kFound) continue;
       const bool here = version >= e.since && version < e.until;

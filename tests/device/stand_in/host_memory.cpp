@@ -9,13 +9,16 @@
 namespace stand_in {
 
 struct HostMemory::Pages {
-  Pages(void* a, std::size_t b) : at(static_cast<std::byte*>(a)), bytes(b) {}
+  Pages(void* a, std::size_t b, bool o) : at(static_cast<std::byte*>(a)), bytes(b), own(o) {}
   Pages(const Pages&) = delete;
   Pages& operator=(const Pages&) = delete;
-  ~Pages() { ::munmap(at, bytes); }
+  ~Pages() {
+    if (own) ::munmap(at, bytes);
+  }
 
   std::byte* at;
   std::size_t bytes;
+  bool own;
 };
 
 HostMemory& HostMemory::get() {
@@ -27,11 +30,29 @@ Status HostMemory::allocate(void** out, std::size_t bytes) {
   if (bytes == 0) return kInvalidValue;
   void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (at == MAP_FAILED) return kOutOfMemory;
-  auto pages = std::make_shared<Pages>(at, bytes);
+  auto pages = std::make_shared<Pages>(at, bytes, true);
   const std::lock_guard lock(mutex_);
   all_.emplace(reinterpret_cast<Pointer>(at), std::move(pages));
   *out = at;
   return kSuccess;
+}
+
+Status HostMemory::pin(void* at, std::size_t bytes) {
+  const auto begin = reinterpret_cast<Pointer>(at);
+  const std::lock_guard lock(mutex_);
+  const auto next = all_.lower_bound(begin);
+  if (next != all_.end() && next->first < begin + bytes) return kAlreadyRegistered;
+  if (next != all_.begin() && std::prev(next)->first + std::prev(next)->second->bytes > begin)
+    return kAlreadyRegistered;
+  all_.emplace(begin, std::make_shared<Pages>(at, bytes, false));
+  return kSuccess;
+}
+
+std::optional<std::pair<Pointer, std::size_t>> HostMemory::range(Pointer at) const noexcept {
+  const std::shared_lock lock(mutex_);
+  const auto it = all_.upper_bound(at);
+  if (it == all_.begin() || at - std::prev(it)->first >= std::prev(it)->second->bytes) return std::nullopt;
+  return std::pair(std::prev(it)->first, std::prev(it)->second->bytes);
 }
 
 Status HostMemory::free(void* at) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Pinned host memory (cuMemHostAlloc). The GPUs know it by its host address. Any thread may use it.
+// Pinned host memory (cuMemHostAlloc, cuMemHostRegister). The GPUs know it by its host address. Any thread may use it.
 #include "memory.hpp"
 
 #include <map>
@@ -13,7 +13,10 @@ class HostMemory {
   static HostMemory& get();
 
   Status allocate(void** out, std::size_t bytes);
+  /// Memory of the program, which stays when it is freed here.
+  Status pin(void*, std::size_t bytes);
   Status free(void*);
+  std::optional<std::pair<Pointer, std::size_t>> range(Pointer) const noexcept;
   std::optional<Piece> find(Pointer, std::size_t bytes) const noexcept;
 
  private:

@@ -41,6 +41,7 @@ class VirtualMemory::Bytes {
 
   std::byte* at() const noexcept { return at_; }
   std::size_t size() const noexcept { return size_; }
+  int device() const noexcept { return device_; }
 
  private:
   std::byte* at_;
@@ -158,6 +159,56 @@ Status VirtualMemory::set_access(Pointer at, std::size_t bytes, int device, int 
     m.writers = flags == 3 ? m.writers | bit : m.writers & ~bit;
   }
   return kSuccess;
+}
+
+Status VirtualMemory::allocate(Pointer* out, std::size_t bytes, int device) {
+  Allocation a{.bytes = bytes,
+               .mapped = (bytes + kGranularity - 1) / kGranularity * kGranularity,
+               .device = device,
+               .handle = 0};
+  if (const auto code = create(&a.handle, a.mapped, device)) return code;
+  if (const auto code = reserve(out, a.mapped, 0, 0)) return code;
+  if (const auto code = map(*out, a.mapped, 0, a.handle)) return code;
+  const std::lock_guard lock(mutex_);
+  auto& m = mappings_.at(*out);
+  m.readers = m.writers = ways_[static_cast<std::size_t>(device)] | std::uint64_t{1} << device;
+  allocations_.emplace(*out, a);
+  return kSuccess;
+}
+
+Status VirtualMemory::free(Pointer at) {
+  std::unique_lock lock(mutex_);
+  const auto taken_out = allocations_.extract(at);
+  lock.unlock();
+  if (!taken_out) return kInvalidValue;
+  const auto& a = taken_out.mapped();
+  (void)unmap(at, a.mapped);
+  (void)release(a.handle);
+  return unreserve(at, a.mapped);
+}
+
+bool VirtualMemory::open_way(int device, int of) {
+  const std::lock_guard lock(mutex_);
+  auto& ways = ways_[static_cast<std::size_t>(of)];
+  const auto bit = std::uint64_t{1} << device;
+  if ((ways & bit) != 0) return false;
+  ways |= bit;
+  for (const auto& [at, a] : allocations_) {
+    if (a.device != of) continue;
+    auto& m = mappings_.at(at);
+    m.readers |= bit;
+    m.writers |= bit;
+  }
+  return true;
+}
+
+std::optional<VirtualMemory::Range> VirtualMemory::range(Pointer at) const noexcept {
+  const std::shared_lock lock(mutex_);
+  const auto it = mappings_.upper_bound(at);
+  if (it == mappings_.begin() || at - std::prev(it)->first >= std::prev(it)->second.size) return std::nullopt;
+  const auto& [start, m] = *std::prev(it);
+  const auto a = allocations_.find(start);
+  return Range{start, a != allocations_.end() ? a->second.bytes : m.size, m.bytes->device()};
 }
 
 bool VirtualMemory::reserved(Pointer at) const noexcept {

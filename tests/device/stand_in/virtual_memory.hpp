@@ -4,11 +4,13 @@
 //
 //   reserved addresses   |....[ mapped: a handle's bytes ]........|   PROT_NONE for the host, mapped or not
 //   the handle's bytes         [ memfd, mapped elsewhere ]            where commands find them
+//   allocations          whole mappings of a handle of their own
 //
 // So a program that dereferences a GPU address crashes here too. Alignment, size and state errors return kInvalidValue.
 // Any thread may use it; memory lives until the last mapping, handle and command have let go of it.
 #include "memory.hpp"
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <shared_mutex>
@@ -31,6 +33,19 @@ class VirtualMemory {
   Status unmap(Pointer, std::size_t bytes);
   Status set_access(Pointer, std::size_t bytes, int device, int flags);
 
+  /// As cuMemAlloc has it: for its device, and for those that have a way to it.
+  Status allocate(Pointer*, std::size_t bytes, int device);
+  Status free(Pointer);
+  /// Lets a device use all that `of` has allocated so, and will. False: it may already.
+  bool open_way(int device, int of);
+  struct Range {
+    Pointer start;
+    std::size_t bytes;
+    int device;
+  };
+  /// The allocation or mapping with this address.
+  std::optional<Range> range(Pointer) const noexcept;
+
   bool reserved(Pointer) const noexcept;
   std::optional<Piece> find(Pointer, std::size_t bytes, int device, Use) const;
 
@@ -50,6 +65,13 @@ class VirtualMemory {
   std::map<abi::Handle, std::shared_ptr<Bytes>> handles_;
   std::map<Pointer, std::size_t> reserved_;
   Mappings mappings_;
+  struct Allocation {
+    std::size_t bytes, mapped;
+    int device;
+    abi::Handle handle;
+  };
+  std::map<Pointer, Allocation> allocations_;
+  std::array<std::uint64_t, 64> ways_{};  ///< of each device: bit d: device d may use its allocations
 };
 
 }  // namespace stand_in

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// What the nodes of devices share whose engines the kernel driver runs: KfdNode and RocrNode.
+//
+//   class KfdNode final : public DriverNode<KfdNode> { friend SharedNode; friend DriverNode; ... };
+//
+//   memory    blocks by VA, the host's path to VRAM, signals that nothing wakes
+//   driver    clocks and events, by ioctls on a descriptor of /dev/kfd. All descriptors that a process opens are the
+//             same process for the driver, so these calls work whichever library has the GPUs
+//   queues    checks, handles and destruction; Node makes the ring
+//   faults    each reported once, and kept by GPU: the driver's events, whichever library has the GPUs
+//
+// Requires of Node: what SharedNode requires, `topology()`, `make_queue(const QueueRequest&, QueueState&)`, which
+// returns a Diagnostic or nullopt, and `unmake_queue(const QueueState&)`. In the child of a fork, each call is an
+// error.
+//
+// Locks, in the order in which they may be taken: `queues_mutex_`, `memory_`, those of the faults. None is held across
+// a wait. Any thread; internal.
+#include "busy_wait.hpp"
+#include "kfd/driver_faults.hpp"
+#include "kfd/driver_queues.hpp"
+#include "shared_node.hpp"
+
+#include <unistd.h>
+
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+namespace sdma::inline v0::detail {
+
+template <class Node> class DriverNode : public SharedNode<Node> {
+ public:
+  Result<SignalMemory, Diagnostic> create_signal(const SignalRequest& r) {
+    if (!this->in_opening_process()) return this->forked_error("create_signal");
+    const auto taken = this->take_signal(r.where);
+    if (!taken) return taken.error();
+    const auto& [id, slot] = *taken;
+    const Signal signal{.word = slot.word, .va = slot.va, .sleep = busy_wait};
+    signal.set(r.value);
+    if (r.where) (void)flush_host_writes(*r.where);
+    this->hold();
+    return SignalMemory(Lease(Shared::template give_back<&Node::free_signal>, self(), id), signal);
+  }
+
+  Result<Queue, Diagnostic> create_queue(const QueueRequest& r) {
+    if (!this->in_opening_process()) return this->forked_error("create_queue");
+    if (auto d = refuse(r, self()->topology())) return *d;
+    const auto refused = [&](std::string message, std::string hint) {
+      return Diagnostic{.where = place_of(r), .message = std::move(message), .hint = std::move(hint)};
+    };
+    if (r.watch_wptr)
+      return refused("engines of this device do not watch wptr", "do not set watch_wptr: every queue has a doorbell");
+    (void)faults_.look();
+    if (const auto f = faults_.of_gpu(r.gpu))
+      return refused("the driver has stopped this process's queues on the GPU: " + describe(*f),
+                     "they cannot be recovered: restart the process");
+    const std::lock_guard lock(queues_mutex_);
+    QueueState q{
+        .gpu = r.gpu, .engine = r.pick == EnginePick::exact ? r.engine : kUnknownEngine, .ring_bytes = r.ring_bytes};
+    if (auto d = self()->make_queue(r, q)) {
+      give_back_memory(q);
+      return *d;
+    }
+    const auto id = next_queue_++;
+    queues_.emplace(id, q);
+    this->hold();
+    return Queue(Lease(Shared::template give_back<&DriverNode::destroy_queue>, self(), id), q.memory, r.gpu, q.engine);
+  }
+
+  Errc wait_event(std::uint32_t id, Deadline d) noexcept {
+    if (!this->in_opening_process()) return Errc::stopped;
+    kfd::EventData event;
+    event.event_id = id;
+    for (;;) {
+      const auto e = kfd::wait(fd_, {&event, 1}, d);
+      if (e == Errc::stopped) return Errc::bad_argument;
+      if (e == Errc::ok || d.passed()) return e;
+    }
+  }
+
+  /// The fault that a queue of this GPU must report: after a fault, no completion of the process can be trusted.
+  std::optional<Fault> fault(GpuId g) noexcept {
+    if (!this->in_opening_process()) return {};
+    (void)faults_.look();
+    const auto own = faults_.of_gpu(g);
+    return own ? own : faults_.of_any_gpu();
+  }
+
+  Result<Fault> wait_fault(Deadline d) noexcept { return this->in_opening_process() ? faults_.wait(d) : Errc::stopped; }
+
+  Errc flush_host_writes(GpuId g) const noexcept {
+    if (g.value >= gpus_.size()) return Errc::bad_argument;
+    if (!this->in_opening_process()) return Errc::stopped;
+    order::Native::before_doorbell(Caching::write_combining);
+    if (auto* flush = gpus_[g.value].hdp_flush) {
+      // Flushes writes to memory and discards data that was read ahead. The load proves that the store has arrived.
+      *flush = 1;
+      (void)*flush;
+    }
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    return Errc::ok;
+  }
+
+  Errc peek(GpuVa va, std::span<std::byte> out) const noexcept {
+    if (!this->in_opening_process()) return Errc::stopped;
+    const std::lock_guard lock(this->memory_);  // nothing is freed meanwhile
+    for (std::size_t done = 0; done < out.size();) {
+      const auto at = va.value + done;
+      const auto* const b = block_at(at);
+      if (!b || !b->host) return Errc::unmapped;
+      const auto offset = at - b->va;
+      const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(b->bytes - offset, out.size() - done));
+      if (b->owner) (void)flush_host_writes(*b->owner);
+      load_bytes(b->host + offset, out.subspan(done, n));
+      done += n;
+    }
+    return Errc::ok;
+  }
+
+  Result<Clock> clock(GpuId g) const noexcept {
+    if (g.value >= gpus_.size()) return Errc::bad_argument;
+    if (!this->in_opening_process()) return Errc::stopped;
+    // Reads the GPU's clock between two reads of the host's, several times, and takes the narrowest interval.
+    constexpr int kLooks = 5;
+    Clock best{.hz = gpus_[g.value].clock_hz};
+    auto narrowest = Deadline::Clock::duration::max();
+    for (int i = 0; i < kLooks; ++i) {
+      kfd::GetClockCounters c{.gpu_id = gpus_[g.value].gpu_id};
+      const auto before = Deadline::Clock::now();
+      if (kfd::call(fd_, kfd::Nr::get_clock_counters, c) != 0) return Errc::stopped;
+      const auto width = Deadline::Clock::now() - before;
+      if (width >= narrowest) continue;
+      narrowest = width;
+      best.ticks = c.gpu;
+      best.host = before + width / 2;
+    }
+    return best;
+  }
+
+ protected:
+  using Shared = SharedNode<Node>;
+  struct Block {
+    void* base{};  ///< the address that the allocator returned
+    std::uint64_t base_bytes{};
+    std::uint64_t va{}, bytes{};  ///< as requested
+    std::byte* host{};            ///< null: not mapped for the host
+    std::optional<GpuId> owner{};
+    bool holds(std::uint64_t at) const noexcept { return at - va < bytes; }
+  };
+  struct GpuState {
+    std::uint32_t thunk_node{}, gpu_id{};
+    volatile std::uint32_t* hdp_flush{};  ///< null: the driver does not offer it
+    std::uint64_t clock_hz = 100'000'000;
+  };
+
+  DriverNode() = default;
+  ~DriverNode() {
+    faults_.stop();
+    if (fd_ >= 0) ::close(fd_);
+  }
+
+  /// Allocates what the driver needs for a queue, and creates it.
+  std::optional<Diagnostic> make_driver_queue(DriverQueues& queues, const QueueRequest& r, QueueState& q) {
+    const auto allocate = [&](std::uint64_t bytes, std::uint64_t& id) -> std::optional<Diagnostic> {
+      const auto b = self()->allocate_block(
+          {.bytes = bytes, .gpus = std::uint64_t{1} << r.gpu.value, .purpose = Purpose::packets});
+      if (!b) return b.error();
+      id = b->id;
+      return {};
+    };
+    if (auto d = allocate(r.ring_bytes, q.ring)) return d;
+    if (queues.needs_pointers())
+      if (auto d = allocate(kPage, q.pointers)) return d;
+    const auto& g = gpus_[r.gpu.value];
+    return queues.create(r, self()->topology(), {.node = g.thunk_node, .id = g.gpu_id}, q);
+  }
+  void give_back_memory(const QueueState& q) noexcept {
+    for (const auto id : {q.ring, q.pointers})
+      if (id != 0) self()->free_block(id);
+  }
+
+  /// The block with this address, or null. Hold `memory_`.
+  const Block* block_at(std::uint64_t at) const noexcept {
+    const auto next = blocks_.upper_bound(at);
+    if (next != blocks_.begin())
+      if (const auto& b = std::prev(next)->second; b.holds(at)) return &b;
+    for (const auto& [id, b] : adopted_)
+      if (b.holds(at)) return &b;
+    return nullptr;
+  }
+
+  std::optional<Diagnostic> watch_faults() {
+    std::vector<std::uint32_t> ids;
+    for (const auto& g : gpus_) ids.push_back(g.gpu_id);
+    return faults_.watch(fd_, std::move(ids));
+  }
+
+  int fd_ = -1;  ///< of the driver
+  std::vector<GpuState> gpus_;
+  std::map<std::uint64_t, Block> blocks_;             // by VA, which is also the id; guarded by memory_
+  std::unordered_map<std::uint64_t, Block> adopted_;  // by id, may overlap others; guarded by memory_
+  std::mutex queues_mutex_;
+  std::unordered_map<std::uint64_t, QueueState> queues_;
+  DriverFaults faults_;
+
+ private:
+  Node* self() noexcept { return static_cast<Node*>(this); }
+  void destroy_queue(std::uint64_t id) noexcept {
+    const std::lock_guard lock(queues_mutex_);
+    const auto at = queues_.find(id);
+    if (at == queues_.end()) return;
+    self()->unmake_queue(at->second);
+    give_back_memory(at->second);
+    queues_.erase(at);
+  }
+
+  std::uint64_t next_queue_ = 1;  // guarded by queues_mutex_
+};
+
+}  // namespace sdma::inline v0::detail
