@@ -101,7 +101,6 @@ int main(int argc, char** argv) {
       given.emplace_back(std::move(member), std::move(value));
     }
   }
-  if (!named) return usage_error("no collective given");
   for (const auto& [member, value] : given)
     if (member == "collective") reduction = collectives::reduction(value);
   for (const auto& [member, value] : given) {
@@ -111,6 +110,7 @@ int main(int argc, char** argv) {
       wrong = reduction->set.front().value + " has no option " + member;
     if (!wrong.empty()) return usage_error(wrong);
   }
+  if (!named) return usage_error("no collective given");
   if (reduction) {
     const auto s = sdma::parse_schedule(reduction->text, reduction->name, {.set = reduction->set});
     if (!s) return refuse(s.error().front());

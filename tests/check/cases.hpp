@@ -539,6 +539,7 @@ queue gpu0.p peer=gpu0
   nop
   indirect base=gpu0.ib dwords=8
   fence addr=host.x value=1
+  nop dwords=4
 end
 host main
   submit *
