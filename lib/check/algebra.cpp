@@ -156,7 +156,7 @@ void Model::find_algebra() {
     const auto& posts = all[i];
     w.halves = posts.halves;
     w.unmodelled = posts.unknown;
-    const bool taken = std::find(taken_in_order.begin(), taken_in_order.end(), i) != taken_in_order.end();
+    const bool taken = std::binary_search(taken_in_order.begin(), taken_in_order.end(), i);
     const bool depends = posts.other || taken || (posts.halves && !(w.known && high_half_is_kept(w, posts)) && !open);
     if (!depends || w.unmodelled) continue;
     w.monotone = w.known && !open && monotone(w, posts);

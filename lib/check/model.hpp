@@ -227,7 +227,7 @@ class Model {
   std::vector<Exceeded> exceeded;
   std::size_t box_rows = 0;  ///< how many rows the boxes have, if that exceeds the limit; else 0
   bool open = false;
-  std::vector<std::uint32_t> taken_in_order;  ///< words that are stored to and added to, by number
+  std::vector<std::uint32_t> taken_in_order;  ///< words that are stored to and added to, by number, sorted
 
   GpuId gpu_of(Place p) const noexcept { return gpus[p.index]; }
   /// Does the node have this place?

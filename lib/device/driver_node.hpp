@@ -122,10 +122,10 @@ template <class Node> class DriverNode : public SharedNode<Node> {
     if (g.value >= gpus_.size()) return Errc::bad_argument;
     if (!this->in_opening_process()) return Errc::stopped;
     // Reads the GPU's clock between two reads of the host's, several times, and takes the narrowest interval.
-    constexpr int kLooks = 5;
+    constexpr int kClockReads = 5;
     Clock best{.hz = gpus_[g.value].clock_hz};
     auto narrowest = Deadline::Clock::duration::max();
-    for (int i = 0; i < kLooks; ++i) {
+    for (int i = 0; i < kClockReads; ++i) {
       kfd::GetClockCounters c{.gpu_id = gpus_[g.value].gpu_id};
       const auto before = Deadline::Clock::now();
       if (kfd::call(fd_, kfd::Nr::get_clock_counters, c) != 0) return Errc::stopped;

@@ -32,6 +32,7 @@ struct ReduceOptions {
   std::size_t max_tries = 5000;  ///< how many texts are checked
 };
 
+/// The smallest text, and what it was before.
 struct ReducedText {
   std::string text{};          ///< the smallest one
   CheckedText checked{};       ///< it, with its findings
