@@ -355,7 +355,8 @@ TEST_CASE("cuda: memory of others is adopted, and stays theirs", "[cuda]") {
   REQUIRE(driver.push_context(context) == 0);
   REQUIRE(allocate(&theirs, kBytes) == 0);
   // Neither is given back: that would wait for the streams which earlier tests have left at their polls.
-  auto& host = *new std::vector<std::byte>(kBytes);
+  static auto* const kept = new std::vector<std::byte>(kBytes);
+  auto& host = *kept;
   REQUIRE(pin(host.data(), kBytes, 3) == 0);
   REQUIRE(driver.pop_context(&former) == 0);
   std::vector<std::byte> back(kBytes);
