@@ -8,12 +8,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 
+#include "forked.hpp"
 #include "sdma/packets/copy.hpp"
 #include "sdma/packets/sync.hpp"
 #include "sdma/sync/wait.hpp"
@@ -227,41 +227,5 @@ TEST_CASE("a tick is the host's time", "[kfd]") {
 }
 
 TEST_CASE("the child of a fork of a KFD device ends, and says what it cannot do", "[kfd]") {
-  auto d = *KfdDevice::open(options());
-  auto memory = *d->allocate({.bytes = 4096});
-  auto event = *d->create_event();
-  auto done = *d->create_signal();
-  auto q = *d->create_queue({});
-  Ring<> ring{q.memory()};
-  const auto child = fork();
-  if (child == 0) {
-    int bad = 0;
-    const auto in = [](int ms) { return Deadline::in(std::chrono::milliseconds(ms)); };
-    std::array<std::byte, 4> bytes{};
-    bad += d->create_queue({}).has_value();
-    bad += d->allocate({.bytes = 1}).has_value();
-    bad += d->create_signal().has_value();
-    bad += d->create_event().has_value();
-    bad += d->wait_event(event, in(1)) == Errc::ok;
-    bad += d->wait_fault(in(1)).has_value();
-    bad += d->clock(GpuId{0}).has_value();
-    bad += d->peek(memory.va(), bytes) == Errc::ok;
-    bad += d->flush_host_writes(GpuId{0}) == Errc::ok;
-    q.reset();
-    memory.reset();
-    event.reset();
-    done.reset();
-    d.reset();
-    _exit(bad);
-  }
-  REQUIRE(child > 0);
-  int status = -1;
-  const auto end = soon();
-  pid_t ended = 0;
-  for (Backoff b; ended == 0 && b.step(end);) ended = waitpid(child, &status, WNOHANG);
-  REQUIRE(ended == child);
-  CHECK(WIFEXITED(status));
-  CHECK(WEXITSTATUS(status) == 0);
-  REQUIRE(ring.submit(Fence{.addr = done->va, .value = 3}) == Errc::ok);
-  CHECK(wait(*done, Compare::eq, 3, soon(), ring));
+  sdma::test::forked(*KfdDevice::open(options()), soon, [](int&) {});
 }

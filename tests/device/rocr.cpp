@@ -6,7 +6,6 @@
 
 #include <dlfcn.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -15,6 +14,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "forked.hpp"
 #include "sdma/packets/copy.hpp"
 #include "sdma/packets/sync.hpp"
 #include "sdma/sync/wait.hpp"
@@ -251,43 +251,12 @@ TEST_CASE("queues of the earlier form have ROCr's size", "[rocr-stand-in]") {
 
 TEST_CASE("the child of a fork of a ROCr device ends, and says what it cannot do", "[rocr]") {
   auto d = opened();
-  auto memory = *d->allocate({.bytes = 4096});
-  auto adopted = *d->adopt(memory.host().data(), 64);
-  auto event = *d->create_event();
-  auto done = *d->create_signal();
-  auto q = *d->create_queue({});
-  Ring<> ring{q.memory()};
-  const auto child = fork();
-  if (child == 0) {
-    int bad = 0;
-    const auto in = [](int ms) { return Deadline::in(std::chrono::milliseconds(ms)); };
-    std::array<std::byte, 4> bytes{};
-    bad += d->create_queue({}).has_value();
-    bad += d->allocate({.bytes = 1}).has_value();
-    bad += d->adopt(&bad, 4).has_value();
-    bad += d->create_signal().has_value();
-    bad += d->create_event().has_value();
-    bad += d->wait_event(event, in(1)) == Errc::ok;
-    bad += d->wait_fault(in(1)).has_value();
-    bad += d->clock(GpuId{0}).has_value();
-    bad += d->peek(memory.va(), bytes) == Errc::ok;
-    bad += d->flush_host_writes(GpuId{0}) == Errc::ok;
-    q.reset();
+  auto& device = *d;
+  auto theirs = *d->allocate({.bytes = 4096});
+  auto adopted = *d->adopt(theirs.host().data(), 64);
+  sdma::test::forked(std::move(d), in_time, [&](int& bad) {
+    bad += device.adopt(&bad, 4).has_value();
     adopted.reset();
-    memory.reset();
-    event.reset();
-    done.reset();
-    d.reset();
-    _exit(bad);
-  }
-  REQUIRE(child > 0);
-  int status = -1;
-  const auto end = in_time();
-  pid_t ended = 0;
-  for (Backoff b; ended == 0 && b.step(end);) ended = waitpid(child, &status, WNOHANG);
-  REQUIRE(ended == child);
-  CHECK(WIFEXITED(status));
-  CHECK(WEXITSTATUS(status) == 0);
-  REQUIRE(ring.submit(Fence{.addr = done->va, .value = 3}) == Errc::ok);
-  CHECK(wait(*done, Compare::eq, 3, in_time(), ring));
+    theirs.reset();
+  });
 }
