@@ -7,6 +7,7 @@
 //
 // Notes about fallbacks of the variant, and about compute units, go to standard error.
 #include "collectives.hpp"
+#include "sdma/core/file.hpp"
 #include "sdma/schedule/text.hpp"
 #include "source.hpp"
 
@@ -21,7 +22,7 @@ namespace {
 
 const std::string kUsage =
     "usage: collective_plan COLLECTIVE [--OPTION=VALUE...]\n"
-    "Prints the schedule of all_gather, all_to_all, broadcast, scatter or gather, with its options as params.\n"
+    "Prints the schedule of all_gather, all_to_all, alltoallv, broadcast, scatter or gather, with its options as params.\n"
     "Also of reduce_scatter and all_reduce, in which kernels add: they use compute units.\n"
     "The options have the names of collective_perf. Write --variant=b2b or --variant b2b.\n"
     "  -b, --bytes=N         size of the collective (default: 1M); K, M and G are powers of 1024\n"
@@ -35,6 +36,8 @@ const std::string kUsage =
     "                        how each group says that it is done (default: atomic)\n"
     "  --epochs=N            rounds of the host thread (default: 1)\n"
     "  --in_place=yes --own_part=yes --peers_per_engine=N --engines=N,N.. --granule=N --alignment=N\n"
+    "  --matrix=FILE.csv     of alltoallv: row i has the bytes that GPU i sends to each GPU; --bytes scales them\n"
+    "  --sizes=N,N..         the same as a list of rows\n"
     "  --offsets=N,N.. --packet_bytes=N --ring_bytes=N         see options.hpp\n"
     "  --set NAME=VALUE      the same as --NAME=VALUE\n"
     "  --flat                without params and loops: one line per packet\n"
@@ -103,7 +106,18 @@ int main(int argc, char** argv) {
   }
   for (const auto& [member, value] : given)
     if (member == "collective") reduction = collectives::reduction(value);
+  // A matrix says how many GPUs and bytes there are, which other options may say, too.
   for (const auto& [member, value] : given) {
+    if (member != "matrix") continue;
+    const auto text = sdma::read_file(value);
+    if (!text) return refuse(text.error());
+    if (const auto wrong = set_matrix(o, *text); !wrong.empty())
+      return refuse({.where = "--matrix " + value,
+                     .message = wrong,
+                     .hint = "row i has the bytes that GPU i sends to GPU 0, 1, ..: 0,64K,1M,0"});
+  }
+  for (const auto& [member, value] : given) {
+    if (member == "matrix" && !reduction) continue;
     std::string wrong;
     if (!reduction) wrong = set(o, member, value);
     else if (member != "collective" && !set_param(*reduction, member == "gpus" ? "N" : member, value))

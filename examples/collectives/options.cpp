@@ -7,7 +7,8 @@
 namespace collectives {
 namespace {
 
-constexpr std::string_view kCollectiveNames[] = {"all_gather", "all_to_all", "broadcast", "scatter", "gather"};
+constexpr std::string_view kCollectiveNames[] = {"all_gather", "all_to_all", "broadcast",
+                                                 "scatter",    "gather",     "alltoallv"};
 constexpr std::string_view kVariantNames[] = {"pcpy", "bcst", "swap", "b2b", "auto"};
 constexpr std::string_view kPrelaunchNames[] = {"off", "shared", "per_group"};
 constexpr std::string_view kCompletionNames[] = {"atomic", "fence", "two_fences"};
@@ -16,6 +17,27 @@ template <class E, std::size_t N>
 std::optional<E> find(const std::string_view (&names)[N], std::string_view text) noexcept {
   const auto at = std::find(std::begin(names), std::end(names), text) - std::begin(names);
   return static_cast<std::size_t>(at) < N ? std::optional(static_cast<E>(at)) : std::nullopt;
+}
+
+constexpr std::uint64_t kMostSum = (std::uint64_t{1} << 31) - 1;  // the text's products stay below 2^63
+
+/// What is wrong with the sizes of an alltoallv; "" for nothing.
+std::string sizes_refusal(const Options& o) {
+  if (o.collective != Collective::alltoallv) return o.sizes.empty() ? "" : "sizes are only for an alltoallv";
+  if (!o.sizes.empty() && o.sizes.size() != std::size_t{o.gpus} * o.gpus)
+    return std::to_string(o.gpus) + " GPUs need " + std::to_string(o.gpus * o.gpus) + " sizes, not " +
+           std::to_string(o.sizes.size());
+  for (const auto s : o.sizes)
+    if (s > kMostSum) return "a size of " + std::to_string(s) + " is too large";
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < o.sizes.size(); ++i) {
+    sum = i % o.gpus == 0 ? o.sizes[i] : sum + o.sizes[i];
+    if (sum > kMostSum) return "the sizes of gpu" + std::to_string(i / o.gpus) + " add up to 2G or more";
+  }
+  const auto parts = sent_parts(o);
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    if (i / o.gpus != i % o.gpus && parts[i].bytes != 0) return "";
+  return "with these sizes, no GPU sends a byte to another";
 }
 
 std::string variants_of(Collective c) {
@@ -75,8 +97,12 @@ std::optional<sdma::Diagnostic> refusal(const Options& o) {
   if (o.in_place &&
       (o.collective != Collective::all_to_all || (o.variant != Variant::automatic && o.variant != Variant::swap)))
     return no("in_place is only for an all_to_all with the variant swap or auto", "omit in_place");
-  if (o.own_part && (o.collective != Collective::all_to_all || o.in_place || o.variant == Variant::swap))
-    return no("own_part is only for an all_to_all that is not in place");
+  if (o.own_part && o.collective != Collective::alltoallv &&
+      (o.collective != Collective::all_to_all || o.in_place || o.variant == Variant::swap))
+    return no("own_part is only for an all_to_all that is not in place, and for an alltoallv");
+  if (auto why = sizes_refusal(o); !why.empty())
+    return no(std::move(why),
+              "GPU i sends sizes[i*N+d] to GPU d: a row of N numbers for each of the N GPUs, whose sum is below 2G");
   if (o.epochs == 0 || o.epochs > 0x7fffffff)
     return no("epochs must be from 1 to 2^31-1, not " + std::to_string(o.epochs));
   if (o.granule == 0 || o.granule > kMost) return no("granule must be from 1 to 256G");
@@ -102,6 +128,23 @@ Part part_of(const Options& o, std::uint32_t d) noexcept {
   const auto chunk = chunk_of(o);
   const auto begin = std::min(d * chunk, o.bytes), end = std::min(begin + chunk, o.bytes);
   return {begin, end - begin};
+}
+
+std::vector<Part> sent_parts(const Options& o) {
+  const auto pairs = std::size_t{o.gpus} * o.gpus;
+  std::vector<Part> all(pairs);  // at first by their sizes
+  std::uint64_t end = 0, most = 0;
+  for (std::size_t i = 0; i < pairs; ++i) {
+    if (i % o.gpus == 0) end = 0;
+    all[i] = {end, o.sizes.empty() ? 1 : o.sizes[i]};
+    most = std::max(most, end += all[i].bytes);
+  }
+  // All parts of a GPU together have as many bytes as their sum is due, whatever a division leaves.
+  const auto bytes = [&](std::uint64_t sum) {
+    return most == 0 ? 0 : o.bytes / most * sum + o.bytes % most * sum / most;
+  };
+  for (auto& p : all) p = {bytes(p.begin), bytes(p.begin + p.bytes) - bytes(p.begin)};
+  return all;
 }
 
 std::uint64_t offset_of(const Options& o, std::uint32_t gpu) noexcept {

@@ -6,8 +6,8 @@
 //   auto p = collectives::plan(o);                                     // plan.hpp: an sdma::Schedule and its fallbacks
 //
 // `bytes` is the collective's size S, counted as in the benchmarks of RCCL: the bytes that each GPU holds at the end
-// (all_gather, gather's root), holds at the beginning (all_to_all, scatter's root), or receives (broadcast). Part d
-// belongs to GPU d:
+// (all_gather, gather's root), holds at the beginning (all_to_all, scatter's root; alltoallv: the GPU that sends the
+// most), or receives (broadcast). Part d belongs to GPU d, except in an alltoallv, whose `sizes` say how long each is:
 //
 //   chunk = ceil(S / N), rounded up to a multiple of `granule` if every GPU still has a part
 //   part d = bytes [d * chunk, min((d + 1) * chunk, S)): the last ones may be shorter, or empty where S < N
@@ -15,6 +15,7 @@
 //                  gpu0       gpu1       gpu2                  gpu0       gpu1       gpu2
 //   all_gather     A . .      . B .      . . C                 A B C      A B C      A B C      in place
 //   all_to_all     a0 a1 a2   b0 b1 b2   c0 c1 c2      ->      a0 b0 c0   a1 b1 c1   a2 b2 c2   slots of `chunk` bytes
+//   alltoallv      a0 a1 a2   b0 b1 b2   c0 c1 c2      ->      a0 b0 c0   a1 b1 c1   a2 b2 c2   uneven, without gaps
 //   broadcast      A B C      . . .      . . .                 A B C      A B C      A B C      in place
 //   scatter        A B C      . . .      . . .                 A . .      . B .      . . C      in place
 //   gather         A . .      . B .      . . C                 A B C      . . .      . . .      in place
@@ -44,7 +45,7 @@
 
 namespace collectives {
 
-enum class Collective : std::uint8_t { all_gather, all_to_all, broadcast, scatter, gather };
+enum class Collective : std::uint8_t { all_gather, all_to_all, broadcast, scatter, gather, alltoallv };
 enum class Variant : std::uint8_t { pcpy, bcst, swap, b2b, automatic };
 enum class Prelaunch : std::uint8_t {
   off,
@@ -58,7 +59,7 @@ enum class Completion : std::uint8_t {
 };
 
 inline constexpr Collective kCollectives[] = {Collective::all_gather, Collective::all_to_all, Collective::broadcast,
-                                              Collective::scatter, Collective::gather};
+                                              Collective::scatter,    Collective::gather,     Collective::alltoallv};
 inline constexpr Variant kVariants[] = {Variant::pcpy, Variant::bcst, Variant::swap, Variant::b2b};  ///< not automatic
 inline constexpr Prelaunch kPrelaunches[] = {Prelaunch::off, Prelaunch::shared, Prelaunch::per_group};
 inline constexpr Completion kCompletions[] = {Completion::atomic, Completion::fence, Completion::two_fences};
@@ -93,8 +94,11 @@ struct Options {
   std::uint64_t bytes = 0;   ///< S, at least 1
   std::uint32_t root = 0;    ///< for broadcast, scatter, gather
   bool in_place = false;     ///< all_to_all, automatic: the result replaces the input, which only swap does
-  bool own_part = false;     ///< all_to_all out of place: also copy the part that a GPU sends to itself
+  bool own_part = false;     ///< all_to_all out of place, alltoallv: also copy the part that a GPU sends to itself
   std::uint64_t epochs = 1;  ///< rounds that the schedule's own host thread runs; a Run (run.hpp) counts its own
+  /// alltoallv: GPU i sends to GPU d in proportion to sizes[i * gpus + d]. The GPU that sends the most sends `bytes`,
+  /// its own part included. Empty: all are equal.
+  std::vector<std::uint64_t> sizes{};
   std::uint32_t peers_per_engine = 0;    ///< b2b: peers per group; 0: all peers of a GPU
   std::vector<std::uint32_t> engines{};  ///< group g of a GPU uses engines[g % size]; empty: the recommended engines
   std::uint64_t granule = 64;            ///< bytes: see above; 1: chunks are not rounded
@@ -105,14 +109,20 @@ struct Options {
 };
 
 /// The members of Options that `set` takes besides collective, variant, gpus, bytes, root and epochs.
-inline constexpr std::string_view kScheduleOptions[] = {"prelaunch",        "completion",   "in_place",  "own_part",
-                                                        "peers_per_engine", "engines",      "granule",   "alignment",
-                                                        "offsets",          "packet_bytes", "ring_bytes"};
+inline constexpr std::string_view kScheduleOptions[] = {"prelaunch",        "completion",   "in_place",   "own_part",
+                                                        "peers_per_engine", "engines",      "granule",    "alignment",
+                                                        "offsets",          "packet_bytes", "ring_bytes", "sizes"};
 
 /// Sets the option of this name from text: ("bytes", "64K"), ("engines", "2,3"), ("prelaunch", "per_group"),
-/// ("in_place", "yes"). The variant "b2b+pl" also sets prelaunch to shared, unless it is per_group already.
+/// ("in_place", "yes"), ("sizes", "0,4K,1M,0"). In a list, blanks and ends of lines separate numbers, too, and a '#'
+/// begins a comment up to the end of the line, so that the text of a file is a list. The variant "b2b+pl" also sets
+/// prelaunch to shared, unless it is per_group already.
 /// The names are those above; sdma/core/number.hpp reads the numbers. Returns an error text, or "".
 [[nodiscard]] std::string set(Options&, std::string_view name, std::string_view value);
+
+/// Sets `sizes` from a matrix, `gpus` from its rows, and `bytes` from the largest sum of a row: GPU i sends
+/// the number in row i and column d to GPU d. The text is a list as `set` takes it. Returns an error text, or "".
+[[nodiscard]] std::string set_matrix(Options&, std::string_view text);
 
 /// The first contradiction in the options; nothing if they can be planned.
 [[nodiscard]] std::optional<sdma::Diagnostic> refusal(const Options&);
@@ -124,6 +134,8 @@ struct Part {
 std::uint64_t chunk_of(const Options&) noexcept;
 /// Part d, as drawn above.
 Part part_of(const Options&, std::uint32_t d) noexcept;
+/// alltoallv: what GPU i sends to GPU d, as a range of what it has, at [i * gpus + d]. The own part counts.
+std::vector<Part> sent_parts(const Options&);
 std::uint64_t offset_of(const Options&, std::uint32_t gpu) noexcept;
 
 }  // namespace collectives

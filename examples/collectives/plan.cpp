@@ -102,11 +102,17 @@ std::vector<Move> moves_of(const Schedule& s) {
 std::vector<Schedule::Range> given_of(const Plan& p) {
   const auto& o = p.options;
   std::vector<Schedule::Range> all;
+  const auto sent = o.collective == Collective::alltoallv ? sent_parts(o) : std::vector<Part>{};
   for (std::uint32_t g = 0; g < o.gpus; ++g) {
     const bool parts = o.collective == Collective::all_gather || o.collective == Collective::gather;
-    const auto [begin, bytes] = parts ? part_of(o, g) : Part{0, o.bytes};
-    if (bytes != 0 && (parts || g == o.root || o.collective == Collective::all_to_all))
-      all.push_back({p.inputs[g] + begin, bytes});
+    auto [begin, bytes] = parts ? part_of(o, g) : Part{0, o.bytes};
+    if (o.collective == Collective::alltoallv) {
+      const auto last = sent[std::size_t{g} * o.gpus + o.gpus - 1];
+      bytes = last.begin + last.bytes;
+    } else if (!parts && g != o.root && o.collective != Collective::all_to_all) {
+      bytes = 0;
+    }
+    if (bytes != 0) all.push_back({p.inputs[g] + begin, bytes});
   }
   return all;
 }
@@ -124,7 +130,7 @@ Result<Plan, Diagnostic> plan(const Options& asked) {
 
   for (std::uint32_t g = 0; g < o.gpus; ++g) p.inputs.push_back(link_buffer(g) + offset_of(o, g));
   p.outputs = p.inputs;
-  if (o.collective == Collective::all_to_all && o.variant != Variant::swap)
+  if (o.collective == Collective::alltoallv || (o.collective == Collective::all_to_all && o.variant != Variant::swap))
     for (std::uint32_t g = 0; g < o.gpus; ++g) p.outputs[g] = link_buffer(o.gpus + g) + offset_of(o, g);
   p.given = given_of(p);
   // After an even number of exchanges, the expectations are that nothing has moved.
@@ -155,8 +161,16 @@ Result<Plan, Diagnostic> plan(const Options& asked) {
   return p;
 }
 
-double bus_factor(Collective c, std::uint32_t gpus) noexcept {
-  return c == Collective::broadcast ? 1 : static_cast<double>(gpus - 1) / gpus;
+double bus_factor(const Options& o) {
+  if (o.collective == Collective::broadcast) return 1;
+  if (o.collective != Collective::alltoallv) return static_cast<double>(o.gpus - 1) / o.gpus;
+  std::vector<std::uint64_t> exchanged(2 * std::size_t{o.gpus});  // sent, then received
+  const auto parts = sent_parts(o);
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    if (const auto from = i / o.gpus, to = i % o.gpus; from != to)
+      exchanged[from] += parts[i].bytes, exchanged[o.gpus + to] += parts[i].bytes;
+  const auto most = *std::max_element(exchanged.begin(), exchanged.end());
+  return static_cast<double>(most) / static_cast<double>(o.bytes);
 }
 
 }  // namespace collectives

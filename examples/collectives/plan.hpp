@@ -9,7 +9,8 @@
 //   puts(sdma::to_text(p->schedule).c_str());                 // run it, diff it, check it: sdma run, sdma check
 //   collectives::Run::prepare(*p, device);                      // run.hpp
 //
-//   buffers    gpu{i}.buf            in place; gpu{i}.in and gpu{i}.out for an all_to_all out of place
+//   buffers    gpu{i}.buf            in place; gpu{i}.in and gpu{i}.out for an alltoallv, and for an
+//                                    all_to_all out of place
 //   signals    host.go, host.done    or one per group, go{i}_{k} and done{i}_{k}: the number of rounds, growing
 //   queues     gpu{i}.{variant}{k}   one command group each: [poll go >= epoch] data, completion
 //   host main  epochs: submit, set, wait; and an expectation for each part that moves
@@ -66,7 +67,8 @@ struct Plan {
 sdma::Result<Plan, sdma::Diagnostic> plan(const Options&);
 
 /// How many bytes cross the links of the busiest GPU for each byte of S, as in the benchmarks of RCCL: busbw = algbw *
-/// factor. all_gather, all_to_all, scatter, gather: (N - 1) / N; broadcast: 1.
-double bus_factor(Collective, std::uint32_t gpus) noexcept;
+/// factor. all_gather, all_to_all, scatter, gather: (N - 1) / N; broadcast: 1; alltoallv: the most that a GPU sends to
+/// or receives from others, for each byte of S.
+double bus_factor(const Options&);
 
 }  // namespace collectives

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 namespace collectives {
 namespace {
@@ -22,14 +23,25 @@ bool to(bool& field, std::string_view text) {
   field = text == "yes";
   return field || text == "no";
 }
+/// Numbers with a comma or blanks between them.
 template <class N> bool to(std::vector<N>& field, std::string_view text) {
   field.clear();
-  while (!text.empty()) {
-    const auto end = std::min(text.find(','), text.size());
+  const auto skip = [&](std::string_view which) {
+    text.remove_prefix(std::min(text.find_first_not_of(which), text.size()));
+  };
+  for (;;) {
+    skip(" \t\r\n");
+    if (text.starts_with('#')) {
+      text.remove_prefix(std::min(text.find('\n'), text.size()));
+      continue;
+    }
+    if (text.empty()) return true;
+    const auto end = std::min(text.find_first_of(", \t\r\n#"), text.size());
     if (!to(field.emplace_back(), text.substr(0, end))) return false;
-    text.remove_prefix(std::min(end + 1, text.size()));
+    text.remove_prefix(end);
+    skip(" \t");
+    if (text.starts_with(',')) text.remove_prefix(1);
   }
-  return true;
 }
 
 }  // namespace
@@ -61,8 +73,21 @@ std::string set(Options& o, std::string_view name, std::string_view v) {
   if (name == "alignment") return expect(to(o.alignment, v), kNumber);
   if (name == "offsets") return expect(to(o.offsets, v), kNumbers);
   if (name == "packet_bytes") return expect(to(o.packet_bytes, v), kNumber);
+  if (name == "sizes") return expect(to(o.sizes, v), kNumbers);
   if (name == "ring_bytes") return expect(to(o.ring_bytes, v), kNumber);
   return "'" + std::string(name) + "' is not an option";
+}
+
+std::string set_matrix(Options& o, std::string_view text) {
+  if (auto wrong = set(o, "sizes", text); !wrong.empty()) return "a cell is not a number";
+  o.gpus = 0;
+  while (std::size_t{o.gpus} * o.gpus < o.sizes.size()) ++o.gpus;
+  if (o.gpus < 2 || std::size_t{o.gpus} * o.gpus != o.sizes.size())
+    return std::to_string(o.sizes.size()) + " numbers are not a matrix with as many rows as columns, and at least two";
+  o.bytes = 1;
+  for (auto row = o.sizes.begin(); row != o.sizes.end(); row += o.gpus)
+    o.bytes = std::max(o.bytes, std::accumulate(row, row + o.gpus, std::uint64_t{0}));
+  return "";
 }
 
 }  // namespace collectives

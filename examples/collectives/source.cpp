@@ -34,6 +34,7 @@ constexpr Param kParams[] = {
     {"epochs", [](const Options& o) { return std::to_string(o.epochs); }},
     {"peers_per_engine", [](const Options& o) { return std::to_string(o.peers_per_engine); }},
     {"engines", [](const Options& o) { return list_text(o.engines, "-1"); }},
+    {"sizes", [](const Options& o) { return list_text(o.sizes, "1"); }},
     {"granule", [](const Options& o) { return size_text(o.granule); }},
     {"alignment", [](const Options& o) { return size_text(o.alignment); }},
     {"offsets", [](const Options& o) { return list_text(o.offsets, "0"); }},
@@ -49,6 +50,7 @@ Source text_of(const Options& o) {
     case Collective::all_to_all:
       if (o.variant == Variant::swap) return {"all_to_all_in_place.sdma", kAllToAllInPlaceText};
       return {"all_to_all.sdma", kAllToAllText};
+    case Collective::alltoallv: return {"alltoallv.sdma", kAlltoallvText};
     case Collective::broadcast:
     case Collective::scatter:
     case Collective::gather: return {"rooted.sdma", kRootedText};

@@ -81,6 +81,11 @@ Variant choose(const Table& table, const Options& o) noexcept {
         o.gpus <= row.most_gpus && (!row.prelaunch || *row.prelaunch == (o.prelaunch != Prelaunch::off)) &&
         o.bytes <= row.up_to)
       return row.variant;
+  if (o.collective == Collective::alltoallv) {  // without rows of its own, as an even one
+    auto even = o;
+    even.collective = Collective::all_to_all;
+    return choose(table, even);
+  }
   return in_place ? Variant::swap : Variant::pcpy;
 }
 

@@ -48,6 +48,20 @@ Compare compare_of(const std::string& word) {
   throw py::value_error(fmt::format("'{}' is not a comparison: pass one of {}", word, known));
 }
 
+/// Ranges of `bytes` bytes that begin at these addresses.
+Schedule::Sum sum_of(const py::args& parts, std::uint64_t bytes, const std::string& type, bool any_order) {
+  using Type = Schedule::Sum::Type;
+  Schedule::Sum sum{.type = type == "i32"    ? Type::i32
+                            : type == "bf16" ? Type::bf16
+                                             : Type::f32,
+                    .any_order = any_order};
+  if (sum.type == Type::f32 && type != "f32")
+    throw py::value_error(fmt::format("'{}' is not a type of a sum: pass f32, bf16 or i32", type));
+  for (const auto& p : parts) sum.parts.push_back({GpuVa{p.cast<std::uint64_t>()}, bytes});
+  if (sum.parts.empty()) throw py::value_error("a sum needs at least one part");
+  return sum;
+}
+
 /// A number of up to 64 bits, negative or not, or (factor, constant) of an Epoch.
 EpochValue value_of(const py::object& o) {
   const auto number = [](const py::handle& h) {
@@ -317,6 +331,15 @@ void add_script(py::module_& m) {
             return self;
           },
           py::arg("address"), py::arg("bytes"), py::arg("byte") = py::none())
+      .def(
+          "store_sum",
+          [](py::object self, std::uint64_t at, std::uint64_t bytes, const py::args& parts, const std::string& type,
+             bool any_order) {
+            const auto sum = sum_of(parts, bytes, type, any_order);
+            self.cast<ScriptRef&>().add([&](auto&, Script& s) { s.store(Range{GpuVa{at}, bytes}, sum); });
+            return self;
+          },
+          py::arg("address"), py::arg("bytes"), py::arg("type") = "f32", py::arg("any_order") = false)
       .def("repeat", &ScriptRef::repeat, py::arg("rounds"))
       .def("__enter__", [](py::object self) { return self; })
       .def("__exit__", [](const ScriptRef&, const py::args&) {});
@@ -387,19 +410,27 @@ void add_schedule(py::module_& m) {
           arg("name") = "main")
       .def(
           "add_kernel",
-          [](const BoxPtr& b, std::string name, const py::object& place) {
+          [](const BoxPtr& b, std::string name, const py::object& place, std::uint32_t share) {
             const auto at = place_of(place);
             auto& s = b->edit();
             s.add_kernel(at, std::move(name));
+            s.kernels.back().share = share;
             return ScriptRef{b, true, s.kernels.size() - 1};
           },
-          arg("name"), py::kw_only(), arg("place"))
+          arg("name"), py::kw_only(), arg("place"), arg("share") = 100)
       .def(
           "expect_equal",
           [](Box& b, std::uint64_t left, std::uint64_t right, std::uint64_t bytes, bool old) {
             b.edit().expectations.push_back({.left = {GpuVa{left}, bytes}, .right = {GpuVa{right}, bytes}, .old = old});
           },
           arg("left"), arg("right"), arg("bytes"), py::kw_only(), arg("old") = false)
+      .def(
+          "expect_sum",
+          [](Box& b, std::uint64_t left, std::uint64_t bytes, const py::args& parts, const std::string& type,
+             bool any_order) {
+            b.edit().expect_sum({GpuVa{left}, bytes}, sum_of(parts, bytes, type, any_order));
+          },
+          arg("left"), arg("bytes"), arg("type") = "f32", arg("any_order") = false)
       .def(
           "expect_value",
           [](Box& b, std::uint64_t signal, std::uint64_t value) { b.edit().expect_value(GpuVa{signal}, value); },

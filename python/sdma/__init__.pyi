@@ -110,6 +110,9 @@ class Script:
         """Only in a kernel."""
     def load(self, address: int, bytes: int) -> Script: ...
     def store(self, address: int, bytes: int, byte: int | None = None) -> Script: ...
+    def store_sum(self, address: int, bytes: int, *parts: int, type: str = "f32", any_order: bool = False) -> Script:
+        """Only in a kernel: adds ranges of `bytes` bytes that begin at `parts`, and stores the sum. `type`: "f32", "bf16" or "i32".
+        `any_order`: the order of the additions is left open."""
     def repeat(self, rounds: int) -> Script:
         """The actions of each round: `with host.repeat(8) as r: r.submit(q)`. The names `host` and `r` stay valid."""
     def __enter__(self) -> Script: ...
@@ -146,9 +149,12 @@ class Schedule:
                   from_host: bool = False, doorbell_each: bool = False) -> Queue:
         """`peer`: use the engine that the node recommends for it; without a peer, `engine`."""
     def add_host(self, name: str = "main") -> Script: ...
-    def add_kernel(self, name: str, *, place: int) -> Script: ...
+    def add_kernel(self, name: str, *, place: int, share: int = 100) -> Script:
+        """`share`: the percent of the GPU's compute units that it needs."""
     def expect_equal(self, left: int, right: int, bytes: int, *, old: bool = False) -> None:
         """A run expects equal bytes at the end. `old`: `right` as it was before the run."""
+    def expect_sum(self, left: int, bytes: int, *parts: int, type: str = "f32", any_order: bool = False) -> None:
+        """A run expects at `left`, at the end, the sum of what the ranges at `parts` held before the run."""
     def expect_value(self, signal: int, value: int) -> None: ...
     def __getitem__(self, name: str) -> int:
         """The address of a buffer or a signal: s["gpu0.a"]."""

@@ -26,7 +26,7 @@ std::vector<Memory> filled(const Options& o) {
   for (auto& m : all)
     for (auto& b : m.buffers) b.assign(buffer_of(o), "?");
   for (const auto& p : pieces(o))
-    for (std::uint64_t i = 0; i < count_of(o); ++i)
+    for (std::uint64_t i = 0; i < p.bytes; ++i)
       all[p.rank].buffers[p.at.buffer].at(p.at.offset + i) =
           p.before ? origin(p.before->rank, p.before->offset + i) : "poison";
   return all;
@@ -45,6 +45,7 @@ void perform(const Options& o, std::vector<Memory>& all) {
     for (std::size_t b = 0; b < o.gpus; ++b) switch (o.collective) {
         case Collective::all_gather: move(a, 0, b, a); break;
         case Collective::all_to_all: move(a, b, b, a); break;
+        case Collective::alltoallv: break;
         case Collective::broadcast:
           if (a == o.root) move(a, 0, b, 0);
           break;
@@ -71,7 +72,7 @@ TEST_CASE("every part arrives, and nothing else is given") {
   for (const auto& p : pieces(o)) {
     if (!p.after) continue;
     arrived += !p.before;
-    for (std::uint64_t i = 0; i < count_of(o); ++i)
+    for (std::uint64_t i = 0; i < p.bytes; ++i)
       CHECK(all[p.rank].buffers[p.at.buffer].at(p.at.offset + i) == origin(p.after->rank, p.after->offset + i));
   }
   // Parts that a rank does not have at the beginning.
@@ -81,5 +82,24 @@ TEST_CASE("every part arrives, and nothing else is given") {
     case Collective::all_to_all: CHECK(arrived == n * n); break;
     case Collective::scatter: CHECK(arrived == n); break;
     default: CHECK(arrived == n - 1);
+  }
+}
+
+TEST_CASE("an alltoallv sends and receives what the sizes say, and nothing to itself") {
+  Options o{.collective = Collective::alltoallv};
+  REQUIRE(set_matrix(o, "9 3 0  0 0 5  2 7 1") == "");
+  for (const bool own : {false, true}) {
+    o.own_part = own;
+    const auto all = pieces(o);
+    CHECK(all.size() == (own ? 2u * 6 : 2u * 4));
+    for (const auto& sent : all) {
+      if (sent.at.buffer != kFrom) continue;
+      CHECK(sent.bytes == o.sizes[sent.rank * 3 + sent.other]);
+      // The piece that receives it has as many bytes, and expects these.
+      CHECK(std::count_if(all.begin(), all.end(), [&](const Piece& p) {
+              return p.at.buffer == kTo && p.rank == sent.other && p.other == sent.rank && p.bytes == sent.bytes &&
+                     p.after->rank == sent.rank && p.after->offset == sent.before->offset;
+            }) == 1);
+    }
   }
 }

@@ -69,6 +69,29 @@ def test_everything_that_can_be_built():
     assert sdma.dis(s.queues[1].dwords) == [packets.Nop()]
 
 
+def test_sums_are_built_proved_and_run():
+    s = sdma.Schedule(1)
+    a = s.add_buffer("a", 4096, place=0, init="random")
+    b = s.add_buffer("b", 4096, place=0, init="random")
+    out = s.add_buffer("out", 4096, place=0)
+    done = s.add_signal("done")
+    k = s.add_kernel("add", place=0, share=25)
+    k.store_sum(out, 4096, a, b, type="bf16", any_order=True).add(done, 1)
+    s.add_host().wait(done, "eq", 1)
+    s.expect_sum(out, 4096, b, a, type="bf16", any_order=True)
+    flat = str(s)
+    assert "share=25" in flat and "order=free" in flat and sdma.Schedule.parse(flat) == s
+    assert sdma.check(s).proved and sdma.run(s)
+    wrong = s.copy()
+    wrong.expect_sum(out, 4096, a, a, type="bf16", any_order=True)
+    assert not sdma.check(wrong).proved
+    with pytest.raises(ValueError, match="not a type of a sum"):
+        k.store_sum(out, 4096, a, b, type="f64")
+    with pytest.raises(ValueError, match="at least one part"):
+        k.store_sum(out, 4096)
+    assert str(s) == flat
+
+
 def test_reading_with_params(schedules):
     path = schedules / "2_allgather_b2b.sdma"
     s = sdma.Schedule.read(path, N=4, chunk="64K")

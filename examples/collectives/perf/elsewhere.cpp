@@ -22,7 +22,9 @@ std::vector<Elsewhere> elsewhere_of(const sdma::Measurements& m, const Settings&
     Elsewhere e{.us = o.value / 1e3, .machine = row.machine, .includes = row.includes, .source = row.source};
     for (const auto& b : o.schedule->buffers)
       if (!b.place.is_host()) e.bytes = std::max(e.bytes, b.bytes);
-    e.busbw = static_cast<double>(e.bytes) / o.value * bus_factor(s.options.collective, s.options.gpus);
+    auto options = s.options;
+    options.bytes = e.bytes;
+    e.busbw = static_cast<double>(e.bytes) / o.value * bus_factor(options);
     out.push_back(std::move(e));
   }
   std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) {

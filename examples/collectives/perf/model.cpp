@@ -93,7 +93,7 @@ Result<Point, std::vector<Diagnostic>> modelled(const Settings& s, const Table& 
               .us = times_of({t->ns / 1e3}),
               .in_place = is_in_place(o),
               .notes = std::move(built->notes)};
-  set_bandwidths(point, bus_factor(o.collective, o.gpus));
+  set_bandwidths(point, bus_factor(o));
   return point;
 }
 

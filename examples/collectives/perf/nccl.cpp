@@ -49,7 +49,7 @@ class World final : public Nccl {
   Result<std::unique_ptr<Contender>, Diagnostic> prepare(const Way&, const Options&) override;
 
   /// All ranks, in a group of NCCL.
-  Result<void, Diagnostic> perform(Rival, const Options&);
+  Result<void, Diagnostic> perform(Rival, const Options&, std::span<const Piece>);
   std::vector<Rank>& ranks() noexcept { return ranks_; }
   const Signal& go() const noexcept { return go_; }
   std::uint32_t next() noexcept { return ++value_; }
@@ -138,6 +138,10 @@ Result<void, Diagnostic> World::make_communicators() {
     note_ = "nccl-ce is left out: NCCL broadcasts by kernels in every mode";
     return {};
   }
+  if (settings_.options.collective == Collective::alltoallv) {
+    note_ = "nccl-ce is left out: NCCL sends and receives by kernels in every mode";
+    return {};
+  }
   if (nccl_.version < NcclCalls::kCopyEngines || !nccl_.init_rank_config || !nccl_.register_window || !nccl_.allocate) {
     note_ = fmt::format("nccl-ce is left out: the copy-engine mode needs NCCL 2.28, and this is {}", version());
     return {};
@@ -202,7 +206,19 @@ Result<void, Diagnostic> World::make_windows(std::uint64_t bytes) {
   return {};
 }
 
-Result<void, Diagnostic> World::perform(Rival mode, const Options& o) {
+Result<void, Diagnostic> World::perform(Rival mode, const Options& o, std::span<const Piece> pieces) {
+  if (nccl_.send)
+    return each(nccl_.name, [&](Rank& r, int i) {
+      auto s = NcclCalls::kSuccess;
+      for (const auto& p : pieces) {
+        if (p.rank != static_cast<std::size_t>(i) || s != NcclCalls::kSuccess) continue;
+        auto* const at = reinterpret_cast<void*>((r.buffers[p.at.buffer] + p.at.offset).value);
+        const auto peer = static_cast<int>(p.other);
+        s = p.at.buffer == kFrom ? nccl_.send(at, p.bytes, NcclCalls::kBytes, peer, r.kernels, r.stream.handle())
+                                 : nccl_.receive(at, p.bytes, NcclCalls::kBytes, peer, r.kernels, r.stream.handle());
+      }
+      return s;
+    });
   return each(nccl_.name, [&](Rank& r, int i) {
     const auto comm = mode == Rival::nccl_ce ? r.copies : r.kernels;
     const auto all = operands(o, static_cast<std::size_t>(i));
@@ -235,7 +251,7 @@ class Collectives final : public Contender {
 
   Result<void, Diagnostic> warm(Deadline d) {
     for (unsigned i = 0; i < kWarmups; ++i) {
-      if (auto r = world_.perform(mode_, options_); !r) return r;
+      if (auto r = world_.perform(mode_, options_, pieces_); !r) return r;
       if (auto r = end_round(world_.next()); !r) return r;
     }
     return wait(d);
@@ -244,10 +260,11 @@ class Collectives final : public Contender {
   Result<void, Diagnostic> fill(std::uint64_t seed) override {
     seed_ = seed;
     for (const auto& p : pieces_) {
-      if (p.before) fill_pattern(bytes_, seed_, p.before->rank, p.before->offset);
-      else std::fill(bytes_.begin(), bytes_.end(), kPoisoned);
+      const auto bytes = std::span(bytes_).first(p.bytes);
+      if (p.before) fill_pattern(bytes, seed_, p.before->rank, p.before->offset);
+      else std::fill(bytes.begin(), bytes.end(), kPoisoned);
       auto& r = world_.ranks()[p.rank];
-      if (auto e = r.stream.upload(address(r, p), bytes_, deadline()); !e) return e;
+      if (auto e = r.stream.upload(address(r, p), bytes, deadline()); !e) return e;
     }
     return {};
   }
@@ -271,11 +288,12 @@ class Collectives final : public Contender {
     for (const auto& p : pieces_) {
       if (!p.after) continue;
       auto& r = world_.ranks()[p.rank];
-      if (auto e = r.stream.download(bytes_, address(r, p), deadline()); !e) return std::move(e.error());
-      const auto m = mismatch(std::span<const std::byte>(bytes_), seed_, p.after->rank, p.after->offset);
+      const auto bytes = std::span(bytes_).first(p.bytes);
+      if (auto e = r.stream.download(bytes, address(r, p), deadline()); !e) return std::move(e.error());
+      const auto m = mismatch(std::span<const std::byte>(bytes), seed_, p.after->rank, p.after->offset);
       if (m.wrong != 0 && result.wrong == 0)
         result.first = fmt::format("{}: byte {} of rank {} is {:#04x}, not {:#04x}", name(mode_), p.at.offset + m.first,
-                                   p.rank, static_cast<unsigned>(bytes_[m.first]), static_cast<unsigned>(m.should));
+                                   p.rank, static_cast<unsigned>(bytes[m.first]), static_cast<unsigned>(m.should));
       result.wrong += m.wrong;
     }
     return result;
@@ -284,7 +302,7 @@ class Collectives final : public Contender {
   std::vector<std::string> notes() const override {
     std::vector<std::string> all;
     const auto moved = buffer_of(options_);
-    if (moved != options_.bytes)
+    if (moved != options_.bytes && options_.collective != Collective::alltoallv)
       all.push_back(fmt::format("{}'s parts are equal: it moves {} parts of {} bytes, not {} bytes", world_.family(),
                                 options_.gpus, count_of(options_), options_.bytes));
     if (options_.collective == Collective::all_to_all && !options_.own_part)
@@ -306,7 +324,7 @@ class Collectives final : public Contender {
       const GpuStream::Current here(r.stream);
       if (auto e = r.stream.wait_for(world_.go(), value); !e) return e;
     }
-    if (auto e = world_.perform(mode_, options_); !e) return e;
+    if (auto e = world_.perform(mode_, options_, pieces_); !e) return e;
     return end_round(value);
   }
   Result<void, Diagnostic> end_round(std::uint32_t value) {
@@ -322,7 +340,7 @@ class Collectives final : public Contender {
   Rival mode_;
   Options options_;
   std::vector<Piece> pieces_;
-  std::vector<std::byte> bytes_;  ///< as long as a piece
+  std::vector<std::byte> bytes_;  ///< as long as the longest piece
   std::uint64_t seed_ = 0;
   std::uint32_t round_ = 0;
 };

@@ -46,6 +46,10 @@ Result<NcclCalls, Diagnostic> NcclCalls::load(LoadedLibrary library, Collective 
       take(c.symmetric, "ncclAllToAll", false);  // RCCL's
       if (!c.symmetric) take(c.symmetric, "ncclAlltoAll");
       break;
+    case Collective::alltoallv:
+      take(c.receive, "ncclRecv");
+      take(c.send, "ncclSend");
+      break;
     case Collective::broadcast: take(c.rooted, "ncclBroadcast"); break;
     case Collective::scatter: take(c.rooted, "ncclScatter"); break;
     case Collective::gather: take(c.rooted, "ncclGather"); break;

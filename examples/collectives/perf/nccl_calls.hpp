@@ -52,6 +52,10 @@ struct NcclCalls {
   /// Bytes from the root or to it: broadcast, scatter, gather.
   using Rooted = Status(const void* from, void* to, std::size_t count, int type, int root, Comm, Stream);
 
+  /// Bytes to one other rank, or from it: alltoallv.
+  using Send = Status(const void* from, std::size_t count, int type, int peer, Comm, Stream);
+  using Receive = Status(void* to, std::size_t count, int type, int peer, Comm, Stream);
+
   Status (*get_version)(int*){};
   Status (*get_unique_id)(Id*){};
   Status (*init_rank)(Comm*, int ranks, Id, int rank){};
@@ -62,8 +66,10 @@ struct NcclCalls {
   Status (*group_start)(){};
   Status (*group_end)(){};
   const char* name{};      ///< of the collective: "ncclAllGather"
-  Symmetric* symmetric{};  ///< this or the next one
+  Symmetric* symmetric{};  ///< this, the next one, or the last two
   Rooted* rooted{};
+  Send* send{};
+  Receive* receive{};
   Status (*allocate)(void**, std::size_t){};                                  ///< null: RCCL, older versions
   Status (*register_window)(Comm, void*, std::size_t, Window*, int flags){};  ///< NCCL 2.27
 

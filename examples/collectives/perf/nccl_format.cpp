@@ -22,7 +22,9 @@ std::string half(const Point* p) {
                      p->algbw, p->busbw, p->wrong ? std::to_string(*p->wrong) : "N/A");
 }
 
-bool has_root(Collective c) { return c != Collective::all_gather && c != Collective::all_to_all; }
+bool has_root(Collective c) {
+  return c == Collective::broadcast || c == Collective::scatter || c == Collective::gather;
+}
 
 }  // namespace
 

@@ -17,8 +17,10 @@ constexpr char kWhat[] =
 constexpr char kFooter[] =
     "Sizes are totals of the collective: the bytes that each GPU holds at the end (all_gather), holds first "
     "(all_to_all)\n"
-    "or receives (broadcast), or that the root sends or receives (scatter, gather). K, M and G are powers of 1024.\n"
-    "algbw = size / time; busbw = algbw * (n-1)/n, and algbw for broadcast. '+pl' is prelaunch: timed from the "
+    "or receives (broadcast), that the GPU with the most sends (alltoallv), or that the root sends or receives\n"
+    "(scatter, gather). K, M and G are powers of 1024.\n"
+    "algbw = size / time; busbw = algbw * (n-1)/n, algbw for broadcast, and for alltoallv the most bytes that a GPU\n"
+    "exchanges with others in one direction / time. '+pl' is prelaunch: timed from the "
     "trigger.\n"
     "Libraries of --against, --energy and --beside are loaded when they are used. SDMA_NCCL_LIBRARY, "
     "SDMA_RCCL_LIBRARY,\n"
@@ -36,6 +38,7 @@ constexpr char kFooter[] =
     "--order=adversarial\n"
     "  collective_perf --device=cuda -g 2 --variant=pcpy+pl,b2b+pl --against=nccl --settle=30 --energy --beside=gemm\n"
     "  collective_perf --device=simulate --collective=all_to_all -e 1G\n"
+    "  collective_perf --collective=alltoallv --matrix=moe.csv --variant=all\n"
     "  collective_perf --tune --machine=mine.json -e 1G > mine.txt && collective_perf --variant=auto --table=mine.txt\n"
     "  collective_perf --device=simulate --variant=all,ring.sdma,2_allgather_b2b.sdma:chunk=bytes/N\n"
     "  collective_perf --csv=ag.csv --json=ag.json --plot=ag.svg";
@@ -99,7 +102,7 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv) {
         ->allow_extra_args(false)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   };
-  text("--collective,COLLECTIVE", g.collective, "all_gather|all_to_all|broadcast|scatter|gather",
+  text("--collective,COLLECTIVE", g.collective, "all_gather|all_to_all|alltoallv|broadcast|scatter|gather",
        "collective to time (default: all_gather)");
   text("--variant", g.variants, "all|auto|pcpy|bcst|swap|b2b|pcpy+pl|bcst+pl|swap+pl|b2b+pl,..",
        "variants to time: all (default), or a list, also with schedule files: "
@@ -108,6 +111,10 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv) {
        "takes the number of GPUs in its param N and the size in its param bytes");
   pairs("--map", g.map, "PARAM=EXPR", "chunk=bytes/N",
         "set a param of each schedule file, by N and bytes: chunk=bytes/N; may be repeated");
+  text(
+      "--matrix", g.matrix, "FILE.csv",
+      "with alltoallv: row i has the bytes that GPU i sends to each GPU; with -b or --bytes, in proportion (default: all "
+      "are equal)");
   text("--bytes", g.bytes, "SIZE", "one size, instead of -b and -e");
   text("-b,--minbytes", g.least, "SIZE", "smallest size (default: 1K)");
   text("-e,--maxbytes", g.most, "SIZE", "largest size (default: 64M)");

@@ -5,7 +5,7 @@
 
 namespace collectives::perf {
 
-std::uint64_t buffer_of(const Options& o) noexcept {
+std::uint64_t buffer_of(const Options& o) {
   return o.collective == Collective::broadcast ? count_of(o) : count_of(o) * o.gpus;
 }
 
@@ -21,6 +21,7 @@ std::vector<Piece> pieces(const Options& o) {
         }
         break;
       case Collective::all_to_all:
+      case Collective::alltoallv:
         for (std::size_t p = 0; p < n; ++p) {
           all.push_back({rank, {kFrom, p * part}, Origin{rank, p * part}, Origin{rank, p * part}});
           all.push_back({rank, {kTo, p * part}, {}, Origin{p, rank * part}});
@@ -43,15 +44,24 @@ std::vector<Piece> pieces(const Options& o) {
               {rank, {kTo, p * part}, p == root ? std::optional(Origin{root, 0}) : std::nullopt, Origin{p, 0}});
         break;
     }
+  for (auto& p : all) p.bytes = part;
+  if (o.collective != Collective::alltoallv) return all;
+  const auto sent = sent_parts(o);
+  for (auto& p : all) {
+    p.other = p.at.offset / part;
+    p.bytes = sent[p.at.buffer == kFrom ? p.rank * n + p.other : p.other * n + p.rank].bytes;
+  }
+  std::erase_if(all, [&](const Piece& p) { return p.bytes == 0 || (p.other == p.rank && !o.own_part); });
   return all;
 }
 
-Operands operands(const Options& o, std::size_t rank) noexcept {
+Operands operands(const Options& o, std::size_t rank) {
   const auto part = count_of(o);
   const bool root = rank == o.root;
   switch (o.collective) {
     case Collective::all_gather: return {{kTo, rank * part}, {kTo, 0}};
-    case Collective::all_to_all: return {{kFrom, 0}, {kTo, 0}};
+    case Collective::all_to_all:
+    case Collective::alltoallv: return {{kFrom, 0}, {kTo, 0}};
     case Collective::broadcast: return {{kTo, 0}, {kTo, 0}};
     case Collective::scatter: return {{kFrom, 0}, {kTo, 0}};
     case Collective::gather: return {root ? Place{kTo, rank * part} : Place{kFrom, 0}, {kTo, 0}};

@@ -2,11 +2,13 @@
 #pragma once
 // Where NCCL's collectives have their data: what each rank is given, what must not survive, and what must arrive.
 //
-//   for (const auto& p : pieces(options)) ...      // each has count_of(options) bytes: a part, or a whole broadcast
+//   for (const auto& p : pieces(options)) ...      // a part of count_of(options) bytes, a whole broadcast, or, in an
+//                                                  // alltoallv, what one rank sends to another
 //
 //                 rank 0 (root)     rank 1            calls
 //   all_gather    to: [A] [.]       to: [.] [B]       from = to + rank * part                in place
 //   all_to_all    from: [A A']      from: [B B']      to is another buffer
+//   alltoallv     the same, in slots of count_of(options) bytes; by ncclSend and ncclRecv
 //   broadcast     to: [A]           to: [.]           from = to                              in place
 //   scatter       from: [A A']      to: [.]           to has one part in every rank
 //   gather        to: [A] [.]       from: [B]         from = to + root * part at the root    in place there
@@ -42,15 +44,17 @@ struct Piece {
   std::size_t rank{};
   Place at{};
   std::optional<Origin> before{}, after{};  ///< nothing before: poison; nothing after: not checked
+  std::uint64_t bytes{};
+  std::size_t other{};  ///< alltoallv: the rank that it is sent to, or comes from
 };
 
 /// Bytes that each buffer needs.
-std::uint64_t buffer_of(const Options&) noexcept;
+std::uint64_t buffer_of(const Options&);
 std::vector<Piece> pieces(const Options&);
 /// The addresses that the call of this rank takes.
 struct Operands {
   Place from{}, to{};
 };
-Operands operands(const Options&, std::size_t rank) noexcept;
+Operands operands(const Options&, std::size_t rank);
 
 }  // namespace collectives::perf

@@ -32,14 +32,21 @@ Times times_of(std::vector<double> us) {
 }
 
 bool is_in_place(const Options& o) noexcept {
-  return o.collective != Collective::all_to_all || o.variant == Variant::swap;
+  return (o.collective != Collective::all_to_all && o.collective != Collective::alltoallv) ||
+         o.variant == Variant::swap;
 }
 
-std::uint64_t moved_bytes(const Options& o) noexcept {
+std::uint64_t moved_bytes(const Options& o) {
   switch (o.collective) {
     case Collective::all_gather:
     case Collective::all_to_all:
     case Collective::broadcast: return o.bytes * (o.gpus - 1);
+    case Collective::alltoallv: {
+      std::uint64_t bytes = 0;
+      const auto parts = sent_parts(o);
+      for (std::size_t i = 0; i < parts.size(); ++i) bytes += i / o.gpus != i % o.gpus ? parts[i].bytes : 0;
+      return bytes;
+    }
     case Collective::scatter:
     case Collective::gather: return o.bytes - part_of(o, o.root).bytes;
   }

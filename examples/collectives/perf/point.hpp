@@ -58,7 +58,7 @@ bool is_in_place(const Options&) noexcept;
 
 /// Bytes that go from one GPU to another in a round, all GPUs together. busbw counts those of the busiest GPU: for
 /// all_gather and all_to_all, one n-th of these.
-std::uint64_t moved_bytes(const Options&) noexcept;
+std::uint64_t moved_bytes(const Options&);
 
 void set_bandwidths(Point&, double bus_factor) noexcept;
 

@@ -5,6 +5,7 @@
 #include "habits.hpp"
 #include "reader.hpp"
 #include "schedule_file.hpp"
+#include "sdma/core/file.hpp"
 
 #include <fmt/format.h>
 
@@ -123,8 +124,27 @@ void read_sizes(Reader& r, const Given& g, Settings& s) {
   }
 }
 
-void read_gpus(Reader& r, const Given& g, Settings& s) {
+/// The sizes, and the number of GPUs and the size that follow from them, unless other options say these.
+void read_matrix(Reader& r, const Given& g, Settings& s) {
   r.number("--ngpus", g.gpu_count, s.options.gpus, g.threads.empty() ? 2 : 1, kMostGpus);
+  if (g.matrix.empty()) return;
+  auto o = s.options;
+  if (o.collective != Collective::alltoallv)
+    return r.refuse("--matrix", std::string(name(o.collective)) + " has equal parts",
+                    "use it with --collective=alltoallv");
+  auto text = sdma::read_file(g.matrix);
+  if (!text) return r.refuse("--matrix " + text.error().where, text.error().message, text.error().hint);
+  if (auto wrong = set_matrix(o, *text); !wrong.empty())
+    return r.refuse("--matrix " + g.matrix, std::move(wrong),
+                    "row i has the bytes that GPU i sends to GPU 0, 1, ..: 0,64K,1M,0");
+  if (!g.gpu_count.empty() && s.options.gpus != o.gpus)
+    return r.refuse("--matrix " + g.matrix, fmt::format("it has {} GPUs, but -g is {}", o.gpus, g.gpu_count),
+                    "omit -g");
+  s.options = o;
+  if (g.bytes.empty() && g.least.empty() && g.most.empty()) s.least = s.most = o.bytes;
+}
+
+void read_gpus(Reader& r, const Given& g, Settings& s) {
   if (g.gpus.empty()) return;
   const auto all = sdma::parse_gpus(g.gpus);
   if (!all)
@@ -231,9 +251,12 @@ void read_simulation(Reader& r, const Given& g, Settings& s) {
                "--tune takes --machine, --collective, -b, -e, -f, -i, -g, -r and --set");
   s.where = Where::simulate;
   s.tune.emplace();
-  if (g.collective.empty()) s.tune->collectives.assign(std::begin(kCollectives), std::end(kCollectives));
-  else s.tune->collectives = {s.options.collective};
-  if (!g.gpu_count.empty() || !g.gpus.empty()) s.tune->gpus = s.options.gpus;
+  // An alltoallv depends on its sizes: it has rows of its own only if it is named.
+  if (g.collective.empty())
+    for (const auto c : kCollectives)
+      if (c != Collective::alltoallv) s.tune->collectives.push_back(c);
+  if (!g.collective.empty()) s.tune->collectives = {s.options.collective};
+  if (!g.gpu_count.empty() || !g.gpus.empty() || !g.matrix.empty()) s.tune->gpus = s.options.gpus;
 }
 
 }  // namespace
@@ -268,6 +291,7 @@ sdma::Result<Settings, Diagnostic> settings_of(const Given& g) {
   r.word("--collective", g.collective, s.options.collective, kCollectives);
   read_ways(r, g, s);
   read_sizes(r, g, s);
+  read_matrix(r, g, s);
   read_gpus(r, g, s);
   read_habits(r, g, s);
   r.word("--format", g.format, s.format, kFormats);
@@ -337,7 +361,12 @@ Options options_of(const Settings& s, const Way& way, std::uint64_t bytes) {
   return o;
 }
 
-std::uint64_t count_of(const Options& o) noexcept {
+std::uint64_t count_of(const Options& o) {
+  if (o.collective == Collective::alltoallv) {
+    std::uint64_t most = 0;
+    for (const auto& part : sent_parts(o)) most = std::max(most, part.bytes);
+    return most;
+  }
   return o.collective == Collective::broadcast ? o.bytes : chunk_of(o);
 }
 

@@ -128,7 +128,7 @@ struct Settings {
 struct Given {
   std::string collective{}, variants{}, bytes{}, least{}, most{}, factor{}, step{}, gpu_count{}, gpus{}, iterations{},
       warmups{}, checks{}, where{}, order{}, seed{}, timeout{}, root{}, settle{}, against{}, energy_seconds{}, beside{},
-      beside_seconds{};
+      beside_seconds{}, matrix{};
   std::vector<std::pair<std::string, std::string>> set{};  ///< members of Options, by name
   std::vector<std::pair<std::string, std::string>> map{};  ///< params of schedule files, by name
   std::vector<std::string> sweeps{};
@@ -148,7 +148,7 @@ std::vector<std::uint64_t> sizes(const Settings&);
 Options options_of(const Settings&, const Way&, std::uint64_t bytes);
 /// The count column in bytes, as in the benchmarks of RCCL: elements
 /// of the largest part of a GPU; for a broadcast, all elements.
-std::uint64_t count_of(const Options&) noexcept;
+std::uint64_t count_of(const Options&);
 
 /// "1K", "64M", "1000".
 using sdma::size_text;

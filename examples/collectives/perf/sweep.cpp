@@ -147,7 +147,7 @@ class Size {
       }
     for (auto& e : entrants_) {
       e.point.us = times_of(std::move(e.us));
-      set_bandwidths(e.point, bus_factor(settings_.options.collective, settings_.options.gpus));
+      set_bandwidths(e.point, bus_factor(options_of(settings_, e.point.way, e.point.bytes)));
     }
     return true;
   }

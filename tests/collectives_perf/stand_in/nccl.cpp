@@ -57,7 +57,7 @@ struct Clique {
   std::set<std::size_t> warmed{};
   int ranks = 0;
 };
-enum class Kind { all_gather, all_to_all, broadcast, scatter, gather };
+enum class Kind { all_gather, all_to_all, broadcast, scatter, gather, send, receive };
 struct Call {
   Kind kind;
   const std::byte* from;
@@ -66,7 +66,7 @@ struct Call {
   int type;
   Comm* comm;
   Stream stream;
-  int root = 0;
+  int root = 0;  // of a send or receive: the peer
   std::size_t rank() const { return static_cast<std::size_t>(comm->rank); }
   bool at_root() const { return comm->rank == root; }
 };
@@ -117,6 +117,8 @@ std::pair<std::size_t, std::size_t> touched(const Call& c) {
     case Kind::broadcast: return {c.bytes, c.bytes};
     case Kind::scatter: return {c.at_root() ? whole : 0, c.bytes};
     case Kind::gather: return {c.bytes, c.at_root() ? whole : 0};
+    case Kind::send:
+    case Kind::receive: break;  // never of copy engines
   }
   return {};
 }
@@ -124,6 +126,8 @@ std::pair<std::size_t, std::size_t> touched(const Call& c) {
 Status check(const Call& c) {
   if (c.type != 1) return failed(kInvalidArgument, "stand-in: not bytes");
   const auto [read, written] = touched(c);
+  if (c.kind >= Kind::send && c.comm->copies)
+    return failed(kInvalidUsage, "stand-in: copy engines neither send nor receive");
   if (c.comm->copies && (!registered(*c.comm, c.from, read) || !registered(*c.comm, c.to, written)))
     return failed(kInvalidUsage, "stand-in: a buffer is not in a symmetric window");
   if (c.kind == Kind::all_gather && c.from != c.to + c.bytes * c.rank())
@@ -153,12 +157,36 @@ std::pair<const std::byte*, std::byte*> sent(const Call& c, const Call& other) {
     case Kind::broadcast: return {c.at_root() ? c.from : nullptr, other.to};
     case Kind::scatter: return {c.at_root() ? c.from + theirs : nullptr, other.to};
     case Kind::gather: return {other.at_root() ? c.from : nullptr, other.to + mine};
+    case Kind::send:
+    case Kind::receive: break;
   }
   return {};
 }
 
+/// The k-th send from a rank to a peer meets the k-th receive there.
+Status meet(const Call& c, const std::vector<Call>& group) {
+  const auto same = [](const Call& a, const Call& b) {
+    return a.kind == b.kind && a.comm == b.comm && a.root == b.root;
+  };
+  const auto before =
+      std::count_if(group.begin(), group.begin() + (&c - group.data()), [&](const Call& x) { return same(x, c); });
+  auto left = before;
+  for (const auto& other : group) {
+    if (other.kind == c.kind || other.kind < Kind::send || other.comm->clique != c.comm->clique ||
+        other.comm->rank != c.root || other.root != c.comm->rank || left-- != 0)
+      continue;
+    if (other.bytes != c.bytes) return failed(kInvalidUsage, "stand-in: a send and its receive differ in length");
+    const bool wrong = setting("SDMA_STAND_IN_NCCL_WRONG", 0) != 0 && c.root == 1;
+    return c.kind == Kind::receive || gpu::copy(other.to, c.from, c.bytes - wrong, c.stream)
+               ? kSuccess
+               : failed(kGpuError, "stand-in: a copy failed");
+  }
+  return failed(kInvalidUsage, "stand-in: a send or receive without its counterpart hangs");
+}
+
 /// Each rank writes to all others.
 Status perform(const Call& c, const std::vector<Call>& group) {
+  if (c.kind >= Kind::send) return meet(c, group);
   std::size_t peers = 0;
   for (const auto& other : group) {
     if (other.comm->clique != c.comm->clique) continue;
@@ -246,6 +274,12 @@ STAND_IN_SYMMETRIC(STAND_IN_ALL_TO_ALL, Kind::all_to_all)
 STAND_IN_ROOTED(ncclBroadcast, Kind::broadcast)
 STAND_IN_ROOTED(ncclScatter, Kind::scatter)
 STAND_IN_ROOTED(ncclGather, Kind::gather)
+STAND_IN_EXPORT int ncclSend(const std::byte* from, std::size_t bytes, int type, int peer, Comm* c, Stream s) {
+  return collective({Kind::send, from, nullptr, bytes, type, c, s, peer});
+}
+STAND_IN_EXPORT int ncclRecv(std::byte* to, std::size_t bytes, int type, int peer, Comm* c, Stream s) {
+  return collective({Kind::receive, nullptr, to, bytes, type, c, s, peer});
+}
 #ifdef STAND_IN_ALLOCATES
 STAND_IN_EXPORT int ncclMemAlloc(void** out, std::size_t bytes) {
   return gpu::allocate(out, bytes) ? kSuccess : failed(kGpuError, "stand-in: no memory");
