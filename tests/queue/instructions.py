@@ -34,15 +34,14 @@ LETTERS = [
     ("S", r"mov\s+QWORD PTR \[r\w+\],r\w+$"),
     ("X", r"xchg\s.*\["),
     ("R", r"(mov|test|cmp)\s.*\bDWORD PTR \[r\w+(\+r\w+\*4-0x4)?\]"),  # the last dword of the slot, read back
-    ("D", r"(mov|xchg)\s+QWORD PTR \[r\w+\+r\w+\*8\+0x[0-9a-f]+\],r\w+$"),  # done_[ticket]
     ("?", r"mov\s+(BYTE|WORD|DWORD) PTR \[r\w+\],|v?mov[a-z]*\s+(XMM|YMM)?WORD PTR \[r\w+\],"),  # a word in pieces
 ]
 WANTED = {
     "one_back": ("^SS$", "wptr, doorbell, no fence: x86 keeps the order of stores to write-back memory"),
     "one_combining": ("^FSFS$", "a fence, wptr, a fence, the doorbell"),
     "one_vram": ("^FRSFS$", "a fence, the last dword read back, wptr, a fence, the doorbell"),
-    "many_back": ("^DX+SSX*$", "the slot, the bell, wptr, doorbell, no fence"),
-    "many_combining": ("^FDX+SFSX*$", "a fence before the slot is told of, one between wptr and doorbell"),
+    "many_back": ("^XSSX$", "the slot, if its turn has not come; wptr, doorbell, no fence; the turn of the next"),
+    "many_combining": ("^FXSFSX$", "a fence before the slot is told of, one between wptr and doorbell"),
 }
 
 

@@ -55,12 +55,12 @@ struct Native {
   static constexpr auto kReserve = std::memory_order_relaxed;   ///< takes a position; only the RMW's atomicity matters
   static constexpr auto kSeenRead = std::memory_order_acquire;  ///< 7, when another producer has loaded rptr
   static constexpr auto kTellRead = std::memory_order_release;  ///< the other producer's side of kSeenRead
-  static constexpr auto kDone = std::memory_order_release;      ///< dwords before "this slot is complete"
+  static constexpr auto kTurn = std::memory_order_acquire;      ///< the doorbells of the slots before it have been rung
+  /// A producer whose turn has not come has made its dwords visible to whoever rings for it; or its turn comes just now.
+  static constexpr auto kLeave = std::memory_order_acq_rel;
   static constexpr auto kFront = std::memory_order_acquire;  ///< the producer that rings for a slot has seen its dwords
-  /// A producer that finds the bell taken has made its slot visible to the holder.
-  static constexpr auto kTakeBell = std::memory_order_acq_rel;
-  /// The holder sees the slots of all producers that found the bell taken.
-  static constexpr auto kGiveBell = std::memory_order_acq_rel;
+  /// The next slot rings after this one; or its dwords have been seen, and its producer has left.
+  static constexpr auto kPass = std::memory_order_acq_rel;
   /// A ticket is free once its slot's doorbell has been rung.
   static constexpr auto kCommit = std::memory_order_release;
   /// The other side of kCommit: for a producer that looks for a free ticket, and for Ring::positions.
@@ -76,7 +76,7 @@ struct Native {
   }
 
   /// Called after the dwords of a slot have been stored (`last` is the last one) and before the store that announces
-  /// them. That store is wptr or, to another producer, kDone.
+  /// them. That store is wptr or, to another producer, kLeave.
   static void before_wptr(Caching c, const std::uint32_t* last) noexcept {
     barrier(c);
     if (c == Caching::vram) [[unlikely]]

@@ -38,7 +38,8 @@
 //                           of reserve. `publish` never waits for a slower thread: the thread that completes the slot
 //                           at the front rings the doorbell for that slot and all complete slots after it. Doorbell
 //                           values never go backwards. A slot that is never published blocks all later ones: to
-//                           abandon a slot, call publish(slot, 0)
+//                           abandon a slot, call publish(slot, 0). Without contention, reserve and publish execute one
+//                           locked instruction each
 //
 // rptr shows, with a delay, what the engine has consumed; it never shows what has completed. Only a fence or an atomic
 // signals completion. The engine may have prefetched published dwords, so a Ring never changes them. After a fork, only
@@ -148,6 +149,7 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
     const auto at = Order::load(m.wptr, std::memory_order_relaxed);
     init(reserved_, pack(at, 0));
     init(committed_, pack(at, 0));
+    if constexpr (kMany) init(turn_[0], turn(at));
     init(read_, Order::load(m.rptr, Order::kRptr));
   }
   Ring(const Ring&) = delete;
@@ -177,19 +179,20 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
       committed_ = s.end;
       ring(s.end);
     } else {
-      done_[s.ticket % kOpenSlots].store(s.end, Order::kDone);
-      // A producer that finds the bell taken may leave: after releasing the bell, its holder checks the front again,
-      // and the exchange makes our slot visible to it.
-      while (!bell_.exchange(true, Order::kTakeBell)) {
-        const auto before = committed_.load(std::memory_order_relaxed);  // only the holder of the bell stores it
-        auto now = before;
-        for (std::uint64_t e; (e = front(now)) > position(now);) now = pack(e, ticket(now) + 1);
-        if (now != before) {
-          ring(position(now));
-          committed_.store(now, Order::kCommit);
-        }
-        bell_.exchange(false, Order::kGiveBell);
-        if (front(now) <= position(now)) return;
+      // Each slot rings in its turn. Its producer and that of the slot before it meet at its word: whoever comes second
+      // finds what the first has left there, and rings. Alone, a producer finds its turn, and exchanges nothing.
+      const auto next = [this](std::uint64_t now) -> auto& { return turn_[ticket(now) % kOpenSlots]; };
+      auto& mine = turn_[s.ticket % kOpenSlots];
+      if (mine.load(Order::kTurn) != turn(s.begin) && mine.exchange(done(s.end), Order::kLeave) != turn(s.begin))
+        return;
+      for (auto now = pack(s.end, s.ticket + 1);;) {
+        for (std::uint64_t e; (e = next(now).load(Order::kFront)) > turn(position(now));)
+          now = pack(e & ~kDoneBit, ticket(now) + 1);
+        ring(position(now));
+        committed_.store(now, Order::kCommit);
+        const auto e = next(now).exchange(turn(position(now)), Order::kPass);
+        if (e < turn(position(now))) return;
+        now = pack(e & ~kDoneBit, ticket(now) + 1);
       }
     }
   }
@@ -258,11 +261,11 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
     if constexpr (kMany) return std::exchange(r, reserved_.load(Order::kReserve)) != r;
     else return false;
   }
-  /// Where the slot at the front ends, if it is complete; otherwise at most the position of `c`.
-  std::uint64_t front([[maybe_unused]] std::uint64_t c) const noexcept {
-    if constexpr (kMany) return done_[ticket(c) % kOpenSlots].load(Order::kFront);
-    else return 0;  // never called; defined so that `template class Ring<Producers::one>` compiles
-  }
+  // What the word of a slot holds: that it may ring, or that it is complete; or one of these of an earlier slot, which
+  // is less. Positions are multiples of 4.
+  static constexpr std::uint64_t kDoneBit = 2;
+  static constexpr std::uint64_t turn(std::uint64_t begin) noexcept { return begin | 1; }
+  static constexpr std::uint64_t done(std::uint64_t end) noexcept { return end | kDoneBit; }
 
   /// Refuses what is too long, and pads where submissions have a shortest length. Rare, so it is not inlined.
   template <bool Rest> SDMA_NOINLINE Result<Slot> take_padded(std::size_t dwords) noexcept {
@@ -340,8 +343,7 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
   Word reserved_{}, committed_{}, read_{};
   struct None {};
   SDMA_NO_UNIQUE_ADDRESS
-  std::conditional_t<kMany, std::array<typename Order::template Atomic<std::uint64_t>, kOpenSlots>, None> done_{};
-  SDMA_NO_UNIQUE_ADDRESS std::conditional_t<kMany, typename Order::template Atomic<bool>, None> bell_{};
+  std::conditional_t<kMany, std::array<typename Order::template Atomic<std::uint64_t>, kOpenSlots>, None> turn_{};
 };
 
 }  // namespace sdma::inline v0

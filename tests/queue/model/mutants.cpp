@@ -58,10 +58,10 @@ TEST_CASE("each memory order is needed: weakened, it breaks a promise") {
   WEAKEN(kRptr);
   WEAKEN(kSeenRead);
   WEAKEN(kTellRead);
-  WEAKEN(kDone);
+  WEAKEN(kTurn);
+  WEAKEN(kLeave);
   WEAKEN(kFront);
-  WEAKEN(kTakeBell);
-  WEAKEN(kGiveBell);
+  WEAKEN(kPass);
   WEAKEN(kCommit);
   WEAKEN(kCommitted);
 }

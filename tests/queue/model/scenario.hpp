@@ -59,7 +59,7 @@ template <template <sdma::Producers, class> class RingOf, sdma::Producers K> cla
   Outcome explore() {
     std::size_t slots = 0;
     for (const auto& p : s_.producers) slots += p.size();
-    if (K == sdma::Producers::many && slots < Ring::kOpenSlots) w_.stored_once(3, 3 + Ring::kOpenSlots);  // done_
+    if (K == sdma::Producers::many && slots < Ring::kOpenSlots) w_.stored_twice(3, 3 + Ring::kOpenSlots);  // turn_
     bool same = !s_.taken;
     for (const auto& p : s_.producers)
       for (std::size_t i = 0; i < p.size(); ++i)
@@ -270,6 +270,8 @@ template <template <sdma::Producers, class> class RingOf, sdma::Producers K> cla
     w_.require(w_.last(World::kWptr) == reserved(), "all is published, and wptr does not cover it");
     if (s_.doorbell)
       w_.require(w_.last(World::kDoorbell) == reserved(), "all is published, and the doorbell does not cover it");
+    if (K == sdma::Producers::many)  // committed_ is the second of the ring's atomics, and has a ticket in its low bits
+      w_.require(w_.last(w_.atomic(1)) >> 8 == reserved() / 4, "all is published, and committed does not cover it");
     if (s_.engine != Engine::none) w_.require(read_ == reserved(), "the engine has not read all");
   }
 

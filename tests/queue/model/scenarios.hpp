@@ -44,13 +44,16 @@ inline std::vector<Scenario> scenarios() {
       {.name = "2 x 2, taken", .producers = {{small, small}, {small, small}}, .taken = true},
       {.name = "3 without engine", .producers = {{small}, {small}, {small}}, .engine = Engine::none},
       {.name = "3, taken", .producers = {{small}, {small}, {small}}, .taken = true},
+      {.name = "3 producers", .producers = {{small}, {exact}, {back}}},
+      {.name = "3 + 2 without engine", .producers = {{small, small, small}, {small, small}}, .engine = Engine::none},
   };
 }
 
-/// Millions of states: explored once, not for each mutant.
-inline Scenario four_producers() {
+/// Explored once, not for each mutant.
+inline std::vector<Scenario> four_producers() {
   const Take small{.dwords = 8};
-  return {.name = "4, taken", .producers = {{small}, {small}, {small}, {small}}, .engine = Engine::none, .taken = true};
+  return {{.name = "4, taken", .producers = {{small}, {small}, {small}, {small}}, .taken = true},
+          {.name = "4 producers", .producers = {{small}, {small}, {small}, {small}}, .engine = Engine::none}};
 }
 
 /// For a Ring with two open slots: a producer that finds both open gives up.
@@ -63,6 +66,7 @@ inline std::vector<Scenario> few_slot_scenarios() {
        .engine = Engine::none,
        .taken = true,
        .give_up = true},
+      {.name = "few slots: 3 x 1", .producers = {{small}, {small}, {small}}, .engine = Engine::none, .give_up = true},
   };
 }
 

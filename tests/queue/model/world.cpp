@@ -33,7 +33,7 @@ int World::atomic(std::uint32_t made) {
   auto& p = place_[made];
   if (p < 0) {
     if (places_ == kLocations) limit("atomic words");
-    single_[at(places_)] = made >= single_from_ && made < single_to_;
+    twice_[at(places_)] = made >= twice_from_ && made < twice_to_;
     p = places_++;
   }
   return p;
@@ -185,7 +185,7 @@ void World::step(Choice c) {
     t.declined = true;
     return;
   }
-  if (t.op.kind == Kind::store && single_[at(t.op.location)] && l.stores != 1) fail("a word is stored a second time");
+  if (t.op.kind == Kind::store && twice_[at(t.op.location)] && l.stores > 2) fail("a word is stored a third time");
   if (t.op.kind == Kind::store && t.op.location <= kDoorbell && storing) {
     running_ = c.thread;
     const bool is_last = c.store + 1 == l.stores;
@@ -218,7 +218,7 @@ bool World::choices(std::vector<Choice>& out) {
         out.push_back({static_cast<std::uint8_t>(i), static_cast<std::uint8_t>(r)});
       }
       if (!out.empty()) {
-        const bool last = single_[at(t.op.location)] && l.stores == 2;
+        const bool last = twice_[at(t.op.location)] && l.stores == 3;
         if (!stores && !last) out.insert(out.begin(), {static_cast<std::uint8_t>(i), kWait});
         return true;
       }

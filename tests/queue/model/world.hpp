@@ -48,7 +48,7 @@ class World {
   World& operator=(const World&) = delete;
   static World& current();  ///< the only one
   /// Before other scenarios, which touch other atomics.
-  void reset_places() { place_.fill(-1), places_ = 3, single_ = {}, single_from_ = single_to_ = 0; }
+  void reset_places() { place_.fill(-1), places_ = 3, twice_ = {}, twice_from_ = twice_to_ = 0; }
 
   /// All executions of the threads that `setup` adds; `end` looks at each that has nothing left to do.
   Outcome explore(const std::function<void()>& setup, const std::function<void()>& end, const Limits& = {});
@@ -62,8 +62,8 @@ class World {
   /// What a state consists of beyond memory and threads: the scenario's own bookkeeping.
   std::function<std::uint64_t()> ghost{};
 
-  /// Of these atomics each is stored once (or it is a failure): nothing waits for a second store.
-  void stored_once(std::uint32_t from, std::uint32_t to) { single_from_ = from, single_to_ = to; }
+  /// Of these atomics each is stored twice at most (or it is a failure): nothing waits for a third store.
+  void stored_twice(std::uint32_t from, std::uint32_t to) { twice_from_ = from, twice_to_ = to; }
 
   // --- for threads ---
   std::uint64_t access(Op op);
@@ -141,8 +141,8 @@ class World {
   std::uint32_t atomics_ = 0;
   std::array<int, 128> place_{};  ///< of the atomics that were touched: the same for every execution
   int places_ = 3;
-  std::array<bool, kLocations> single_{};
-  std::uint32_t single_from_ = 0, single_to_ = 0;
+  std::array<bool, kLocations> twice_{};
+  std::uint32_t twice_from_ = 0, twice_to_ = 0;
   std::string failure_{};
   std::vector<std::string>* trace_ = nullptr;
 };
@@ -155,10 +155,10 @@ struct Model {
   static inline auto kReserve = sdma::order::Native::kReserve;
   static inline auto kSeenRead = sdma::order::Native::kSeenRead;
   static inline auto kTellRead = sdma::order::Native::kTellRead;
-  static inline auto kDone = sdma::order::Native::kDone;
+  static inline auto kTurn = sdma::order::Native::kTurn;
+  static inline auto kLeave = sdma::order::Native::kLeave;
   static inline auto kFront = sdma::order::Native::kFront;
-  static inline auto kTakeBell = sdma::order::Native::kTakeBell;
-  static inline auto kGiveBell = sdma::order::Native::kGiveBell;
+  static inline auto kPass = sdma::order::Native::kPass;
   static inline auto kCommit = sdma::order::Native::kCommit;
   static inline auto kCommitted = sdma::order::Native::kCommitted;
 
