@@ -56,7 +56,7 @@ struct Native {
   static constexpr auto kSeenRead = std::memory_order_acquire;  ///< 7, when another producer has loaded rptr
   static constexpr auto kTellRead = std::memory_order_release;  ///< the other producer's side of kSeenRead
   static constexpr auto kTurn = std::memory_order_acquire;      ///< the doorbells of the slots before it have been rung
-  /// A producer whose turn has not come has made its dwords visible to whoever rings for it; or its turn comes just now.
+  /// A producer whose turn has not come makes its dwords visible to the one that rings for it; or its turn comes now.
   static constexpr auto kLeave = std::memory_order_acq_rel;
   static constexpr auto kFront = std::memory_order_acquire;  ///< the producer that rings for a slot has seen its dwords
   /// The next slot rings after this one; or its dwords have been seen, and its producer has left.

@@ -179,8 +179,8 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
       committed_ = s.end;
       ring(s.end);
     } else {
-      // Each slot rings in its turn. Its producer and that of the slot before it meet at its word: whoever comes second
-      // finds what the first has left there, and rings. Alone, a producer finds its turn, and exchanges nothing.
+      // Each slot rings in its turn. Its producer and that of the slot before it meet at its word: the second finds
+      // what the first has left there, and rings. Alone, a producer finds its turn, and exchanges nothing.
       const auto next = [this](std::uint64_t now) -> auto& { return turn_[ticket(now) % kOpenSlots]; };
       auto& mine = turn_[s.ticket % kOpenSlots];
       if (mine.load(Order::kTurn) != turn(s.begin) && mine.exchange(done(s.end), Order::kLeave) != turn(s.begin))
