@@ -103,6 +103,18 @@ Diagnostic at(std::string_view name, std::size_t line, std::size_t column, std::
   return error_at({.file = std::string(name), .line = line, .column = column + 1}, std::move(message), std::move(hint));
 }
 
+/// What to do with a text that has packets or copies, and no dwords.
+std::string instead_of_dwords(std::string_view text, std::string_view first_word) {
+  const auto is_packet = [&](const auto& p) { return p.name == first_word; };
+  if (std::any_of(std::begin(kPackets), std::end(kPackets), is_packet))
+    return "sdma as turns packet lines into dwords: sdma as FILE | sdma check";
+  for (const std::string_view copies : {"HSA Copy copy_engine=", "MEMORY_COPY"})
+    if (text.find(copies) != text.npos)
+      return "it lists copies that were made, and not what a queue holds: sdma trace --schedule FILE writes them as a "
+             "schedule";
+  return "no line of this text has dwords as a dump has them: hexadecimal, of 8 digits or after 0x";
+}
+
 /// A text with words and without dwords is not a dump.
 std::optional<Diagnostic> not_a_dump(const Part& part, std::string_view name) {
   std::optional<Diagnostic> wrong;
@@ -119,12 +131,8 @@ std::optional<Diagnostic> not_a_dump(const Part& part, std::string_view name) {
         return false;
       }
     const auto word = trimmed(stripped).substr(0, trimmed(stripped).find_first_of(" \t"));
-    const bool packet =
-        std::any_of(std::begin(kPackets), std::end(kPackets), [&](const auto& p) { return p.name == word; });
     wrong = at(name, n, static_cast<std::size_t>(word.data() - line.data()),
-               "'" + std::string(word.substr(0, 40)) + "' is not a dword",
-               packet ? "sdma as turns packet lines into dwords: sdma as FILE | sdma check"
-                      : "no line of this text has dwords as a dump has them: hexadecimal, of 8 digits or after 0x");
+               "'" + std::string(word.substr(0, 40)) + "' is not a dword", instead_of_dwords(part.text, word));
     return false;
   });
   return wrong;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A selection on the device that SDMA_TEST_DEVICE names (default: kfd), of this machine or of what stands in for it.
 // Hidden: a run of it names its tag. SDMA_TEST_GPUS: how many GPUs (default: those of the node, up to 8).
+// SDMA_TEST_LIBHSA: the library of a device over ROCr (default: the machine's).
 #include "sdma/device/open.hpp"
+#include "sdma/device/rocr.hpp"
 #include "support.hpp"
 
 #include <cstdlib>
@@ -18,6 +20,11 @@ std::unique_ptr<Device> device_under_test() {
   const char* text = std::getenv("SDMA_TEST_DEVICE");
   const auto kind = device_kind(text ? text : "kfd");
   REQUIRE(kind);
+  if (const char* library = std::getenv("SDMA_TEST_LIBHSA")) {
+    auto d = RocrDevice::open({.libhsa = library});
+    if (!d) FAIL(to_string(d.error()));
+    return *std::move(d);
+  }
   auto d = open_device(*kind, {.gpus = gpus_asked()});
   if (!d) FAIL(to_string(d.error()));
   REQUIRE((*d)->topology().gpus.size() >= 2);
