@@ -29,7 +29,7 @@ const std::string kUsage =
     "  -r, --root=N          root of broadcast, scatter and gather (default: 0)\n"
     "  --collective=NAME     the same as COLLECTIVE\n"
     "  --variant=NAME        way to copy (default: auto); with +pl: prelaunched\n"
-    "  --prelaunch=off|shared|per_group\n"
+    "  --prelaunch=off|shared|per_group|stream\n"
     "                        words that release prelaunched groups (default: off)\n"
     "  --completion=atomic|fence|two_fences\n"
     "                        how each group says that it is done (default: atomic)\n"

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kCollectiveNames[] = {"all_gather", "all_to_all", "broadcast", "scatter", "gather"};
 constexpr std::string_view kVariantNames[] = {"pcpy", "bcst", "swap", "b2b", "auto"};
-constexpr std::string_view kPrelaunchNames[] = {"off", "shared", "per_group"};
+constexpr std::string_view kPrelaunchNames[] = {"off", "shared", "per_group", "stream"};
 constexpr std::string_view kCompletionNames[] = {"atomic", "fence", "two_fences"};
 
 template <class E, std::size_t N>

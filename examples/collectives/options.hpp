@@ -48,8 +48,9 @@ enum class Collective : std::uint8_t { all_gather, all_to_all, broadcast, scatte
 enum class Variant : std::uint8_t { pcpy, bcst, swap, b2b, automatic };
 enum class Prelaunch : std::uint8_t {
   off,
-  shared,    ///< one trigger word for all groups
-  per_group  ///< one per group: groups can be released one after another
+  shared,     ///< one trigger word for all groups
+  per_group,  ///< one per group: groups can be released one after another
+  stream      ///< one per GPU, for its stream: a group waits for each GPU whose memory it touches (Run::enqueue)
 };
 enum class Completion : std::uint8_t {
   atomic,     ///< add 1 to one 64-bit word of the host
@@ -60,7 +61,8 @@ enum class Completion : std::uint8_t {
 inline constexpr Collective kCollectives[] = {Collective::all_gather, Collective::all_to_all, Collective::broadcast,
                                               Collective::scatter, Collective::gather};
 inline constexpr Variant kVariants[] = {Variant::pcpy, Variant::bcst, Variant::swap, Variant::b2b};  ///< not automatic
-inline constexpr Prelaunch kPrelaunches[] = {Prelaunch::off, Prelaunch::shared, Prelaunch::per_group};
+inline constexpr Prelaunch kPrelaunches[] = {Prelaunch::off, Prelaunch::shared, Prelaunch::per_group,
+                                             Prelaunch::stream};
 inline constexpr Completion kCompletions[] = {Completion::atomic, Completion::fence, Completion::two_fences};
 
 /// What follows the name of a variant that is prelaunched: "b2b+pl".

@@ -71,13 +71,29 @@ bool is_stage(const Schedule::Buffer& b) { return b.init == Init::poison; }
 
 }  // namespace
 
-Result<Run, std::vector<Diagnostic>> Run::prepare(const Plan& p, Device& d, const BindOptions& o) {
-  auto bound = bind(p.schedule, d, o);
+Result<Run, std::vector<Diagnostic>> Run::prepare(const Plan& p, Device& d, const BindOptions& o,
+                                                  std::span<const Signal> words) {
+  auto schedule = p.schedule;
+  auto options = o;
+  if (!words.empty() && words.size() != stream_words(p))
+    return std::vector<Diagnostic>{
+        {.where = "prepare",
+         .message =
+             std::to_string(words.size()) + " words for streams, and the plan has " + std::to_string(stream_words(p)),
+         .hint = "give one for each GPU and one for each queue, or none: the device then provides them"}};
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const auto of_gpus = p.triggers.size();
+    const auto link = i < of_gpus ? p.triggers[i] : p.completions[i - of_gpus];
+    schedule.signals[find_symbol(p.schedule, link)->index].at = words[i].va;
+    options.external.push_back({words[i].va, {reinterpret_cast<std::byte*>(words[i].word), sizeof(std::uint64_t)}});
+  }
+  auto bound = bind(schedule, d, options);
   if (!bound) return std::move(bound.error());
   Run run{p, std::move(*bound)};
   for (std::uint32_t g = 0; g < p.schedule.gpus; ++g) run.gpus_.push_back(o.gpus.empty() ? GpuId{g} : o.gpus[g]);
   for (const auto t : p.triggers) run.triggers_.push_back(find_symbol(p.schedule, t)->index);
   for (const auto c : p.completions) run.completions_.push_back(find_symbol(p.schedule, c)->index);
+  if (p.options.prelaunch == Prelaunch::stream) run.make_streams();
   if (p.options.prelaunch == Prelaunch::off) return run;
   for (std::size_t q = 0; q < p.schedule.queues.size(); ++q) {
     // A round that waits at its first poll frees no space for the rest of itself.
@@ -89,6 +105,7 @@ Result<Run, std::vector<Diagnostic>> Run::prepare(const Plan& p, Device& d, cons
                                                  std::to_string(ring),
                                       .hint = "set ring_bytes to at least twice the bytes of a round"}};
   }
+  if (p.options.prelaunch == Prelaunch::stream) return run;
   if (auto published = run.publish(Deadline::in(10s)); !published)
     return std::vector<Diagnostic>{std::move(published.error())};
   return run;
@@ -150,33 +167,39 @@ std::string Run::queue_name(std::size_t q) const {
   return to_string(queue.place) + "." + queue.name;
 }
 
+Result<void, Diagnostic> Run::published(std::size_t q, Errc e) const {
+  if (e == Errc::ok) return {};
+  if (auto f = fault()) return *std::move(f);
+  return Diagnostic{.where = queue_name(q),
+                    .message = e == Errc::epoch_overflow ? "the epoch no longer fits in 32 bits"
+                               : e == Errc::timed_out    ? "its ring had no space before the deadline"
+                                                         : std::string(message(e)),
+                    .hint = e == Errc::epoch_overflow ? "restart"
+                            : e == Errc::timed_out    ? "give it a larger ring (ring_bytes), or publish less ahead"
+                                                      : ""};
+}
+
 Result<void, Diagnostic> Run::publish(Deadline d) {
   for (std::size_t q = 0; q < plan_.schedule.queues.size(); ++q) {
-    const auto done = bound_.submit(q, d);
-    if (done) continue;
-    if (auto f = fault()) return *std::move(f);
-    return Diagnostic{.where = queue_name(q),
-                      .message = done.error() == Errc::epoch_overflow ? "the epoch no longer fits in 32 bits"
-                                 : done.error() == Errc::timed_out    ? "its ring had no space before the deadline"
-                                                                      : std::string(message(done.error())),
-                      .hint = done.error() == Errc::epoch_overflow ? "restart"
-                              : done.error() == Errc::timed_out
-                                  ? "give it a larger ring (ring_bytes), or publish less ahead"
-                                  : ""};
+    const auto epoch = bound_.submit(q, d);
+    if (auto r = published(q, epoch ? Errc::ok : epoch.error()); !r) return r;
   }
   return {};
 }
 
 Result<void, Diagnostic> Run::start(Deadline d) {
-  if (plan_.options.prelaunch == Prelaunch::off) {
+  const auto streams = plan_.options.prelaunch == Prelaunch::stream;
+  value_ = round_ + 1;
+  // All streams count alike, and the host takes their next value.
+  for (auto& lane : streams_) value_ = lane.order.next();
+  for (std::size_t q = 0; q < plan_.schedule.queues.size() && streams; ++q) bound_.set_epoch(q, value_ - 1);
+  if (plan_.options.prelaunch == Prelaunch::off || streams) {
     if (auto e = publish(d); !e) return e;
-    ++round_;
-    return {};
-  }
-  if (!plan_.schedule.queues.empty() && ahead() == 0)
+  } else if (!plan_.schedule.queues.empty() && ahead() == 0) {
     return Diagnostic{.where = "start", .message = "no round is published ahead", .hint = "call refill first"};
+  }
   ++round_;
-  for (const auto t : triggers_) bound_.set(t, round_);
+  for (const auto t : triggers_) bound_.set(t, value_);
   return {};
 }
 
@@ -189,12 +212,14 @@ std::uint64_t Run::ahead() const noexcept {
 void Run::trigger(std::size_t group) noexcept { bound_.set(triggers_[group], round_ + 1); }
 
 Result<void, Diagnostic> Run::wait(Deadline d) {
+  const bool counted = plan_.options.completion == Completion::atomic;
+  const auto func = plan_.options.prelaunch == Prelaunch::stream && !counted ? Compare::eq : Compare::ge;
   for (std::size_t i = 0; i < completions_.size(); ++i) {
     const auto& word = bound_.signal(completions_[i]);
-    const auto wanted = round_ * plan_.done_a_round;
+    const auto wanted = counted ? round_ * plan_.done_a_round : value_;
     for (;;) {
       const auto slice = Deadline::in(kSlice);
-      if (sdma::wait(word, Compare::ge, wanted, slice.at < d.at ? slice : d)) break;
+      if (sdma::wait(word, func, wanted, slice.at < d.at ? slice : d)) break;
       if (auto f = fault()) return *std::move(f);
       if (d.passed()) return standing(i, wanted);
     }
@@ -203,7 +228,7 @@ Result<void, Diagnostic> Run::wait(Deadline d) {
 }
 
 Result<void, Diagnostic> Run::refill(Deadline d, std::uint32_t rounds) {
-  if (plan_.options.prelaunch == Prelaunch::off) return {};
+  if (plan_.options.prelaunch == Prelaunch::off || plan_.options.prelaunch == Prelaunch::stream) return {};
   for (std::uint32_t i = 0; i < rounds; ++i)
     if (auto e = publish(d); !e) return e;
   return {};

@@ -16,6 +16,21 @@
 //
 //   off        prepare                    start = submit        wait      refill: nothing
 //   prelaunch  prepare = bind, submit     start = triggers      wait      refill = submit
+//   stream     prepare = bind             start = submit, triggers        refill: nothing
+//
+// In the order of streams (Prelaunch::stream, Completion::fence), the host neither starts nor waits. Each GPU has a
+// stream (sync/stream_order.hpp), and the collective is one more entry in it, as a kernel would be:
+//
+//   run->enqueue(g, calls[g], deadline);                    // for each g: an eager round, between two kernels
+//
+//   const auto graph = *run->stream(g).graph(20);           // for each g: captured once
+//   run->stream(g).pass(calls[g], graph.value(i));          // for each iteration, between two kernels
+//   run->stream(g).close(calls[g], graph);                  // at the end of the capture
+//   run->publish(g, graph, deadline);                       // for each launch
+//
+// A group begins when the streams of all GPUs whose memory it touches are there, and these streams continue when it is
+// complete. So a stream waits for its peers: enqueue on all before the host waits for one. All streams make the same
+// calls in the same order, each GPU's from one thread at a time.
 //
 // `refill` may publish several rounds ahead; each start releases one. Start all of them before the Run is destroyed: on
 // the CUDA device, a queue that is destroyed while it waits leaves a stream that waits for ever, and slows the others
@@ -28,9 +43,11 @@
 // outlive the Run.
 #include "plan.hpp"
 #include "sdma/schedule/bind.hpp"
+#include "sdma/sync/stream_order.hpp"
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -45,9 +62,14 @@ struct [[nodiscard]] Check {
 
 class Run {
  public:
-  /// Binds the plan to a device; with prelaunch, also publishes the first round.
+  /// Binds the plan to a device; with prelaunch, also publishes the first round. `words`: in place of the device's,
+  /// those of stream_words, where a runtime asks for memory of its own kind. All are 0, and stay until the Run is
+  /// destroyed.
   static sdma::Result<Run, std::vector<sdma::Diagnostic>> prepare(const Plan&, sdma::Device&,
-                                                                  const sdma::BindOptions& = {});
+                                                                  const sdma::BindOptions& = {},
+                                                                  std::span<const sdma::Signal> words = {});
+  /// How many words streams write and wait for: one per GPU, then one per queue.
+  static std::size_t stream_words(const Plan& p) noexcept { return p.triggers.size() + p.completions.size(); }
 
   /// Fills each GPU's input with bytes that depend on the owner, the part and the seed. Everything else, guard bytes
   /// included, gets poison.
@@ -67,6 +89,14 @@ class Run {
   /// Runs start, wait and refill.
   sdma::Result<void, sdma::Diagnostic> once(sdma::Deadline);
 
+  /// This GPU's part of the next round: publishes its packets, lets the streams' arrival release them, and holds its
+  /// stream until all is complete that touches its memory. The first call has the stream try its words.
+  sdma::Result<void, sdma::Diagnostic> enqueue(std::uint32_t gpu, const sdma::StreamCalls&, sdma::Deadline);
+  /// Publishes this GPU's packets for one replay of a graph.
+  sdma::Result<void, sdma::Diagnostic> publish(std::uint32_t gpu, const sdma::StreamGraph&, sdma::Deadline);
+  /// The words and rounds of a GPU's stream; without words if nothing touches its memory. Requires Prelaunch::stream.
+  sdma::StreamOrder& stream(std::uint32_t gpu) noexcept { return streams_[gpu].order; }
+
   const Plan& plan() const noexcept { return plan_; }
   const sdma::Bound& bound() const noexcept { return bound_; }
   std::uint64_t round() const noexcept { return round_; }  ///< the last started round, from 1
@@ -75,7 +105,19 @@ class Run {
 
  private:
   Run(Plan plan, sdma::Bound bound) noexcept : plan_(std::move(plan)), bound_(std::move(bound)) {}
+  /// What a GPU's stream takes part in.
+  struct Lane {
+    std::vector<sdma::GpuVa> done{};
+    sdma::StreamOrder order{{}, {}};
+    std::vector<std::size_t> queues{};  ///< that its calls publish
+    bool tried = false;                 ///< the stream has been seen to take the words
+  };
+
   sdma::Result<void, sdma::Diagnostic> publish(sdma::Deadline);
+  sdma::Result<void, sdma::Diagnostic> published(std::size_t queue, sdma::Errc) const;
+  sdma::Result<void, sdma::Diagnostic> publish_value(std::uint32_t gpu, std::uint32_t value, sdma::Deadline);
+  sdma::Result<void, sdma::Diagnostic> publish_empty(std::size_t queue, std::uint32_t value, sdma::Deadline);
+  void make_streams();
   sdma::Diagnostic standing(std::size_t completion, std::uint64_t wanted) const;
   std::optional<sdma::Diagnostic> fault() const;
   std::string queue_name(std::size_t) const;
@@ -85,7 +127,9 @@ class Run {
   sdma::Bound bound_;
   std::vector<sdma::GpuId> gpus_{};
   std::vector<std::size_t> triggers_{}, completions_{};  // indices of the schedule's signals
+  std::vector<Lane> streams_{};
   std::uint64_t round_ = 0, seed_ = 0;
+  std::uint64_t value_ = 0;  ///< of the words of the last started round
 };
 
 }  // namespace collectives

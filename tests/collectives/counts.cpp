@@ -41,12 +41,15 @@ std::uint32_t total(const std::vector<InRings>& all, std::uint32_t InRings::*wha
   return n;
 }
 
+/// Released by the host, with one poll in each group.
+constexpr Prelaunch kByHost[] = {Prelaunch::off, Prelaunch::shared, Prelaunch::per_group};
+
 Run published(SoftDevice& d, Options o) {
   o.gpus = 8;
   o.bytes = 8 << 10;
   auto r = prepared(planned(o), d);
   CHECK(r.plan().notes.empty());
-  if (o.prelaunch == Prelaunch::off) {
+  if (o.prelaunch == Prelaunch::off || o.prelaunch == Prelaunch::stream) {
     REQUIRE(r.start(soon()));
     REQUIRE(r.wait(soon()));
   }
@@ -58,7 +61,7 @@ Run published(SoftDevice& d, Options o) {
 TEST_CASE("pcpy: 7 copies, 7 completions, 7 doorbells a GPU, each on an engine of its own") {
   const auto d = node();
   for (const auto c : {Collective::all_gather, Collective::all_to_all})
-    for (const auto p : kPrelaunches) {
+    for (const auto p : kByHost) {
       const auto r = published(*d, {.collective = c, .variant = Variant::pcpy, .prelaunch = p});
       const auto all = count(r);
       for (const auto& gpu : all) {
@@ -73,9 +76,22 @@ TEST_CASE("pcpy: 7 copies, 7 completions, 7 doorbells a GPU, each on an engine o
     }
 }
 
+TEST_CASE("for streams, a group polls a word of each GPU that it touches") {
+  const auto d = node();
+  const auto polls = [&](Collective c, Variant v) {
+    const auto all = count(published(*d, {.collective = c, .variant = v, .prelaunch = Prelaunch::stream}));
+    return all[3].polls;
+  };
+  CHECK(polls(Collective::all_gather, Variant::pcpy) == 7 * 2);
+  CHECK(polls(Collective::all_gather, Variant::bcst) == 3 * 3 + 2);
+  CHECK(polls(Collective::all_to_all, Variant::b2b) == 8);
+  CHECK(polls(Collective::gather, Variant::pcpy) == 2);
+  CHECK(polls(Collective::gather, Variant::b2b) == 0);
+}
+
 TEST_CASE("bcst: 3 pairs and 1 single, a pair on its second peer's engine") {
   const auto d = node();
-  for (const auto p : kPrelaunches) {
+  for (const auto p : kByHost) {
     const auto r = published(*d, {.collective = Collective::all_gather, .variant = Variant::bcst, .prelaunch = p});
     const auto all = count(r);
     for (const auto& gpu : all) {
@@ -90,7 +106,7 @@ TEST_CASE("bcst: 3 pairs and 1 single, a pair on its second peer's engine") {
 
 TEST_CASE("swap: 28 pairs, 3 or 4 of them a GPU") {
   const auto d = node();
-  for (const auto p : kPrelaunches) {
+  for (const auto p : kByHost) {
     const auto all =
         count(published(*d, {.collective = Collective::all_to_all, .variant = Variant::swap, .prelaunch = p}));
     for (const auto& gpu : all) {
@@ -105,7 +121,7 @@ TEST_CASE("swap: 28 pairs, 3 or 4 of them a GPU") {
 TEST_CASE("b2b: 7 copies on one engine, one completion, one doorbell a GPU") {
   const auto d = node();
   for (const auto c : {Collective::all_gather, Collective::all_to_all})
-    for (const auto p : kPrelaunches) {
+    for (const auto p : kByHost) {
       const auto all = count(published(*d, {.collective = c, .variant = Variant::b2b, .prelaunch = p}));
       for (const auto& gpu : all) {
         CHECK((gpu.linear == 7 && gpu.atomics == 1 && gpu.doorbells == 1));

@@ -37,7 +37,7 @@ TEST_CASE("every variant for 2 to 8 GPUs and sizes around every boundary, in all
         for (const auto bytes : sizes(n, static_cast<std::size_t>(order))) {
           if (++turn % 8 != 0 && (sdma::test::thread_sanitizer() || sdma::test::address_sanitizer())) continue;
           Options o{.collective = c, .variant = v, .gpus = n, .bytes = bytes, .packet_bytes = kPacket};
-          o.prelaunch = kPrelaunches[turn / 3 % 3];
+          o.prelaunch = kPrelaunches[turn / 3 % std::size(kPrelaunches)];
           o.ring_bytes = o.prelaunch == Prelaunch::off ? 1024 : 32768;
           o.completion = kCompletions[turn / 9 % 3];
           o.root = static_cast<std::uint32_t>(turn % n);

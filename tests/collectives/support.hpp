@@ -39,11 +39,14 @@ inline Run prepared(const Plan& p, Device& d, const BindOptions& o = {}) {
 
 inline Deadline soon() { return Deadline::in(60s); }
 
-/// What is wrong after so many rounds; "" if nothing is.
+/// What is wrong after so many rounds; "" if nothing is. Leaves no round waiting that it has published.
 inline std::string rounds(Run& r, unsigned n, std::uint64_t seed = 1) {
   for (unsigned i = 0; i < n; ++i) {
+    if (r.ahead() == 0)
+      if (auto e = r.refill(soon()); !e) return to_string(e.error());
     r.fill(seed + i);
-    if (auto e = r.once(soon()); !e) return to_string(e.error());
+    if (auto e = r.start(soon()); !e) return to_string(e.error());
+    if (auto e = r.wait(soon()); !e) return to_string(e.error());
     if (const auto c = r.check(); !c) return std::to_string(c.wrong) + " wrong: " + c.first;
   }
   return {};

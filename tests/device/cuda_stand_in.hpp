@@ -67,12 +67,28 @@ class StandIn {
     take(stream_destroy, "cuStreamDestroy");
     take(host_free, "cuMemFreeHost");
     take(release_context, "cuDevicePrimaryCtxRelease");
+    take(begin_capture, "cuStreamBeginCapture");
+    take(end_capture, "cuStreamEndCapture");
+    take(instantiate, "cuGraphInstantiateWithFlags");
+    take(launch_graph, "cuGraphLaunch");
+    take(destroy_graph, "cuGraphDestroy");
+    take(destroy_exec, "cuGraphExecDestroy");
   }
 
   // What the device never calls, because it may block or end what others use.
   cuda::Status (*stream_destroy)(cuda::Stream){};
   cuda::Status (*host_free)(void*){};
   cuda::Status (*release_context)(cuda::DeviceOrdinal){};
+
+  // What the device does not use.
+  using Graph = struct GraphTag*;
+  using GraphExec = struct GraphExecTag*;
+  cuda::Status (*begin_capture)(cuda::Stream, int mode){};
+  cuda::Status (*end_capture)(cuda::Stream, Graph*){};
+  cuda::Status (*instantiate)(GraphExec*, Graph, unsigned long long flags){};
+  cuda::Status (*launch_graph)(GraphExec, cuda::Stream){};
+  cuda::Status (*destroy_graph)(Graph){};
+  cuda::Status (*destroy_exec)(GraphExec){};
 
   const cuda::Driver* operator->() const { return driver_; }
 

@@ -33,7 +33,7 @@ const std::string kCopy =
 
 TEST_CASE("the examples run right for every number of GPUs, in all orderings") {
   for (const auto* name : {"1_copy", "2_allgather_b2b", "3_alltoall_swap", "4_broadcast", "5_allgather_prelaunch",
-                           "6_kv_fetch", "9_allgather_open", "10_overlap"}) {
+                           "6_kv_fetch", "9_allgather_open", "10_overlap", "11_stream_order"}) {
     const auto text = read(std::string("examples/schedules/") + name + ".sdma");
     const bool many = text.find("param N") != text.npos;
     for (const auto order : kOrderings)

@@ -9,7 +9,13 @@
 
 namespace stand_in {
 
-namespace abi = sdma::detail::cuda;
+namespace abi {
+using namespace sdma::detail::cuda;
+// Of graphs, which the device does not use.
+using Graph = struct GraphTag*;
+using GraphExec = struct GraphExecTag*;
+inline constexpr int kCaptureRelaxed = 2;  ///< CUstreamCaptureMode: global, thread local, relaxed
+}  // namespace abi
 using abi::kIllegalAddress;
 using abi::kInvalidValue;
 using abi::kNoDevice;
@@ -21,6 +27,7 @@ using abi::Status;
 
 inline constexpr Status kNotInitialized = 3, kInvalidDevice = 101, kInvalidContext = 201, kInvalidPtx = 218,
                         kInvalidHandle = 400, kNotFound = 500, kContextDestroyed = 709, kAlreadyRegistered = 712,
-                        kMisaligned = 716, kLaunchFailed = 719, kNotSupported = 801, kUnknown = 999;
+                        kMisaligned = 716, kLaunchFailed = 719, kNotSupported = 801, kCaptureUnsupported = 900,
+                        kCaptureInvalidated = 901, kNotCapturing = 905, kUnknown = 999;
 
 }  // namespace stand_in

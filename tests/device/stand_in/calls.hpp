@@ -55,5 +55,6 @@ std::span<const Entry> copy_calls();
 std::span<const Entry> memory_calls();
 std::span<const Entry> pointer_calls();
 std::span<const Entry> module_calls();
+std::span<const Entry> graph_calls();
 
 }  // namespace stand_in

@@ -20,7 +20,7 @@ extern "C" __attribute__((visibility("default"))) Status cuGetProcAddress_v2(con
   *function = nullptr;
   int what = kNoSuchName;
   for (const auto& calls :
-       {device_calls(), stream_calls(), copy_calls(), memory_calls(), pointer_calls(), module_calls()}) {
+       {device_calls(), stream_calls(), copy_calls(), memory_calls(), pointer_calls(), module_calls(), graph_calls()}) {
     for (const auto& e : calls) {
       if (std::strcmp(e.name, symbol) != 0 || what == kFound) continue;
       const bool here = version >= e.since && version < e.until;

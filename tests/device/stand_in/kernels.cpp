@@ -50,6 +50,18 @@ Status merge(int device, const KernelArguments& a) {
   return kSuccess;
 }
 
+/// (to, words, value): to[i] = value + i. Only `to` is GPU memory.
+Status produce(int device, const KernelArguments& a) {
+  for (std::uint64_t i = 0; i < a[1];) {
+    const auto piece = find_memory(a[0] + 4 * i, 4 * (a[1] - i), device, Use::write);
+    if (!piece || piece->size < 4) return kIllegalAddress;
+    auto* const words = reinterpret_cast<std::uint32_t*>(piece->data);
+    for (std::uint64_t n = piece->size / 4, k = 0; k < n && i < a[1]; ++k, ++i)
+      words[k] = static_cast<std::uint32_t>(a[2] + i);
+  }
+  return kSuccess;
+}
+
 constexpr auto add = [](auto old, auto value, auto) { return static_cast<decltype(old)>(old + value); };
 constexpr auto swap = [](auto, auto value, auto) { return value; };
 constexpr auto band = [](auto old, auto value, auto) { return old & value; };
@@ -83,6 +95,7 @@ constexpr Kernel kKernels[] = {
     {"cmpswap_32", 3, atomic<u32, cmpswap>}, {"cmpswap_64", 3, atomic<u64, cmpswap>},
     {"inc_32", 3, atomic<u32, inc>},         {"dec_32", 3, atomic<u32, dec>},
     {"timestamp", 1, timestamp},             {"merge", 4, merge, false},
+    {"produce", 3, produce, false},
 };
 // clang-format on
 

@@ -7,6 +7,7 @@
 
 #include <csignal>
 #include <thread>
+#include <utility>
 
 namespace stand_in {
 
@@ -16,6 +17,13 @@ Stream::Stream(Context& c, unsigned number)
 Status Connection::enqueue(const std::shared_ptr<Stream>& s, Action action, bool waits, bool blocks) {
   if (const auto code = take_later_failure()) action = [code](Stream&) { return code; };
   std::unique_lock lock(mutex_);
+  if (auto* const c = s->capturing.get()) {
+    if (blocks) c->invalid = true;
+    if (c->invalid) return blocks ? kCaptureUnsupported : kCaptureInvalidated;
+    c->actions.push_back(std::move(action));
+    c->waits = c->waits || waits;
+    return kSuccess;
+  }
   changed_.wait(lock, [&] { return s->unfinished < kRoom || context_.status() != kSuccess; });
   if (const auto code = context_.status()) return code;
   if (!running_) {
@@ -40,6 +48,24 @@ Status Connection::enqueue(const std::shared_ptr<Stream>& s, Action action, bool
 bool Connection::idle(const Stream& s) const {
   const std::lock_guard lock(mutex_);
   return s.unfinished == 0;
+}
+bool Connection::captures(const Stream& s) const {
+  const std::lock_guard lock(mutex_);
+  return s.capturing != nullptr;
+}
+Status Connection::begin_capture(Stream& s) {
+  const std::lock_guard lock(mutex_);
+  if (s.capturing) return kInvalidValue;
+  s.capturing = std::make_shared<Captured>();
+  return kSuccess;
+}
+Status Connection::end_capture(Stream& s, std::shared_ptr<const Captured>* out) {
+  const std::lock_guard lock(mutex_);
+  if (!s.capturing) return kNotCapturing;
+  const auto captured = std::exchange(s.capturing, nullptr);
+  if (captured->invalid) return kCaptureInvalidated;
+  *out = captured;
+  return kSuccess;
 }
 std::uint64_t Connection::enqueued() const {
   const std::lock_guard lock(mutex_);

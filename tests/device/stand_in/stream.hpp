@@ -21,20 +21,29 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 namespace stand_in {
+
+/// Fails with what kills the context.
+using Action = std::function<Status(Stream&)>;
+
+/// Commands that were captured, for graphs.
+struct Captured {
+  std::vector<Action> actions{};
+  bool waits = false;    ///< one of them waits for a word
+  bool invalid = false;  ///< a call that cannot be captured was made
+};
 
 struct Stream {
   Stream(Context& c, unsigned number);
 
   Context& context;
   Connection& connection;
-  std::size_t unfinished{};  ///< guarded by the connection
-  Order order;               ///< for the connection's thread
+  std::size_t unfinished{};               ///< guarded by the connection
+  std::shared_ptr<Captured> capturing{};  ///< guarded by the connection; null: commands are enqueued
+  Order order;                            ///< for the connection's thread
 };
-
-/// Fails with what kills the context.
-using Action = std::function<Status(Stream&)>;
 
 class Connection {
  public:
@@ -44,10 +53,14 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  /// `waits`: the action waits for a word. With `blocks`, returns when the command is finished.
+  /// `waits`: the action waits for a word. With `blocks`, returns when the command is finished. A stream that is
+  /// captured keeps the command instead; one that would block invalidates the capture.
   Status enqueue(const std::shared_ptr<Stream>&, Action, bool waits = false, bool blocks = false);
+  Status begin_capture(Stream&);
+  Status end_capture(Stream&, std::shared_ptr<const Captured>* out);
 
   bool idle(const Stream&) const;
+  bool captures(const Stream&) const;
   /// The number of the last command, and how many are finished.
   std::uint64_t enqueued() const;
   std::uint64_t finished() const;

@@ -27,6 +27,7 @@ Status destroy(abi::Stream handle) {
 Status query(abi::Stream handle) {
   std::shared_ptr<Stream> s;
   if (const auto code = find_stream(handle, &s)) return code;
+  if (s->connection.captures(*s)) return kCaptureUnsupported;
   const bool idle = s->connection.idle(*s);
   // The command that killed the context was finished afterwards.
   if (const auto code = s->context.status()) return code;

@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: MIT
+// A kernel and an all-gather between two GPUs in the order of streams, again and again: what an iteration costs.
+//
+//   kernel    the kernel alone: it writes the GPU's part
+//   hand      the same copies by hand in the stream of the kernel: copy to the peer, write its word, wait for one's own
+//   trigger   by hand as ours: a second stream waits for both kernels, copies, and writes both words
+//   ours      collectives::Run::enqueue, or publish before each launch of a graph
+//   ahead     ours with all rounds published before the time is taken
+//   nccl      ncclAllGather, by kernels, if there is a NCCL
+//
+// One process with both GPUs, and a thread for each. `hand` has no word that says that the peer may be written; as
+// programs do, it takes one of two buffers in turn. A run is `-n` iterations; runs of all ways alternate; medians of
+// `--runs`. Once enqueued one by one, once in graphs of `--graph` iterations. The time ends when the host sees the last
+// word of each stream.
+#include "../support.hpp"
+#include "arguments.hpp"
+#include "collectives.hpp"
+#include "median.hpp"
+#include "perf/cuda_graphs.hpp"
+#include "perf/nccl_calls.hpp"
+#include "sdma/core/file.hpp"
+#include "sdma/device/cuda.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <functional>
+#include <thread>
+
+using namespace sdma;
+using namespace std::chrono_literals;
+using collectives::Arguments;
+using collectives::Run;
+using collectives::perf::CudaGraphs;
+using collectives::perf::CudaOrdered;
+using collectives::perf::NcclCalls;
+using example::fail;
+using example::must;
+
+namespace {
+
+constexpr char kUsage[] =
+    "usage: stream_order_perf [OPTION VALUE]...\n"
+    "A kernel and an all-gather between two GPUs in the order of streams, beside copies by hand and NCCL.\n"
+    "  --sizes SIZE,SIZE..   bytes of a GPU's part (default: 1K,64K,1M,4M,16M,64M)\n"
+    "  -n N                  iterations of a run, a multiple of --graph (default: 100)\n"
+    "  --graph N             iterations of a graph (default: 20)\n"
+    "  --runs N              runs of each way, besides two to warm up (default: 7)\n"
+    "  --nccl yes|no         also NCCL's kernels (default: yes, if libnccl.so.2 or SDMA_NCCL_LIBRARY can be loaded)\n"
+    "  --json FILE           also one JSON object per size and kind, in microseconds\n";
+constexpr auto kPatience = 60s;
+constexpr std::uint32_t kGpus = 2, kWarmups = 2;
+constexpr unsigned kAtLeast = 0, kEqual = 1;
+constexpr std::uint64_t kLine = 64;  ///< bytes between words
+constexpr std::uint64_t kStep = 7;   ///< between the values of two iterations
+
+enum Way : std::size_t { kernel, hand, trigger, ours, ahead, nccl, kWays };
+constexpr const char* kNames[] = {"kernel", "hand", "trigger", "ours", "ahead", "nccl"};
+
+/// All threads meet here.
+class Barrier {
+ public:
+  void wait() noexcept {
+    const auto turn = turn_.load();
+    if (++here_ == kGpus) {
+      here_ = 0;
+      ++turn_;
+    }
+    while (turn_ == turn) std::this_thread::yield();
+  }
+
+ private:
+  std::atomic<std::uint32_t> here_ = 0, turn_ = 0;
+};
+
+/// What both GPUs share.
+struct World {
+  CudaDevice& device;
+  CudaGraphs cuda;
+  std::optional<NcclCalls> nccl{};
+  NcclCalls::Id id{};
+  std::uint32_t iterations, graph, runs;
+  Barrier barrier{};
+  std::vector<SignalMemory> memory{};
+
+  Signal word() { return *memory.emplace_back(must(device.create_signal())); }
+};
+
+/// One size: the plan, and the buffers and words of the ways by hand.
+struct Setting {
+  std::uint64_t bytes;
+  collectives::Plan plan;
+  Run run;
+  std::array<Memory, kGpus> buffers{};  ///< two all-gathers, one after the other; also NCCL's
+  std::array<Memory, kGpus> arrived{};  ///< words for `hand`: one for single iterations, and one for each of a graph
+  std::array<Signal, kGpus> finished{}, here{};
+  std::array<std::uint32_t, kGpus> epochs{};  ///< of the first of these words
+
+  GpuVa arrival_of(std::uint32_t gpu, std::uint32_t slot) const { return arrived[gpu].va() + slot * kLine; }
+  GpuVa part(std::uint32_t buffer, std::uint32_t of, std::uint64_t turn) const {
+    return buffers[buffer].va() + (turn * kGpus + of) * bytes;
+  }
+};
+
+class Rank {
+ public:
+  Rank(World& w, std::uint32_t gpu)
+      : world_(w), cuda_(w.cuda), gpu_(gpu), peer_(1 - gpu), rank_(must(cuda_.rank(static_cast<int>(gpu)))) {
+    const auto& self = w.device.gpus()[gpu];
+    if (self.physical != gpu) fail("the GPUs are shared: this needs two");
+    if (w.nccl) {
+      const auto code = w.nccl->init_rank(&comm_, kGpus, w.id, static_cast<int>(gpu));
+      if (code != NcclCalls::kSuccess) fail(fmt::format("ncclCommInitRank: {}", w.nccl->error_string(code)));
+    }
+    bounce_ = must(w.device.allocate({.bytes = 64 << 10}));
+  }
+
+  /// Median microseconds of an iteration, for each way; 0: not measured.
+  std::array<double, kWays> measure(Setting& s, bool graphs) {
+    std::array<std::vector<double>, kWays> times;
+    std::array<CudaGraphs::GraphExec, kWays> first{}, second{};
+    rounds_ = must(s.run.stream(gpu_).graph(graphs ? world_.graph : world_.iterations));
+    if (graphs)
+      for (std::size_t way = 0; way < kWays; ++way)
+        if (has(way)) capture(s, way, first[way], second[way]);
+    for (std::uint32_t run = 0; run < world_.runs + kWarmups; ++run)
+      for (std::size_t way = 0; way < kWays; ++way) {
+        if (!has(way)) continue;
+        if (way == ahead)
+          for (std::uint32_t i = 0; i < world_.iterations; i += rounds_.iterations) publish(s);
+        world_.barrier.wait();
+        const auto begin = Deadline::Clock::now();
+        if (graphs) {
+          for (std::uint32_t i = 0; i < world_.iterations; i += world_.graph) {
+            if (way == ours) publish(s);
+            good(cuda_.launch_graph(first[way], rank_.stream));
+            if (second[way]) good(cuda_.launch_graph(second[way], rank_.second));
+          }
+        } else {
+          // Values of words differ between neighbours, across runs, too.
+          const std::uint32_t base = 1 + run % 2 * world_.iterations;
+          for (std::uint32_t i = 0; i < world_.iterations; ++i) {
+            if (way == trigger) react(s, base + i);
+            iterate(s, way, i, base + i, true);
+          }
+        }
+        end();
+        const std::chrono::duration<double, std::micro> took = Deadline::Clock::now() - begin;
+        if (run >= kWarmups) times[way].push_back(took.count() / world_.iterations);
+        world_.barrier.wait();
+        if (way != kernel) check(s, way, graphs ? world_.graph : world_.iterations);
+        world_.barrier.wait();
+      }
+    for (const auto* all : {&first, &second})
+      for (const auto exec : *all)
+        if (exec) good(cuda_.destroy_exec(exec));
+    std::array<double, kWays> out{};
+    for (std::size_t way = 0; way < kWays; ++way)
+      if (!times[way].empty()) out[way] = collectives::median(times[way]);
+    return out;
+  }
+
+ private:
+  bool has(std::size_t way) const { return way != nccl || world_.nccl; }
+  void good(CudaGraphs::Status s) const {
+    if (auto r = cuda_.good("CUDA", s); !r) fail(to_string(r.error()));
+  }
+  StreamCalls calls() { return ordered_.calls(); }
+  void write(CudaGraphs::Stream s, GpuVa w, std::uint32_t v) { good(cuda_.write_value(s, w.value, v, 0)); }
+  void wait(CudaGraphs::Stream s, GpuVa w, std::uint32_t v) { good(cuda_.wait_value(s, w.value, v, kEqual)); }
+  void publish(Setting& s) {
+    if (auto r = s.run.publish(gpu_, rounds_, Deadline::in(kPatience)); !r) fail(to_string(r.error()));
+  }
+
+  /// Where an iteration's kernel writes, and where the peer's part arrives.
+  GpuVa mine(const Setting& s, std::size_t way, std::uint32_t i) const {
+    return way == ours || way == ahead ? s.run.bound().address(s.plan.inputs[gpu_]) + gpu_ * s.bytes
+                                       : s.part(gpu_, gpu_, way == hand ? i % 2 : 0);
+  }
+  GpuVa arrival(const Setting& s, std::size_t way, std::uint32_t i) const {
+    return GpuVa{mine(s, way, i).value + s.bytes * peer_ - s.bytes * gpu_};
+  }
+
+  /// What the stream of the kernel gets of an iteration; `value` is that of the words by hand.
+  void iterate(Setting& s, std::size_t way, std::uint32_t i, std::uint32_t value, bool enqueue) {
+    good(cuda_.produce(rank_, mine(s, way, i).value, s.bytes / 4, i * kStep + gpu_));
+    switch (way) {
+      case hand: {
+        good(cuda_.copy(s.part(peer_, gpu_, i % 2).value, s.part(gpu_, gpu_, i % 2).value, s.bytes, rank_.stream));
+        // The peer may be one iteration ahead. In a graph, where values repeat, each iteration has its own word.
+        const auto slot = enqueue ? 0 : i + 1, wanted = enqueue ? ++s.epochs[gpu_] : 1;
+        write(rank_.stream, s.arrival_of(peer_, slot), wanted);
+        good(cuda_.wait_value(rank_.stream, s.arrival_of(gpu_, slot).value, wanted, kAtLeast));
+        if (!enqueue) write(rank_.stream, s.arrival_of(gpu_, (i + world_.graph - 2) % world_.graph + 1), 0);
+        break;
+      }
+      case trigger:
+        write(rank_.stream, s.here[gpu_].va, value);
+        wait(rank_.stream, s.finished[gpu_].va, value);
+        wait(rank_.stream, s.finished[peer_].va, value);
+        break;
+      case ours:
+        if (enqueue) {
+          if (auto r = s.run.enqueue(gpu_, calls(), Deadline::in(kPatience)); !r) fail(to_string(r.error()));
+          break;
+        }
+        [[fallthrough]];
+      case ahead:
+        if (!s.run.stream(gpu_).pass(calls(), rounds_.value(i))) fail("the stream refuses");
+        break;
+      case nccl: {
+        auto* const to = reinterpret_cast<std::byte*>(s.part(gpu_, 0, 0).value);
+        const auto code =
+            world_.nccl->symmetric(to + gpu_ * s.bytes, to, s.bytes, NcclCalls::kBytes, comm_, rank_.stream);
+        if (code != NcclCalls::kSuccess) fail(fmt::format("ncclAllGather: {}", world_.nccl->error_string(code)));
+        break;
+      }
+      default: break;
+    }
+  }
+  /// The second stream of `trigger`.
+  void react(Setting& s, std::uint32_t value) {
+    wait(rank_.second, s.here[gpu_].va, value);
+    wait(rank_.second, s.here[peer_].va, value);
+    good(cuda_.copy(s.part(peer_, gpu_, 0).value, s.part(gpu_, gpu_, 0).value, s.bytes, rank_.second));
+    write(rank_.second, s.finished[gpu_].va, value);
+  }
+
+  void capture(Setting& s, std::size_t way, CudaGraphs::GraphExec& first, CudaGraphs::GraphExec& second) {
+    const auto made = [&](CudaGraphs::Stream stream, CudaGraphs::GraphExec& out, const std::function<void()>& what) {
+      constexpr int kThreadLocal = 1;
+      CudaGraphs::Graph graph{};
+      good(cuda_.begin_capture(stream, kThreadLocal));
+      what();
+      good(cuda_.end_capture(stream, &graph));
+      good(cuda_.instantiate(&out, graph, 0));
+      good(cuda_.destroy_graph(graph));
+    };
+    // NCCL's ranks are captured together.
+    world_.barrier.wait();
+    made(rank_.stream, first, [&] {
+      for (std::uint32_t i = 0; i < world_.graph; ++i) iterate(s, way, i, i + 1, false);
+      if (way == ours || way == ahead)
+        if (!s.run.stream(gpu_).close(calls(), rounds_)) fail("the stream refuses");
+    });
+    if (way == trigger)
+      made(rank_.second, second, [&] {
+        for (std::uint32_t i = 0; i < world_.graph; ++i) react(s, i + 1);
+      });
+    world_.barrier.wait();
+  }
+
+  /// Until the stream has come here.
+  void end() {
+    write(rank_.stream, end_.va, ++ended_);
+    if (sdma::wait(end_, Compare::eq, ended_, Deadline::in(kPatience))) return;
+    good(cuda_.stream_query(rank_.stream));
+    fail(fmt::format("gpu{}: the stream does not come to its end", gpu_));
+  }
+
+  /// The peer's part of the last iteration has arrived: its first and last bytes.
+  void check(const Setting& s, std::size_t way, std::uint32_t iterations) {
+    const auto i = iterations - 1;
+    const auto n = std::min<std::uint64_t>(s.bytes, bounce_.bytes());
+    const auto words = bounce_.as<std::uint32_t>();
+    for (const auto at : {std::uint64_t{0}, s.bytes - n}) {
+      good(cuda_.copy(bounce_.va().value, (arrival(s, way, i) + at).value, n, rank_.stream));
+      end();
+      for (std::uint64_t k = 0; k < n / 4; ++k)
+        if (words[k] != static_cast<std::uint32_t>(i * kStep + peer_ + at / 4 + k))
+          fail(fmt::format("{}: gpu{} has {} in word {} of its peer's {} bytes", kNames[way], gpu_, words[k],
+                           at / 4 + k, s.bytes));
+    }
+  }
+
+  World& world_;
+  const CudaGraphs& cuda_;
+  std::uint32_t gpu_, peer_;
+  CudaGraphs::Rank rank_;
+  CudaOrdered ordered_{&cuda_, rank_.stream};
+  NcclCalls::Comm comm_{};
+  StreamGraph rounds_{};
+  Memory bounce_{};
+  Signal end_ = world_.word();
+  std::uint32_t ended_ = 0;
+};
+
+Setting setting(World& w, std::uint64_t bytes) {
+  const collectives::Options o{.collective = collectives::Collective::all_gather,
+                               .variant = collectives::Variant::pcpy,
+                               .prelaunch = collectives::Prelaunch::stream,
+                               .completion = collectives::Completion::fence,
+                               .gpus = kGpus,
+                               .bytes = kGpus * bytes,
+                               .ring_bytes = 256 << 10};
+  auto plan = must(collectives::plan(o));
+  auto run = Run::prepare(plan, w.device);
+  if (!run) fail(to_string(run.error().front()));
+  Setting s{.bytes = bytes, .plan = std::move(plan), .run = *std::move(run)};
+  for (std::uint32_t g = 0; g < kGpus; ++g) {
+    s.buffers[g] = must(w.device.allocate({.where = GpuId{g}, .bytes = 2 * kGpus * bytes, .host_access = false}));
+    for (auto* word : {&s.finished[g], &s.here[g]}) *word = w.word();
+    s.arrived[g] = must(w.device.allocate({.bytes = (w.graph + 1) * kLine, .purpose = Purpose::words}));
+  }
+  return s;
+}
+
+std::vector<std::uint64_t> sizes_of(Arguments& a) {
+  std::vector<std::uint64_t> all;
+  auto text = a.word("--sizes", "1K,64K,1M,4M,16M,64M");
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const auto end = std::min(text.find(',', begin), text.size());
+    const auto v = parse_size(text.substr(begin, end - begin));
+    if (!v || *v < 64 || *v % 64 != 0)
+      a.fail("--sizes: '" + text.substr(begin, end - begin) + "' is not a multiple of 64");
+    all.push_back(*v);
+    begin = end + 1;
+  }
+  return all;
+}
+
+std::optional<NcclCalls> find_nccl(const std::string& wanted) {
+  if (wanted == "no") return {};
+  const auto library = NcclCalls::find(collectives::perf::Rival::nccl);
+  if (!library) {
+    fmt::print("# without NCCL: {}\n", to_string(library.error()));
+    return {};
+  }
+  return must(NcclCalls::load(*library, collectives::Collective::all_gather));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Arguments a{argc, argv, kUsage};
+  const auto sizes = sizes_of(a);
+  const auto graph = static_cast<std::uint32_t>(a.size("--graph", 20, 4, 100));
+  // A stream holds 1,020 commands, and a queue of the device issues 512.
+  const auto iterations = static_cast<std::uint32_t>(a.size("-n", 100, 2, 120));
+  const auto runs = static_cast<std::uint32_t>(a.size("--runs", 7, 1, 1000));
+  const auto wanted = a.word("--nccl", "yes"), json = a.word("--json", "");
+  if (wanted != "yes" && wanted != "no") a.fail("--nccl: '" + wanted + "' is neither yes nor no");
+  if (iterations % graph != 0) a.fail("-n: not a multiple of --graph");
+  a.done();
+  const auto device = must(CudaDevice::open());
+  if (device->physical_gpus() < kGpus) fail("this needs two GPUs");
+  World world{
+      .device = *device, .cuda = must(CudaGraphs::load()), .iterations = iterations, .graph = graph, .runs = runs};
+  world.nccl = find_nccl(wanted);
+  if (world.nccl && world.nccl->get_unique_id(&world.id) != NcclCalls::kSuccess) fail("ncclGetUniqueId fails");
+
+  std::string lines;
+  std::vector<Setting> settings;
+  for (const auto bytes : sizes) settings.push_back(setting(world, bytes));
+  std::array<std::array<double, kWays>, kGpus> measured{};
+  const auto print = [&](bool graphs, const Setting& s) {
+    fmt::print("{:>10}", size_text(s.bytes));
+    lines += fmt::format("{{\"kind\":\"{}\",\"bytes\":{}", graphs ? "graph" : "stream", s.bytes);
+    for (std::size_t way = 0; way < kWays; ++way) {
+      const auto us = std::max(measured[0][way], measured[1][way]);
+      if (us == 0) continue;
+      fmt::print(" {:>9.2f}", us);
+      lines += fmt::format(",\"{}\":{:.3f}", kNames[way], us);
+    }
+    fmt::print("\n");
+    std::fflush(stdout);
+    lines += "}\n";
+  };
+  std::array<std::thread, kGpus> threads;
+  Barrier& barrier = world.barrier;
+  for (std::uint32_t g = 0; g < kGpus; ++g)
+    threads[g] = std::thread([&, g] {
+      Rank rank(world, g);
+      for (const bool graphs : {false, true}) {
+        if (g == 0) {
+          fmt::print("{}, us an iteration, medians of {} runs of {}\n{:>10}",
+                     graphs ? fmt::format("graphs of {}", graph) : "one by one", runs, iterations, "bytes");
+          for (std::size_t way = 0; way < kWays; ++way)
+            if (way != nccl || world.nccl) fmt::print(" {:>9}", kNames[way]);
+          fmt::print("\n");
+        }
+        for (auto& s : settings) {
+          measured[g] = rank.measure(s, graphs);
+          barrier.wait();
+          if (g == 0) print(graphs, s);
+          barrier.wait();
+        }
+      }
+    });
+  for (auto& t : threads) t.join();
+  if (!json.empty())
+    if (auto r = save_file(json, lines); !r) fail(to_string(r.error()));
+  return example::printed();
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+// The stand-in for libcuda: streams that are captured, and graphs that are launched again and again.
+#include "cuda_stand_in.hpp"
+
+using namespace sdma;
+using namespace sdma::test;
+
+namespace {
+
+constexpr int kThreadLocal = 1;
+constexpr cuda::Status kInvalidHandle = 400, kCaptureUnsupported = 900, kCaptureInvalidated = 901, kNotCapturing = 905;
+
+}  // namespace
+
+TEST_CASE("a captured stream keeps its commands, and each launch does them") {
+  const StandIn cuda({{"SDMA_STAND_IN_SEED", "3"}});
+  const Gpu gpu(cuda);
+  const auto s = gpu.stream(), other = gpu.stream();
+  auto* words = gpu.host<std::uint32_t>(2);
+  StandIn::Graph graph{};
+  StandIn::GraphExec ready{};
+  REQUIRE(cuda.end_capture(s, &graph) == kNotCapturing);
+  REQUIRE(cuda.begin_capture(s, kThreadLocal) == cuda::kSuccess);
+  CHECK(cuda.begin_capture(s, kThreadLocal) == cuda::kInvalidValue);
+  REQUIRE(cuda->write_value(s, address(&words[0]), 1, 0) == cuda::kSuccess);
+  REQUIRE(cuda->write_value(s, address(&words[1]), 2, 0) == cuda::kSuccess);
+  CHECK(cuda->stream_query(s) == kCaptureUnsupported);
+  CHECK(cuda->stream_query(other) == cuda::kSuccess);
+  REQUIRE(cuda.end_capture(s, &graph) == cuda::kSuccess);
+  CHECK(cuda->stream_query(s) == cuda::kSuccess);
+  CHECK(load(&words[1]) == 0);
+
+  REQUIRE(cuda.instantiate(&ready, graph, 0) == cuda::kSuccess);
+  // What was made of a graph outlives it, and runs on any stream.
+  CHECK(cuda.destroy_graph(graph) == cuda::kSuccess);
+  CHECK(cuda.destroy_graph(graph) == cuda::kInvalidValue);
+  StandIn::GraphExec none{};
+  CHECK(cuda.instantiate(&none, graph, 0) == cuda::kInvalidValue);
+  for (const auto stream : {s, other}) {
+    store(&words[0], 0);
+    store(&words[1], 0);
+    REQUIRE(cuda.launch_graph(ready, stream) == cuda::kSuccess);
+    CHECK(gpu.finish(stream) == cuda::kSuccess);
+    CHECK(load(&words[0]) == 1);
+    CHECK(load(&words[1]) == 2);
+  }
+  CHECK(cuda.destroy_exec(ready) == cuda::kSuccess);
+  CHECK(cuda.launch_graph(ready, s) == cuda::kInvalidValue);
+}
+
+TEST_CASE("replays wait each time, and a graph is one command of its stream") {
+  const StandIn cuda;
+  const Gpu gpu(cuda);
+  const auto s = gpu.stream();
+  auto* words = gpu.host<std::uint32_t>(2);
+  REQUIRE(cuda.begin_capture(s, kThreadLocal) == cuda::kSuccess);
+  for (std::uint32_t i = 0; i < 700; ++i) {
+    REQUIRE(cuda->wait_value(s, address(&words[0]), 2 * i + 1, cuda::kWaitEqual) == cuda::kSuccess);
+    REQUIRE(cuda->write_value(s, address(&words[1]), 2 * i + 2, 0) == cuda::kSuccess);
+  }
+  StandIn::Graph graph{};
+  StandIn::GraphExec ready{};
+  REQUIRE(cuda.end_capture(s, &graph) == cuda::kSuccess);
+  REQUIRE(cuda.instantiate(&ready, graph, 0) == cuda::kSuccess);
+  for (int launch = 0; launch < 3; ++launch) REQUIRE(cuda.launch_graph(ready, s) == cuda::kSuccess);
+  for (int launch = 0; launch < 3; ++launch)
+    for (std::uint32_t i = 0; i < 700; ++i) {
+      if (i % 100 == 0) CHECK(cuda->stream_query(s) == cuda::kNotReady);
+      store(&words[0], 2 * i + 1);
+      while (load(&words[1]) != 2 * i + 2) std::this_thread::yield();
+    }
+  CHECK(gpu.finish(s) == cuda::kSuccess);
+}
+
+TEST_CASE("a call that blocks cannot be captured") {
+  const StandIn cuda;
+  const Gpu gpu(cuda);
+  const auto s = gpu.stream();
+  auto* pinned = gpu.host<std::byte>(128);
+  REQUIRE(cuda.begin_capture(s, kThreadLocal) == cuda::kSuccess);
+  CHECK(cuda->copy(address(pinned), address(pinned + 64), 64, s) == kCaptureUnsupported);
+  CHECK(cuda->write_value(s, address(pinned), 1, 0) == kCaptureInvalidated);
+  StandIn::Graph graph{};
+  CHECK(cuda.end_capture(s, &graph) == kCaptureInvalidated);
+  CHECK(graph == nullptr);
+  // The stream is as before.
+  CHECK(cuda->write_value(s, address(pinned), 1, 0) == cuda::kSuccess);
+  CHECK(gpu.finish(s) == cuda::kSuccess);
+  CHECK(cuda.begin_capture(nullptr, kThreadLocal) == kInvalidHandle);
+  CHECK(cuda.begin_capture(s, 3) == cuda::kInvalidValue);
+}
