@@ -59,9 +59,9 @@ struct Plan {
   std::vector<Move> moves{};
   std::vector<sdma::Schedule::Range> given{};    ///< the parts that are input, link space
   std::vector<sdma::GpuVa> inputs{}, outputs{};  ///< where data begins, one per GPU, link space; equal if in place
-  std::vector<sdma::GpuVa> triggers{};  ///< none, one, one per queue (in their order), or one per GPU
-  std::vector<sdma::GpuVa> completions{};  ///< one, or one per queue
-  std::uint64_t done_a_round{};            ///< what a round adds to completions[0]; 1 if there are several
+  std::vector<sdma::GpuVa> triggers{};           ///< none, one, one per queue (in their order), or one per GPU
+  std::vector<sdma::GpuVa> completions{};        ///< one, or one per queue
+  std::uint64_t done_a_round{};                  ///< what a round adds to completions[0]; 1 if there are several
 };
 
 sdma::Result<Plan, sdma::Diagnostic> plan(const Options&);

@@ -93,9 +93,9 @@ struct Setting {
   std::uint64_t bytes;
   collectives::Plan plan;
   Run run;
-  std::array<Memory, kGpus> buffers;  ///< two all-gathers, one after the other; also NCCL's
-  std::array<Memory, kGpus> arrived;  ///< words for `hand`: one for single iterations, and one for each of a graph
-  std::array<Signal, kGpus> finished, here;
+  std::array<Memory, kGpus> buffers{};  ///< two all-gathers, one after the other; also NCCL's
+  std::array<Memory, kGpus> arrived{};  ///< words for `hand`: one for single iterations, and one for each of a graph
+  std::array<Signal, kGpus> finished{}, here{};
   std::array<std::uint32_t, kGpus> epochs{};  ///< of the first of these words
 
   GpuVa arrival_of(std::uint32_t gpu, std::uint32_t slot) const { return arrived[gpu].va() + slot * kLine; }
@@ -298,13 +298,7 @@ Setting setting(World& w, std::uint64_t bytes) {
   auto plan = must(collectives::plan(o));
   auto run = Run::prepare(plan, w.device);
   if (!run) fail(to_string(run.error().front()));
-  Setting s{.bytes = bytes,
-            .plan = std::move(plan),
-            .run = *std::move(run),
-            .buffers = {},
-            .arrived = {},
-            .finished = {},
-            .here = {}};
+  Setting s{.bytes = bytes, .plan = std::move(plan), .run = *std::move(run)};
   for (std::uint32_t g = 0; g < kGpus; ++g) {
     s.buffers[g] = must(w.device.allocate({.where = GpuId{g}, .bytes = 2 * kGpus * bytes, .host_access = false}));
     for (auto* word : {&s.finished[g], &s.here[g]}) *word = w.word();
