@@ -30,8 +30,13 @@ Schedule wide(Random&);       ///< words of 64 bits, in halves
 Schedule atomics(Random&);    ///< posts of every operation, in turns or at once
 Schedule halves(Random&);     ///< words of 64 bits that are stored in halves
 Schedule mixed(Random&);      ///< words that are stored to and added to
+Schedule compare(Random&);    ///< a wait with each comparison
 Schedule packets(Random&);    ///< packets that other families leave out
 Schedule reads(Random&);      ///< waits for rptr, which is no completion
+Schedule bytes(Random&);      ///< threads that access bytes
+Schedule samples(Random&);    ///< waits for a value that a thread has sampled
+Schedule kernel(Random&);     ///< a kernel between two queues
+Schedule scopes(Random&);     ///< kernels that hand over at the scope of their GPU
 Schedule noise(Random&);      ///< anything
 
 /// Shorter names for what most families need.
@@ -40,8 +45,8 @@ class Builder {
   explicit Builder(Random& r, std::uint32_t gpus) : r_(r) { s.gpus = gpus; }
   Schedule s{};
 
-  GpuVa buffer(std::uint64_t bytes = 8, Init init = Init::random) {
-    return s.add_buffer({.place = Place::gpu(below(r_, s.gpus)),
+  GpuVa buffer(std::uint64_t bytes = 8, Init init = Init::random, std::optional<Place> place = {}) {
+    return s.add_buffer({.place = place ? *place : Place::gpu(below(r_, s.gpus)),
                          .name = "b" + std::to_string(s.buffers.size()),
                          .bytes = bytes,
                          .init = init});
@@ -56,6 +61,9 @@ class Builder {
     return s.add_queue({.place = Place::gpu(gpu % s.gpus),
                         .name = "q" + std::to_string(n),
                         .engine = engine < 0 ? 2 + n : static_cast<std::uint32_t>(engine)});
+  }
+  Schedule::Script kernel(std::uint32_t gpu) {
+    return s.add_kernel(Place::gpu(gpu), "k" + std::to_string(s.kernels.size()));
   }
   Schedule::Script host() { return s.add_host("h" + std::to_string(s.hosts.size())); }
 

@@ -109,6 +109,46 @@ Schedule mixed(Random& r) {
   return std::move(b.s);
 }
 
+Schedule compare(Random& r) {
+  Builder b{r, 2};
+  const auto func = static_cast<Compare>(1 + b.any(6));
+  const bool down = func == Compare::le || func == Compare::lt, masked = b.maybe(4);
+  const auto first = 3 + b.any(3), by = 1 + b.any(2), last = down ? first - by : first + by;
+  const auto word = b.signal(first), done = b.signal();
+  const auto value = func == Compare::gt   ? last - 1
+                     : func == Compare::lt ? last + 1
+                     : func == Compare::ne ? first
+                                           : last;
+  const auto x = b.buffer(4), y = b.buffer(4), z = b.buffer(4);
+  auto& p = b.queue(0);
+  b.copy(p, x, y);
+  const auto how = masked ? 1 + b.any(2) : b.any(4);
+  const bool narrow = b.s.signals[0].bits == 32;
+  if (how == 0) b.add(p, word, static_cast<std::int64_t>(last) - first);
+  else if (how == 1) b.fence(p, word, last);
+  else if (how == 2)
+    p.put(Atomic{.addr = word, .op = narrow ? AtomicOp::swap_rtn_32 : AtomicOp::swap_rtn_64, .value = last});
+  else if (b.maybe(3))
+    p.put(Atomic{.addr = word, .op = narrow ? AtomicOp::xor_rtn_32 : AtomicOp::xor_rtn_64, .value = first ^ last});
+  else
+    p.put(Atomic{.addr = word,
+                 .op = down ? (narrow ? AtomicOp::umin_rtn_32 : AtomicOp::umin_rtn_64)
+                            : (narrow ? AtomicOp::umax_rtn_32 : AtomicOp::umax_rtn_64),
+                 .value = last});
+  auto& c = b.queue(1);
+  PollMem poll{.addr = word, .func = func, .reference = value};
+  if (masked) poll.mask = 7;
+  c.put(poll);
+  if (b.maybe(6)) b.poll(c, word, Compare::always, 0);
+  b.copy(c, y, z);
+  b.add(c, done);
+  auto h = b.host();
+  h.submit_all();
+  if (b.maybe()) h.wait(word, func, value);
+  h.wait(done, Compare::ge, 1);
+  return std::move(b.s);
+}
+
 Schedule reads(Random& r) {
   Builder b{r, 2};
   const auto done = b.signal(), go = b.signal(), after = b.signal();
@@ -144,6 +184,7 @@ Schedule reads(Random& r) {
 Schedule packets(Random& r) {
   Builder b{r, 2};
   const auto done = b.signal(), word = b.signal();
+  const auto mailbox = b.signal(0, 32);
   const auto x = b.buffer(64), y = b.buffer(64), z = b.buffer(64);
   for (auto& buffer : b.s.buffers) buffer.alignment = 64;
   const auto n = 1 + b.any(2);
@@ -159,7 +200,12 @@ Schedule packets(Random& r) {
         default: q.put(HdpFlush{});
       }
     if (b.maybe(3)) b.drain(q, word, i + 1);
+    if (b.maybe(3)) q.put(Timestamp{.addr = b.maybe(3) ? y : z + 8});
     if (b.maybe(4)) q.put(Nop{.dwords = 1});
+    if (b.maybe(4)) {
+      b.fence(q, mailbox, 5);
+      q.put(Trap{.context = 5});
+    }
     b.add(q, done);
   }
   b.host().submit_all().wait(done, Compare::ge, n);
