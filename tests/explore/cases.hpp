@@ -377,6 +377,8 @@ end)"},
 {"C3", "", Ending::clean, ONE_QUEUE("fence addr=host.x value=1", "wait host.x == 1") "kernel gpu0.k\nset host.y = 1 scope=agent\nend\nexpect host.y == 1"},
 {"C4", "", Ending::stuck, ONE_QUEUE("fence addr=host.x value=1", "") "kernel gpu0.k\nwait host.x == 1 scope=agent\nend"},
 {"C4", "", Ending::clean, ONE_QUEUE("fence addr=host.x value=1", "") "kernel gpu0.k\nset host.y = 1 scope=agent\nend\nkernel gpu0.l\nwait host.y == 1 scope=agent\nwait host.x == 1\nend"},
+// A swap of a word and of data loads both before it stores either.
+{"X7", "", Ending::clean, ONE_QUEUE("copy_swap bytes=8 a=gpu0.a b=gpu0.b\nfence addr=gpu0.a value=5\nfence addr=host.x value=1", "wait host.x == 1") "expect gpu0.b == old gpu0.a"},
 // A sum of integers.
 {"sums", "", Ending::clean, ONE_QUEUE("fence addr=host.x value=1", "wait host.x == 1") "kernel gpu0.k\nstore gpu0.c = sum(gpu0.a, gpu0.b) type=i32\nend\nexpect gpu0.c == old sum(gpu0.b, gpu0.a) type=i32"},
 {"sums", "", Ending::unmet, ONE_QUEUE("fence addr=host.x value=1", "wait host.x == 1") "kernel gpu0.k\nstore gpu0.c = sum(gpu0.a, gpu0.b) type=i32\nend\nexpect gpu0.c == old sum(gpu0.b, gpu0.b) type=i32"},

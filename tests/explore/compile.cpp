@@ -87,6 +87,10 @@ class Compiler {
     const auto begin = canonical(s_, r.va);
     return {begin, begin + r.bytes};
   }
+  bool in_vram(std::uint64_t va) const {
+    const auto l = find_symbol(s_, GpuVa{va});
+    return l && !(l->signal ? s_.signals[l->index].place : s_.buffers[l->index].place).is_host();
+  }
   /// Bytes that something compares, or that a thread accesses. Those of a sum are split into elements.
   void bytes(Range left, Range right, const Schedule::Sum& sum, std::vector<Copied>& copies) {
     const auto add = [&](Range r) {
@@ -186,9 +190,10 @@ class Compiler {
     }
     m.queue = static_cast<std::uint8_t>(q);
     m.packet = static_cast<std::uint8_t>(index);
-    m.load_at_start = m.from >= 0 && !from_sync && to.sync && (late_ & bit(static_cast<std::size_t>(m.from))) == 0;
+    const bool waits = to.sync || k.is_swap;  // between its load and its store
+    m.load_at_start = m.from >= 0 && !from_sync && waits && (late_ & bit(static_cast<std::size_t>(m.from))) == 0;
     if (p_.profile.copies_in_order || p_.profile.writes_ordered) late_ |= data;
-    if (m.from >= 0 && to.sync) m.slot = static_cast<std::int16_t>(p_.slots++);
+    if (m.from >= 0 && waits) m.slot = static_cast<std::int16_t>(p_.slots++);
     if (p_.later.size() == kMostMoves) return refuse("this many copies of flags");
     p_.queues[q].moves |= std::uint64_t{1} << p_.later.size();
     p_.later.push_back(m);
@@ -224,6 +229,7 @@ class Compiler {
           k.word = cells_of(p_.cells, raw.word_va, k.word.bytes);
           const auto cells = Program::mask(k.word);
           k.sync_read = cells;
+          k.in_vram = in_vram(raw.word_va);
           if (k.kind == Kind::release) k.sync_write = cells;
         }
         const auto me = std::uint64_t{1} << index;
@@ -232,6 +238,8 @@ class Compiler {
         if ((k.data_read | k.data_write) != 0) out.lasting |= me;
         if (k.is_write) out.writes |= me;
         if (k.is_stamp) out.stamps |= me;
+        for (const auto& part : raw.parts)
+          if (!in_vram(part.to)) out.to_host |= me;
         if (k.kind == Kind::condition || k.kind == Kind::selection) {
           out.has_conditions = true;
           std::size_t n = 0, at = index - begin + 1;

@@ -34,7 +34,7 @@ class Decoder {
   void operator()(const CopySwap& p) {
     copy(p.a, p.b, p.bytes);
     copy(p.b, p.a, p.bytes);
-    swap_ = true;
+    out_.packet.is_swap = true;
   }
   void operator()(const CopySubwindow& p) {
     const auto from = source(p), to = destination(p);
@@ -119,7 +119,8 @@ class Decoder {
     for (std::size_t i = 0; i < parts.size(); ++i)
       for (std::size_t j = 0; j < parts.size(); ++j) {
         const auto &a = parts[i], &b = parts[j];
-        const bool across = a.from == Part::From::copy && meet(a.source, a.bytes, b.to, b.bytes) && !(swap_ && i != j);
+        const bool across =
+            a.from == Part::From::copy && meet(a.source, a.bytes, b.to, b.bytes) && !(out_.packet.is_swap && i != j);
         const bool twice = i < j && meet(a.to, a.bytes, b.to, b.bytes);
         out_.packet.undefined = out_.packet.undefined || across || twice;
       }
@@ -153,7 +154,6 @@ class Decoder {
   const Schedule& s_;
   RawPacket& out_;
   std::string& unsupported_;
-  bool swap_ = false;
 };
 
 }  // namespace

@@ -37,6 +37,7 @@ Schedule bytes(Random&);      ///< threads that access bytes
 Schedule samples(Random&);    ///< waits for a value that a thread has sampled
 Schedule kernel(Random&);     ///< a kernel between two queues
 Schedule scopes(Random&);     ///< kernels that hand over at the scope of their GPU
+Schedule vram(Random&);       ///< words in the memory of GPUs
 Schedule noise(Random&);      ///< anything
 
 /// Shorter names for what most families need.
@@ -51,9 +52,9 @@ class Builder {
                          .bytes = bytes,
                          .init = init});
   }
-  GpuVa signal(std::uint64_t value = 0, std::uint32_t bits = 0) {
+  GpuVa signal(std::uint64_t value = 0, std::uint32_t bits = 0, Place place = Place::host()) {
     if (bits == 0) bits = below(r_, 3) == 0 ? 32 : 64;
-    return s.add_signal({.name = "s" + std::to_string(s.signals.size()), .value = value, .bits = bits});
+    return s.add_signal({.place = place, .name = "s" + std::to_string(s.signals.size()), .value = value, .bits = bits});
   }
   /// A queue with an engine of its own, unless `engine` says otherwise.
   Schedule::Queue& queue(std::uint32_t gpu, int engine = -1) {

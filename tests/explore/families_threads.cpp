@@ -116,6 +116,7 @@ Schedule scopes(Random& r) {
   two.set(done, 1);
   auto h = b.host();
   h.submit(p).wait(done, Compare::ge, 1);
+  if (b.maybe(3)) h.load({z, 4});
   if (b.maybe(4)) h.wait(inner, Compare::ge, 1);
   return std::move(b.s);
 }

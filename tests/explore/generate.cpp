@@ -44,6 +44,7 @@ constexpr Family kFamilies[] = {
     {"samples", family::samples},
     {"kernel", family::kernel},
     {"scopes", family::scopes},
+    {"vram", family::vram},
     {"noise", family::noise},
 };
 constexpr auto kNames = [] {

@@ -25,7 +25,8 @@
 //
 // A kernel is a host whose GPU has an L2 (threads.cpp). What it stores is in flight until its next release at system
 // scope (C3). What others have stored since its last acquire at system scope is stale for it (C4). A word that it
-// accesses at the scope of its GPU has a copy in the L2, which is written back and read again as late as the rules allow.
+// accesses at the scope of its GPU has a copy in the L2, which is written back and read again as late as the rules
+// allow.
 //
 // A state is an array of words: the cells, loaded values, then bookkeeping. It can be copied and hashed.
 #include "program.hpp"
@@ -121,7 +122,10 @@ class Machine {
   /// The data packets that are complete once the release at `i` has landed.
   std::uint64_t covered(std::size_t q, std::size_t i) const noexcept {
     const auto& x = p_.queues[q];
-    return (p_.profile.fence_covers_writes ? x.data : x.data & ~x.writes) & ((std::uint64_t{1} << i) - 1);
+    auto data = p_.profile.fence_covers_writes ? x.data : x.data & ~x.writes;
+    // Q3: a word in VRAM says nothing about data in host memory.
+    if (x.packets[i].in_vram && !p_.profile.vram_fence_covers) data &= ~x.to_host;
+    return data & ((std::uint64_t{1} << i) - 1);
   }
   /// Do two data packets of a queue take effect in order?
   bool ordered(std::size_t q, std::size_t earlier, std::size_t later) const noexcept;
@@ -132,6 +136,12 @@ class Machine {
   int locked_by(Const s, std::size_t q, std::size_t h) const noexcept;
   bool landing_waits(Const s, std::size_t q, std::size_t i) const noexcept;
   bool move_waits(Const s, std::size_t m) const noexcept;
+  /// Has a swap loaded everything that it stores later?
+  bool swapped(Const s, const Packet& k) const noexcept {
+    for (std::size_t i = k.later; i < k.later + std::size_t{k.laters}; ++i)
+      if ((moving(s) >> i & 1) != 0 && !(loaded(s) >> i & 1)) return false;
+    return true;
+  }
 
  private:
   std::size_t queue(std::size_t q) const noexcept { return queues_ + 2 * q; }
@@ -208,6 +218,8 @@ template <class Fn> void Machine::moves(Const s, std::size_t q, Fn&& fn) const {
     if (move_waits(s, i)) return;
     const auto& m = p_.later[i];
     const bool load = m.slot >= 0 && !(loaded(s) >> i & 1);
+    const auto& k = p_.queues[q].packets[m.packet];
+    if (k.is_swap && !load && !swapped(s, k)) return;
     fn(Step{.kind = load ? Step::Kind::load : Step::Kind::store,
             .agent = static_cast<std::uint8_t>(q),
             .index = static_cast<std::uint8_t>(i)});

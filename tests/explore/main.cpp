@@ -30,6 +30,7 @@ Usage: explore-check [OPTIONS] [FILE...]
   --mutations=N                        most mutations of a schedule (default: 2)
   --states=N                           most states of a schedule (default: 20000)
   --max-packets=N                      the checker's own limit (default: the checker's)
+  --first=ENTRY                        end at the first false proof of a schedule with this entry, and print only its seed
   --alarms                             also print false alarms
   --entries                            for each entry of the contract (sdma check --covered): how many schedules had it
   --least=N                            continue until N schedules have had each entry, with families that have the rarest
@@ -50,7 +51,7 @@ of the contract has had fewer schedules than --least says.
 
 struct Options {
   Profile profile{};
-  std::string profile_text = "conservative", family{}, out{};
+  std::string profile_text = "conservative", family{}, out{}, first{};
   std::vector<std::string> files{};
   std::uint64_t schedules = 1000, seed = 1, mutations = 2, states = 20000, max_packets = 0, least = 0,
                 most = 10'000'000;
@@ -79,6 +80,7 @@ bool parse(int argc, char** argv, Options& o) {
     } else if (const auto x = value("--assume="); !x.empty()) assumed.push_back(x);
     else if (const auto f = value("--family="); !f.empty()) o.family = f;
     else if (const auto d = value("--out="); !d.empty()) o.out = d;
+    else if (const auto e = value("--first="); !e.empty()) o.first = e;
     else if (a == "--alarms") o.alarms = true;
     else if (a == "--print") o.print = true;
     else if (a == "--entries") o.entries = true;
@@ -143,6 +145,7 @@ class Run {
   int run() {
     const auto begin = std::chrono::steady_clock::now();
     play(o_.family, o_.schedules);
+    if (!o_.first.empty()) return found_;
     constexpr std::uint64_t kBatch = 1000;
     for (const auto* e = rarest(); e && played_ < o_.most; e = rarest()) play(family_of(e->id), kBatch);
     const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - begin;
@@ -164,6 +167,7 @@ class Run {
           !o.broken() && !o.last.empty())
         expect(g.schedule, o_.profile, o.last, r);
       one(g, seed);
+      if (found_) return;
     }
   }
 
@@ -222,7 +226,12 @@ class Run {
                                j.outcome.complete ? "" : ", not complete", j.proved ? "proved" : "not proved",
                                to_text(g.schedule));
     if (o_.full) compare(g.schedule, seed);
-    if (j.false_proof) {
+    if (j.false_proof && !o_.first.empty()) {
+      found_ = std::find(j.relies_on.begin(), j.relies_on.end(), o_.first) != j.relies_on.end();
+      if (found_)
+        std::cout << fmt::format("false proof after {} schedules: family {}, seed {}\n", total_.schedules, g.family,
+                                 seed);
+    } else if (j.false_proof) {
       const auto wanted = j.outcome.verdict;
       show("FALSE PROOF", g, seed, fmt::format("{}{}-{}", name(wanted), j.outcome.held ? "-holding" : "", g.family),
            [&](const Schedule& s) {
@@ -310,6 +319,7 @@ class Run {
   std::map<std::string, std::uint64_t> rules_, shown_, why_;
   Entries entries_;
   std::uint64_t played_ = 0;
+  bool found_ = false;
 };
 
 }  // namespace

@@ -58,7 +58,9 @@ struct Packet {
   Op op{};
   Compare func{};
   bool is_write{};    ///< a WRITE: Q2
+  bool is_swap{};     ///< it loads everything before it stores anything
   bool is_stamp{};    ///< a TIMESTAMP: Q10
+  bool in_vram{};     ///< a release whose word is in a GPU's memory: Q3
   bool undefined{};   ///< its source and its destination overlap: Q15
   bool may_expire{};  ///< a finite poll
   bool stable{};      ///< a poll that stays satisfied, whatever the others still post
@@ -85,7 +87,7 @@ struct Stream {
   bool has_conditions{};
   std::uint32_t engine{};
   std::uint64_t sharers = 0;  ///< bit q: queue q shares its engine, and a waiting poll holds the engine
-  std::uint64_t releases = 0, data = 0, writes = 0, stamps = 0;
+  std::uint64_t releases = 0, data = 0, writes = 0, stamps = 0, to_host = 0;
   std::uint64_t lasting =
       0;  ///< data packets that use data cells: only a release or a full poll shows that they are complete
   std::uint64_t moves = 0;  ///< the bits of its moves in Program::later

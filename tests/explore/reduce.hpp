@@ -5,7 +5,9 @@
 //   Reduction r{machine};
 //   r.choose(state, steps);      a subset of all possible steps, empty only if none is possible
 //
-// A schedule with kernels is searched whole. An agent is the front end of a queue, its landings, its moves, or a host. The set of agents is closed: an agent
+// A schedule with kernels is searched whole.
+//
+// An agent is the front end of a queue, its landings, its moves, or a host. The set of agents is closed: an agent
 // outside can neither change what the next step of an agent inside does, nor make it possible. So every deadlock, every
 // end, every race and every pending store that the whole search finds is found by the reduced one.
 #include "machine.hpp"
