@@ -348,6 +348,40 @@ end)"},
 {"expect", "", Ending::unmet, ONE_QUEUE(COPY("a", "b") "write dst=gpu0.c data=[1]\nfence addr=host.x value=1", "wait host.x == 1") "expect gpu0.c[4..8] == old gpu0.c[4..8]\nexpect gpu0.c == old gpu0.c"},
 // One of two values is the last: some executions end with the other one.
 {"expect", "fences=unordered", Ending::unmet, ONE_QUEUE("fence addr=host.y value=1\nfence addr=host.y value=2\natomic op=add_rtn_64 addr=host.x value=1", "wait host.x == 1") "expect host.y == 2"},
+// A TIMESTAMP comes after everything earlier; only a fence or an atomic says that it is complete.
+{"Q10", "", Ending::clean, ONE_QUEUE(COPY("a", "b") "timestamp addr=gpu0.b\nfence addr=host.x value=1", "wait host.x == 1")},
+{"Q10", "", Ending::race, ONE_QUEUE("timestamp addr=gpu0.b\n" COPY("a", "b") "fence addr=host.x value=1", "wait host.x == 1")},
+{"Q10", "write=ordered copies=inorder", Ending::race, ONE_QUEUE("timestamp addr=gpu0.b\n" COPY("a", "b") "fence addr=host.x value=1", "wait host.x == 1")},
+{"Q10", "", Ending::incomplete, ONE_QUEUE("fence addr=host.x value=1\ntimestamp addr=gpu0.b", "wait host.x == 1")},
+{"Q11", "", Ending::clean, ONE_QUEUE("fence addr=host.x value=1\ntrap context=1", "wait host.x == 1")},
+// Threads that add, that sample, and that access bytes.
+{"threads", "", Ending::clean, ONE_QUEUE("fence addr=host.x value=1", "wait host.x == 1\nadd host.y += 3") "expect host.y == 3"},
+{"threads", "", Ending::clean, ONE_QUEUE("atomic op=add_rtn_64 addr=host.x value=1", "wait host.x == 1\nsample n = host.x\nsubmit gpu0.p\nwait host.x == n + 1")},
+{"threads", "", Ending::stuck, ONE_QUEUE("atomic op=add_rtn_64 addr=host.x value=1", "sample n = host.x\nwait host.x >= n + 1")},
+{"threads", "", Ending::clean, ONE_QUEUE(COPY("a", "b") "fence addr=host.x value=1", "wait host.x == 1\nload gpu0.b\nstore gpu0.a = 1\nexpect gpu0.b == old gpu0.a")},
+{"threads", "", Ending::unmet, ONE_QUEUE(COPY("a", "b") "fence addr=host.x value=1", "wait host.x == 1\nstore gpu0.a = 1\nexpect gpu0.b == gpu0.a")},
+{"threads", "", Ending::race, ONE_QUEUE(COPY("a", "b") "fence addr=host.x value=1", "load gpu0.b\nwait host.x == 1")},
+{"threads", "", Ending::race, ONE_QUEUE(COPY("a", "b") "fence addr=host.x value=1", "store gpu0.a = 1\nwait host.x == 1")},
+{"threads", "", Ending::clean, ONE_QUEUE(COPY("a", "b") "fence addr=host.x value=1", "load gpu0.a\nwait host.x == 1")},
+{"threads", "", Ending::race, ONE_QUEUE("fence addr=host.x value=1", "store gpu0.a = 1\nwait host.x == 1") "host other\nload gpu0.a\nend"},
+{"threads", "", Ending::clean, ONE_QUEUE("fence addr=host.x value=1", "store gpu0.a = 1\nset host.y = 1\nwait host.x == 1") "host other\nwait host.y == 1\nload gpu0.a\nend"},
+// What a kernel stores stays in flight until a release; what others store is stale for it until an acquire.
+{"C3", "", Ending::clean, ONE_QUEUE("poll_mem addr=host.y func=eq reference=1\n" COPY("a", "b") "fence addr=host.x value=1", "wait host.x == 1") "kernel gpu0.k\nstore gpu0.a = 1\nset host.y = 1\nend"},
+{"C3", "", Ending::race, ONE_QUEUE("poll_mem addr=host.y func=eq reference=1\n" COPY("a", "b") "fence addr=host.x value=1", "wait host.x == 1") "kernel gpu0.k\nset host.y = 1\nstore gpu0.a = 1\nend"},
+{"C4", "", Ending::clean, ONE_QUEUE(COPY("a", "b") "fence addr=host.x value=1", "wait host.x == 1") "kernel gpu0.k\nwait host.x == 1\nload gpu0.b\nend"},
+{"C4", "", Ending::race, ONE_QUEUE(COPY("a", "b") "fence addr=host.x value=1", "wait host.x == 1\nset host.y = 1") "kernel gpu0.k\nwait host.y == 1\nset gpu0.z = 1 scope=agent\nend\nsignal gpu0.z value=0\nkernel gpu0.l\nwait gpu0.z == 1 scope=agent\nload gpu0.b\nend"},
+{"C4", "l2_probe=yes", Ending::clean, ONE_QUEUE(COPY("a", "b") "fence addr=host.x value=1", "wait host.x == 1\nset host.y = 1") "kernel gpu0.k\nwait host.y == 1\nset gpu0.z = 1 scope=agent\nend\nsignal gpu0.z value=0\nkernel gpu0.l\nwait gpu0.z == 1 scope=agent\nload gpu0.b\nend"},
+// At the scope of a GPU, only its kernels see a value, until one of them releases it at system scope.
+{"C3", "", Ending::stuck, ONE_QUEUE("fence addr=host.x value=1", "wait host.y == 1") "kernel gpu0.k\nset host.y = 1 scope=agent\nend"},
+{"C3", "", Ending::clean, ONE_QUEUE("fence addr=host.x value=1", "wait host.y == 1") "kernel gpu0.k\nset host.y = 1 scope=agent\nset host.x = 2\nend"},
+{"C3", "", Ending::clean, ONE_QUEUE("fence addr=host.x value=1", "wait host.x == 1") "kernel gpu0.k\nset host.y = 1 scope=agent\nend\nexpect host.y == 1"},
+{"C4", "", Ending::stuck, ONE_QUEUE("fence addr=host.x value=1", "") "kernel gpu0.k\nwait host.x == 1 scope=agent\nend"},
+{"C4", "", Ending::clean, ONE_QUEUE("fence addr=host.x value=1", "") "kernel gpu0.k\nset host.y = 1 scope=agent\nend\nkernel gpu0.l\nwait host.y == 1 scope=agent\nwait host.x == 1\nend"},
+// A swap of a word and of data loads both before it stores either.
+{"X7", "", Ending::clean, ONE_QUEUE("copy_swap bytes=8 a=gpu0.a b=gpu0.b\nfence addr=gpu0.a value=5\nfence addr=host.x value=1", "wait host.x == 1") "expect gpu0.b == old gpu0.a"},
+// A sum of integers.
+{"sums", "", Ending::clean, ONE_QUEUE("fence addr=host.x value=1", "wait host.x == 1") "kernel gpu0.k\nstore gpu0.c = sum(gpu0.a, gpu0.b) type=i32\nend\nexpect gpu0.c == old sum(gpu0.b, gpu0.a) type=i32"},
+{"sums", "", Ending::unmet, ONE_QUEUE("fence addr=host.x value=1", "wait host.x == 1") "kernel gpu0.k\nstore gpu0.c = sum(gpu0.a, gpu0.b) type=i32\nend\nexpect gpu0.c == old sum(gpu0.b, gpu0.b) type=i32"},
 };
 #undef ONE_QUEUE
 #undef COPY

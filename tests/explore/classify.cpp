@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is known about sync cells before anything runs: which only grow or only shrink, and what a random one may hold.
+// What is known about sync cells before anything runs: which only grow or only shrink, what a random one may hold, and
+// what uses them later.
 #include "program.hpp"
 
 #include <algorithm>
@@ -64,9 +65,15 @@ class Classifier {
       }
     for (std::size_t h = 0; h < p_.hosts.size(); ++h)
       for (auto& a : p_.hosts[h].actions) {
-        if (a.kind == Action::Kind::wait) wait(a.word, a.func, a.value, ~0u, &a.stable);
-        if (a.kind == Action::Kind::set) post(a.word, false, true, kMostQueues + h, a.value);
+        using Kind = Action::Kind;
+        if (a.kind == Kind::wait) wait(a.word, a.func, a.value, ~0u, &a.stable);
+        if (a.kind == Kind::set || a.kind == Kind::add)
+          post(a.word, a.kind == Kind::add, a.sample < 0, kMostQueues + h, a.value);
+        if (a.kind == Kind::sample || a.sample >= 0) uses_[a.word.first].other = true;
       }
+    for (const auto& x : p_.shadows)
+      for (const auto& w : {x.memory, x.copy})
+        for (std::size_t i = 0; i < w.cells; ++i) uses_[w.first + i].other = true;
   }
 
   /// Does cell `c` only grow or only shrink, with waits that its growth cannot undo?
@@ -155,5 +162,41 @@ class Classifier {
 }  // namespace
 
 void classify(Program& p) { Classifier{p}.run(); }
+
+void suffixes(Program& p) {
+  for (auto& q : p.queues) {
+    const auto n = q.packets.size();
+    for (auto* v : {&q.polls, &q.posts, &q.move_reads, &q.move_writes, &q.data_reads, &q.data_writes})
+      v->assign(n + 1, 0);
+    for (auto i = n; i-- > 0;) {
+      const auto& k = q.packets[i];
+      const bool data = k.kind == Packet::Kind::data, release = k.kind == Packet::Kind::release;
+      q.polls[i] = q.polls[i + 1] | (data || release ? Mask{} : k.sync_read);
+      q.posts[i] = q.posts[i + 1] | (release ? k.sync_write : Mask{});
+      q.move_reads[i] = q.move_reads[i + 1] | (data ? k.sync_read : Mask{});
+      q.move_writes[i] = q.move_writes[i + 1] | (data ? k.sync_write : Mask{});
+      q.data_reads[i] = q.data_reads[i + 1] | k.data_read;
+      q.data_writes[i] = q.data_writes[i + 1] | k.data_write;
+    }
+  }
+  for (auto& h : p.hosts) {
+    const auto n = h.actions.size();
+    h.reads.assign(n + 1, 0);
+    h.writes.assign(n + 1, 0);
+    h.data_reads.assign(n + 1, 0);
+    h.data_writes.assign(n + 1, 0);
+    h.submits.assign(n + 1, 0);
+    for (auto i = n; i-- > 0;) {
+      const auto& a = h.actions[i];
+      const bool looks = a.kind == Action::Kind::wait || a.kind == Action::Kind::sample;
+      const bool posts = a.kind == Action::Kind::set || a.kind == Action::Kind::add;
+      h.reads[i] = h.reads[i + 1] | (looks ? a.cells : Mask{});
+      h.writes[i] = h.writes[i + 1] | (posts ? a.cells : Mask{});
+      h.data_reads[i] = h.data_reads[i + 1] | a.data_read;
+      h.data_writes[i] = h.data_writes[i + 1] | a.data_write;
+      h.submits[i] = h.submits[i + 1] | (a.kind == Action::Kind::submit ? std::uint64_t{1} << a.queue : 0);
+    }
+  }
+}
 
 }  // namespace sdma::explore::detail

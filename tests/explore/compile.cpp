@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Turns a schedule into cells, streams and scripts.
 #include "program.hpp"
-#include "sdma/device/topology.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -22,25 +21,37 @@ class Compiler {
   }
 
   Program run() {
-    if (s_.queues.size() > kMostQueues || s_.hosts.size() > kMostHosts) refuse("this many queues or hosts");
+    if (s_.queues.size() > kMostQueues || s_.hosts.size() + s_.kernels.size() > kMostHosts)
+      refuse("this many queues, hosts or kernels");
     if (s_.hosts.empty()) refuse("a schedule without hosts");
     submits_.resize(s_.queues.size());
-    if (!s_.kernels.empty()) refuse("kernels");
-    for (const auto& h : s_.hosts) count(h.actions);
+    each_script([&](const auto& x, int) { count(x.actions); });
     if (p_.unsupported.empty()) decode();
     if (p_.unsupported.empty()) memory();
     if (p_.unsupported.empty())
       for (std::size_t q = 0; q < s_.queues.size(); ++q) stream(q);
-    if (p_.unsupported.empty()) engines();
+    if (p_.unsupported.empty()) detail::share_engines(p_);
     if (p_.unsupported.empty())
-      for (const auto& h : s_.hosts) script(h);
-    if (p_.unsupported.empty()) expectations();
+      each_script([&](const auto& x, int gpu) {
+        p_.hosts.emplace_back().gpu = gpu;
+        samples_.clear();
+        actions(x.actions, 0);
+      });
+    if (p_.unsupported.empty())
+      for (const auto& e : s_.expectations)
+        if (e.kind != Expects::finding) expect(p_.expectations, e, e.old);
     if (p_.unsupported.empty()) detail::classify(p_);
-    if (p_.unsupported.empty()) suffixes();
+    if (p_.unsupported.empty()) detail::suffixes(p_);
     return std::move(p_);
   }
 
  private:
+  /// Calls fn(host or kernel, number of its GPU, or -1).
+  template <class Fn> void each_script(Fn fn) {
+    for (const auto& h : s_.hosts) fn(h, -1);
+    for (const auto& k : s_.kernels) fn(k, static_cast<int>(k.place.index));
+    p_.has_kernels = !s_.kernels.empty();
+  }
   void refuse(std::string what) {
     if (p_.unsupported.empty()) p_.unsupported = std::move(what);
   }
@@ -63,11 +74,34 @@ class Compiler {
       }
   }
 
-  void words(const std::vector<Schedule::Action>& actions) {
+  void words(const std::vector<Schedule::Action>& actions, std::vector<Copied>& copies) {
+    using What = Schedule::Action::Kind;
     for (const auto& a : actions) {
-      if (a.kind == Schedule::Action::Kind::set || a.kind == Schedule::Action::Kind::wait) word(signal(a));
-      words(a.body);
+      if (a.kind == What::set || a.kind == What::add || a.kind == What::wait || a.kind == What::sample) word(signal(a));
+      if (a.kind == What::load || a.kind == What::store || a.kind == What::expect)
+        bytes(resolved(a.range), resolved(a.right), a.sum, copies);
+      words(a.body, copies);
     }
+  }
+  Range resolved(const Schedule::Range& r) const {
+    const auto begin = canonical(s_, r.va);
+    return {begin, begin + r.bytes};
+  }
+  bool in_vram(std::uint64_t va) const {
+    const auto l = find_symbol(s_, GpuVa{va});
+    return l && !(l->signal ? s_.signals[l->index].place : s_.buffers[l->index].place).is_host();
+  }
+  /// Bytes that something compares, or that a thread accesses. Those of a sum are split into elements.
+  void bytes(Range left, Range right, const Schedule::Sum& sum, std::vector<Copied>& copies) {
+    const auto add = [&](Range r) {
+      if (sum && (sum.type != Schedule::Sum::Type::i32 || r.begin % 4 != 0)) refuse("a sum of this type");
+      for (auto at = r.begin; sum && at < r.end; at += 4) ranges_.push_back({at, at + 4});
+      ranges_.push_back(r);
+      if (r.begin != left.begin) copies.push_back({r.begin, left.begin, left.end - left.begin});
+    };
+    add(left);
+    if (right.begin != right.end) add(right);
+    for (const auto& p : sum.parts) add(resolved(p));
   }
   Range signal(const Schedule::Action& a) const {
     const auto begin = canonical(s_, a.signal);
@@ -92,14 +126,12 @@ class Compiler {
           }
           if (raw.word_va != 0) word({raw.word_va, raw.word_va + raw.packet.word.bytes});
         }
-    for (const auto& h : s_.hosts) words(h.actions);
+    each_script([&](const auto& x, int) { words(x.actions, copies); });
     for (const auto& e : s_.expectations) {
-      if (e.kind == Expects::finding) continue;
-      ranges_.push_back(range(e, e.left));
-      if (e.kind == Expects::value) continue;
-      ranges_.push_back(range(e, e.right));
-      copies.push_back({ranges_.back().begin, ranges_.end()[-2].begin, e.left.bytes});
+      if (e.kind == Expects::value) ranges_.push_back(signal({.signal = e.left.va}));
+      if (e.kind == Expects::bytes) bytes(resolved(e.left), resolved(e.right), e.sum, copies);
     }
+    if (!p_.unsupported.empty()) return;
     const auto earlier = [](const auto& a, const auto& b) {
       return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
     };
@@ -118,19 +150,20 @@ class Compiler {
     }
   }
 
-  /// The bytes that an expectation compares; of a value, its signal.
-  Range range(const Schedule::Expectation& e, const Schedule::Range& r) const {
-    const auto begin = canonical(s_, r.va);
-    const auto l = find_symbol(s_, r.va);
-    return {begin, begin + (e.kind == Expects::bytes ? r.bytes : l ? bytes_of(s_, *l) : 8)};
-  }
-  void expectations() {
-    const auto cells = [&](const Range& r) { return cells_of(p_.cells, r.begin, r.end - r.begin); };
-    for (const auto& e : s_.expectations) {
-      if (e.kind == Expects::finding) continue;
-      p_.expectations.push_back({.expectation = &e, .left = cells(range(e, e.left))});
-      if (e.kind == Expects::bytes) p_.expectations.back().right = cells(range(e, e.right));
+  Word cells(const Range& r) const { return cells_of(p_.cells, r.begin, r.end - r.begin); }
+  template <class Written> void expect(std::vector<Expected>& to, const Written& e, bool old) {
+    Expected out{.old = old};
+    bool value = false;
+    if constexpr (std::is_same_v<Written, Schedule::Expectation>) {
+      out.expectation = &e;
+      value = e.kind == Expects::value;
+      if (value) out.left = cells(signal({.signal = e.left.va}));
     }
+    if constexpr (std::is_same_v<Written, Schedule::Action>) out.left = cells(resolved(e.range));
+    else if (!value) out.left = cells(resolved(e.left));
+    if (e.right.bytes != 0) out.right = cells(resolved(e.right));
+    for (const auto& p : e.sum.parts) out.parts.push_back(cells(resolved(p)));
+    to.push_back(std::move(out));
   }
 
   std::uint64_t constant(const Part& part, const Cell& c) const {
@@ -157,9 +190,10 @@ class Compiler {
     }
     m.queue = static_cast<std::uint8_t>(q);
     m.packet = static_cast<std::uint8_t>(index);
-    m.load_at_start = m.from >= 0 && !from_sync && to.sync && (late_ & bit(static_cast<std::size_t>(m.from))) == 0;
+    const bool waits = to.sync || k.is_swap;  // between its load and its store
+    m.load_at_start = m.from >= 0 && !from_sync && waits && (late_ & bit(static_cast<std::size_t>(m.from))) == 0;
     if (p_.profile.copies_in_order || p_.profile.writes_ordered) late_ |= data;
-    if (m.from >= 0 && to.sync) m.slot = static_cast<std::int16_t>(p_.slots++);
+    if (m.from >= 0 && waits) m.slot = static_cast<std::int16_t>(p_.slots++);
     if (p_.later.size() == kMostMoves) return refuse("this many copies of flags");
     p_.queues[q].moves |= std::uint64_t{1} << p_.later.size();
     p_.later.push_back(m);
@@ -195,6 +229,7 @@ class Compiler {
           k.word = cells_of(p_.cells, raw.word_va, k.word.bytes);
           const auto cells = Program::mask(k.word);
           k.sync_read = cells;
+          k.in_vram = in_vram(raw.word_va);
           if (k.kind == Kind::release) k.sync_write = cells;
         }
         const auto me = std::uint64_t{1} << index;
@@ -202,6 +237,9 @@ class Compiler {
         if (k.kind == Kind::data) out.data |= me;
         if ((k.data_read | k.data_write) != 0) out.lasting |= me;
         if (k.is_write) out.writes |= me;
+        if (k.is_stamp) out.stamps |= me;
+        for (const auto& part : raw.parts)
+          if (!in_vram(part.to)) out.to_host |= me;
         if (k.kind == Kind::condition || k.kind == Kind::selection) {
           out.has_conditions = true;
           std::size_t n = 0, at = index - begin + 1;
@@ -211,118 +249,124 @@ class Compiler {
         }
         out.packets.push_back(k);
       }
-      pieces(out, begin);
+      if (!detail::lay_out(out, begin)) refuse("a packet that is larger than half its ring");
     }
     out.may_fill = !out.pieces.empty() && out.pieces.back().ring_end >= out.ring;
   }
 
-  /// Each piece takes at most half of the ring, and no piece crosses the end of the ring.
-  void pieces(Stream& out, std::size_t begin) {
-    for (std::size_t i = begin; i < out.packets.size();) {
-      std::uint64_t bytes = 0;
-      auto end = i;
-      for (; end < out.packets.size() && bytes + out.packets[end].dwords * 4 <= out.ring / 2; ++end)
-        bytes += out.packets[end].dwords * 4;
-      if (end == i) return refuse("a packet that is larger than half its ring");
-      auto at = out.pieces.empty() ? 0 : out.pieces.back().ring_end;
-      if (at % out.ring + bytes > out.ring) at += out.ring - at % out.ring;
-      for (auto k = i; k < end; ++k) out.packets[k].ring_end = at += out.packets[k].dwords * 4;
-      out.pieces.push_back({static_cast<std::uint16_t>(end - i), at});
-      i = end;
-    }
-  }
-
-  void engines() {
-    static const auto node = mi300x();
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> shared;
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> of;
-    for (std::size_t q = 0; q < s_.queues.size(); ++q) {
-      const auto& queue = s_.queues[q];
-      auto engine = queue.engine;
-      if (queue.peer) {
-        const GpuId gpu{queue.place.index};
-        const auto e = queue.peer->is_host() ? node->engine_for(gpu, HostDirection::to_host)
-                                             : node->engine_for(gpu, GpuId{queue.peer->index});
-        engine = e ? e->value : 1000 + queue.peer->index;
-      }
-      of.emplace_back(queue.place.index, engine);
-      shared[of.back()] |= std::uint64_t{1} << q;
-    }
-    std::uint32_t n = 0;
-    for (const auto& [engine, queues] : shared) {
-      for (std::size_t q = 0; q < of.size(); ++q) {
-        if (of[q] != engine) continue;
-        p_.queues[q].engine = n;
-        if (!p_.profile.poll_yields && !std::has_single_bit(queues))
-          p_.queues[q].sharers = queues & ~(std::uint64_t{1} << q);
-      }
-      ++n;
-    }
-  }
-
-  void script(const Schedule::Host& h) { actions(p_.hosts.emplace_back(), h.actions, 0); }
-
-  void actions(Script& out, const std::vector<Schedule::Action>& from, std::uint64_t epoch) {
+  void actions(const std::vector<Schedule::Action>& from, std::uint64_t epoch) {
     using What = Schedule::Action::Kind;
+    auto& out = p_.hosts.back();
     for (const auto& a : from) {
       if (out.actions.size() > 2000) return refuse("this many host actions");
-      if (a.kind == What::repeat) {
-        for (std::uint64_t n = 1; n <= a.rounds; ++n) actions(out, a.body, n);
-      } else if (a.kind == What::submit) {
-        for (const auto q : a.queues) {
-          const auto n = p_.queues[q].pieces.size() / std::max(1u, submits_[q]);
-          for (std::size_t i = 0; i < n; ++i)
-            out.actions.push_back({.kind = Action::Kind::submit,
-                                   .queue = static_cast<std::uint8_t>(q),
-                                   .first = i == 0,
-                                   .last = i + 1 == n});
-        }
-      } else if (a.kind == What::rptr) {
-        out.actions.push_back({.kind = Action::Kind::rptr, .queue = static_cast<std::uint8_t>(a.queues.front())});
-      } else if (a.kind != What::set && a.kind != What::wait) {
-        return refuse("an action other than submit, set, wait and repeat");
-      } else {
-        const auto r = signal(a);
-        const auto w = cells_of(p_.cells, r.begin, r.end - r.begin);
-        auto value = a.value.plus.at(epoch);
-        if (w.bytes == 4) value = static_cast<std::uint32_t>(value);
-        out.actions.push_back({.kind = a.kind == What::set ? Action::Kind::set : Action::Kind::wait,
-                               .func = a.func,
-                               .word = w,
-                               .cells = Program::mask(w),
-                               .value = value});
+      switch (a.kind) {
+        case What::repeat:
+          for (std::uint64_t n = 1; n <= a.rounds; ++n) actions(a.body, n);
+          break;
+        case What::submit:
+          for (const auto q : a.queues) {
+            const auto n = p_.queues[q].pieces.size() / std::max(1u, submits_[q]);
+            for (std::size_t i = 0; i < n; ++i)
+              out.actions.push_back({.kind = Action::Kind::submit,
+                                     .queue = static_cast<std::uint8_t>(q),
+                                     .first = i == 0,
+                                     .last = i + 1 == n});
+          }
+          break;
+        case What::rptr:
+          out.actions.push_back({.kind = Action::Kind::rptr, .queue = static_cast<std::uint8_t>(a.queues.front())});
+          break;
+        case What::compute: break;
+        case What::load:
+        case What::store:
+        case What::expect: access(a, epoch); break;
+        default: synchronise(a, epoch);
       }
     }
   }
 
-  void suffixes() {
-    for (auto& q : p_.queues) {
-      const auto n = q.packets.size();
-      for (auto* v : {&q.polls, &q.posts, &q.move_reads, &q.move_writes, &q.data_reads, &q.data_writes})
-        v->assign(n + 1, 0);
-      for (auto i = n; i-- > 0;) {
-        const auto& k = q.packets[i];
-        const bool data = k.kind == Kind::data, release = k.kind == Kind::release;
-        q.polls[i] = q.polls[i + 1] | (data || release ? Mask{} : k.sync_read);
-        q.posts[i] = q.posts[i + 1] | (release ? k.sync_write : Mask{});
-        q.move_reads[i] = q.move_reads[i + 1] | (data ? k.sync_read : Mask{});
-        q.move_writes[i] = q.move_writes[i + 1] | (data ? k.sync_write : Mask{});
-        q.data_reads[i] = q.data_reads[i + 1] | k.data_read;
-        q.data_writes[i] = q.data_writes[i + 1] | k.data_write;
-      }
+  void synchronise(const Schedule::Action& a, std::uint64_t epoch) {
+    using What = Schedule::Action::Kind;
+    auto& out = p_.hosts.back();
+    Action x{.kind = a.kind == What::set    ? Action::Kind::set
+                     : a.kind == What::add  ? Action::Kind::add
+                     : a.kind == What::wait ? Action::Kind::wait
+                                            : Action::Kind::sample,
+             .agent_scope = out.gpu >= 0 && !a.system_scope,
+             .func = a.func,
+             .word = cells(signal(a)),
+             .value = a.value.plus.at(epoch)};
+    if (a.kind == What::sample) {
+      x.sample = samples_[a.value.sample] = static_cast<std::int16_t>(p_.slots++);
+    } else if (!a.value.sample.empty()) {
+      const auto from = samples_.find(a.value.sample);
+      if (from == samples_.end()) return refuse("a sample that is not there");
+      x.sample = from->second;
     }
-    for (auto& h : p_.hosts) {
-      const auto n = h.actions.size();
-      h.reads.assign(n + 1, 0);
-      h.writes.assign(n + 1, 0);
-      h.submits.assign(n + 1, 0);
-      for (auto i = n; i-- > 0;) {
-        const auto& a = h.actions[i];
-        h.reads[i] = h.reads[i + 1] | (a.kind == Action::Kind::wait ? a.cells : Mask{});
-        h.writes[i] = h.writes[i + 1] | (a.kind == Action::Kind::set ? a.cells : Mask{});
-        h.submits[i] = h.submits[i + 1] | (a.kind == Action::Kind::submit ? std::uint64_t{1} << a.queue : 0);
-      }
+    if (x.word.bytes == 4 && x.sample < 0) x.value = static_cast<std::uint32_t>(x.value);
+    x.cells = Program::mask(x.word);
+    if (x.agent_scope) x.word = copy(out.gpu, x.word);
+    x.cells |= Program::mask(x.word);
+    out.actions.push_back(x);
+  }
+  /// The copy of a word in the L2 of a GPU: cells after all others.
+  Word copy(int gpu, const Word& w) {
+    for (const auto& x : p_.shadows) {
+      const bool same = x.memory.first == w.first && x.memory.cells == w.cells;
+      if (!same && x.memory.first < w.first + w.cells && w.first < x.memory.first + x.memory.cells)
+        refuse("halves of a word at the scope of a GPU");
+      if (same && x.gpu == gpu) return x.copy;
     }
+    auto out = w;
+    out.first = static_cast<std::uint16_t>(p_.cells.size());
+    for (std::size_t i = 0; i < w.cells; ++i) {
+      p_.cells.push_back(p_.cells[w.first + i]);
+      p_.cells.back().buffer = p_.cells.back().unknown = false;
+      if (p_.cells[w.first + i].unknown) refuse("a word at the scope of a GPU whose first value is not known");
+    }
+    if (p_.cells.size() > kMostCells || p_.shadows.size() == 64) refuse("this many cells");
+    p_.shadows.push_back({gpu, w, out});
+    return out;
+  }
+
+  /// A thread accesses bytes: it begins, and has then accessed them.
+  void access(const Schedule::Action& a, std::uint64_t epoch) {
+    using What = Schedule::Action::Kind;
+    auto& out = p_.hosts.back();
+    const auto to = cells(resolved(a.range));
+    Action x{.kind = Action::Kind::access, .now = static_cast<std::uint16_t>(p_.now.size())};
+    const auto reads = [&](const Schedule::Range& r) {
+      const auto w = cells(resolved(r));
+      if (a.sum && w.cells != to.cells) refuse("a sum of elements that are split");
+      if (r.bytes != 0 && !a.old) x.data_read |= Program::mask(w);
+      return w;
+    };
+    std::vector<Word> parts;
+    for (const auto& p : a.sum.parts) parts.push_back(reads(p));
+    if (a.kind == What::expect) {
+      reads(a.right);
+      x.expected = static_cast<std::int16_t>(p_.now_expected.size());
+      expect(p_.now_expected, a, a.old);
+    }
+    (a.kind == What::store ? x.data_write : x.data_read) |= Program::mask(to);
+    for (std::size_t i = 0; a.kind == What::store && i < to.cells; ++i) {
+      const auto& c = p_.cells[to.first + i];
+      Move m{.to = static_cast<std::int16_t>(to.first + i), .value = c.tag * (2 * epoch + 3) ^ a.range.va.value};
+      if (a.byte) m.value = *a.byte * 0x0101010101010101u;
+      if (c.bytes < 8) m.value &= (std::uint64_t{1} << (8 * c.bytes)) - 1;
+      m.part = static_cast<std::uint16_t>(p_.parts.size());
+      m.parts = static_cast<std::uint16_t>(parts.size());
+      for (const auto& w : parts) p_.parts.push_back(static_cast<std::int16_t>(w.first + i));
+      p_.now.push_back(m);
+      ++x.nows;
+    }
+    for (std::size_t c = 0; c < p_.cells.size(); ++c)
+      if (p_.cells[c].sync && ((x.data_read | x.data_write) >> c & 1) != 0)
+        return refuse("a thread that accesses the bytes of a word");
+    out.actions.push_back(x);
+    x.kind = Action::Kind::accessed;
+    x.data_read = x.data_write = 0;
+    out.actions.push_back(x);
   }
 
   const Schedule& s_;
@@ -331,9 +375,16 @@ class Compiler {
   Mask late_ = 0;                                         ///< cells of the queue's moves that take their time
   std::vector<std::vector<std::vector<RawPacket>>> raw_;  // queue, submit, packet
   std::vector<Range> ranges_, words_;
+  std::map<std::string, std::int16_t> samples_;  ///< of the present script: where each is kept
 };
 
 }  // namespace
+
+std::string thread_name(const Schedule& s, std::size_t h) {
+  if (h < s.hosts.size()) return "host " + s.hosts[h].name;
+  const auto& k = s.kernels[h - s.hosts.size()];
+  return "kernel " + to_string(k.place) + "." + k.name;
+}
 
 Program compile(const Schedule& s, const Profile& profile) { return Compiler{s, profile}.run(); }
 

@@ -3,6 +3,9 @@
 #include "program.hpp"
 #include "sdma/packets/footprint.hpp"
 
+#include <array>
+#include <set>
+
 namespace sdma::explore::detail {
 namespace {
 
@@ -31,7 +34,7 @@ class Decoder {
   void operator()(const CopySwap& p) {
     copy(p.a, p.b, p.bytes);
     copy(p.b, p.a, p.bytes);
-    swap_ = true;
+    out_.packet.is_swap = true;
   }
   void operator()(const CopySubwindow& p) {
     const auto from = source(p), to = destination(p);
@@ -48,6 +51,12 @@ class Decoder {
     auto pattern = bytes_of({&p.data, 1});
     pattern.resize(std::size_t{1} << static_cast<unsigned>(p.unit));
     constant(p.dst, bytes_written(p), std::move(pattern));
+  }
+  /// Its value differs each time.
+  void operator()(const Timestamp& p) {
+    out_.packet.is_stamp = true;
+    const std::uint32_t time = 0x51a3 + 2 * out_.packet.dword + 0x10000 * out_.packet.epoch;
+    constant(p.addr, 8, bytes_of(std::array{time, time ^ 0x77u}));
   }
   void operator()(const Fence& p) { post(p.addr, Op::store, 4, p.value); }
   void operator()(const Atomic& p) {
@@ -110,7 +119,8 @@ class Decoder {
     for (std::size_t i = 0; i < parts.size(); ++i)
       for (std::size_t j = 0; j < parts.size(); ++j) {
         const auto &a = parts[i], &b = parts[j];
-        const bool across = a.from == Part::From::copy && meet(a.source, a.bytes, b.to, b.bytes) && !(swap_ && i != j);
+        const bool across =
+            a.from == Part::From::copy && meet(a.source, a.bytes, b.to, b.bytes) && !(out_.packet.is_swap && i != j);
         const bool twice = i < j && meet(a.to, a.bytes, b.to, b.bytes);
         out_.packet.undefined = out_.packet.undefined || across || twice;
       }
@@ -144,7 +154,6 @@ class Decoder {
   const Schedule& s_;
   RawPacket& out_;
   std::string& unsupported_;
-  bool swap_ = false;
 };
 
 }  // namespace
@@ -154,6 +163,7 @@ std::vector<RawPacket> decode_submit(const Schedule& s, const Schedule::Queue& q
   auto dwords = q.dwords;
   if (store_epoch(q, epoch, dwords)) unsupported = "an epoch whose values do not fit";
   std::vector<RawPacket> out;
+  std::set<std::uint32_t> fenced;  // since the last trap
   for (Reader r{dwords}; r;) {
     RawPacket raw;
     raw.packet.dword = static_cast<std::uint32_t>(r.position());
@@ -170,6 +180,11 @@ std::vector<RawPacket> decode_submit(const Schedule& s, const Schedule::Queue& q
           known = true;
         }
       });
+    if (v.is<Fence>()) fenced.insert(decode<Fence>(v.dwords).value);
+    if (v.is<Trap>()) {
+      if (!fenced.contains(decode<Trap>(v.dwords).context)) unsupported = "a trap without its mailbox";
+      fenced.clear();
+    }
     if (!known && unsupported.empty()) unsupported = v.info ? std::string(v.info->name) : "an unknown packet";
     out.push_back(std::move(raw));
   }

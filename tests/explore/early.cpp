@@ -30,7 +30,7 @@ class EarlySearch {
           if (const auto& k = p_.queues[q].packets[i]; k.dword * 4ull == at.offset && k.epoch == at.epoch)
             out.push_back({false, q, i});
     for (std::size_t h = 0; h < p_.hosts.size(); ++h)
-      if (at.agent == "host " + s.hosts[h].name)
+      if (at.agent == thread_name(s, h))
         for (std::size_t i = 0; i < p_.hosts[h].actions.size(); ++i)
           if (text(p_.hosts[h].actions[i]) == at.text) out.push_back({true, h, i});
     return out;
@@ -56,7 +56,7 @@ class EarlySearch {
 
   std::string text(const Action& a) const {
     using What = Schedule::Action::Kind;
-    if (a.kind == Action::Kind::submit || a.kind == Action::Kind::rptr) return {};
+    if (a.kind != Action::Kind::wait && a.kind != Action::Kind::set) return {};
     return to_text(*p_.schedule, {.kind = a.kind == Action::Kind::wait ? What::wait : What::set,
                                   .signal = GpuVa{p_.cells[a.word.first].va},
                                   .func = a.func,

@@ -51,6 +51,7 @@ void lists(std::vector<Schedule::Action>& actions, std::vector<std::vector<Sched
 std::vector<std::vector<Schedule::Action>*> lists(Schedule& s) {
   std::vector<std::vector<Schedule::Action>*> out;
   for (auto& h : s.hosts) lists(h.actions, out);
+  for (auto& k : s.kernels) lists(k.actions, out);
   return out;
 }
 
@@ -132,13 +133,18 @@ void change_actions(Schedule& s, Random& r) {
       if (a.kind == ActionKind::repeat) a.rounds = 1 + below(r, 4);
       [[fallthrough]];
     case 4:
-      if (a.kind == ActionKind::set || a.kind == ActionKind::wait) a.value = a.value + nudge(r);
+      if (a.kind == ActionKind::set || a.kind == ActionKind::add || a.kind == ActionKind::wait)
+        a.value = a.value + nudge(r);
       break;
     case 5:
       if (a.kind == ActionKind::wait) a.func = static_cast<Compare>(1 + below(r, 6));
       break;
     default:
-      if (a.kind == ActionKind::set || a.kind == ActionKind::wait) a.signal = any_address(s, r, true);
+      if (a.kind == ActionKind::set || a.kind == ActionKind::add || a.kind == ActionKind::wait) {
+        if (!s.kernels.empty() && below(r, 2) == 0) a.system_scope = !a.system_scope;
+        else a.signal = any_address(s, r, true);
+      }
+      if (a.kind == ActionKind::load || a.kind == ActionKind::store) a.range.va = any_address(s, r, false);
       if (a.kind == ActionKind::submit || a.kind == ActionKind::rptr)
         a.queues[0] = below(r, static_cast<std::uint32_t>(s.queues.size()));
   }
@@ -221,7 +227,7 @@ bool drop_queues(Schedule& s, const Holds& holds) {
     for (auto* list : lists(smaller))
       for (auto i = list->size(); i-- > 0;) {
         auto& a = (*list)[i];
-        if (a.kind != Schedule::Action::Kind::submit) continue;
+        if (a.queues.empty()) continue;
         std::erase(a.queues, q);
         for (auto& other : a.queues) other -= other > q ? 1 : 0;
         if (a.queues.empty()) list->erase(list->begin() + static_cast<std::ptrdiff_t>(i));
@@ -231,6 +237,11 @@ bool drop_queues(Schedule& s, const Holds& holds) {
   for (auto h = s.hosts.size(); h-- > 0;) {
     auto smaller = s;
     smaller.hosts.erase(smaller.hosts.begin() + static_cast<std::ptrdiff_t>(h));
+    any = keep(s, std::move(smaller), holds) || any;
+  }
+  for (auto k = s.kernels.size(); k-- > 0;) {
+    auto smaller = s;
+    smaller.kernels.erase(smaller.kernels.begin() + static_cast<std::ptrdiff_t>(k));
     any = keep(s, std::move(smaller), holds) || any;
   }
   return any;
@@ -296,7 +307,13 @@ bool drop_symbols(Schedule& s, const Holds& holds) {
       }
     for (const auto* list : lists(s))
       for (const auto& a : *list)
-        if (inside(a.signal)) return true;
+        if (inside(a.signal) || inside(a.range.va) || inside(a.right.va) ||
+            std::ranges::any_of(a.sum.parts, [&](const auto& p) { return inside(p.va); }))
+          return true;
+    for (const auto& e : s.expectations)
+      if (inside(e.left.va) || inside(e.right.va) ||
+          std::ranges::any_of(e.sum.parts, [&](const auto& p) { return inside(p.va); }))
+        return true;
     for (const auto& b : s.buffers)
       if (b.at && inside(*b.at)) return true;
     for (const auto& g : s.signals)
@@ -360,7 +377,8 @@ void combine(Schedule& s, Schedule other, bool after) {
   for (auto* list : lists(added))
     for (auto& a : *list) {
       for (auto& q : a.queues) q += queues;
-      a.signal = moved(a.signal);
+      for (auto* va : {&a.signal, &a.range.va, &a.right.va}) *va = moved(*va);
+      for (auto& p : a.sum.parts) p.va = moved(p.va);
     }
   for (std::size_t h = 0; h < added.hosts.size(); ++h) {
     auto& host = added.hosts[h];
@@ -371,6 +389,10 @@ void combine(Schedule& s, Schedule other, bool after) {
       host.name += suffix;
       s.hosts.push_back(host);
     }
+  }
+  for (auto& k : added.kernels) {
+    k.name += suffix;
+    s.kernels.push_back(k);
   }
   s.gpus = std::max(s.gpus, other.gpus);
 }

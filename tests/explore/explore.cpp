@@ -116,7 +116,7 @@ class Search {
     }
     if (machine_.ended(at(depth))) return end(at(depth));
     grow(depth + 1);
-    if (o_.reduce) reduction_.choose(at(depth), choices_[depth]);
+    if (o_.reduce && !p_.has_kernels) reduction_.choose(at(depth), choices_[depth]);
     else {
       choices_[depth].clear();
       machine_.steps(at(depth), [&](const Step& step) { choices_[depth].push_back(step); });
@@ -127,6 +127,9 @@ class Search {
       std::memcpy(at(depth + 1), at(depth), machine_.words() * sizeof(std::uint64_t));
       const auto step = choices_[depth][i];
       path_.push_back(step);
+      if (const auto* e = expected(at(depth), step); e && !holds(*e, at(depth)))
+        return fail(Ending::unmet,
+                    [&] { return action(step.agent, machine_.position(at(depth), step.agent)) + " does not hold"; });
       const auto v = machine_.apply(at(depth + 1), step);
       if (v.kind != Violation::Kind::none) violated(v);
       else visit(depth + 1);
@@ -175,13 +178,24 @@ class Search {
 
   /// Does an expectation hold at this end? The state at depth 0 has the first contents.
   bool holds(const Expected& e, Machine::Const s) {
-    if (e.expectation->kind == Schedule::Expectation::Kind::value)
+    if (e.expectation && e.expectation->kind == Schedule::Expectation::Kind::value)
       return machine_.read(s, e.left) ==
              (e.left.bytes == 4 ? static_cast<std::uint32_t>(e.expectation->value) : e.expectation->value);
-    const auto* right = e.expectation->old ? at(0) : s;
-    for (std::size_t i = 0; i < e.left.cells; ++i)
-      if (s[e.left.first + i] != right[e.right.first + i]) return false;
+    const auto* right = e.old ? at(0) : s;
+    for (std::size_t i = 0; i < e.left.cells; ++i) {
+      std::uint32_t sum = 0;
+      for (const auto& p : e.parts) sum += static_cast<std::uint32_t>(right[p.first + i]);
+      if (s[e.left.first + i] != (e.parts.empty() ? right[e.right.first + i] : sum)) return false;
+    }
     return true;
+  }
+
+  /// What has to hold when a thread takes this step; null if nothing has to.
+  const Expected* expected(Machine::Const s, const Step& step) const {
+    const auto* a = step.host ? &p_.hosts[step.agent].actions[machine_.position(s, step.agent)] : nullptr;
+    return a && a->kind == Action::Kind::access && a->expected >= 0
+               ? &p_.now_expected[static_cast<std::size_t>(a->expected)]
+               : nullptr;
   }
 
   void stuck(Machine::Const s) {
@@ -190,7 +204,7 @@ class Search {
       std::string who;
       for (std::size_t h = 0; h < p_.hosts.size(); ++h)
         if (machine_.position(s, h) < p_.hosts[h].actions.size())
-          who += fmt::format("host {} stays at {}; ", p_.schedule->hosts[h].name, action(h, machine_.position(s, h)));
+          who += fmt::format("{} stays at {}; ", host(h), action(h, machine_.position(s, h)));
       for (std::size_t q = 0; q < p_.queues.size(); ++q)
         if (machine_.next(s, q) < machine_.published(s, q))
           who += fmt::format("{}{}; ", packet(q, machine_.next(s, q)),
@@ -200,14 +214,15 @@ class Search {
   }
 
   void violated(const Violation& v) {
-    if (v.kind == Violation::Kind::undefined)
-      fail(Ending::undefined, [&] { return packet(v.queue, v.packet) + " overlaps itself"; });
-    else
-      fail(Ending::race, [&] {
-        return packet(v.queue, v.packet) + " starts while " + packet(v.other_queue, v.other_packet) +
-               " may be in flight";
-      });
+    if (v.kind == Violation::Kind::undefined) fail(Ending::undefined, [&] { return place(v.at) + " overlaps itself"; });
+    else if (v.kind == Violation::Kind::stale)
+      fail(Ending::race, [&] { return place(v.at) + " may read old contents from an L2"; });
+    else fail(Ending::race, [&] { return place(v.at) + " starts while " + place(v.other) + " may be in flight"; });
   }
+  std::string place(Violation::Place p) const {
+    return p.host ? host(p.agent) + ": " + action(p.agent, p.index) : packet(p.agent, p.index);
+  }
+  std::string host(std::size_t h) const { return thread_name(*p_.schedule, h); }
 
   template <class Fn> void fail(Ending v, Fn&& why) {
     out_.verdict = v;
@@ -221,12 +236,26 @@ class Search {
                        to_text(*p_.schedule, queue, k.dword));
   }
   std::string action(std::size_t h, std::size_t i) const {
+    if (i == p_.hosts[h].actions.size()) return "its end";
     const auto& a = p_.hosts[h].actions[i];
+    if (a.kind == Action::Kind::accessed) return "has accessed these bytes";
+    if (a.kind == Action::Kind::access) {
+      std::string cells;
+      for (std::size_t c = 0; c < p_.cells.size(); ++c)
+        if (((a.data_read | a.data_write) >> c & 1) != 0)
+          cells += (a.data_write >> c & 1 ? " stores " : " loads ") + name_of(*p_.schedule, GpuVa{p_.cells[c].va});
+      return "accesses:" + cells;
+    }
     if (a.kind == Action::Kind::submit) return fmt::format("submit {}", p_.schedule->queues[a.queue].name);
     if (a.kind == Action::Kind::rptr) return fmt::format("wait {}.rptr", p_.schedule->queues[a.queue].name);
-    return fmt::format("{} {} {} {}", a.kind == Action::Kind::set ? "set" : "wait",
-                       name_of(*p_.schedule, GpuVa{p_.cells[a.word.first].va}),
-                       a.kind == Action::Kind::set ? "=" : to_string_of(a.func), a.value);
+    const auto word = name_of(*p_.schedule, GpuVa{p_.cells[a.word.first].va});
+    const auto* scope = a.agent_scope ? " scope=agent" : "";
+    if (a.kind == Action::Kind::sample) return fmt::format("sample {}{}", word, scope);
+    return fmt::format("{} {} {} {}{}{}", a.kind == Action::Kind::wait ? "wait" : "set", word,
+                       a.kind == Action::Kind::set   ? "="
+                       : a.kind == Action::Kind::add ? "+="
+                                                     : to_string_of(a.func),
+                       a.sample < 0 ? "" : "sample + ", static_cast<std::int64_t>(a.value), scope);
   }
   static const char* to_string_of(Compare f) {
     constexpr const char* kSigns[] = {"?", "<", "<=", "==", "!=", ">=", ">"};
@@ -243,8 +272,7 @@ class Search {
         out += fmt::format("  {} holds {:#x} at first\n", name_of(*p_.schedule, GpuVa{p_.cells[c].va}), s[c]);
     for (const auto& step : path) {
       if (step.host) {
-        out += fmt::format("  host {}: {}\n", p_.schedule->hosts[step.agent].name,
-                           action(step.agent, machine_.position(s.data(), step.agent)));
+        out += fmt::format("  {}: {}\n", host(step.agent), action(step.agent, machine_.position(s.data(), step.agent)));
       } else {
         const bool move = step.kind >= Step::Kind::load;
         out += fmt::format("  {} {}\n", kNames[static_cast<std::size_t>(step.kind)],

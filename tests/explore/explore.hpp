@@ -7,13 +7,13 @@
 //   if (o.verdict == Ending::clean && o.complete) ...          no execution breaks it
 //
 // It shares no code with the checker or with the software engine: machine.hpp is a model of its own of
-// docs/ordering.md. The model leaves out caches (C1 to C10), unmapped memory, time, timestamps, indirect buffers and
-// kernels.
+// docs/ordering.md. The model leaves out the host's access to VRAM (C7 to C10), unmapped memory, time, indirect buffers
+// and sums of floating-point numbers.
 //
 //   stuck        an execution in which a host never ends
 //   race         two packets access a byte at the same time, and one of them writes it
 //   different    two executions end with different bytes in buffers
-//   unmet        an execution ends, and an expectation about the end does not hold (`expect` in threads: not modelled)
+//   unmet        an expectation about the end does not hold there, or one in a thread at its moment
 //   incomplete   all hosts have ended, and a packet that stores data has not completed
 //   undefined    a packet's source and destination overlap
 //

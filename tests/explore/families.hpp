@@ -30,8 +30,14 @@ Schedule wide(Random&);       ///< words of 64 bits, in halves
 Schedule atomics(Random&);    ///< posts of every operation, in turns or at once
 Schedule halves(Random&);     ///< words of 64 bits that are stored in halves
 Schedule mixed(Random&);      ///< words that are stored to and added to
+Schedule compare(Random&);    ///< a wait with each comparison
 Schedule packets(Random&);    ///< packets that other families leave out
 Schedule reads(Random&);      ///< waits for rptr, which is no completion
+Schedule bytes(Random&);      ///< threads that access bytes
+Schedule samples(Random&);    ///< waits for a value that a thread has sampled
+Schedule kernel(Random&);     ///< a kernel between two queues
+Schedule scopes(Random&);     ///< kernels that hand over at the scope of their GPU
+Schedule vram(Random&);       ///< words in the memory of GPUs
 Schedule noise(Random&);      ///< anything
 
 /// Shorter names for what most families need.
@@ -40,15 +46,15 @@ class Builder {
   explicit Builder(Random& r, std::uint32_t gpus) : r_(r) { s.gpus = gpus; }
   Schedule s{};
 
-  GpuVa buffer(std::uint64_t bytes = 8, Init init = Init::random) {
-    return s.add_buffer({.place = Place::gpu(below(r_, s.gpus)),
+  GpuVa buffer(std::uint64_t bytes = 8, Init init = Init::random, std::optional<Place> place = {}) {
+    return s.add_buffer({.place = place ? *place : Place::gpu(below(r_, s.gpus)),
                          .name = "b" + std::to_string(s.buffers.size()),
                          .bytes = bytes,
                          .init = init});
   }
-  GpuVa signal(std::uint64_t value = 0, std::uint32_t bits = 0) {
+  GpuVa signal(std::uint64_t value = 0, std::uint32_t bits = 0, Place place = Place::host()) {
     if (bits == 0) bits = below(r_, 3) == 0 ? 32 : 64;
-    return s.add_signal({.name = "s" + std::to_string(s.signals.size()), .value = value, .bits = bits});
+    return s.add_signal({.place = place, .name = "s" + std::to_string(s.signals.size()), .value = value, .bits = bits});
   }
   /// A queue with an engine of its own, unless `engine` says otherwise.
   Schedule::Queue& queue(std::uint32_t gpu, int engine = -1) {
@@ -56,6 +62,9 @@ class Builder {
     return s.add_queue({.place = Place::gpu(gpu % s.gpus),
                         .name = "q" + std::to_string(n),
                         .engine = engine < 0 ? 2 + n : static_cast<std::uint32_t>(engine)});
+  }
+  Schedule::Script kernel(std::uint32_t gpu) {
+    return s.add_kernel(Place::gpu(gpu), "k" + std::to_string(s.kernels.size()));
   }
   Schedule::Script host() { return s.add_host("h" + std::to_string(s.hosts.size())); }
 

@@ -32,15 +32,22 @@ Schedule hosts(Random& r) {
 
 Schedule shared(Random& r) {
   Builder b{r, 1};
-  const auto done = b.signal(), turn = b.signal(), go = b.signal();
+  const auto done = b.signal(), turn = b.signal(), go = b.signal(), ready = b.signal();
   const auto x = b.buffer(), y = b.buffer();
   auto& q = b.queue(0);
-  const bool gated = b.maybe(3);
+  const bool gated = b.maybe(3), prepared = b.maybe(3);
   if (gated) b.poll(q, go, Compare::ge, kEpoch);
   b.copy(q, x, y);
-  b.fence(q, done, kEpoch);
+  if (b.maybe()) b.drain(q, done, kEpoch);
+  else b.fence(q, done, kEpoch);
   const bool ordered = b.maybe(4) ? false : true;
   auto first = b.host();
+  if (prepared) {
+    auto& p = b.queue(0);
+    b.copy(p, b.buffer(), x);
+    b.fence(p, ready, 1);
+    first.submit(p).wait(ready, Compare::ge, 1);
+  }
   if (gated) first.set(go, 1);
   first.submit(q).wait(done, Compare::ge, 1);
   if (ordered) first.set(turn, 1);
@@ -98,11 +105,12 @@ Schedule alias(Random& r) {
   auto& p = b.queue(0);
   b.copy(p, b.buffer(8), low, 8);
   b.fence(p, b.maybe() ? base + 24 : word, kEpoch);
+  b.add(p, done);
   auto& c = b.queue(1);
-  b.poll(c, same, b.at_least(), kEpoch);
+  if (!b.maybe(4)) b.poll(c, same, b.at_least(), kEpoch);
   b.copy(c, b.maybe() ? low : high, out, 4 + 4 * b.any(2));
-  b.fence(c, done, kEpoch);
-  b.host().submit_all().wait(done, Compare::ge, 1);
+  b.add(c, done);
+  b.host().submit_all().wait(done, Compare::ge, 2);
   return std::move(b.s);
 }
 
@@ -125,7 +133,7 @@ Schedule unknown(Random& r) {
     }
   }
   b.copy(p, x, y);
-  b.fence(p, flags, kEpoch);
+  b.fence(p, b.maybe(6) ? flags + 4 : flags, kEpoch);
   b.poll(c, flags, b.at_least(), kEpoch);
   b.copy(c, y, z);
   b.fence(c, done, kEpoch);
@@ -229,6 +237,26 @@ Schedule box(Random& r) {
   return std::move(b.s);
 }
 
+Schedule vram(Random& r) {
+  Builder b{r, 2};
+  const auto word = b.signal(0, 0, Place::gpu(b.any(2))), seen = b.signal(), done = b.signal();
+  const auto data = [&] { return b.buffer(4, Init::random, b.maybe() ? Place::host() : Place::gpu(b.any(2))); };
+  const auto x = data(), y = data(), z = data();
+  auto& p = b.queue(0);
+  b.copy(p, x, y);
+  const auto first = b.any(4);
+  if (first == 0) b.fence(p, seen, kEpoch);
+  if (first == 1) b.drain(p, seen, kEpoch);
+  if (b.maybe()) b.fence(p, word, kEpoch);
+  else b.add(p, word);
+  auto& c = b.queue(1);
+  b.poll(c, word, b.at_least(), kEpoch);
+  b.copy(c, b.maybe(4) ? x : y, z);
+  b.fence(c, done, kEpoch);
+  b.host().repeat(1 + b.any(2), [&](Schedule::Script& s) { s.submit_all().wait(done, Compare::ge, kEpoch); });
+  return std::move(b.s);
+}
+
 Schedule words(Random& r) {
   Builder b{r, 2};
   const auto word = b.signal(b.any(3)), done = b.signal();
@@ -267,6 +295,9 @@ Schedule wide(Random& r) {
   const std::int64_t steps[] = {1, -1, 0x100000000, 2};
   const auto step = steps[b.any(4)];
   b.add(p, word, step);
+  // The low half wraps.
+  const bool wraps = b.maybe(4);
+  if (wraps) b.add(p, word, 0xffffffff);
   const auto last = first + static_cast<std::uint64_t>(step);
   auto& c = b.queue(1);
   if (b.maybe(4) == false) b.poll(c, word + 4, b.at_least(), last >> 32);
@@ -275,7 +306,7 @@ Schedule wide(Random& r) {
   b.fence(c, done, 1);
   auto h = b.host();
   h.submit_all().wait(done, Compare::ge, 1);
-  if (b.maybe()) h.wait(word, Compare::eq, static_cast<std::int64_t>(last));
+  if (b.maybe()) h.wait(word, Compare::eq, static_cast<std::int64_t>(last + (wraps ? 0xffffffff : 0)));
   return std::move(b.s);
 }
 

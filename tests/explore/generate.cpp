@@ -37,8 +37,14 @@ constexpr Family kFamilies[] = {
     {"atomics", family::atomics},
     {"halves", family::halves},
     {"mixed", family::mixed},
+    {"compare", family::compare},
     {"packets", family::packets},
     {"reads", family::reads},
+    {"bytes", family::bytes},
+    {"samples", family::samples},
+    {"kernel", family::kernel},
+    {"scopes", family::scopes},
+    {"vram", family::vram},
     {"noise", family::noise},
 };
 constexpr auto kNames = [] {

@@ -13,7 +13,9 @@ Machine::Machine(const Program& p)
       moves_(slots_ + p.slots),
       queues_(moves_ + 2),
       hosts_(queues_ + 2 * p.queues.size()),
-      words_(hosts_ + 1) {}
+      dirty_(hosts_ + 1),
+      kernels_(dirty_ + 1),
+      words_(kernels_ + (p.has_kernels ? 4 * p.hosts.size() : 0)) {}
 
 void Machine::reset(State s) const noexcept {
   std::fill_n(s, words_, 0);
@@ -66,6 +68,9 @@ int Machine::holder(Const s, std::size_t q) const noexcept {
 bool Machine::ordered(std::size_t q, std::size_t earlier, std::size_t later) const noexcept {
   const auto& x = p_.queues[q];
   const auto between = (std::uint64_t{2} << later) - (std::uint64_t{1} << earlier);
+  // A TIMESTAMP waits for everything earlier, and nothing waits for it: Q10.
+  if (x.stamps >> later & 1) return true;
+  if (x.stamps >> earlier & 1) return false;
   // A WRITE at or between the two: Q2. Otherwise both are copies or fills: Q1.
   if (p_.profile.writes_ordered && (x.writes & between) != 0) return true;
   return p_.profile.copies_in_order && ((x.writes >> earlier | x.writes >> later) & 1) == 0;
@@ -110,8 +115,8 @@ bool Machine::landing_waits(Const s, std::size_t q, std::size_t i) const noexcep
 
 /// Must this move wait for the moves of earlier packets that it is ordered after? (Q1, Q2)
 bool Machine::move_waits(Const s, std::size_t m) const noexcept {
-  if (!p_.profile.copies_in_order && !p_.profile.writes_ordered) return false;
   const auto q = p_.later[m].queue;
+  if (!p_.profile.copies_in_order && !p_.profile.writes_ordered && p_.queues[q].stamps == 0) return false;
   bool waits = false;
   each_bit(moving(s) & p_.queues[q].moves, [&](std::size_t o) {
     const auto earlier = p_.later[o].packet, later = p_.later[m].packet;
@@ -122,27 +127,46 @@ bool Machine::move_waits(Const s, std::size_t m) const noexcept {
 
 Violation Machine::conflict(Const s, std::size_t q, std::size_t i) const noexcept {
   const auto& k = p_.queues[q].packets[i];
+  return conflict(s, {false, static_cast<std::uint8_t>(q), static_cast<std::uint8_t>(i)}, k.data_read, k.data_write);
+}
+
+Violation Machine::conflict(Const s, Violation::Place me, Mask reads, Mask writes) const noexcept {
+  const auto meet = [&](Mask r, Mask w) { return (writes & (r | w)) != 0 || (reads & w) != 0; };
+  const auto race = [&](bool host, std::size_t agent, std::size_t index) {
+    return Violation{
+        Violation::Kind::race, me, {host, static_cast<std::uint8_t>(agent), static_cast<std::uint8_t>(index)}};
+  };
   for (std::size_t o = 0; o < p_.queues.size(); ++o) {
     const auto& x = p_.queues[o];
     for (auto bits = open(s, o) & x.data; bits != 0; bits &= bits - 1) {
       const auto j = static_cast<std::size_t>(__builtin_ctzll(bits));
       const auto& other = x.packets[j];
-      const bool meet =
-          (k.data_write & (other.data_read | other.data_write)) != 0 || (k.data_read & other.data_write) != 0;
-      if (!meet || (o == q && ordered(q, j, i))) continue;
-      return {Violation::Kind::race, static_cast<std::uint8_t>(q), static_cast<std::uint8_t>(i),
-              static_cast<std::uint8_t>(o), static_cast<std::uint8_t>(j)};
+      if (!meet(other.data_read, other.data_write) || (!me.host && o == me.agent && ordered(o, j, me.index))) continue;
+      return race(false, o, j);
     }
   }
+  for (std::size_t h = 0; h < p_.hosts.size(); ++h) {
+    if (me.host && me.agent == h) continue;
+    const auto* a = accessing(s, h);
+    if (a && meet(a->data_read, a->data_write)) return race(true, h, position(s, h) - 1);
+    const bool one_gpu = me.host && p_.hosts[h].gpu >= 0 && p_.hosts[h].gpu == p_.hosts[me.agent].gpu;
+    if (p_.has_kernels && !one_gpu && meet(0, mask(s, unreleased(h)))) return race(true, h, position(s, h));
+  }
   return {};
+}
+
+std::uint64_t Machine::content(Const s, const Move& m) const noexcept {
+  if (m.from >= 0) return s[static_cast<std::size_t>(m.from)];
+  std::uint64_t sum = 0;
+  for (std::size_t i = m.part; i < m.part + std::size_t{m.parts}; ++i) sum += s[static_cast<std::size_t>(p_.parts[i])];
+  return m.parts == 0 ? m.value : static_cast<std::uint32_t>(sum);
 }
 
 void Machine::start(State s, std::size_t q, const Packet& k) const noexcept {
   // A swap loads everything before it stores anything.
   std::uint64_t values[kMostCells * 2];
   const auto* now = p_.now.data() + k.now;
-  for (std::size_t i = 0; i < k.nows; ++i)
-    values[i] = now[i].from >= 0 ? s[static_cast<std::size_t>(now[i].from)] : now[i].value;
+  for (std::size_t i = 0; i < k.nows; ++i) values[i] = content(s, now[i]);
   for (std::size_t i = 0; i < k.nows; ++i) s[static_cast<std::size_t>(now[i].to)] = values[i];
   for (std::size_t i = k.later; i < k.later + std::size_t{k.laters}; ++i) {
     s[moves_] |= std::uint64_t{1} << i;
@@ -152,6 +176,7 @@ void Machine::start(State s, std::size_t q, const Packet& k) const noexcept {
     s[moves_ + 1] |= std::uint64_t{1} << i;
   }
   s[queue(q) + 1] |= std::uint64_t{1} << next(s, q);
+  if (!p_.profile.l2_probed) make_stale(s, k.data_write, -1);
 }
 
 /// Front ends take all packets that no choice depends on.
@@ -164,7 +189,7 @@ Violation Machine::settle(State s) const noexcept {
       const auto& k = x.packets[at];
       if (k.kind == Kind::data) {
         if (k.undefined)
-          return {Violation::Kind::undefined, static_cast<std::uint8_t>(q), static_cast<std::uint8_t>(at), 0, 0};
+          return {Violation::Kind::undefined, {false, static_cast<std::uint8_t>(q), static_cast<std::uint8_t>(at)}, {}};
         if (const auto v = conflict(s, q, at); v.kind != Violation::Kind::none) return v;
         start(s, q, k);
       } else if (k.kind == Kind::release) {
@@ -198,14 +223,8 @@ void Machine::store(State s, std::size_t i, std::uint64_t value) const noexcept 
 Violation Machine::apply(State s, const Step& step) const noexcept {
   const auto q = std::size_t{step.agent};
   if (step.host) {
-    const auto& a = p_.hosts[q].actions[position(s, q)];
-    if (a.kind == Action::Kind::set) write(s, a.word, a.value);
-    if (a.kind == Action::Kind::submit) {
-      const auto n = p_.queues[a.queue].pieces[pieces(s, a.queue)].packets;
-      s[queue(a.queue)] += (std::uint64_t{1} << 32) + (std::uint64_t{n} << 16);
-    }
-    s[hosts_] += std::uint64_t{1} << (16 * q);
-    return settle(s);
+    const auto v = act(s, q);
+    return v.kind != Violation::Kind::none ? v : settle(s);
   }
   auto& front = s[queue(q)];
   auto& flying = s[queue(q) + 1];
@@ -233,9 +252,7 @@ Violation Machine::apply(State s, const Step& step) const noexcept {
     }
     case Step::Kind::store: {
       const auto& m = p_.later[step.index];
-      const auto value = m.slot >= 0   ? s[slots_ + static_cast<std::size_t>(m.slot)]
-                         : m.from >= 0 ? s[static_cast<std::size_t>(m.from)]
-                                       : m.value;
+      const auto value = m.slot >= 0 ? s[slots_ + static_cast<std::size_t>(m.slot)] : content(s, m);
       store(s, step.index, value);
       break;
     }

@@ -8,7 +8,7 @@
 //   in flight. Its moves between data cells happen at its start; where nothing races, the time makes no difference. Its
 //   moves from and to sync cells are steps of their own. A release is in flight until it lands.
 //
-//   pass     the front end passes a poll; a host passes a wait, sets a word or submits
+//   pass     the front end passes a poll; a host passes a wait, sets a word, submits, or begins or ends an access
 //   execute  a condition holds, or a selection selects
 //   skip     the opposite
 //   hold     a poll that is not satisfied takes its engine, and keeps it until it is satisfied (X2)
@@ -22,6 +22,11 @@
 //   - A finite poll may pass at any time; it never stops its queue (Q9).
 //   - PRE_EXEC may select its packets or not.
 //   - A front end makes room in the ring when it has passed a packet; a waiting poll is not passed (H8, E6).
+//
+// A kernel is a host whose GPU has an L2 (threads.cpp). What it stores is in flight until its next release at system
+// scope (C3). What others have stored since its last acquire at system scope is stale for it (C4). A word that it
+// accesses at the scope of its GPU has a copy in the L2, which is written back and read again as late as the rules
+// allow.
 //
 // A state is an array of words: the cells, loaded values, then bookkeeping. It can be copied and hashed.
 #include "program.hpp"
@@ -40,9 +45,14 @@ struct Step {
 
 /// What is wrong in a state.
 struct Violation {
-  enum class Kind : std::uint8_t { none, race, undefined };
+  enum class Kind : std::uint8_t { none, race, undefined, stale };
+  /// A packet of a queue, or an access of a host.
+  struct Place {
+    bool host{};
+    std::uint8_t agent{}, index{};
+  };
   Kind kind{};
-  std::uint8_t queue{}, packet{}, other_queue{}, other_packet{};
+  Place at{}, other{};
 };
 
 class Machine {
@@ -81,6 +91,20 @@ class Machine {
   std::uint64_t loaded(Const s) const noexcept { return s[moves_ + 1]; }
   std::size_t position(Const s, std::size_t h) const noexcept { return s[hosts_] >> (16 * h) & 0xffff; }
   std::uint64_t read(Const, const Word&) const noexcept;
+  /// What an action of a host compares: a sample is added to its value.
+  std::uint64_t value(Const s, const Action& a) const noexcept {
+    const auto v = a.value + (a.sample < 0 ? 0 : s[slots_ + static_cast<std::size_t>(a.sample)]);
+    return a.word.bytes == 4 ? static_cast<std::uint32_t>(v) : v;
+  }
+  bool met(Const s, std::size_t h, const Action& a) const noexcept { return holds(seen(s, h, a), a.func, value(s, a)); }
+  /// The access in the middle of which a host is; null if there is none.
+  const Action* accessing(Const s, std::size_t h) const noexcept {
+    const auto at = position(s, h);
+    const auto& script = p_.hosts[h].actions;
+    return at < script.size() && script[at].kind == Action::Kind::accessed ? &script[at - 1] : nullptr;
+  }
+  /// The contents of a move.
+  std::uint64_t content(Const, const Move&) const noexcept;
   /// The queue whose waiting poll keeps `q` from its engine; -1 if none does.
   int holder(Const s, std::size_t q) const noexcept;
   bool satisfied(Const s, const Packet& k) const noexcept { return holds(read(s, k.word) & k.mask, k.func, k.value); }
@@ -98,7 +122,10 @@ class Machine {
   /// The data packets that are complete once the release at `i` has landed.
   std::uint64_t covered(std::size_t q, std::size_t i) const noexcept {
     const auto& x = p_.queues[q];
-    return (p_.profile.fence_covers_writes ? x.data : x.data & ~x.writes) & ((std::uint64_t{1} << i) - 1);
+    auto data = p_.profile.fence_covers_writes ? x.data : x.data & ~x.writes;
+    // Q3: a word in VRAM says nothing about data in host memory.
+    if (x.packets[i].in_vram && !p_.profile.vram_fence_covers) data &= ~x.to_host;
+    return data & ((std::uint64_t{1} << i) - 1);
   }
   /// Do two data packets of a queue take effect in order?
   bool ordered(std::size_t q, std::size_t earlier, std::size_t later) const noexcept;
@@ -109,6 +136,12 @@ class Machine {
   int locked_by(Const s, std::size_t q, std::size_t h) const noexcept;
   bool landing_waits(Const s, std::size_t q, std::size_t i) const noexcept;
   bool move_waits(Const s, std::size_t m) const noexcept;
+  /// Has a swap loaded everything that it stores later?
+  bool swapped(Const s, const Packet& k) const noexcept {
+    for (std::size_t i = k.later; i < k.later + std::size_t{k.laters}; ++i)
+      if ((moving(s) >> i & 1) != 0 && !(loaded(s) >> i & 1)) return false;
+    return true;
+  }
 
  private:
   std::size_t queue(std::size_t q) const noexcept { return queues_ + 2 * q; }
@@ -117,10 +150,28 @@ class Machine {
   void start(State, std::size_t q, const Packet&) const noexcept;
   Violation settle(State) const noexcept;
   Violation conflict(Const, std::size_t q, std::size_t i) const noexcept;
+  /// What is in flight and has no order with an access to these cells by `me`.
+  Violation conflict(Const, Violation::Place me, Mask reads, Mask writes) const noexcept;
+  /// The next action of a host or a kernel.
+  Violation act(State, std::size_t h) const noexcept;
+  Violation access(State, std::size_t h, const Action&) const noexcept;
+  std::uint64_t seen(Const, std::size_t h, const Action&) const noexcept;
+  void write_back(State, int gpu, const Word* only) const noexcept;
+  void read_again(State, int gpu, const Word* only) const noexcept;
+  void acquire(State, std::size_t h) const noexcept;
+  void make_stale(State, Mask written, int by) const noexcept;
+  // Of a kernel: what it has stored and not released, and what an L2 may hold old contents of.
+  Mask mask(Const s, std::size_t at) const noexcept { return Mask{s[at + 1]} << 64 | s[at]; }
+  void set_mask(State s, std::size_t at, Mask m) const noexcept {
+    s[at] = static_cast<std::uint64_t>(m);
+    s[at + 1] = static_cast<std::uint64_t>(m >> 64);
+  }
+  std::size_t unreleased(std::size_t h) const noexcept { return kernels_ + 4 * h; }
+  std::size_t stale(std::size_t h) const noexcept { return kernels_ + 4 * h + 2; }
   void store(State, std::size_t m, std::uint64_t value) const noexcept;
 
   const Program& p_;
-  std::size_t slots_, moves_, queues_, hosts_, words_;
+  std::size_t slots_, moves_, queues_, hosts_, dirty_, kernels_, words_;
 };
 
 template <class Fn> void each_bit(std::uint64_t bits, Fn&& fn) {
@@ -167,6 +218,8 @@ template <class Fn> void Machine::moves(Const s, std::size_t q, Fn&& fn) const {
     if (move_waits(s, i)) return;
     const auto& m = p_.later[i];
     const bool load = m.slot >= 0 && !(loaded(s) >> i & 1);
+    const auto& k = p_.queues[q].packets[m.packet];
+    if (k.is_swap && !load && !swapped(s, k)) return;
     fn(Step{.kind = load ? Step::Kind::load : Step::Kind::store,
             .agent = static_cast<std::uint8_t>(q),
             .index = static_cast<std::uint8_t>(i)});
@@ -179,7 +232,7 @@ template <class Fn> void Machine::host_steps(Const s, std::size_t h, Fn&& fn) co
   if (at == script.size()) return;
   const auto& a = script[at];
   bool possible = true;
-  if (a.kind == Action::Kind::wait) possible = holds(read(s, a.word), a.func, a.value);
+  if (a.kind == Action::Kind::wait) possible = met(s, h, a);
   if (a.kind == Action::Kind::rptr) possible = is_read(s, a.queue);
   if (a.kind == Action::Kind::submit) possible = locked_by(s, a.queue, h) < 0 && has_room(s, a.queue);
   if (possible) fn(Step{.kind = Step::Kind::pass, .host = true, .agent = static_cast<std::uint8_t>(h)});

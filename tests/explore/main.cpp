@@ -30,8 +30,11 @@ Usage: explore-check [OPTIONS] [FILE...]
   --mutations=N                        most mutations of a schedule (default: 2)
   --states=N                           most states of a schedule (default: 20000)
   --max-packets=N                      the checker's own limit (default: the checker's)
+  --first=ENTRY                        end at the first false proof of a schedule with this entry, and print only its seed
   --alarms                             also print false alarms
   --entries                            for each entry of the contract (sdma check --covered): how many schedules had it
+  --least=N                            continue until N schedules have had each entry, with families that have the rarest
+  --most=N                             with --least: all schedules together (default: 10 million)
   --print                              print every schedule, and what its executions do
   --full                               compare the reduced search with the whole one
   --out=DIR                            also write each schedule that is printed to a file
@@ -42,14 +45,16 @@ printed with the fewest packets and actions that still show it, at most twice fo
 schedule that the complete search finds clean. If all errors are stale-wait, it is false only if no execution satisfies the wait
 before the post that the finding names; otherwise it is right, although the early wait breaks nothing.
 A FILE is a schedule: it is explored, and the result and an execution that breaks it are printed.
-Exit codes: 0 no false proof; 1 a false proof, or a reduced search that differs from the whole one; 2 usage error.
+Exit codes: 0 no false proof; 1 a false proof, or a reduced search that differs from the whole one; 2 usage error; 3 an entry
+of the contract has had fewer schedules than --least says.
 )";
 
 struct Options {
   Profile profile{};
-  std::string profile_text = "conservative", family{}, out{};
+  std::string profile_text = "conservative", family{}, out{}, first{};
   std::vector<std::string> files{};
-  std::uint64_t schedules = 1000, seed = 1, mutations = 2, states = 20000, max_packets = 0;
+  std::uint64_t schedules = 1000, seed = 1, mutations = 2, states = 20000, max_packets = 0, least = 0,
+                most = 10'000'000;
   bool alarms{}, print{}, full{}, entries{};
 };
 
@@ -75,13 +80,15 @@ bool parse(int argc, char** argv, Options& o) {
     } else if (const auto x = value("--assume="); !x.empty()) assumed.push_back(x);
     else if (const auto f = value("--family="); !f.empty()) o.family = f;
     else if (const auto d = value("--out="); !d.empty()) o.out = d;
+    else if (const auto e = value("--first="); !e.empty()) o.first = e;
     else if (a == "--alarms") o.alarms = true;
     else if (a == "--print") o.print = true;
     else if (a == "--entries") o.entries = true;
     else if (a == "--full") o.full = true;
     else if (!number(value("--schedules="), o.schedules) && !number(value("--seed="), o.seed) &&
              !number(value("--mutations="), o.mutations) && !number(value("--states="), o.states) &&
-             !number(value("--max-packets="), o.max_packets))
+             !number(value("--max-packets="), o.max_packets) && !number(value("--least="), o.least) &&
+             !number(value("--most="), o.most))
       return false;
   }
   for (const auto x : assumed) {
@@ -122,9 +129,13 @@ std::string file_name(std::string text) {
   return text;
 }
 
+/// By entry of the contract: schedules that have it, and those of them that are proved.
+using Entries = std::map<std::string, std::pair<std::uint64_t, std::uint64_t>, std::less<>>;
+
 struct Counts {
   std::uint64_t schedules{}, unsupported{}, cut{}, proved{}, broken{}, spotless{}, proofs{}, alarms{}, wrong{}, right{},
       not_judged{}, states{}, differences{}, expectations{}, unmet{}, unknown_results{};
+  Entries entries{};
 };
 
 class Run {
@@ -133,21 +144,56 @@ class Run {
 
   int run() {
     const auto begin = std::chrono::steady_clock::now();
-    for (std::uint64_t i = 0; i < o_.schedules; ++i) {
-      Random r{o_.seed + i};
-      auto g = generate(r, o_.family, static_cast<std::uint32_t>(o_.mutations));
+    play(o_.family, o_.schedules);
+    if (!o_.first.empty()) return found_;
+    constexpr std::uint64_t kBatch = 1000;
+    for (const auto* e = rarest(); e && played_ < o_.most; e = rarest()) play(family_of(e->id), kBatch);
+    const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - begin;
+    report(took.count());
+    if (total_.proofs != 0 || total_.differences != 0) return 1;
+    const auto* few = rarest();
+    if (few) std::cout << fmt::format("'{}' has had fewer than {} schedules\n", few->id, o_.least);
+    return few ? 3 : 0;
+  }
+
+ private:
+  void play(std::string_view family, std::uint64_t schedules) {
+    for (const auto end = played_ + schedules; played_ < end; ++played_) {
+      const auto seed = o_.seed + played_;
+      Random r{seed};
+      auto g = generate(r, family, static_cast<std::uint32_t>(o_.mutations));
       if (!problems(g.schedule).empty()) continue;
       if (const auto o = explore::explore(g.schedule, {.profile = o_.profile, .max_states = o_.states});
           !o.broken() && !o.last.empty())
         expect(g.schedule, o_.profile, o.last, r);
-      one(g, o_.seed + i);
+      one(g, seed);
+      if (found_) return;
     }
-    const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - begin;
-    report(took.count());
-    return total_.proofs != 0 || total_.differences != 0;
   }
 
- private:
+  /// The entry with the fewest schedules, if they are too few; null if none is.
+  const CoveredThing* rarest() const {
+    const CoveredThing* found = nullptr;
+    auto least = o_.least;
+    for (const auto& c : covered())
+      if (const auto n = had(entries_, c.id); n < least) least = n, found = &c;
+    return found;
+  }
+  /// The family most of whose schedules have this entry.
+  std::string_view family_of(std::string_view entry) const {
+    std::string_view best = families().front();
+    double most = 0;
+    for (const auto& [name, c] : families_) {
+      const auto rate = static_cast<double>(had(c.entries, entry)) / static_cast<double>(c.schedules);
+      if (rate > most) most = rate, best = name;
+    }
+    return best;
+  }
+  static std::uint64_t had(const Entries& all, std::string_view entry) {
+    const auto at = all.find(entry);
+    return at == all.end() ? 0 : at->second.first;
+  }
+
   void one(const Generated& g, std::uint64_t seed) {
     const auto j = judge(g.schedule, o_.profile, {.max_states = o_.states}, o_.max_packets);
     auto& family = families_[std::string(g.family)];
@@ -169,17 +215,23 @@ class Run {
       c->unknown_results += j.unknown_result;
     }
     if (j.outcome.verdict == Ending::unsupported) ++why_[j.outcome.text];
-    for (const auto& e : j.relies_on) {
-      auto& [schedules, proved] = entries_[e];
-      ++schedules;
-      proved += j.proved;
-    }
+    for (const auto& e : j.relies_on)
+      for (auto* all : {&entries_, &family.entries}) {
+        auto& [schedules, proved] = (*all)[e];
+        ++schedules;
+        proved += j.proved;
+      }
     if (o_.print)
       std::cout << fmt::format("# {} seed {}: {}{}, check: {}\n{}", g.family, seed, name(j.outcome.verdict),
                                j.outcome.complete ? "" : ", not complete", j.proved ? "proved" : "not proved",
                                to_text(g.schedule));
     if (o_.full) compare(g.schedule, seed);
-    if (j.false_proof) {
+    if (j.false_proof && !o_.first.empty()) {
+      found_ = std::find(j.relies_on.begin(), j.relies_on.end(), o_.first) != j.relies_on.end();
+      if (found_)
+        std::cout << fmt::format("false proof after {} schedules: family {}, seed {}\n", total_.schedules, g.family,
+                                 seed);
+    } else if (j.false_proof) {
       const auto wanted = j.outcome.verdict;
       show("FALSE PROOF", g, seed, fmt::format("{}{}-{}", name(wanted), j.outcome.held ? "-holding" : "", g.family),
            [&](const Schedule& s) {
@@ -265,8 +317,9 @@ class Run {
   Counts total_;
   std::map<std::string, Counts> families_;
   std::map<std::string, std::uint64_t> rules_, shown_, why_;
-  /// By entry: schedules that have it, and those of them that are proved.
-  std::map<std::string, std::pair<std::uint64_t, std::uint64_t>, std::less<>> entries_;
+  Entries entries_;
+  std::uint64_t played_ = 0;
+  bool found_ = false;
 };
 
 }  // namespace

@@ -94,10 +94,12 @@ bool make_cells(const Schedule& s, const std::vector<Range>& ranges, const std::
 }
 
 Word cells_of(const std::vector<Cell>& cells, std::uint64_t va, std::uint64_t bytes) {
-  const auto from =
-      std::lower_bound(cells.begin(), cells.end(), va, [](const Cell& c, std::uint64_t v) { return c.va < v; });
+  // The copies in an L2 come after all cells of memory.
+  const auto end = std::adjacent_find(cells.begin(), cells.end(), [](auto& a, auto& b) { return a.va >= b.va; });
+  const auto last = end == cells.end() ? end : std::next(end);
+  const auto from = std::lower_bound(cells.begin(), last, va, [](const Cell& c, std::uint64_t v) { return c.va < v; });
   auto to = from;
-  while (to != cells.end() && to->va < va + bytes) ++to;
+  while (to != last && to->va < va + bytes) ++to;
   return {static_cast<std::uint16_t>(from - cells.begin()), static_cast<std::uint16_t>(to - from),
           static_cast<std::uint8_t>(bytes)};
 }

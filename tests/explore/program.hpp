@@ -39,14 +39,16 @@ struct Word {
   std::uint8_t bytes{};
 };
 
-/// A part of a data packet: the contents of one cell, or a constant, become the contents of another cell.
+/// A part of a data packet or of a thread's store: the contents of one cell, a constant, or a sum of cells become the
+/// contents of another cell.
 struct Move {
-  std::int16_t from = -1;  ///< -1: `value`
+  std::int16_t from = -1;  ///< -1: `value`, or a sum
   std::int16_t to = 0;
   std::int16_t slot = -1;  ///< where the loaded value waits for its store
   std::uint8_t queue{}, packet{};
   bool load_at_start{};  ///< it reads data, so the time at which it loads does not matter
   std::uint64_t value{};
+  std::uint16_t part = 0, parts = 0;  ///< of a sum: its cells of 4 bytes, in Program::parts
 };
 
 struct Packet {
@@ -56,6 +58,9 @@ struct Packet {
   Op op{};
   Compare func{};
   bool is_write{};    ///< a WRITE: Q2
+  bool is_swap{};     ///< it loads everything before it stores anything
+  bool is_stamp{};    ///< a TIMESTAMP: Q10
+  bool in_vram{};     ///< a release whose word is in a GPU's memory: Q3
   bool undefined{};   ///< its source and its destination overlap: Q15
   bool may_expire{};  ///< a finite poll
   bool stable{};      ///< a poll that stays satisfied, whatever the others still post
@@ -82,7 +87,7 @@ struct Stream {
   bool has_conditions{};
   std::uint32_t engine{};
   std::uint64_t sharers = 0;  ///< bit q: queue q shares its engine, and a waiting poll holds the engine
-  std::uint64_t releases = 0, data = 0, writes = 0;
+  std::uint64_t releases = 0, data = 0, writes = 0, stamps = 0, to_host = 0;
   std::uint64_t lasting =
       0;  ///< data packets that use data cells: only a release or a full poll shows that they are complete
   std::uint64_t moves = 0;  ///< the bits of its moves in Program::later
@@ -90,27 +95,43 @@ struct Stream {
   std::vector<Mask> polls{}, posts{}, move_reads{}, move_writes{}, data_reads{}, data_writes{};
 };
 
+/// An action of a thread or a kernel. An access to data takes two: it is in flight after the first.
 struct Action {
-  enum class Kind : std::uint8_t { submit, set, wait, rptr };
+  enum class Kind : std::uint8_t { submit, set, add, wait, sample, rptr, access, accessed };
   Kind kind{};
   std::uint8_t queue{};
-  bool first{}, last{};  ///< of the pieces of a submit
-  bool stable{};         ///< as Packet::stable
+  bool first{}, last{};        ///< of the pieces of a submit
+  bool stable{};               ///< as Packet::stable
+  bool agent_scope{};          ///< of a kernel: `word` is the copy in its GPU's L2
+  std::int16_t sample = -1;    ///< sample: where the state keeps it; set, add, wait: what is added to the value
+  std::int16_t expected = -1;  ///< access: an expectation that holds now, in Program::now_expected
   Compare func{};
   Word word{};
   Mask cells{};
   std::uint64_t value{};
+  Mask data_read{}, data_write{};
+  std::uint16_t now = 0, nows = 0;  ///< as Packet::now
 };
 struct Script {
+  int gpu = -1;  ///< of a kernel
   std::vector<Action> actions{};
-  std::vector<Mask> reads{}, writes{};   ///< for each position, what the actions from there on do
-  std::vector<std::uint64_t> submits{};  ///< bit q: submits queue q
+  std::vector<Mask> reads{}, writes{};            ///< for each position, what the actions from there on do
+  std::vector<Mask> data_reads{}, data_writes{};  ///< with cells of data
+  std::vector<std::uint64_t> submits{};           ///< bit q: submits queue q
 };
 
-/// An expectation about the end: the cells of both ranges, which are split alike. A value has no right one.
+/// An expectation: the cells of both ranges, which are split alike. A value has no right one, a sum several.
 struct Expected {
   const Schedule::Expectation* expectation{};
   Word left{}, right{};
+  std::vector<Word> parts{};
+  bool old{};
+};
+
+/// A word that kernels access at the scope of their GPU, and the copy in the GPU's L2.
+struct Shadow {
+  int gpu{};
+  Word memory{}, copy{};
 };
 
 struct Program {
@@ -121,8 +142,11 @@ struct Program {
   std::vector<Move> now{}, later{};
   std::size_t slots = 0;
   std::vector<Stream> queues{};
-  std::vector<Script> hosts{};
-  std::vector<Expected> expectations{};
+  std::vector<Script> hosts{};  ///< and kernels
+  bool has_kernels{};
+  std::vector<Shadow> shadows{};
+  std::vector<std::int16_t> parts{};  ///< of sums
+  std::vector<Expected> expectations{}, now_expected{};
   Mask buffers{};    ///< cells of buffers
   Mask commuting{};  ///< sync cells whose posts and waits commute: they only grow, or only shrink
   std::uint64_t shift(const Word& w, std::size_t i) const noexcept {
@@ -132,6 +156,8 @@ struct Program {
 };
 
 Program compile(const Schedule&, const Profile&);
+/// "host main", "kernel gpu0.add": by number in Program::hosts.
+std::string thread_name(const Schedule&, std::size_t);
 
 // Internal to compile.
 namespace detail {
@@ -167,6 +193,11 @@ bool make_cells(const Schedule&, const std::vector<Range>& ranges, const std::ve
 Word cells_of(const std::vector<Cell>&, std::uint64_t va, std::uint64_t bytes);
 /// Finds the cells that commute, the polls that are stable, and first values to try.
 void classify(Program&);
+/// Lays out the packets of a submit, from number `begin` on. False if one is larger than half the ring.
+bool lay_out(Stream&, std::size_t begin);
+void share_engines(Program&);
+/// Fills in what the packets and actions from each position on use.
+void suffixes(Program&);
 
 }  // namespace detail
 }  // namespace sdma::explore

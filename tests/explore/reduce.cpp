@@ -29,7 +29,11 @@ void Reduction::futures(Machine::Const s) {
   for (std::size_t h = 0; h < p_.hosts.size(); ++h) {
     const auto& x = p_.hosts[h];
     const auto at = m_.position(s, h);
-    future_[kHost + h] = {.reads = x.reads[at], .writes = x.writes[at], .alive = at < x.actions.size()};
+    future_[kHost + h] = {.reads = x.reads[at],
+                          .writes = x.writes[at],
+                          .data_reads = x.data_reads[at],
+                          .data_writes = x.data_writes[at],
+                          .alive = at < x.actions.size()};
     if (future_[kHost + h].alive) hosts_ |= one(kHost + h);
   }
 }
@@ -56,17 +60,22 @@ std::uint64_t Reduction::fronts_that_hold(std::size_t q) const {
   return out;
 }
 
-/// A step that completes these data packets hides them from front ends that would race with them.
+/// A step that completes accesses to these cells hides them from front ends and hosts that would race with them.
+std::uint64_t Reduction::races_with(Mask reads, Mask writes) const {
+  std::uint64_t out = 0;
+  for (std::size_t a = 0; a < kAgents; ++a)
+    if ((a < kLand || a >= kHost) &&
+        ((future_[a].data_writes & (reads | writes)) | (future_[a].data_reads & writes)) != 0)
+      out |= one(a);
+  return out;
+}
 std::uint64_t Reduction::completes(std::size_t q, std::uint64_t data) const {
   Mask reads = 0, writes = 0;
   each_bit(data, [&](std::size_t i) {
     reads |= p_.queues[q].packets[i].data_read;
     writes |= p_.queues[q].packets[i].data_write;
   });
-  std::uint64_t out = 0;
-  for (std::size_t o = 0; o < p_.queues.size(); ++o)
-    if (((future_[o].data_writes & (reads | writes)) | (future_[o].data_reads & writes)) != 0) out |= one(o);
-  return out;
+  return races_with(reads, writes);
 }
 
 std::uint64_t Reduction::needs_front(Machine::Const s, std::size_t q) const {
@@ -144,9 +153,15 @@ std::uint64_t Reduction::needs_host(Machine::Const s, std::size_t h) const {
   if (at + 1 == p_.hosts[h].actions.size())
     for (std::size_t q = 0; q < p_.queues.size(); ++q)
       if (p_.queues[q].has_conditions && future_[q].alive) out |= one(q);
-  if (a.kind == Action::Kind::set) return out | users(a.cells & ~p_.commuting);
+  if (a.kind == Action::Kind::access) return out;
+  if (a.kind == Action::Kind::accessed) {
+    const auto& begun = p_.hosts[h].actions[at - 1];
+    return out | races_with(begun.data_read, begun.data_write);
+  }
+  if (a.kind == Action::Kind::set || a.kind == Action::Kind::add) return out | users(a.cells & ~p_.commuting);
+  if (a.kind == Action::Kind::sample) return out | writers(a.cells);
   if (a.kind == Action::Kind::wait) {
-    const bool met = holds(m_.read(s, a.word), a.func, a.value);
+    const bool met = m_.met(s, h, a);
     return out | writers(met && a.stable ? a.cells & ~p_.commuting : a.cells);
   }
   if (a.kind == Action::Kind::rptr) return m_.is_read(s, a.queue) ? out : out | one(a.queue);

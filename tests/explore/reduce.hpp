@@ -5,6 +5,8 @@
 //   Reduction r{machine};
 //   r.choose(state, steps);      a subset of all possible steps, empty only if none is possible
 //
+// A schedule with kernels is searched whole.
+//
 // An agent is the front end of a queue, its landings, its moves, or a host. The set of agents is closed: an agent
 // outside can neither change what the next step of an agent inside does, nor make it possible. So every deadlock, every
 // end, every race and every pending store that the whole search finds is found by the reduced one.
@@ -30,6 +32,7 @@ class Reduction {
   std::uint64_t needs_moves(Machine::Const, std::size_t q) const;
   std::uint64_t needs_host(Machine::Const, std::size_t h) const;
   std::uint64_t completes(std::size_t q, std::uint64_t data) const;
+  std::uint64_t races_with(Mask reads, Mask writes) const;
   std::uint64_t writers(Mask) const;
   std::uint64_t users(Mask) const;
   std::uint64_t fronts_that_hold(std::size_t q) const;
