@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <limits>
-#include <span>
 
 namespace collectives::perf {
 
