@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <unistd.h>
-#include <initializer_list>
 
 namespace sdma::inline v0 {
 

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <system_error>
 
 namespace sdma::inline v0::detail {
 namespace {

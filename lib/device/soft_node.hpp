@@ -11,7 +11,6 @@
 #include "sleepers.hpp"
 #include "soft_engine.hpp"
 
-#include <array>
 #include <atomic>
 #include <memory>
 #include <thread>

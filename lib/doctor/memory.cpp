@@ -5,7 +5,6 @@
 #include "sdma/packets/overlap.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 namespace sdma::inline v0::doctor {
 

@@ -4,7 +4,6 @@
 #include "line.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 
 namespace sdma::inline v0::detail {

@@ -16,7 +16,6 @@
 #include "sdma/engine/pipeline.hpp"
 
 #include <cstdint>
-#include <string_view>
 
 namespace sdma::emulator {
 

@@ -24,7 +24,6 @@
 #include "sdma/schedule/schedule.hpp"
 
 #include <deque>
-#include <memory>
 #include <vector>
 
 namespace sdma::inline v0::detail {

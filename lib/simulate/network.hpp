@@ -15,7 +15,6 @@
 #include "sdma/simulate/simulate.hpp"
 
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <string>
 #include <vector>

@@ -11,7 +11,6 @@
 // Remembers the last kMost words, so that a long stream does not need unbounded memory.
 #include "sdma/packets/overlap.hpp"
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>

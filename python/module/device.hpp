@@ -16,8 +16,6 @@
 #include <unistd.h>
 
 #include <memory>
-#include <mutex>
-#include <string>
 #include <vector>
 
 namespace sdma::python {

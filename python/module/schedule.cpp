@@ -10,8 +10,6 @@
 #include <fmt/format.h>
 #include <pybind11/stl.h>
 
-#include <algorithm>
-
 namespace sdma::python {
 namespace {
 

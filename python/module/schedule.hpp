@@ -10,11 +10,9 @@
 // the lock. Errors: `valid` raises what problems() says.
 #include "sdma/schedule/text.hpp"
 
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace sdma::python {
 

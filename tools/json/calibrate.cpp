@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "calibrate.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 namespace sdma::json {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "request.hpp"
 
-#include <algorithm>
-
 namespace collectives::kv {
 
 using namespace sdma;

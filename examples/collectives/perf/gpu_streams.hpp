@@ -15,7 +15,6 @@
 #include "sdma/device/device.hpp"
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 

@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <limits>
-#include <span>
 
 namespace collectives::perf {
 

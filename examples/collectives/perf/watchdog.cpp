@@ -2,7 +2,6 @@
 #include "watchdog.hpp"
 
 #include <cstdio>
-#include <cstdlib>
 
 namespace collectives::perf {
 

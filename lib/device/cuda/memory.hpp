@@ -17,7 +17,6 @@
 #include "sdma/engine/memory.hpp"
 
 #include <functional>
-#include <memory>
 #include <unordered_map>
 #include <vector>
 

@@ -4,11 +4,7 @@
 #include "../busy_wait.hpp"
 #include "sdma/core/atomic_ref.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cstring>
-#include <system_error>
 
 namespace sdma::inline v0::detail::cuda {
 namespace {

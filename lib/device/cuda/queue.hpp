@@ -25,7 +25,6 @@
 
 #include <array>
 #include <atomic>
-#include <memory>
 #include <mutex>
 
 namespace sdma::inline v0::detail::cuda {

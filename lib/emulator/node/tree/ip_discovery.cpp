@@ -10,7 +10,6 @@
 
 #include <fmt/format.h>
 
-#include <span>
 #include <vector>
 
 namespace sdma::emulator {
