@@ -6,7 +6,6 @@
 //   trigger   by hand as ours: a second stream waits for both kernels, copies, and writes both words
 //   ours      collectives::Run::enqueue, or publish before each launch of a graph
 //   ahead     ours with all rounds published before the time is taken
-//   nccl      ncclAllGather, by kernels, if there is a NCCL
 //
 // One process with both GPUs, and a thread for each. `hand` has no word that says that the peer may be written; as
 // programs do, it takes one of two buffers in turn. A run is `-n` iterations; runs of all ways alternate; medians of
@@ -17,7 +16,6 @@
 #include "collectives.hpp"
 #include "median.hpp"
 #include "perf/cuda_graphs.hpp"
-#include "perf/nccl_calls.hpp"
 #include "sdma/core/file.hpp"
 #include "sdma/device/cuda.hpp"
 
@@ -35,7 +33,6 @@ using collectives::Arguments;
 using collectives::Run;
 using collectives::perf::CudaGraphs;
 using collectives::perf::CudaOrdered;
-using collectives::perf::NcclCalls;
 using example::fail;
 using example::must;
 
@@ -43,12 +40,11 @@ namespace {
 
 constexpr char kUsage[] =
     "usage: stream_order_perf [OPTION VALUE]...\n"
-    "A kernel and an all-gather between two GPUs in the order of streams, beside copies by hand and NCCL.\n"
+    "A kernel and an all-gather between two GPUs in the order of streams, beside copies by hand.\n"
     "  --sizes SIZE,SIZE..   bytes of a GPU's part (default: 1K,64K,1M,4M,16M,64M)\n"
     "  -n N                  iterations of a run, a multiple of --graph (default: 100)\n"
     "  --graph N             iterations of a graph (default: 20)\n"
     "  --runs N              runs of each way, besides two to warm up (default: 7)\n"
-    "  --nccl yes|no         also NCCL's kernels (default: yes, if libnccl.so.2 or SDMA_NCCL_LIBRARY can be loaded)\n"
     "  --json FILE           also one JSON object per size and kind, in microseconds\n";
 constexpr auto kPatience = 60s;
 constexpr std::uint32_t kGpus = 2, kWarmups = 2;
@@ -56,8 +52,8 @@ constexpr unsigned kAtLeast = 0, kEqual = 1;
 constexpr std::uint64_t kLine = 64;  ///< bytes between words
 constexpr std::uint64_t kStep = 7;   ///< between the values of two iterations
 
-enum Way : std::size_t { kernel, hand, trigger, ours, ahead, nccl, kWays };
-constexpr const char* kNames[] = {"kernel", "hand", "trigger", "ours", "ahead", "nccl"};
+enum Way : std::size_t { kernel, hand, trigger, ours, ahead, kWays };
+constexpr const char* kNames[] = {"kernel", "hand", "trigger", "ours", "ahead"};
 
 /// All threads meet here.
 class Barrier {
@@ -79,8 +75,6 @@ class Barrier {
 struct World {
   CudaDevice& device;
   CudaGraphs cuda;
-  std::optional<NcclCalls> nccl{};
-  NcclCalls::Id id{};
   std::uint32_t iterations, graph, runs;
   Barrier barrier{};
   std::vector<SignalMemory> memory{};
@@ -93,7 +87,7 @@ struct Setting {
   std::uint64_t bytes;
   collectives::Plan plan;
   Run run;
-  std::array<Memory, kGpus> buffers{};  ///< two all-gathers, one after the other; also NCCL's
+  std::array<Memory, kGpus> buffers{};  ///< two all-gathers, one after the other
   std::array<Memory, kGpus> arrived{};  ///< words for `hand`: one for single iterations, and one for each of a graph
   std::array<Signal, kGpus> finished{}, here{};
   std::array<std::uint32_t, kGpus> epochs{};  ///< of the first of these words
@@ -110,10 +104,6 @@ class Rank {
       : world_(w), cuda_(w.cuda), gpu_(gpu), peer_(1 - gpu), rank_(must(cuda_.rank(static_cast<int>(gpu)))) {
     const auto& self = w.device.gpus()[gpu];
     if (self.physical != gpu) fail("the GPUs are shared: this needs two");
-    if (w.nccl) {
-      const auto code = w.nccl->init_rank(&comm_, kGpus, w.id, static_cast<int>(gpu));
-      if (code != NcclCalls::kSuccess) fail(fmt::format("ncclCommInitRank: {}", w.nccl->error_string(code)));
-    }
     bounce_ = must(w.device.allocate({.bytes = 64 << 10}));
   }
 
@@ -123,11 +113,9 @@ class Rank {
     std::array<CudaGraphs::GraphExec, kWays> first{}, second{};
     rounds_ = must(s.run.stream(gpu_).graph(graphs ? world_.graph : world_.iterations));
     if (graphs)
-      for (std::size_t way = 0; way < kWays; ++way)
-        if (has(way)) capture(s, way, first[way], second[way]);
+      for (std::size_t way = 0; way < kWays; ++way) capture(s, way, first[way], second[way]);
     for (std::uint32_t run = 0; run < world_.runs + kWarmups; ++run)
       for (std::size_t way = 0; way < kWays; ++way) {
-        if (!has(way)) continue;
         if (way == ahead)
           for (std::uint32_t i = 0; i < world_.iterations; i += rounds_.iterations) publish(s);
         world_.barrier.wait();
@@ -135,8 +123,8 @@ class Rank {
         if (graphs) {
           for (std::uint32_t i = 0; i < world_.iterations; i += world_.graph) {
             if (way == ours) publish(s);
-            good(cuda_.launch_graph(first[way], rank_.stream));
-            if (second[way]) good(cuda_.launch_graph(second[way], rank_.second));
+            good("cuGraphLaunch", cuda_.launch_graph(first[way], rank_.stream));
+            if (second[way]) good("cuGraphLaunch", cuda_.launch_graph(second[way], rank_.second));
           }
         } else {
           // Values of words differ between neighbours, across runs, too.
@@ -155,7 +143,7 @@ class Rank {
       }
     for (const auto* all : {&first, &second})
       for (const auto exec : *all)
-        if (exec) good(cuda_.destroy_exec(exec));
+        if (exec) good("cuGraphExecDestroy", cuda_.destroy_exec(exec));
     std::array<double, kWays> out{};
     for (std::size_t way = 0; way < kWays; ++way)
       if (!times[way].empty()) out[way] = collectives::median(times[way]);
@@ -163,13 +151,16 @@ class Rank {
   }
 
  private:
-  bool has(std::size_t way) const { return way != nccl || world_.nccl; }
-  void good(CudaGraphs::Status s) const {
-    if (auto r = cuda_.good("CUDA", s); !r) fail(to_string(r.error()));
+  void good(const char* call, CudaGraphs::Status s) const {
+    if (auto r = cuda_.good(call, s); !r) fail(to_string(r.error()));
   }
   StreamCalls calls() { return ordered_.calls(); }
-  void write(CudaGraphs::Stream s, GpuVa w, std::uint32_t v) { good(cuda_.write_value(s, w.value, v, 0)); }
-  void wait(CudaGraphs::Stream s, GpuVa w, std::uint32_t v) { good(cuda_.wait_value(s, w.value, v, kEqual)); }
+  void write(CudaGraphs::Stream s, GpuVa w, std::uint32_t v) {
+    good("cuStreamWriteValue32", cuda_.write_value(s, w.value, v, 0));
+  }
+  void wait(CudaGraphs::Stream s, GpuVa w, std::uint32_t v) {
+    good("cuStreamWaitValue32", cuda_.wait_value(s, w.value, v, kEqual));
+  }
   void publish(Setting& s) {
     if (auto r = s.run.publish(gpu_, rounds_, Deadline::in(kPatience)); !r) fail(to_string(r.error()));
   }
@@ -185,14 +176,15 @@ class Rank {
 
   /// What the stream of the kernel gets of an iteration; `value` is that of the words by hand.
   void iterate(Setting& s, std::size_t way, std::uint32_t i, std::uint32_t value, bool enqueue) {
-    good(cuda_.produce(rank_, mine(s, way, i).value, s.bytes / 4, i * kStep + gpu_));
+    good("cuLaunchKernel", cuda_.produce(rank_, mine(s, way, i).value, s.bytes / 4, i * kStep + gpu_));
     switch (way) {
       case hand: {
-        good(cuda_.copy(s.part(peer_, gpu_, i % 2).value, s.part(gpu_, gpu_, i % 2).value, s.bytes, rank_.stream));
+        good("cuMemcpyAsync",
+             cuda_.copy(s.part(peer_, gpu_, i % 2).value, s.part(gpu_, gpu_, i % 2).value, s.bytes, rank_.stream));
         // The peer may be one iteration ahead. In a graph, where values repeat, each iteration has its own word.
         const auto slot = enqueue ? 0 : i + 1, wanted = enqueue ? ++s.epochs[gpu_] : 1;
         write(rank_.stream, s.arrival_of(peer_, slot), wanted);
-        good(cuda_.wait_value(rank_.stream, s.arrival_of(gpu_, slot).value, wanted, kAtLeast));
+        good("cuStreamWaitValue32", cuda_.wait_value(rank_.stream, s.arrival_of(gpu_, slot).value, wanted, kAtLeast));
         if (!enqueue) write(rank_.stream, s.arrival_of(gpu_, (i + world_.graph - 2) % world_.graph + 1), 0);
         break;
       }
@@ -210,13 +202,6 @@ class Rank {
       case ahead:
         if (!s.run.stream(gpu_).pass(calls(), rounds_.value(i))) fail("the stream refuses");
         break;
-      case nccl: {
-        auto* const to = reinterpret_cast<std::byte*>(s.part(gpu_, 0, 0).value);
-        const auto code =
-            world_.nccl->symmetric(to + gpu_ * s.bytes, to, s.bytes, NcclCalls::kBytes, comm_, rank_.stream);
-        if (code != NcclCalls::kSuccess) fail(fmt::format("ncclAllGather: {}", world_.nccl->error_string(code)));
-        break;
-      }
       default: break;
     }
   }
@@ -224,7 +209,7 @@ class Rank {
   void react(Setting& s, std::uint32_t value) {
     wait(rank_.second, s.here[gpu_].va, value);
     wait(rank_.second, s.here[peer_].va, value);
-    good(cuda_.copy(s.part(peer_, gpu_, 0).value, s.part(gpu_, gpu_, 0).value, s.bytes, rank_.second));
+    good("cuMemcpyAsync", cuda_.copy(s.part(peer_, gpu_, 0).value, s.part(gpu_, gpu_, 0).value, s.bytes, rank_.second));
     write(rank_.second, s.finished[gpu_].va, value);
   }
 
@@ -232,14 +217,12 @@ class Rank {
     const auto made = [&](CudaGraphs::Stream stream, CudaGraphs::GraphExec& out, const std::function<void()>& what) {
       constexpr int kThreadLocal = 1;
       CudaGraphs::Graph graph{};
-      good(cuda_.begin_capture(stream, kThreadLocal));
+      good("cuStreamBeginCapture", cuda_.begin_capture(stream, kThreadLocal));
       what();
-      good(cuda_.end_capture(stream, &graph));
-      good(cuda_.instantiate(&out, graph, 0));
-      good(cuda_.destroy_graph(graph));
+      good("cuStreamEndCapture", cuda_.end_capture(stream, &graph));
+      good("cuGraphInstantiate", cuda_.instantiate(&out, graph, 0));
+      good("cuGraphDestroy", cuda_.destroy_graph(graph));
     };
-    // NCCL's ranks are captured together.
-    world_.barrier.wait();
     made(rank_.stream, first, [&] {
       for (std::uint32_t i = 0; i < world_.graph; ++i) iterate(s, way, i, i + 1, false);
       if (way == ours || way == ahead)
@@ -256,7 +239,7 @@ class Rank {
   void end() {
     write(rank_.stream, end_.va, ++ended_);
     if (sdma::wait(end_, Compare::eq, ended_, Deadline::in(kPatience))) return;
-    good(cuda_.stream_query(rank_.stream));
+    good("cuStreamQuery", cuda_.stream_query(rank_.stream));
     fail(fmt::format("gpu{}: the stream does not come to its end", gpu_));
   }
 
@@ -266,7 +249,7 @@ class Rank {
     const auto n = std::min<std::uint64_t>(s.bytes, bounce_.bytes());
     const auto words = bounce_.as<std::uint32_t>();
     for (const auto at : {std::uint64_t{0}, s.bytes - n}) {
-      good(cuda_.copy(bounce_.va().value, (arrival(s, way, i) + at).value, n, rank_.stream));
+      good("cuMemcpyAsync", cuda_.copy(bounce_.va().value, (arrival(s, way, i) + at).value, n, rank_.stream));
       end();
       for (std::uint64_t k = 0; k < n / 4; ++k)
         if (words[k] != static_cast<std::uint32_t>(i * kStep + peer_ + at / 4 + k))
@@ -280,7 +263,6 @@ class Rank {
   std::uint32_t gpu_, peer_;
   CudaGraphs::Rank rank_;
   CudaOrdered ordered_{&cuda_, rank_.stream};
-  NcclCalls::Comm comm_{};
   StreamGraph rounds_{};
   Memory bounce_{};
   Signal end_ = world_.word();
@@ -321,16 +303,6 @@ std::vector<std::uint64_t> sizes_of(Arguments& a) {
   return all;
 }
 
-std::optional<NcclCalls> find_nccl(const std::string& wanted) {
-  if (wanted == "no") return {};
-  const auto library = NcclCalls::find(collectives::perf::Rival::nccl);
-  if (!library) {
-    fmt::print("# without NCCL: {}\n", to_string(library.error()));
-    return {};
-  }
-  return must(NcclCalls::load(*library, collectives::Collective::all_gather));
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -340,57 +312,56 @@ int main(int argc, char** argv) {
   // A stream holds 1,020 commands, and a queue of the device issues 512.
   const auto iterations = static_cast<std::uint32_t>(a.size("-n", 100, 2, 120));
   const auto runs = static_cast<std::uint32_t>(a.size("--runs", 7, 1, 1000));
-  const auto wanted = a.word("--nccl", "yes"), json = a.word("--json", "");
-  if (wanted != "yes" && wanted != "no") a.fail("--nccl: '" + wanted + "' is neither yes nor no");
+  const auto json = a.word("--json", "");
   if (iterations % graph != 0) a.fail("-n: not a multiple of --graph");
   a.done();
   const auto device = must(CudaDevice::open());
   if (device->physical_gpus() < kGpus) fail("this needs two GPUs");
   World world{
       .device = *device, .cuda = must(CudaGraphs::load()), .iterations = iterations, .graph = graph, .runs = runs};
-  world.nccl = find_nccl(wanted);
-  if (world.nccl && world.nccl->get_unique_id(&world.id) != NcclCalls::kSuccess) fail("ncclGetUniqueId fails");
 
-  std::string lines;
-  std::vector<Setting> settings;
-  for (const auto bytes : sizes) settings.push_back(setting(world, bytes));
+  std::array<std::string, 2> tables, lines;  // one by one, and in graphs
+  for (const bool graphs : {false, true}) {
+    tables[graphs] = fmt::format("{}, us an iteration, medians of {} runs of {}\n{:>10}",
+                                 graphs ? fmt::format("graphs of {}", graph) : "one by one", runs, iterations, "bytes");
+    for (const auto* name : kNames) tables[graphs] += fmt::format(" {:>9}", name);
+    tables[graphs] += "\n";
+  }
   std::array<std::array<double, kWays>, kGpus> measured{};
-  const auto print = [&](bool graphs, const Setting& s) {
-    fmt::print("{:>10}", size_text(s.bytes));
-    lines += fmt::format("{{\"kind\":\"{}\",\"bytes\":{}", graphs ? "graph" : "stream", s.bytes);
+  const auto note = [&](bool graphs, const Setting& s) {
+    tables[graphs] += fmt::format("{:>10}", size_text(s.bytes));
+    lines[graphs] += fmt::format("{{\"kind\":\"{}\",\"bytes\":{}", graphs ? "graph" : "stream", s.bytes);
     for (std::size_t way = 0; way < kWays; ++way) {
       const auto us = std::max(measured[0][way], measured[1][way]);
       if (us == 0) continue;
-      fmt::print(" {:>9.2f}", us);
-      lines += fmt::format(",\"{}\":{:.3f}", kNames[way], us);
+      tables[graphs] += fmt::format(" {:>9.2f}", us);
+      lines[graphs] += fmt::format(",\"{}\":{:.3f}", kNames[way], us);
     }
-    fmt::print("\n");
-    std::fflush(stdout);
-    lines += "}\n";
+    tables[graphs] += "\n";
+    lines[graphs] += "}\n";
   };
   std::array<std::thread, kGpus> threads;
   Barrier& barrier = world.barrier;
+  // One size at a time: an engine has few queues.
+  std::optional<Setting> s;
   for (std::uint32_t g = 0; g < kGpus; ++g)
     threads[g] = std::thread([&, g] {
       Rank rank(world, g);
-      for (const bool graphs : {false, true}) {
-        if (g == 0) {
-          fmt::print("{}, us an iteration, medians of {} runs of {}\n{:>10}",
-                     graphs ? fmt::format("graphs of {}", graph) : "one by one", runs, iterations, "bytes");
-          for (std::size_t way = 0; way < kWays; ++way)
-            if (way != nccl || world.nccl) fmt::print(" {:>9}", kNames[way]);
-          fmt::print("\n");
-        }
-        for (auto& s : settings) {
-          measured[g] = rank.measure(s, graphs);
+      for (const auto bytes : sizes) {
+        if (g == 0) s.emplace(setting(world, bytes));
+        barrier.wait();
+        for (const bool graphs : {false, true}) {
+          measured[g] = rank.measure(*s, graphs);
           barrier.wait();
-          if (g == 0) print(graphs, s);
+          if (g == 0) note(graphs, *s);
           barrier.wait();
         }
+        if (g == 0) s.reset();
       }
     });
   for (auto& t : threads) t.join();
+  fmt::print("{}{}", tables[0], tables[1]);
   if (!json.empty())
-    if (auto r = save_file(json, lines); !r) fail(to_string(r.error()));
+    if (auto r = save_file(json, lines[0] + lines[1]); !r) fail(to_string(r.error()));
   return example::printed();
 }
