@@ -91,6 +91,17 @@ class Changer {
     if (l.name.empty()) return has_rounds() ? "epoch" : "1";
     return l.from == "0" ? l.name + "+1" : l.from == "1" ? l.name : fmt::format("{}-{}+1", l.name, l.from);
   }
+  /// The final count that the finding names: "ends at 8", "wait host.done == 8".
+  std::optional<std::string> ends_at() const {
+    for (const auto* said : {"ends at ", " == "})
+      for (const auto* in : {&f_.diagnostic.hint, &f_.diagnostic.message})
+        if (const auto at = in->find(said); at != in->npos) {
+          const auto begin = at + std::string_view(said).size();
+          const auto end = in->find_first_not_of("0123456789", begin);
+          if (auto n = in->substr(begin, end - begin); !n.empty()) return n;
+        }
+    return {};
+  }
   /// The host thread that submits, or the first one.
   SourceLines::Block host() const {
     for (const auto id : lines_with([](const std::string& k) { return k == "submit"; }))

@@ -205,17 +205,6 @@ class Changes : private Changer {
             replaced(wait, with_value(wait, fmt::format("{}*epoch", *number(*end) / *rounds), true));
     }
   }
-  /// The final count that the finding names: "ends at 8", "wait host.done == 8".
-  std::optional<std::string> ends_at() const {
-    for (const auto* said : {"ends at ", " == "})
-      for (const auto* in : {&f_.diagnostic.hint, &f_.diagnostic.message})
-        if (const auto at = in->find(said); at != in->npos) {
-          const auto begin = at + std::string_view(said).size();
-          const auto end = in->find_first_not_of("0123456789", begin);
-          if (auto n = in->substr(begin, end - begin); !n.empty()) return n;
-        }
-    return {};
-  }
   std::vector<std::string> signals_near(SourceLines::Block agent, LineId before) const {
     std::vector<std::string> all;
     for (const auto id : text_.inside(agent)) {

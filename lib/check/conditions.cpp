@@ -37,7 +37,7 @@ class Conditions {
       if (!first_contents()) return;
       for (auto& p : m_.programs)
         for (const auto& i : p.items) packet(p, i);
-      for (const auto& a : detail::actors(s_)) actions(*a.actions);
+      detail::each_action(s_, [&](const Schedule::Action& a) { action(a); });
       bool found = false;
       for (std::size_t q = 0; q < m_.programs.size(); ++q) found = decide(q) || found;
       if (!found) return;
@@ -84,20 +84,14 @@ class Conditions {
         changes(touch.begin, touch.end);
     }
   }
-  std::uint32_t bytes_at(GpuVa signal) const {
-    const auto l = find_symbol(s_, signal);
-    return l ? static_cast<std::uint32_t>(bytes_of(s_, *l)) : 8;
-  }
-  void actions(const std::vector<Schedule::Action>& all) {
-    for (const auto& a : all) {
-      using Kind = Schedule::Action::Kind;
-      const auto signal = m_.canonical(a.signal), range = m_.canonical(a.range.va);
-      const bool known = a.value.sample.empty();
-      if (a.kind == Kind::set && known) stores(signal, bytes_at(a.signal), a.value.plus);
-      if (a.kind == Kind::add || (a.kind == Kind::set && !known)) changes(signal, signal + bytes_at(a.signal));
-      if (a.kind == Kind::store) changes(range, range + a.range.bytes);
-      actions(a.body);
-    }
+  void action(const Schedule::Action& a) {
+    using Kind = Schedule::Action::Kind;
+    const auto signal = m_.canonical(a.signal), range = m_.canonical(a.range.va);
+    const auto bytes = detail::word_bytes(s_, a.signal);
+    const bool known = a.value.sample.empty();
+    if (a.kind == Kind::set && known) stores(signal, bytes, a.value.plus);
+    if (a.kind == Kind::add || (a.kind == Kind::set && !known)) changes(signal, signal + bytes);
+    if (a.kind == Kind::store) changes(range, range + a.range.bytes);
   }
 
   /// How many dwords a packet may skip.

@@ -173,8 +173,7 @@ class Contract {
   }
   void word(std::uint32_t a, const Word& w, Position here) {
     ask(w.bytes == 8 ? "word 64" : "word 32", here);
-    const auto l = find_symbol(m_.schedule, GpuVa{w.address});
-    const auto place = l ? detail::place_of(m_.schedule, *l) : Place::host();
+    const auto place = m_.place_at(w.address).value_or(Place::host());
     ask(place.is_host() ? "word in-host" : place == home(a) ? "word in-own-vram" : "word in-peer-vram", here);
   }
   void wait(const Step& s, const Word& w, Position here) {

@@ -71,21 +71,13 @@ void Model::find_flags() {
   for (const auto& p : programs)
     for (const auto& i : p.items)
       if (i.what == What::poll) awaited.add(i.sync.address, {4, i.sync.mask, i.sync.func, i.sync.value});
-  const auto word = [&](GpuVa signal) {
-    const auto l = find_symbol(schedule, signal);
-    return l ? static_cast<std::uint32_t>(bytes_of(schedule, *l)) : 8;
-  };
-  const auto actions = [&](const auto& self, const std::vector<Schedule::Action>& all) -> void {
-    for (const auto& a : all) {
-      // A value that depends on a sample may be any value.
-      if (a.kind == Schedule::Action::Kind::wait)
-        awaited.add(canonical(a.signal), {.bytes = word(a.signal),
-                                          .func = a.value.sample.empty() ? a.func : Compare::always,
-                                          .value = a.value.plus});
-      self(self, a.body);
-    }
-  };
-  for (const auto& a : detail::actors(schedule)) actions(actions, *a.actions);
+  detail::each_action(schedule, [&](const Schedule::Action& a) {
+    // A value that depends on a sample may be any value.
+    if (a.kind == Schedule::Action::Kind::wait)
+      awaited.add(canonical(a.signal), {.bytes = detail::word_bytes(schedule, a.signal),
+                                        .func = a.value.sample.empty() ? a.func : Compare::always,
+                                        .value = a.value.plus});
+  });
 
   const auto flag = [&](std::size_t queue, Item& item, bool barrier) {
     if ((item.what != What::copy && item.what != What::write) || item.touches != 1) return false;

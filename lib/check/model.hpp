@@ -262,6 +262,11 @@ class Model {
   const Schedule::Action& action(std::uint32_t agent, const Step& s) const noexcept {
     return *actions_[agent - queue_count()][s.source];
   }
+  /// Where a byte lies; nothing if no symbol has it.
+  std::optional<Place> place_at(std::uint64_t address) const {
+    const auto home = find_symbol(schedule, GpuVa{address});
+    return home ? std::optional(detail::place_of(schedule, *home)) : std::nullopt;
+  }
   /// The address without aliases.
   std::uint64_t canonical(GpuVa va) const noexcept { return detail::resolve(schedule, va).value; }
   const Step& post(const Chain& c, std::size_t i) const noexcept { return agents[c.agent].steps[c.steps[i]]; }

@@ -7,6 +7,7 @@
 // (Starting from nothing and adding order would miss barriers that count: there, each arrival is needed because the
 // next round's arrivals need this round's.)
 #include "alternatives.hpp"
+#include "counts.hpp"
 
 #include <fmt/format.h>
 
@@ -256,63 +257,15 @@ class Clocks {
     const auto all = alt.possible();
     const auto base = alt.base(alt.known(), all);
     if (!base) return;
-    const unsigned shift = s.sync->high ? 32 : 0;
-    const unsigned bits = shift == 0 && (s.sync->bytes == 4 || w.bytes == 4) ? 32 : 64;
     Wide low = base->value, high = low;
     for (std::size_t c = 0; c < w.chains.size(); ++c) {
       high += extreme(w.chains[c], base->from[c], alt.known(c), all[c], +1);
       low -= extreme(w.chains[c], base->from[c], alt.known(c), all[c], -1);
     }
-    // Adding to the low half does not carry into the high half.
-    if (bits == 64 && w.halves && low >> 32 != high >> 32) return;
-    const auto values = satisfying(s, shift, bits, low, high);
-    if (!values) return;
+    const auto values = satisfying(s, w, low, high);
+    if (!values || values->from > values->to) return;
     if (values->from > low) order_by_bound(w, s, alt, *base, all, values->from, +1);
     if (values->to < high) order_by_bound(w, s, alt, *base, all, values->to, -1);
-  }
-
-  struct Span {
-    Wide from, to;
-  };
-  /// The values from `low` to `high` that satisfy a wait; nullopt if there are none, or if they do not follow each
-  /// other. A counter of `bits` bits wraps: values that differ by a multiple of 2^bits satisfy the same waits.
-  static std::optional<Span> satisfying(const Step& s, unsigned shift, unsigned bits, Wide low, Wide high) {
-    const Wide window = Wide{1} << bits, unit = Wide{1} << shift;
-    const Wide least = Wide{truncate(s.sync->bytes == 4 ? 4 : bits / 8, s.value)} * unit, most = least + unit - 1;
-    std::array<Span, 2> spans{{{0, -1}, {0, -1}}};
-    switch (s.sync->func) {
-      case Compare::ge: spans[0] = {least, window - 1}; break;
-      case Compare::gt: spans[0] = {most + 1, window - 1}; break;
-      case Compare::le: spans[0] = {0, most}; break;
-      case Compare::lt: spans[0] = {0, least - 1}; break;
-      case Compare::eq: spans[0] = {least, most}; break;
-      case Compare::ne: spans = {{{0, least - 1}, {most + 1, window - 1}}}; break;
-      default: return {};
-    }
-    const auto floor = [&](Wide v) { return v >= 0 ? v / window : -((-v + window - 1) / window); };
-    if (floor(high) - floor(low) > 1) return {};
-    std::optional<Span> all;
-    for (auto k = floor(low); k <= floor(high); ++k)
-      for (const auto& span : spans) {
-        const Span part{std::max(low, span.from + k * window), std::min(high, span.to + k * window)};
-        if (part.from > part.to) continue;
-        if (all && all->to + 1 != part.from) return {};
-        all = Span{all ? all->from : part.from, part.to};
-      }
-    return all;
-  }
-
-  /// The most that chain c can add (sign +1) or subtract (sign -1) if between `from` and `to` of its posts have
-  /// happened.
-  static Wide extreme(const Chain& c, std::uint32_t begin, std::uint32_t from, std::uint32_t to, int sign) {
-    const auto at = [&](std::uint32_t i) { return (c.sums[i] - c.sums[begin]) * sign; };
-    from = std::max(from, begin);
-    to = std::max(to, from);
-    if (sign > 0 ? c.up : c.down) return at(to);
-    if (sign > 0 ? c.down : c.up) return at(from);
-    Wide most = at(from);
-    for (auto i = from; i <= to; ++i) most = std::max(most, at(i));
-    return most;
   }
 
   /// Orders the wait after each addition without which the counter cannot reach `bound`, from below (sign +1) or above.

@@ -55,10 +55,7 @@ class Packets {
       if (const auto* item = m_.item_at(q, position);
           item && item->info && (of_addresses(d.rule, *item->info) || known_better(q, position - 1, *item, d.rule)))
         continue;
-      // A long loop breaks a rule in every round: report it once per line.
-      const auto line = m_.options.map ? m_.options.map->packet(q, static_cast<std::size_t>(offset / 4)).line : 0;
-      if (line != 0 && !lines_.insert({line, d.rule}).second) continue;
-      if (r_.admit(d.rule))
+      if (r_.first_of_line({q, position}, d.rule) && r_.admit(d.rule))
         r_.store({.rule = d.rule,
                   .places = {{q, std::max(position, 1u)}},
                   .message = std::move(d.message),
@@ -191,8 +188,7 @@ class Packets {
       if (m_.agents[a].kind != Agent::Kind::host) continue;
       for (const auto& s : m_.agents[a].steps) {
         if (!s.sync) continue;
-        const auto l = home(s.sync->address);
-        const auto place = l ? detail::place_of(s_, *l) : Place::host();
+        const auto place = m_.place_at(s.sync->address).value_or(Place::host());
         const bool wait = s.kind == Step::Kind::poll;
         if (place.is_host() || m_.profile.host_link_xgmi || (wait && m_.profile.bar_read_free)) continue;
         if (!host_.insert({a, s.source}).second) continue;
@@ -244,7 +240,6 @@ class Packets {
   const Model& m_;
   const Schedule& s_;
   Reporter& r_;
-  std::set<std::pair<std::uint32_t, std::string>> lines_;
   std::set<std::pair<std::uint32_t, std::uint32_t>> host_;
   std::set<std::uint64_t> epoch_words_;  ///< what the queue polls for a value that depends on the epoch
 };

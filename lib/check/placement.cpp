@@ -141,10 +141,8 @@ class Placement {
       const auto& item = p.items[i];
       if (item.what != What::copy && item.what != What::write) continue;
       for (auto t = item.touch; t < item.touch + item.touches; ++t) {
-        const auto home = find_symbol(s_, GpuVa{p.touches[t].begin});
-        if (!home) continue;
-        if (const auto place = detail::place_of(s_, *home); place != here)
-          flows.try_emplace({place, p.touches[t].mode == Mode::write}, i + 1);
+        if (const auto place = m_.place_at(p.touches[t].begin); place && *place != here)
+          flows.try_emplace({*place, p.touches[t].mode == Mode::write}, i + 1);
       }
     }
     return flows;

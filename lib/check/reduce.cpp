@@ -4,6 +4,7 @@
 #include "sdma/check/reduce.hpp"
 
 #include "../core/words.hpp"
+#include "../schedule/parser.hpp"
 #include "sdma/core/number.hpp"
 #include "source_lines.hpp"
 
@@ -41,7 +42,7 @@ std::vector<Node> tree(std::string_view source) {
       continue;
     }
     open.back().push_back({.line = std::move(line)});
-    if (check_detail::opens(keyword)) open.emplace_back();
+    if (detail::opens_block(keyword)) open.emplace_back();
   }
   return std::move(open.front());
 }

@@ -98,11 +98,7 @@ class Refused {
   GpuVa address(const FieldInfo& f) const noexcept { return GpuVa{value_of(f, dwords_.data())}; }
 
   void add(Position here, const PacketView& v, std::string_view rule, std::string message, std::string overlap = "") {
-    // A long loop breaks a rule in every round: report it once per line.
-    const auto* map = m_.options.map;
-    const auto line = map ? map->packet(here.agent, m_.item_at(here.agent, here.position)->dword).line : 0;
-    if (line != 0 && !lines_.insert({line, std::string(rule)}).second) return;
-    if (!r_.admit(std::string(rule))) return;
+    if (!r_.first_of_line(here, rule) || !r_.admit(std::string(rule))) return;
     Finding f{.rule = rule, .places = {here}, .message = std::move(message), .hint = hint(rule)};
     f.overlap = std::move(overlap);
     detail::each_address(v, [&](const FieldInfo& field, GpuVa va) {
@@ -122,7 +118,6 @@ class Refused {
   const Schedule& s_;
   Reporter& r_;
   std::vector<std::uint32_t> dwords_;  ///< the packet without aliases
-  std::set<std::pair<std::uint32_t, std::string>> lines_;
 };
 
 }  // namespace

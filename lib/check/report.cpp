@@ -15,6 +15,11 @@ bool Reporter::admit(const std::string& rule) {
   return m_.options.max_findings == 0 || n <= m_.options.max_findings;
 }
 
+bool Reporter::first_of_line(Position p, std::string_view rule) {
+  const auto at = line(p);
+  return at == 0 || lines_.insert({at, std::string(rule)}).second;
+}
+
 std::string Reporter::agent(std::uint32_t a) const {
   const auto& agent = m_.agents[a];
   if (agent.kind == Agent::Kind::host) return "host " + m_.schedule.hosts[agent.index].name;

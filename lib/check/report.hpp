@@ -31,6 +31,9 @@ class Reporter {
  public:
   explicit Reporter(const Model& m) : m_(m) {}
 
+  /// False if a packet of the same line has been reported under this rule before: a long loop breaks a rule in every
+  /// round.
+  bool first_of_line(Position, std::string_view rule);
   /// Counts a finding of this rule, and returns whether to store it. Call it before building an expensive finding.
   bool admit(const std::string& rule);
   void add(Finding f) {
@@ -75,6 +78,7 @@ class Reporter {
 
   const Model& m_;
   std::set<std::uint32_t> agents_with_errors_;
+  std::set<std::pair<std::uint32_t, std::string>> lines_;
   std::vector<CheckFinding> found_;
   std::map<std::string, std::size_t> counts_;
   std::size_t expectations_ = 0;

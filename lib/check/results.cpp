@@ -10,16 +10,12 @@
 // commute, and equal stores of which either may be the last. What may differ, or is not modelled, is opaque: a time
 // stamp, a packet after a condition whose outcome is not known, a value that the epoch changes, an atomic of a word
 // whose value is not known. An opaque byte equals itself, wherever copies take it, and nothing else is known about it.
-//
-// What a kernel adds is a sum of parts (sums.hpp). Other parts, or one that is added twice, refute an expectation, and
-// so does another order of additions, unless the expectation leaves the order open. Sums with opaque or known bytes are
-// only equal to themselves: 0 + x has other bits than x, if x is -0.
 #include "../schedule/contents.hpp"
 #include "../schedule/sums.hpp"
+#include "bytes.hpp"
 #include "report.hpp"
 #include "sdma/core/plural.hpp"
 #include "sdma/packets/footprint.hpp"
-#include "sums.hpp"
 
 #include <fmt/format.h>
 
@@ -28,9 +24,9 @@
 namespace sdma::inline v0::check_detail {
 namespace {
 
-class Results {
+class Results : private Bytes {
  public:
-  Results(const Model& m, Reporter& r) : m_(m), s_(m.schedule), r_(r) {
+  Results(const Model& m, Reporter& r) : Bytes(m), s_(m.schedule), r_(r) {
     detail::FirstContents{s_}.each_known([&](std::uint64_t begin, std::uint64_t bytes, std::uint64_t value) {
       first_.put(begin, bytes, {.kind = Held::Kind::pattern, .value = value});
     });
@@ -149,81 +145,6 @@ class Results {
     return true;
   }
 
-  /// Calls fn(begin, bytes) for each run of a region.
-  template <class Fn> void each_run(const Region& r, Fn fn) {
-    const auto va = m_.canonical(r.va);
-    for (std::uint64_t z = 0; z < r.slices; ++z)
-      for (std::uint64_t y = 0; y < r.rows && taken_ <= m_.limits.pieces(); ++y)
-        fn(va + z * r.slice_pitch + y * r.pitch, r.bytes);
-  }
-  void take(const Region& r, Pieces& out) {
-    each_run(r, [&](std::uint64_t begin, std::uint64_t bytes) { take(now_, begin, bytes, out); });
-  }
-  void take(const Memory& from, std::uint64_t begin, std::uint64_t bytes, Pieces& out) {
-    const auto before = out.size();
-    from.take(begin, bytes, out);
-    taken_ += out.size() - before + 1;
-  }
-  void store(std::uint64_t begin, std::uint64_t bytes, const Held& held) {
-    now_.put(begin, bytes, held);
-    ++taken_;
-  }
-  /// Stores pieces of the same number of bytes to a region.
-  void store(const Region& r, const Pieces& bytes, Position by) {
-    std::size_t i = 0;
-    std::uint64_t used = 0;  // of the piece
-    each_run(r, [&](std::uint64_t begin, std::uint64_t left) {
-      while (left > 0 && i < bytes.size()) {
-        const auto n = std::min(left, bytes[i].bytes - used);
-        auto held = bytes[i].held.from(used);
-        held.by = by;
-        store(begin, n, held);
-        begin += n, left -= n, used += n;
-        if (used == bytes[i].bytes) ++i, used = 0;
-      }
-    });
-  }
-
-  /// What a sum over this range holds, if memory holds `from`. An element whose bytes in a part come from several
-  /// places is not followed, nor are parts that are moved by some bytes against what they are stored to.
-  Pieces sum(const Memory& from, const Schedule::Sum& s, const Schedule::Range& range, Position by) {
-    struct Part {
-      Pieces pieces{};
-      std::size_t piece = 0;
-      std::uint64_t used = 0;  ///< of the piece
-      void skip(std::uint64_t n) {
-        for (used += n; piece < pieces.size() && used >= pieces[piece].bytes; ++piece) used -= pieces[piece].bytes;
-      }
-    };
-    std::vector<Part> parts(s.parts.size());
-    bool moved = false;
-    const auto begin = m_.canonical(range.va);
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      const auto at = m_.canonical(s.parts[i].va);
-      moved = moved || (at != begin && at < begin + range.bytes && begin < at + range.bytes);
-      take(from, at, range.bytes, parts[i].pieces);
-    }
-    Pieces out;
-    for (std::uint64_t at = 0; at < range.bytes && taken_ <= m_.limits.pieces();) {
-      auto n = range.bytes - at;
-      std::vector<Held> held;
-      for (const auto& p : parts) {
-        n = std::min(n, p.pieces[p.piece].bytes - p.used);
-        held.push_back(p.pieces[p.piece].held.from(p.used));
-      }
-      n = n / s.element() * s.element();
-      const auto known = n > 0 && !(moved && by.agent != kNone) ? sums_.add(s, held, by) : std::nullopt;
-      n = std::max(n, s.element());
-      auto all = known ? *known : opaque(by);
-      all.by = by;
-      out.push_back({n, all});
-      for (auto& p : parts) p.skip(n);
-      at += n;
-      taken_ += parts.size();
-    }
-    return out;
-  }
-
   /// What its word holds then, if that is known.
   void post(const Step& s, Position p) {
     const auto& y = *s.sync;
@@ -240,23 +161,6 @@ class Results {
     else held.value = value_after(s, w, *before);
     store(w.address, w.bytes, held);
   }
-  std::optional<std::uint64_t> word(const Word& w) {
-    Pieces bytes;
-    take(now_, w.address, w.bytes, bytes);
-    std::uint64_t value = 0;
-    unsigned at = 0;
-    for (const auto& b : bytes) {
-      if (!b.held.known()) return {};
-      for (std::uint64_t i = 0; i < b.bytes; ++i, ++at)
-        value |= std::uint64_t{std::to_integer<std::uint8_t>(b.held.byte(i))} << (8 * at);
-    }
-    return value;
-  }
-
-  Held opaque(Position p) {
-    sources_.push_back({p, nullptr});
-    return {.kind = Held::Kind::opaque, .value = sources_.size() - 1, .by = p};
-  }
   void unfollowed(const Item& item, Position p) {
     for (auto t = item.touch; t < item.touch + item.touches; ++t) {
       const auto& touch = m_.programs[p.agent].touches[t];
@@ -264,36 +168,6 @@ class Results {
                          (touch.mode == Mode::poll && item.info == &info_of<PollMem>());
       if (!reads && touch.begin < touch.end) store(touch.begin, touch.end - touch.begin, opaque(p));
     }
-  }
-
-  enum class Equal : std::uint8_t { yes, unknown, no };
-  Equal equal(const Held& a, const Held& b, std::uint64_t bytes, bool any_order) const {
-    if (a.same(b)) return Equal::yes;
-    if (a.kind == Held::Kind::sum || b.kind == Held::Kind::sum) return equal_sums(a, b, any_order);
-    if (a.known() && b.known()) {
-      const bool repeats = a.kind == Held::Kind::pattern && b.kind == Held::Kind::pattern;
-      const auto most = repeats ? std::min<std::uint64_t>(bytes, 8) : bytes;
-      for (std::uint64_t i = 0; i < most; ++i)
-        if (a.byte(i) != b.byte(i)) return Equal::no;
-      return Equal::yes;
-    }
-    // Of first contents, some differ. What is random depends on the range and the round, so two stores may be equal.
-    const auto random = [&](const Held& h) { return h.kind == Held::Kind::opaque ? source(h).random : nullptr; };
-    if (a.kind == Held::Kind::opaque && b.kind == Held::Kind::opaque)
-      return random(a) && random(b) && random(a)->range.va != random(b)->range.va ? Equal::no : Equal::unknown;
-    const auto may_be = [&](const Held& h) { return h.kind == Held::Kind::opaque && !random(h); };
-    return may_be(a) || may_be(b) ? Equal::unknown : Equal::no;
-  }
-
-  Equal equal_sums(const Held& a, const Held& b, bool any_order) const {
-    const auto is = sums_.parts(a), wanted = sums_.parts(b);
-    if (a.kind == b.kind && sums_.type(a) == sums_.type(b) && sums_.phase(a) == sums_.phase(b) &&
-        std::equal(is.begin(), is.end(), wanted.begin(), wanted.end(),
-                   [](const Held& p, const Held& q) { return p.same(q); }))
-      return any_order ? Equal::yes : sums_.open(a) || sums_.open(b) ? Equal::unknown : Equal::no;
-    const auto vague = [](const Held& p) { return p.known() || p.kind == Held::Kind::opaque; };
-    const bool some = std::any_of(is.begin(), is.end(), vague) || std::any_of(wanted.begin(), wanted.end(), vague);
-    return some || sums_.phase(a) != sums_.phase(b) ? Equal::unknown : Equal::no;
   }
 
   struct Failed {
@@ -309,8 +183,7 @@ class Results {
     const auto begin = m_.canonical(e.left.va);
     Pieces left, right;
     if (e.kind == Schedule::Expectation::Kind::value) {
-      const auto l = find_symbol(s_, e.left.va);
-      const auto bytes = l ? bytes_of(s_, *l) : 8;
+      const auto bytes = detail::word_bytes(s_, e.left.va);
       take(now_, begin, bytes, left);
       right.push_back({bytes, {.kind = Held::Kind::pattern, .value = e.value}});
     } else {
@@ -405,38 +278,21 @@ class Results {
     }
   }
 
-  const Model& m_;
   const Schedule& s_;
   Reporter& r_;
-  Memory first_, now_;
-  Sums sums_;
   std::vector<std::vector<bool>> opaque_;  ///< of each queue: its items
-  struct Source {
-    Position by;
-    const Schedule::Action* random;  ///< it stores random contents; null: nothing is known about them
-  };
-  const Source& source(const Held& opaque) const { return sources_[static_cast<std::size_t>(opaque.value)]; }
-  std::vector<Source> sources_;
-  std::uint64_t taken_ = 0;
   std::size_t held_ = 0;
   std::optional<Failed> wrong_, unknown_;
 };
 
-/// Is there an action that expects bytes?
-bool expects(const std::vector<Schedule::Action>& all) {
-  return std::any_of(all.begin(), all.end(),
-                     [](const auto& a) { return a.kind == Schedule::Action::Kind::expect || expects(a.body); });
-}
-
 }  // namespace
 
 void find_results(const Model& m, Reporter& r) {
-  const auto actors = detail::actors(m.schedule);
   const auto& all = m.schedule.expectations;
-  if (std::any_of(all.begin(), all.end(),
-                  [](const auto& e) { return e.kind != Schedule::Expectation::Kind::finding; }) ||
-      std::any_of(actors.begin(), actors.end(), [](const auto& a) { return expects(*a.actions); }))
-    Results{m, r}.run();
+  bool any =
+      std::any_of(all.begin(), all.end(), [](const auto& e) { return e.kind != Schedule::Expectation::Kind::finding; });
+  detail::each_action(m.schedule, [&](const auto& a) { any = any || a.kind == Schedule::Action::Kind::expect; });
+  if (any) Results{m, r}.run();
 }
 
 }  // namespace sdma::inline v0::check_detail

@@ -2,6 +2,7 @@
 #include "source_lines.hpp"
 
 #include "../core/words.hpp"
+#include "../schedule/parser.hpp"
 
 #include <algorithm>
 
@@ -66,7 +67,7 @@ SourceLines::Block SourceLines::block(LineId id) const {
       depth = open.size();
       if (word == "end") return {found.begin, id};
     }
-    if (opens(word)) open.push_back(l.id);
+    if (detail::opens_block(word)) open.push_back(l.id);
     if (word == "end" && !open.empty()) {
       if (found.begin != 0 && open.size() == depth) return {found.begin, l.id};
       open.pop_back();
@@ -133,11 +134,6 @@ std::vector<CheckEdit> SourceLines::edits() const {
   return out;
 }
 
-bool opens(std::string_view keyword) noexcept {
-  for (const auto* k : {"queue", "host", "kernel", "for", "if", "repeat"})
-    if (keyword == k) return true;
-  return false;
-}
 std::string field_of(std::string_view line, std::string_view name) {
   const auto at = value_at(line, name);
   if (at == line.npos) return {};

@@ -65,8 +65,6 @@ class SourceLines {
   LineId last_ = 0;
 };
 
-/// Does a line with this first word begin a block, which an `end` ends?
-bool opens(std::string_view keyword) noexcept;
 /// The value of a field, "r+1" of "value=r+1"; "" if there is none.
 std::string field_of(std::string_view line, std::string_view name);
 /// The line with another value of this field.

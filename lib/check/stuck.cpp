@@ -2,6 +2,7 @@
 // Finds agents that are stuck forever, and why: cycles of waits, waits for values that nothing writes, counts that are
 // never reached.
 #include "../stream/print.hpp"
+#include "counts.hpp"
 #include "report.hpp"
 #include "sdma/packets/poll.hpp"
 #include "sdma/stream/rules.hpp"
@@ -78,18 +79,8 @@ class StuckFinder {
       if (post.op != Op::add) stores = true;
       else (addend(post) > 0 ? high : low) += addend(post);
     });
-    if (stores || s.sync->high || low < 0) return true;
-    const auto bits = Wide{1} << (s.sync->bytes == 4 ? 32 : 64);
-    if (high - low >= bits || low / bits != high / bits) return true;
-    const Wide reference = truncate(s.sync->bytes, s.value);
-    switch (s.sync->func) {
-      case Compare::ge: return high % bits >= reference;
-      case Compare::gt: return high % bits > reference;
-      case Compare::le: return low % bits <= reference;
-      case Compare::lt: return low % bits < reference;
-      case Compare::eq: return low % bits <= reference && reference <= high % bits;
-      default: return true;
-    }
+    const auto values = stores || s.sync->high || low < 0 ? std::nullopt : satisfying(s, w, low, high);
+    return !values || values->from <= values->to;
   }
   /// The last post to the word in the followed execution, or null, and its agent.
   std::pair<const Step*, std::uint32_t> last_post(const Word& w) const {

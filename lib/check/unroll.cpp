@@ -136,7 +136,7 @@ Sync Model::sync_of(const Schedule::Action& a) const {
   Sync y{.op = a.kind == Kind::add ? Op::add : Op::store, .func = a.func, .value = a.value.plus};
   y.address = canonical(a.signal);
   if (a.kind == Kind::rptr) return *programs[a.queues.front()].rptr;
-  if (const auto l = find_symbol(schedule, a.signal)) y.bytes = static_cast<std::uint8_t>(bytes_of(schedule, *l));
+  if (find_symbol(schedule, a.signal)) y.bytes = static_cast<std::uint8_t>(detail::word_bytes(schedule, a.signal));
   if (a.kind == Kind::set || a.kind == Kind::wait || a.kind == Kind::add || a.kind == Kind::sample) y.word = 0;
   return y;
 }
@@ -147,15 +147,11 @@ void Model::unroll() {
   for (auto& p : programs)
     if (p.flags && profile.writes_ordered) p.column = static_cast<std::uint32_t>(agents.size() + columns_++);
   for (std::uint32_t q = 0; q < programs.size(); ++q) agents[q].index = q;
-  const auto find_rptr = [&](const auto& self, const std::vector<Schedule::Action>& actions) -> void {
-    for (const auto& a : actions) {
-      if (a.kind == Schedule::Action::Kind::rptr)
-        programs[a.queues.front()].rptr = {
-            .word = 0, .op = Op::add, .bytes = 8, .func = Compare::ge, .address = kRptrWords + 8 * a.queues.front()};
-      self(self, a.body);
-    }
-  };
-  for (const auto& a : actors) find_rptr(find_rptr, *a.actions);
+  detail::each_action(schedule, [&](const Schedule::Action& a) {
+    if (a.kind == Schedule::Action::Kind::rptr)
+      programs[a.queues.front()].rptr = {
+          .word = 0, .op = Op::add, .bytes = 8, .func = Compare::ge, .address = kRptrWords + 8 * a.queues.front()};
+  });
   actions_.resize(actors.size());
   action_syncs_.resize(actors.size());
   for (std::uint32_t i = 0; i < actors.size(); ++i) {
@@ -163,14 +159,10 @@ void Model::unroll() {
     const auto hosts = static_cast<std::uint32_t>(schedule.hosts.size());
     agents[agent].kind = i < hosts ? Agent::Kind::host : Agent::Kind::kernel;
     agents[agent].index = i < hosts ? i : i - hosts;
-    const auto collect = [&](const auto& self, const std::vector<Schedule::Action>& actions) -> void {
-      for (const auto& a : actions) {
-        actions_[i].push_back(&a);
-        action_syncs_[i].push_back(sync_of(a));
-        self(self, a.body);
-      }
-    };
-    collect(collect, *actors[i].actions);
+    detail::each_action(*actors[i].actions, [&](const Schedule::Action& a) {
+      actions_[i].push_back(&a);
+      action_syncs_[i].push_back(sync_of(a));
+    });
     std::uint32_t action = 0;
     Named named;
     perform(agent, *actors[i].actions, action, 0, named);

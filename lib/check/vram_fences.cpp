@@ -10,7 +10,7 @@ namespace {
 
 class VramFences {
  public:
-  VramFences(const Model& m, Reporter& r) : m_(m), s_(m.schedule), r_(r) {}
+  VramFences(const Model& m, Reporter& r) : m_(m), r_(r) {}
 
   void run() {
     if (m_.profile.vram_fence_covers) return;
@@ -18,14 +18,9 @@ class VramFences {
   }
 
  private:
-  /// Where a byte lies; nothing if no symbol has it.
-  std::optional<Place> place_at(std::uint64_t address) const {
-    const auto home = find_symbol(s_, GpuVa{address});
-    return home ? std::optional(detail::place_of(s_, *home)) : std::nullopt;
-  }
   bool stores_to_host(const Program& p, const Item& item) const {
     for (auto t = item.touch; t < item.touch + item.touches; ++t)
-      if (p.touches[t].mode == Mode::write && place_at(p.touches[t].begin) == Place::host()) return true;
+      if (p.touches[t].mode == Mode::write && m_.place_at(p.touches[t].begin) == Place::host()) return true;
     return false;
   }
 
@@ -51,7 +46,7 @@ class VramFences {
       if ((item.moves() || item.what == What::stamp) && stores_to_host(p, item)) {
         if (data == 0) data = position;
       } else if (item.what == What::post && item.sync.word != kNone) {
-        const auto place = place_at(item.sync.address);
+        const auto place = m_.place_at(item.sync.address);
         if (place == Place::host()) data = 0;
         else if (place && data != 0 && announces(item.sync.word, q)) return report({q, position}, {q, data}, item);
       }
@@ -68,7 +63,6 @@ class VramFences {
   }
 
   const Model& m_;
-  const Schedule& s_;
   Reporter& r_;
 };
 

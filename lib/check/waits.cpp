@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Finds waits that may be satisfied too early, or that may miss their value.
 #include "alternatives.hpp"
+#include "counts.hpp"
 #include "edits.hpp"
 
 #include <set>
@@ -160,39 +161,21 @@ class Waits {
     Wide low = base->value, high = low;
     Position next{};
     for (std::size_t c = 0; c < w.chains.size(); ++c) {
-      const auto& sums = w.chains[c].sums;
-      const auto from = std::max(done[c], base->from[c]);
-      const auto here = sums[from] - sums[base->from[c]];
-      Wide down = 0, up = 0;
-      for (auto i = from; i < all[c]; ++i) {
-        if (next.position == 0) next = alt.place(c, i);
-        down = std::min(down, sums[i + 1] - sums[from]);
-        up = std::max(up, sums[i + 1] - sums[from]);
-        if ((w.chains[c].up || w.chains[c].down) && i + 1 < all[c]) i = all[c] - 2;  // monotone: the last is extreme
-      }
-      low += here + down;
-      high += here + up;
+      if (const auto i = std::max(done[c], base->from[c]); next.position == 0 && i < all[c]) next = alt.place(c, i);
+      low -= extreme(w.chains[c], base->from[c], done[c], all[c], -1);
+      high += extreme(w.chains[c], base->from[c], done[c], all[c], +1);
     }
     if (!holds_between(s, w, low, high)) report_missed(a, s, w, next);
   }
   static bool holds_between(const Step& s, const Word& w, Wide low, Wide high) {
-    if (w.halves && low >> 32 != high >> 32) return false;
     constexpr Wide kFew = 256;
-    if (high - low <= kFew) {
-      while (low <= high && satisfied(s, w, static_cast<std::uint64_t>(low))) ++low;
-      return low > high;
+    if (w.halves && low >> 32 != high >> 32) return false;
+    if (high - low > kFew) {
+      const auto all = s.sync->bytes == 4 && s.sync->mask != ~0u ? std::nullopt : satisfying(s, w, low, high);
+      return all && all->from == low && all->to == high;
     }
-    const bool half = s.sync->bytes == 4;
-    if (half && s.sync->mask != ~0u) return false;
-    const Wide window = Wide{1} << (half || w.bytes == 4 ? 32 : 64);
-    if (s.sync->high)
-      return low >= 0 && low / window == high / window && satisfied(s, w, static_cast<std::uint64_t>(low));
-    if (low < 0 || low / window != high / window) return false;
-    const bool ends =
-        satisfied(s, w, static_cast<std::uint64_t>(low)) && satisfied(s, w, static_cast<std::uint64_t>(high));
-    const Wide reference = truncate(s.sync->bytes, s.value);
-    if (s.sync->func == Compare::ne) return ends && !(low % window <= reference && reference <= high % window);
-    return ends;  // every other comparison that holds for two values also holds for all values between them
+    while (low <= high && satisfied(s, w, static_cast<std::uint64_t>(low))) ++low;
+    return low > high;
   }
 
   void report_missed(std::uint32_t a, const Step& s, const Word& w, Position by) {

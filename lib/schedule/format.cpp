@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Formats a source line by line. Needs only its words, so it also formats text with errors.
 #include "../core/words.hpp"
-#include "../stream/lexer.hpp"
+#include "parser.hpp"
 #include "sdma/schedule/text.hpp"
 
 #include <algorithm>
@@ -11,10 +11,6 @@ namespace {
 
 using namespace detail;
 
-bool opens(std::string_view word) noexcept {
-  return word == "for" || word == "if" || word == "else" || word == "queue" || word == "host" || word == "kernel" ||
-         word == "repeat";
-}
 bool assigns(std::string_view word) noexcept {
   return word == "let" || word == "param" || word == "set" || word == "store" || word == "sample";
 }
@@ -59,7 +55,7 @@ class Formatter {
       }
     }
     out_ += laid + '\n';
-    if (opens(keyword)) ++depth_;
+    if (opens_block(keyword) || keyword == "else") ++depth_;
   }
 
   /// The words of a line, with blanks between them where they belong.

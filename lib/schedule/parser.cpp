@@ -77,7 +77,10 @@ bool ScheduleParser::room(std::size_t at, std::size_t n) {
               "each queue of a submit counts, too: divide the schedule into several texts");
 }
 
-bool ScheduleParser::opens(const Token& t) const noexcept { return one_of(t, kBlocks); }
+bool opens_block(std::string_view word) noexcept {
+  return std::find(std::begin(kBlocks), std::end(kBlocks), word) != std::end(kBlocks);
+}
+bool ScheduleParser::opens(const Token& t) const noexcept { return t.kind == Token::word && opens_block(t.text); }
 bool ScheduleParser::misplaced(const Token& t) const noexcept {
   return inner_ && one_of(t, kItems) && (t.text != "expect" || block_ == "queue");
 }

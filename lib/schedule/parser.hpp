@@ -29,6 +29,9 @@
 
 namespace sdma::inline v0::detail {
 
+/// Does a line with this first word begin a block, which an `end` ends?
+bool opens_block(std::string_view word) noexcept;
+
 class ScheduleParser final : private Blocks, private Symbols {
  public:
   ScheduleParser(Lexer&, Names&, Source&, const ParseOptions&);

@@ -33,14 +33,10 @@ std::vector<std::byte> added(const Schedule::Sum&,
                              const std::function<std::span<const std::byte>(const Schedule::Range&)>& bytes_of);
 
 /// Calls fn(sum, range) for each sum; `range` is what it is stored to or compared with.
-template <class Fn> void each_sum(const std::vector<Schedule::Action>& all, Fn&& fn) {
-  for (const auto& a : all) {
-    if (a.sum) fn(a.sum, a.range);
-    each_sum(a.body, fn);
-  }
-}
 template <class Fn> void each_sum(const Schedule& s, Fn&& fn) {
-  for (const auto& a : actors(s)) each_sum(*a.actions, fn);
+  each_action(s, [&](const Schedule::Action& a) {
+    if (a.sum) fn(a.sum, a.range);
+  });
   for (const auto& e : s.expectations)
     if (e.sum) fn(e.sum, e.left);
 }

@@ -49,6 +49,21 @@ struct Actor {
 };
 /// All host threads, then all kernels: the order of SourceMap::actions.
 std::vector<Actor> actors(const Schedule&);
+/// Calls fn(action) for each action, those of repeats included.
+template <class Fn> void each_action(const std::vector<Schedule::Action>& all, Fn&& fn) {
+  for (const auto& a : all) {
+    fn(a);
+    each_action(a.body, fn);
+  }
+}
+template <class Fn> void each_action(const Schedule& s, Fn&& fn) {
+  for (const auto& a : actors(s)) each_action(*a.actions, fn);
+}
+/// The bytes of a signal: 4 or 8.
+inline std::uint32_t word_bytes(const Schedule& s, GpuVa signal) {
+  const auto l = find_symbol(s, signal);
+  return l ? static_cast<std::uint32_t>(bytes_of(s, *l)) : 8;
+}
 /// Does one of these actions wait for a queue's rptr?
 bool waits_for_rptr(const std::vector<Schedule::Action>&);
 /// Do threads or kernels of the schedule submit its queues? If not, some other program does.

@@ -371,6 +371,8 @@ end)"},
 {"C4", "", Ending::clean, ONE_QUEUE(COPY("a", "b") "fence addr=host.x value=1", "wait host.x == 1") "kernel gpu0.k\nwait host.x == 1\nload gpu0.b\nend"},
 {"C4", "", Ending::race, ONE_QUEUE(COPY("a", "b") "fence addr=host.x value=1", "wait host.x == 1\nset host.y = 1") "kernel gpu0.k\nwait host.y == 1\nset gpu0.z = 1 scope=agent\nend\nsignal gpu0.z value=0\nkernel gpu0.l\nwait gpu0.z == 1 scope=agent\nload gpu0.b\nend"},
 {"C4", "l2_probe=yes", Ending::clean, ONE_QUEUE(COPY("a", "b") "fence addr=host.x value=1", "wait host.x == 1\nset host.y = 1") "kernel gpu0.k\nwait host.y == 1\nset gpu0.z = 1 scope=agent\nend\nsignal gpu0.z value=0\nkernel gpu0.l\nwait gpu0.z == 1 scope=agent\nload gpu0.b\nend"},
+{"C3", "", Ending::clean, ONE_QUEUE("fence addr=host.x value=1", "wait host.y == 1\nload gpu0.a") "signal gpu0.z value=0\nkernel gpu0.k\nstore gpu0.a = 1\nset gpu0.z = 1 scope=agent\nend\nkernel gpu0.l\nwait gpu0.z == 1 scope=agent\nstore gpu0.a = 2\nset host.y = 1\nend"},
+{"C3", "", Ending::race, ONE_QUEUE("fence addr=host.x value=1", "wait host.y == 1\nload gpu0.b") "signal gpu0.z value=0\nkernel gpu0.k\nstore gpu0.b = 1\nset gpu0.z = 1 scope=agent\nend\nkernel gpu0.l\nwait gpu0.z == 1 scope=agent\nstore gpu0.a = 2\nset host.y = 1\nend"},
 // At the scope of a GPU, only its kernels see a value, until one of them releases it at system scope.
 {"C3", "", Ending::stuck, ONE_QUEUE("fence addr=host.x value=1", "wait host.y == 1") "kernel gpu0.k\nset host.y = 1 scope=agent\nend"},
 {"C3", "", Ending::clean, ONE_QUEUE("fence addr=host.x value=1", "wait host.y == 1") "kernel gpu0.k\nset host.y = 1 scope=agent\nset host.x = 2\nend"},

@@ -59,6 +59,13 @@ Schedule halves(Random& r) {
   const std::uint64_t first = b.any(3) == 0 ? 0x1'0000'0000 : 0;
   const auto word = b.signal(first, 64), done = b.signal();
   const auto x = b.buffer(4), y = b.buffer(4), z = b.buffer(4);
+  // A queue that may see the high half before anything changes it.
+  const bool early = b.maybe(4);
+  if (early) {
+    auto& e = b.queue(1);
+    b.poll(e, word + 4, b.at_least(), first >> 32);
+    b.add(e, done);
+  }
   auto& p = b.queue(0);
   b.copy(p, x, y);
   const auto low = 1 + b.any(2), high = b.any(3);
@@ -78,7 +85,7 @@ Schedule halves(Random& r) {
   auto h = b.host();
   h.submit_all();
   if (b.maybe()) h.wait(word, b.at_least(), static_cast<std::int64_t>(std::uint64_t{high} << 32 | low));
-  h.wait(done, Compare::ge, 2);
+  h.wait(done, Compare::ge, early ? 3 : 2);
   return std::move(b.s);
 }
 

@@ -32,14 +32,14 @@ Schedule hosts(Random& r) {
 
 Schedule shared(Random& r) {
   Builder b{r, 1};
-  const auto done = b.signal(), turn = b.signal(), go = b.signal(), ready = b.signal();
+  const auto done = b.signal(), turn = b.signal(), go = b.signal(), ready = b.signal(), word = b.signal();
   const auto x = b.buffer(), y = b.buffer();
   auto& q = b.queue(0);
   const bool gated = b.maybe(3), prepared = b.maybe(3);
   if (gated) b.poll(q, go, Compare::ge, kEpoch);
+  if (b.maybe()) b.drain(q, word, kEpoch);
   b.copy(q, x, y);
-  if (b.maybe()) b.drain(q, done, kEpoch);
-  else b.fence(q, done, kEpoch);
+  b.fence(q, done, kEpoch);
   const bool ordered = b.maybe(4) ? false : true;
   auto first = b.host();
   if (prepared) {
@@ -295,15 +295,15 @@ Schedule wide(Random& r) {
   const std::int64_t steps[] = {1, -1, 0x100000000, 2};
   const auto step = steps[b.any(4)];
   b.add(p, word, step);
-  // The low half wraps.
-  const bool wraps = b.maybe(4);
-  if (wraps) b.add(p, word, 0xffffffff);
   const auto last = first + static_cast<std::uint64_t>(step);
   auto& c = b.queue(1);
   if (b.maybe(4) == false) b.poll(c, word + 4, b.at_least(), last >> 32);
   b.poll(c, word, b.at_least(), static_cast<std::uint32_t>(last));
   b.copy(c, y, z);
   b.fence(c, done, 1);
+  // The low half wraps.
+  const bool wraps = b.maybe(4);
+  if (wraps) b.add(b.queue(0), word, 0xffffffff);
   auto h = b.host();
   h.submit_all().wait(done, Compare::ge, 1);
   if (b.maybe()) h.wait(word, Compare::eq, static_cast<std::int64_t>(last + (wraps ? 0xffffffff : 0)));

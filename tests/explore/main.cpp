@@ -110,12 +110,14 @@ int explore_files(const Options& o) {
       return 2;
     }
     const auto j = judge(*s, o.profile, {.max_states = o.states, .trace = true}, o.max_packets);
-    std::cout << fmt::format("{}: {}{} ({} states); check: {}{}\n", file, name(j.outcome.verdict),
+    std::string rules;
+    for (const auto& r : j.rules) rules += " " + r;
+    std::cout << fmt::format("{}: {}{} ({} states); check: {}{}{}\n", file, name(j.outcome.verdict),
                              j.outcome.complete ? "" : ", not complete", j.outcome.states,
                              j.proved   ? "proved"
-                             : j.errors ? "errors"
+                             : j.errors ? "errors:"
                                         : "not proved",
-                             j.false_proof ? ": FALSE PROOF" : "");
+                             rules, j.false_proof ? ": FALSE PROOF" : "");
     if (!j.outcome.text.empty()) std::cout << j.outcome.text << '\n';
     if (j.false_proof) rc = 1;
   }

@@ -106,7 +106,7 @@ def run(root, out, most, wanted):
             if wanted and entry not in wanted:
                 continue
             found = subprocess.run([program, f"--family={row['families']}", f"--schedules={most}", "--mutations=3", "--seed=1000",
-                                    f"--first={entry}"], env=os.environ | {"SDMA_MUTANT": str(number)}, capture_output=True, text=True)
+                                    f"--first={row.get('as', entry)}"], env=os.environ | {"SDMA_MUTANT": str(number)}, capture_output=True, text=True)
             said = re.search(r"false proof after (\d+) schedules: family (\w+), seed (\d+)", found.stdout)
             missed += said is None
             after = f"{said[1]} schedules, {said[2]} | {said[3]}" if said else f"not in {most} | "

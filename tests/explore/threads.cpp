@@ -49,6 +49,8 @@ void Machine::make_stale(State s, Mask written, int by) const noexcept {
     // What a kernel of this GPU stores is in the L2.
     const bool here = by >= 0 && p_.hosts[h].gpu == p_.hosts[static_cast<std::size_t>(by)].gpu;
     set_mask(s, stale(h), here ? mask(s, stale(h)) & ~written : mask(s, stale(h)) | written);
+    // It takes the place of what another kernel of this GPU has stored there before.
+    if (here) set_mask(s, unreleased(h), mask(s, unreleased(h)) & ~written);
   }
 }
 
