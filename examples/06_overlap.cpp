@@ -12,6 +12,7 @@
 // kPieceNs to its kernel, because a smaller GEMM uses the GPU less well.
 #include "sdma/simulate/report.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <string>
 #include <vector>

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <unistd.h>
+#include <initializer_list>
 
 namespace sdma::inline v0 {
 

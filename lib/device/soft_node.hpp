@@ -11,6 +11,7 @@
 #include "sleepers.hpp"
 #include "soft_engine.hpp"
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <thread>

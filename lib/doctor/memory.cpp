@@ -5,6 +5,7 @@
 #include "sdma/packets/overlap.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 namespace sdma::inline v0::doctor {
 

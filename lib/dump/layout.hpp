@@ -10,6 +10,7 @@
 #include "line.hpp"
 
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 

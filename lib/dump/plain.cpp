@@ -4,6 +4,7 @@
 #include "line.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 
 namespace sdma::inline v0::detail {

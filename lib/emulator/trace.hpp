@@ -16,6 +16,7 @@
 #include "sdma/engine/pipeline.hpp"
 
 #include <cstdint>
+#include <string_view>
 
 namespace sdma::emulator {
 

@@ -24,6 +24,7 @@
 #include "sdma/schedule/schedule.hpp"
 
 #include <deque>
+#include <memory>
 #include <vector>
 
 namespace sdma::inline v0::detail {

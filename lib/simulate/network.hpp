@@ -15,6 +15,7 @@
 #include "sdma/simulate/simulate.hpp"
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>

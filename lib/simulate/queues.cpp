@@ -2,6 +2,8 @@
 // Packets of a queue, in ring order: what each waits for, and the words that it changes.
 #include "world.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace sdma::inline v0::detail {

@@ -11,6 +11,7 @@
 // Remembers the last kMost words, so that a long stream does not need unbounded memory.
 #include "sdma/packets/overlap.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>

@@ -16,6 +16,8 @@
 #include <unistd.h>
 
 #include <memory>
+#include <mutex>
+#include <string>
 #include <vector>
 
 namespace sdma::python {

@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
+
 namespace sdma::python {
 namespace {
 

@@ -10,9 +10,11 @@
 // the lock. Errors: `valid` raises what problems() says.
 #include "sdma/schedule/text.hpp"
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace sdma::python {
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "calibrate.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace sdma::json {

@@ -10,6 +10,8 @@
 #include "json.hpp"
 #include "sdma/simulate/held_out.hpp"
 
+#include <vector>
+
 namespace sdma::json {
 
 /// Errors of a machine at the measurements.

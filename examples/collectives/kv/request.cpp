@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "request.hpp"
 
+#include <algorithm>
+
 namespace collectives::kv {
 
 using namespace sdma;

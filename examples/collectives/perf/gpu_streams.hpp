@@ -15,6 +15,7 @@
 #include "sdma/device/device.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 

@@ -3,6 +3,7 @@
 // The command line of collective_perf. No other file uses the command-line parser.
 #include "settings.hpp"
 
+#include <optional>
 #include <string>
 #include <variant>
 

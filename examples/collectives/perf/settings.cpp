@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <limits>
+#include <span>
 
 namespace collectives::perf {
 

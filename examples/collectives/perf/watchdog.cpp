@@ -2,6 +2,7 @@
 #include "watchdog.hpp"
 
 #include <cstdio>
+#include <cstdlib>
 
 namespace collectives::perf {
 

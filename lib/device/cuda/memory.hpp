@@ -17,6 +17,7 @@
 #include "sdma/engine/memory.hpp"
 
 #include <functional>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 

@@ -4,7 +4,11 @@
 #include "../busy_wait.hpp"
 #include "sdma/core/atomic_ref.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cstring>
+#include <system_error>
 
 namespace sdma::inline v0::detail::cuda {
 namespace {

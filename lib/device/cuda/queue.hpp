@@ -25,6 +25,7 @@
 
 #include <array>
 #include <atomic>
+#include <memory>
 #include <mutex>
 
 namespace sdma::inline v0::detail::cuda {

@@ -12,6 +12,7 @@
 // Internal to the library.
 #include "sdma/device/kfd.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 

@@ -10,6 +10,7 @@
 #include "hsa.hpp"
 #include "sdma/device/rocr.hpp"
 
+#include <array>
 #include <optional>
 #include <unordered_map>
 #include <vector>

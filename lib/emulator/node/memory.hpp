@@ -24,8 +24,10 @@
 #include "sdma/device/sysfs.hpp"
 #include "sdma/engine/memory.hpp"
 
+#include <cerrno>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 

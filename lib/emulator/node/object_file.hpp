@@ -18,6 +18,7 @@
 #include <sys/types.h>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 namespace sdma::emulator {
 

@@ -16,11 +16,13 @@
 // Any thread may call anything at any time, engine threads included. Results are 0 or an errno.
 #include "../../kfd/abi.hpp"
 
+#include <atomic>
 #include <functional>
 #include <list>
 #include <map>
 #include <mutex>
 #include <span>
+#include <vector>
 
 namespace sdma::emulator {
 

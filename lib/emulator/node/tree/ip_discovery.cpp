@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include <span>
 #include <vector>
 
 namespace sdma::emulator {
