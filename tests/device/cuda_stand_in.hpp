@@ -7,7 +7,7 @@
 //   const auto s = gpu.stream();
 //
 // Of calls that may block, Blocked tells whether they do. For the thread that made it.
-#include "../../lib/device/cuda/driver.hpp"
+#include "stand_in/abi.hpp"
 
 #include "support/catch.hpp"
 #include "support/folder.hpp"
@@ -81,8 +81,8 @@ class StandIn {
   cuda::Status (*release_context)(cuda::DeviceOrdinal){};
 
   // What the device does not use.
-  using Graph = struct GraphTag*;
-  using GraphExec = struct GraphExecTag*;
+  using Graph = stand_in::abi::Graph;
+  using GraphExec = stand_in::abi::GraphExec;
   cuda::Status (*begin_capture)(cuda::Stream, int mode){};
   cuda::Status (*end_capture)(cuda::Stream, Graph*){};
   cuda::Status (*instantiate)(GraphExec*, Graph, unsigned long long flags){};

@@ -8,7 +8,7 @@ using namespace sdma::test;
 namespace {
 
 constexpr int kThreadLocal = 1;
-constexpr cuda::Status kInvalidHandle = 400, kCaptureUnsupported = 900, kCaptureInvalidated = 901, kNotCapturing = 905;
+using stand_in::kCaptureInvalidated, stand_in::kCaptureUnsupported, stand_in::kInvalidHandle, stand_in::kNotCapturing;
 
 }  // namespace
 
