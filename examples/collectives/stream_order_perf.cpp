@@ -48,7 +48,6 @@ constexpr char kUsage[] =
     "  --json FILE           also one JSON object per size and kind, in microseconds\n";
 constexpr auto kPatience = 60s;
 constexpr std::uint32_t kGpus = 2, kWarmups = 2;
-constexpr unsigned kAtLeast = 0, kEqual = 1;
 constexpr std::uint64_t kLine = 64;  ///< bytes between words
 constexpr std::uint64_t kStep = 7;   ///< between the values of two iterations
 
@@ -159,7 +158,7 @@ class Rank {
     good("cuStreamWriteValue32", cuda_.write_value(s, w.value, v, 0));
   }
   void wait(CudaGraphs::Stream s, GpuVa w, std::uint32_t v) {
-    good("cuStreamWaitValue32", cuda_.wait_value(s, w.value, v, kEqual));
+    good("cuStreamWaitValue32", cuda_.wait_value(s, w.value, v, CudaGraphs::kEqual));
   }
   void publish(Setting& s) {
     if (auto r = s.run.publish(gpu_, rounds_, Deadline::in(kPatience)); !r) fail(to_string(r.error()));
@@ -184,7 +183,8 @@ class Rank {
         // The peer may be one iteration ahead. In a graph, where values repeat, each iteration has its own word.
         const auto slot = enqueue ? 0 : i + 1, wanted = enqueue ? ++s.epochs[gpu_] : 1;
         write(rank_.stream, s.arrival_of(peer_, slot), wanted);
-        good("cuStreamWaitValue32", cuda_.wait_value(rank_.stream, s.arrival_of(gpu_, slot).value, wanted, kAtLeast));
+        good("cuStreamWaitValue32",
+             cuda_.wait_value(rank_.stream, s.arrival_of(gpu_, slot).value, wanted, CudaGraphs::kAtLeast));
         if (!enqueue) write(rank_.stream, s.arrival_of(gpu_, (i + world_.graph - 2) % world_.graph + 1), 0);
         break;
       }

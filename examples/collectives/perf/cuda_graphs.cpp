@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "cuda_graphs.hpp"
 
-#include <dlfcn.h>
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <type_traits>
 
 namespace collectives::perf {
 
@@ -13,9 +9,7 @@ using namespace sdma;
 
 namespace {
 
-constexpr const char* kLibrary = "libcuda.so.1";
-constexpr int kAbi = 12000;
-constexpr unsigned kNonBlocking = 1, kEqual = 1, kThreads = 256, kMostBlocks = 132;
+constexpr unsigned kThreads = 256, kMostBlocks = 132;
 
 /// produce(to, words, value): to[i] = value + i, in strides of the grid.
 constexpr const char* kProduce = R"(.version 7.0
@@ -52,51 +46,23 @@ END:
 }
 )";
 
-Diagnostic refused(std::string message) {
-  return {.where = "CUDA", .message = std::move(message), .hint = "nvidia-smi shows whether the GPU works"};
-}
-
 }  // namespace
 
 Result<CudaGraphs, Diagnostic> CudaGraphs::load() {
-  using GetProcAddress = Status (*)(const char*, void**, int version, std::uint64_t flags, int* found);
-  CudaGraphs c;
-  void* library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  const auto find = library ? reinterpret_cast<GetProcAddress>(dlsym(library, "cuGetProcAddress_v2")) : nullptr;
-  if (!find) return refused(fmt::format("{} cannot be loaded", kLibrary));
-  const char* lacking = nullptr;
-  const auto take = [&](auto& to, const char* symbol) {
-    void* at = nullptr;
-    int found = 0;
-    if (find(symbol, &at, kAbi, 0, &found) != kSuccess || !at) lacking = symbol;
-    to = reinterpret_cast<std::remove_reference_t<decltype(to)>>(at);
-  };
-  take(c.error_name, "cuGetErrorName");
-  take(c.retain_context, "cuDevicePrimaryCtxRetain");
-  take(c.set_context, "cuCtxPushCurrent");
-  take(c.stream_create, "cuStreamCreateWithPriority");
-  take(c.stream_query, "cuStreamQuery");
-  take(c.wait_value, "cuStreamWaitValue32");
-  take(c.write_value, "cuStreamWriteValue32");
-  take(c.copy, "cuMemcpyAsync");
-  take(c.load_module, "cuModuleLoadData");
-  take(c.function, "cuModuleGetFunction");
-  take(c.launch, "cuLaunchKernel");
-  take(c.begin_capture, "cuStreamBeginCapture");
-  take(c.end_capture, "cuStreamEndCapture");
-  take(c.instantiate, "cuGraphInstantiateWithFlags");
-  take(c.launch_graph, "cuGraphLaunch");
-  take(c.destroy_graph, "cuGraphDestroy");
-  take(c.destroy_exec, "cuGraphExecDestroy");
-  if (lacking) return refused(fmt::format("{} has no function {}", kLibrary, lacking));
+  const auto library = CudaLibrary::load();
+  if (!library) return library.error();
+  CudaGraphs c{*library};
+  c.take(c.load_module, "cuModuleLoadData");
+  c.take(c.function, "cuModuleGetFunction");
+  c.take(c.launch, "cuLaunchKernel");
+  c.take(c.begin_capture, "cuStreamBeginCapture");
+  c.take(c.end_capture, "cuStreamEndCapture");
+  c.take(c.instantiate, "cuGraphInstantiateWithFlags");
+  c.take(c.launch_graph, "cuGraphLaunch");
+  c.take(c.destroy_graph, "cuGraphDestroy");
+  c.take(c.destroy_exec, "cuGraphExecDestroy");
+  if (auto d = c.lacking()) return *std::move(d);
   return c;
-}
-
-Result<void, Diagnostic> CudaGraphs::good(const char* call, Status s) const {
-  if (s == kSuccess) return {};
-  const char* text = nullptr;
-  if (error_name(s, &text) != kSuccess || !text) return refused(fmt::format("{}: error {}", call, s));
-  return refused(fmt::format("{}: {}", call, text));
 }
 
 Result<CudaGraphs::Rank, Diagnostic> CudaGraphs::rank(int ordinal) const {
@@ -105,7 +71,7 @@ Result<CudaGraphs::Rank, Diagnostic> CudaGraphs::rank(int ordinal) const {
   Result<void, Diagnostic> first;
   const auto must = [&](const char* call, Status s) { first = first ? good(call, s) : std::move(first); };
   must("cuDevicePrimaryCtxRetain", retain_context(&r.context, ordinal));
-  must("cuCtxPushCurrent", set_context(r.context));
+  must("cuCtxPushCurrent", push_context(r.context));
   must("cuStreamCreateWithPriority", stream_create(&r.stream, kNonBlocking, 0));
   must("cuStreamCreateWithPriority", stream_create(&r.second, kNonBlocking, 0));
   must("cuModuleLoadData", load_module(&module, kProduce));
@@ -131,7 +97,7 @@ StreamCalls CudaOrdered::calls() noexcept {
           .hold =
               [](void* s, GpuVa word, std::uint32_t value) noexcept {
                 const auto& o = *static_cast<CudaOrdered*>(s);
-                return o.cuda->wait_value(o.stream, word.value, value, kEqual);
+                return o.cuda->wait_value(o.stream, word.value, value, CudaLibrary::kEqual);
               }};
 }
 

@@ -6,10 +6,9 @@
 //   CudaGraphs::Rank r = *cuda->rank(0);             // its context current in this thread, streams, and a kernel
 //   cuda->good("cuMemcpyAsync", cuda->copy(to, from, bytes, r.stream));
 //
-// The ABI is that of 12.0, asked for by cuGetProcAddress. Open the CUDA device before `rank`: device.md says why. One
-// thread uses a Rank. Errors: Diagnostics with CUDA's text. Streams and modules stay for the life of the process.
-#include "sdma/core/diagnostic.hpp"
-#include "sdma/core/result.hpp"
+// Open the CUDA device before `rank`: device.md says why. One thread uses a Rank. Errors: those of cuda_library.hpp.
+// Streams and modules stay for the life of the process.
+#include "cuda_library.hpp"
 #include "sdma/sync/stream_order.hpp"
 
 #include <cstddef>
@@ -17,16 +16,11 @@
 
 namespace collectives::perf {
 
-struct CudaGraphs {
-  using Status = int;
-  using Pointer = unsigned long long;
-  using Context = struct ContextTag*;
-  using Stream = void*;
+struct CudaGraphs : CudaLibrary {
   using Module = struct ModuleTag*;
   using Function = struct FunctionTag*;
   using Graph = struct GraphTag*;
   using GraphExec = struct GraphExecTag*;
-  static constexpr Status kSuccess = 0, kNotReady = 600;
 
   /// A GPU, for one thread.
   struct Rank {
@@ -35,14 +29,6 @@ struct CudaGraphs {
     Function produce{};
   };
 
-  Status (*error_name)(Status, const char**){};
-  Status (*retain_context)(Context*, int ordinal){};
-  Status (*set_context)(Context){};
-  Status (*stream_create)(Stream*, unsigned flags, int priority){};
-  Status (*stream_query)(Stream){};
-  Status (*wait_value)(Stream, Pointer, std::uint32_t, unsigned flags){};
-  Status (*write_value)(Stream, Pointer, std::uint32_t, unsigned flags){};
-  Status (*copy)(Pointer dst, Pointer src, std::size_t, Stream){};
   Status (*load_module)(Module*, const void* text){};
   Status (*function)(Function*, Module, const char* name){};
   Status (*launch)(Function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
@@ -58,8 +44,6 @@ struct CudaGraphs {
   sdma::Result<Rank, sdma::Diagnostic> rank(int ordinal) const;
   /// A kernel that stores value + i in word i.
   Status produce(const Rank&, Pointer to, std::uint64_t words, std::uint64_t value) const;
-  /// Nothing, or what CUDA calls the error.
-  sdma::Result<void, sdma::Diagnostic> good(const char* call, Status) const;
 };
 
 /// For sdma::StreamOrder: a stream, and the calls that it is given with. Keep it as long as its calls are used.
