@@ -112,9 +112,7 @@ int main(int argc, char** argv) {
     const auto text = sdma::read_file(value);
     if (!text) return refuse(text.error());
     if (const auto wrong = set_matrix(o, *text); !wrong.empty())
-      return refuse({.where = "--matrix " + value,
-                     .message = wrong,
-                     .hint = "row i has the bytes that GPU i sends to GPU 0, 1, ..: 0,64K,1M,0"});
+      return refuse({.where = "--matrix " + value, .message = wrong, .hint = std::string(collectives::kMatrixForm)});
   }
   for (const auto& [member, value] : given) {
     if (member == "matrix" && !reduction) continue;

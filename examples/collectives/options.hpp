@@ -122,6 +122,8 @@ inline constexpr std::string_view kScheduleOptions[] = {"prelaunch",        "com
 /// The names are those above; sdma/core/number.hpp reads the numbers. Returns an error text, or "".
 [[nodiscard]] std::string set(Options&, std::string_view name, std::string_view value);
 
+/// What a matrix looks like: a hint.
+inline constexpr std::string_view kMatrixForm = "row i has the bytes that GPU i sends to GPU 0, 1, ..: 0,64K,1M,0";
 /// Sets `sizes` from a matrix, `gpus` from its rows, and `bytes` from the largest sum of a row: GPU i sends
 /// the number in row i and column d to GPU d. The text is a list as `set` takes it. Returns an error text, or "".
 [[nodiscard]] std::string set_matrix(Options&, std::string_view text);

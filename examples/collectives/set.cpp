@@ -58,7 +58,8 @@ std::string set(Options& o, std::string_view name, std::string_view v) {
     return expect(to(o.variant, variant_named(ahead ? v.substr(0, v.size() - kPrelaunched.size()) : v)),
                   "not one of " + variant_names(", ") + ", nor one of them with +pl");
   }
-  if (name == "prelaunch") return expect(to(o.prelaunch, prelaunch_named(v)), "not one of off, shared, per_group, stream");
+  if (name == "prelaunch")
+    return expect(to(o.prelaunch, prelaunch_named(v)), "not one of off, shared, per_group, stream");
   if (name == "completion")
     return expect(to(o.completion, completion_named(v)), "not one of atomic, fence, two_fences");
   if (name == "gpus") return expect(to(o.gpus, v), kNumber);

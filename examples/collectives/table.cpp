@@ -76,16 +76,16 @@ const Table& default_table() {
 
 Variant choose(const Table& table, const Options& o) noexcept {
   const bool in_place = o.collective == Collective::all_to_all && o.in_place;
-  for (const auto& row : table)
-    if (row.collective == o.collective && row.in_place == in_place && o.gpus >= row.least_gpus &&
-        o.gpus <= row.most_gpus && (!row.prelaunch || *row.prelaunch == (o.prelaunch != Prelaunch::off)) &&
-        o.bytes <= row.up_to)
-      return row.variant;
-  if (o.collective == Collective::alltoallv) {  // without rows of its own, as an even one
-    auto even = o;
-    even.collective = Collective::all_to_all;
-    return choose(table, even);
-  }
+  const auto choice = [&](Collective c) -> std::optional<Variant> {
+    for (const auto& row : table)
+      if (row.collective == c && row.in_place == in_place && o.gpus >= row.least_gpus && o.gpus <= row.most_gpus &&
+          (!row.prelaunch || *row.prelaunch == (o.prelaunch != Prelaunch::off)) && o.bytes <= row.up_to)
+        return row.variant;
+    return {};
+  };
+  if (const auto v = choice(o.collective)) return *v;
+  // An alltoallv without rows of its own is taken for an even one.
+  if (const auto v = o.collective == Collective::alltoallv ? choice(Collective::all_to_all) : std::nullopt) return *v;
   return in_place ? Variant::swap : Variant::pcpy;
 }
 

@@ -135,8 +135,7 @@ void read_matrix(Reader& r, const Given& g, Settings& s) {
   auto text = sdma::read_file(g.matrix);
   if (!text) return r.refuse("--matrix " + text.error().where, text.error().message, text.error().hint);
   if (auto wrong = set_matrix(o, *text); !wrong.empty())
-    return r.refuse("--matrix " + g.matrix, std::move(wrong),
-                    "row i has the bytes that GPU i sends to GPU 0, 1, ..: 0,64K,1M,0");
+    return r.refuse("--matrix " + g.matrix, std::move(wrong), std::string(kMatrixForm));
   if (!g.gpu_count.empty() && s.options.gpus != o.gpus)
     return r.refuse("--matrix " + g.matrix, fmt::format("it has {} GPUs, but -g is {}", o.gpus, g.gpu_count),
                     "omit -g");
@@ -252,10 +251,8 @@ void read_simulation(Reader& r, const Given& g, Settings& s) {
   s.where = Where::simulate;
   s.tune.emplace();
   // An alltoallv depends on its sizes: it has rows of its own only if it is named.
-  if (g.collective.empty())
-    for (const auto c : kCollectives)
-      if (c != Collective::alltoallv) s.tune->collectives.push_back(c);
-  if (!g.collective.empty()) s.tune->collectives = {s.options.collective};
+  for (const auto c : kCollectives)
+    if (g.collective.empty() ? c != Collective::alltoallv : c == s.options.collective) s.tune->collectives.push_back(c);
   if (!g.gpu_count.empty() || !g.gpus.empty() || !g.matrix.empty()) s.tune->gpus = s.options.gpus;
 }
 
