@@ -36,8 +36,7 @@ struct Posts {
 
 /// The operation of a post whose result depends on what the word holds, as one that returns 32 bits.
 std::optional<AtomicOp> kind(const Step& s) noexcept {
-  if (s.op != Op::other) return {};
-  return static_cast<AtomicOp>(static_cast<unsigned>(s.sync->atomic) % 32);
+  return s.op == Op::other ? std::optional(plain(s.sync->atomic)) : std::nullopt;
 }
 bool is_or(const Step& s) noexcept { return kind(s) == AtomicOp::or_rtn_32; }
 

@@ -101,9 +101,7 @@ class Contract {
     if (asked_.contains(thing)) return;
     asked_.emplace(thing);
     const auto& without = m_.options.without;
-    const auto entry = std::lower_bound(kCovered.begin(), kCovered.end(), thing,
-                                        [](const CoveredThing& c, std::string_view id) { return c.id < id; });
-    const bool has = entry != kCovered.end() && entry->id == thing;
+    const bool has = std::any_of(kCovered.begin(), kCovered.end(), [&](const auto& c) { return c.id == thing; });
     if (has && std::find(without.begin(), without.end(), thing) == without.end()) return;
     Finding f{.rule = "not-covered",
               .message = fmt::format("the argument of a proof does not cover '{}', so nothing is proved", thing),

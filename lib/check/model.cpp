@@ -10,10 +10,9 @@
 namespace sdma::inline v0::check_detail {
 namespace {
 
-/// Modulo 32, because operations of one kind differ only in their width and in whether they return the old value.
 Op kind_of(AtomicOp op) noexcept {
   if (op == AtomicOp::write_64) return Op::store;
-  switch (static_cast<AtomicOp>(static_cast<unsigned>(op) % 32)) {
+  switch (plain(op)) {
     case AtomicOp::swap_rtn_32: return Op::store;
     case AtomicOp::add_rtn_32:
     case AtomicOp::sub_rtn_32: return Op::add;
@@ -22,13 +21,10 @@ Op kind_of(AtomicOp op) noexcept {
 }
 /// An INC or DEC whose limit is the largest value adds 1 or -1, for its word wraps there anyway.
 bool counts(const Atomic& a) noexcept {
-  const auto op = static_cast<AtomicOp>(static_cast<unsigned>(a.op) % 32);
-  return (op == AtomicOp::inc_rtn_32 || op == AtomicOp::dec_rtn_32) &&
+  return (plain(a.op) == AtomicOp::inc_rtn_32 || plain(a.op) == AtomicOp::dec_rtn_32) &&
          truncate(width(a.op), a.value) == truncate(width(a.op), ~std::uint64_t{0});
 }
-bool subtracts(AtomicOp op) noexcept {
-  return static_cast<AtomicOp>(static_cast<unsigned>(op) % 32) == AtomicOp::sub_rtn_32;
-}
+bool subtracts(AtomicOp op) noexcept { return plain(op) == AtomicOp::sub_rtn_32; }
 
 What what_of(Role r, const PacketInfo& info) noexcept {
   switch (r) {
@@ -187,9 +183,7 @@ void Model::sync_of(const Schedule::Queue& q, const PacketView& v, Item& item) {
     y.atomic = a.op;
     y.compare = a.compare;
     y.value = subtracts(a.op) ? std::uint64_t{0} - a.value : a.value;
-    if (counts(a))
-      y.value = static_cast<AtomicOp>(static_cast<unsigned>(a.op) % 32) == AtomicOp::inc_rtn_32 ? EpochValue{1}
-                                                                                                : EpochValue{-1};
+    if (counts(a)) y.value = plain(a.op) == AtomicOp::inc_rtn_32 ? 1 : -1;
   } else if (v.is<Semaphore>()) {
     const auto signal = decode<Semaphore>(v.dwords);
     y.op = signal.signal ? (signal.write_one ? Op::store : Op::add) : Op::unknown;

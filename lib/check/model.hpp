@@ -49,6 +49,9 @@ struct Touch {
 /// a compare-and-swap does. `unknown`: nothing is known about the result.
 enum class Op : std::uint8_t { store, add, other, unknown };
 
+/// Operations of one kind differ only in their width and in whether they return the old value.
+constexpr AtomicOp plain(AtomicOp op) noexcept { return static_cast<AtomicOp>(static_cast<unsigned>(op) % 32); }
+
 /// A poll or a post, by a packet, a host action or a step of a kernel.
 struct Sync {
   std::uint32_t word = kNone;

@@ -18,17 +18,6 @@ struct Cell {
   std::vector<Ref> others{};  ///< reads, polls and atomics since then: the last one for each agent and mode
 };
 
-/// The rule that two unordered accesses break; "" if they break none.
-std::string_view rule_broken_by(Mode a, Mode b) noexcept {
-  if (!writes(a)) std::swap(a, b);
-  if (!writes(a)) return {};
-  if (b == Mode::condition || a == Mode::condition) return "cond-exec-unordered";
-  if (b == Mode::poll) return a == Mode::write ? "data-as-flag" : "";
-  const bool signals = a != Mode::write && (b == Mode::store || b == Mode::modify);
-  if (signals) return a == Mode::modify && b == Mode::modify ? "" : "fence-race";
-  return "race";
-}
-
 class Sweep {
  public:
   Sweep(const Model& m, Reporter& r) : m_(m), r_(r), next_(m.agents.size(), 1), step_(m.agents.size(), kNone) {}
@@ -200,10 +189,14 @@ class Sweep {
     return false;
   }
 
-  std::string_view rule_broken_by(const Ref& a, const Ref& b) const {
-    const auto rule = check_detail::rule_broken_by(a.mode, b.mode);
-    return rule.empty() && a.mode == Mode::modify && b.mode == Mode::modify && !same_algebra(a, b) ? "fence-race"
-                                                                                                   : rule;
+  /// The rule that two unordered accesses break; "" if they break none.
+  std::string_view rule_broken_by(const Ref& one, const Ref& two) const {
+    const auto &a = writes(one.mode) ? one : two, &b = writes(one.mode) ? two : one;
+    if (!writes(a.mode)) return {};
+    if (b.mode == Mode::condition) return "cond-exec-unordered";
+    if (b.mode == Mode::poll) return a.mode == Mode::write ? "data-as-flag" : "";
+    if (a.mode == Mode::write || b.mode == Mode::write || b.mode == Mode::read) return "race";
+    return a.mode == Mode::modify && b.mode == Mode::modify && same_algebra(a, b) ? "" : "fence-race";
   }
   /// Of two atomics: do they commute? Those of one kind and width do, except what depends on the first value.
   bool same_algebra(const Ref& a, const Ref& b) const {
@@ -217,7 +210,7 @@ class Sweep {
   }
   /// Does the order of two such atomics make no difference?
   static bool commutes(AtomicOp op) noexcept {
-    switch (static_cast<AtomicOp>(static_cast<unsigned>(op) % 32)) {
+    switch (plain(op)) {
       case AtomicOp::and_rtn_32:
       case AtomicOp::or_rtn_32:
       case AtomicOp::xor_rtn_32:

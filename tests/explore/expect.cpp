@@ -3,6 +3,8 @@
 
 #include "program.hpp"
 
+#include <algorithm>
+
 namespace sdma::explore {
 namespace {
 
@@ -30,6 +32,11 @@ class Expecter {
       v = 0;
       for (std::size_t c = 0; c < word.cells; ++c) v |= last_[word.first + c] << p_.shift(word, c);
     }
+    // What a buffer holds at first may be anything else as well.
+    for (std::size_t c = 0; c < word.cells; ++c)
+      if (std::any_of(p_.cells.begin(), p_.cells.end(),
+                      [&](const Cell& x) { return x.buffer && x.value != 0 && x.value == last_[word.first + c]; }))
+        return;
     if (any(4) == 0) v = any(2) == 0 ? s_.signals[i].value : v + 1;
     s_.expect_value(link_signal(i), s_.signals[i].bits == 32 ? static_cast<std::uint32_t>(v) : v);
   }
