@@ -51,10 +51,7 @@ int as_verb(const AsArguments& o) {
   const auto name = shown(o.path);
   const auto dwords = o.input == From::text ? assemble(*text, name, {.generation = chosen(o.generation)})
                                             : from_json_lines(*text, name);
-  if (!dwords) {
-    for (const auto& e : dwords.error()) report(e);
-    return kInput;
-  }
+  if (!dwords) return report(dwords.error()), kInput;
   Output out{o.output};
   switch (o.format) {
     case To::hex: append_hex(out.text(), *dwords); break;

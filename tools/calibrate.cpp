@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // sdma calibrate: fits a machine's parameters to measurements.
 #include "json/calibrate.hpp"
-#include "judge.hpp"
-#include "machine_file.hpp"
 #include "measure_device.hpp"
 #include "output.hpp"
 #include "progress.hpp"
+#include "sdma/simulate/held_out.hpp"
+#include "shared_options.hpp"
 #include "verb.hpp"
 
 #include <fmt/format.h>
@@ -14,20 +14,20 @@
 #include <chrono>
 #include <cmath>
 #include <optional>
+#include <span>
+#include <string>
 
 namespace sdma::tool {
 namespace {
 
 using namespace std::chrono_literals;
-enum class CalibrateFormat { table, json };
 
 struct CalibrateArguments {
   std::string from, start = "builtin", out;
   std::optional<DeviceKind> device;
   DeviceMeasurement measure;
   std::vector<std::string> free;
-  bool predict = false, held_out = false;
-  CalibrateFormat format = CalibrateFormat::table;
+  bool predict = false, held_out = false, json = false;
   std::chrono::nanoseconds limit = 600s;
 };
 
@@ -72,6 +72,42 @@ std::string summary(const json::FitErrors& e) {
   errors("times and speed-ups", e.relative, "%");
   errors("shares", e.share, "points");
   return out;
+}
+
+std::string percent(double x) { return fmt::format("{:.1f} %", 100 * x); }
+
+void line(std::string& out, const std::string& name, const HeldOutErrors& e) {
+  out += fmt::format("| {} | {} | {} | {} | {} | {} | {} +- {} | {} |\n", name, e.cells, percent(e.mean),
+                     percent(e.worst), e.after_factor > 0 ? percent(e.after_factor) : "-",
+                     e.compared > 0 ? fmt::format("{} of {}", e.best, e.compared) : "-", percent(e.inside_one),
+                     percent(e.inside_one_deviation), percent(e.inside_two));
+}
+void share_line(std::string& out, const std::string& name, const HeldOutErrors& e) {
+  out += fmt::format("| {} | {} | {:.1f} | {:.1f} |\n", name, e.cells, 100 * e.mean, 100 * e.worst);
+}
+
+/// Errors of a fit at what it has not seen, as Markdown tables.
+std::string held_out_report(const Measurements& m, std::span<const HeldOut> parts) {
+  std::string ratios =
+      "| left out | cells | mean error | worst | after one factor a row | best variant | inside one interval | inside "
+      "two "
+      "|\n|---|---|---|---|---|---|---|---|\n";
+  std::string shares = "| left out: shares | cells | mean error, points | worst |\n|---|---|---|---|\n";
+  const auto least = shares.size(), none = ratios.size();
+  const auto add = [&](const std::string& name, std::span<const HeldOut* const> of) {
+    if (const auto e = errors_of(m, of, false); e.cells > 0) line(ratios, name, e);
+    if (const auto e = errors_of(m, of, true); e.cells > 0) share_line(shares, name, e);
+  };
+  for (std::size_t i = 0; i < parts.size();) {
+    std::vector<const HeldOut*> same;
+    const auto kind = parts[i].kind;
+    for (; i < parts.size() && parts[i].kind == kind; ++i) same.push_back(&parts[i]);
+    if (same.size() > 1)
+      for (const auto* p : same) add(p->name, {&p, 1});
+    add(same.size() > 1 ? fmt::format("**all {}**", name(kind)) : same.front()->name, same);
+  }
+  return (ratios.size() > none ? ratios : "") +
+         (shares.size() > least ? (ratios.size() > none ? "\n" : "") + shares : "");
 }
 
 /// Each measurement beside the prediction of a machine to which nothing was fitted here.
@@ -120,7 +156,7 @@ std::string table(const Fit& f, const FitOptions& options, const MachineDescript
 Measured read(const CalibrateArguments& o) {
   Measured out;
   const auto fail = [&](std::span<const Diagnostic> all) {
-    for (const auto& d : all) report(d);
+    report(all);
     out.code = kInput;
     return std::move(out);
   };
@@ -136,13 +172,9 @@ Measured read(const CalibrateArguments& o) {
 /// What the machine predicts as it is.
 int predict_only(const CalibrateArguments& o, const Measured& measured) {
   const auto predictions = predict(measured.table.observations, measured.start);
-  if (!predictions) {
-    for (const auto& d : predictions.error()) report(d);
-    return kInput;
-  }
-  if (o.format == CalibrateFormat::table)
-    return write_text("-", predicted_table(measured.table, *predictions, measured.start));
-  return write_text("-", json::document(json::predicted(measured.table, *predictions, measured.start)));
+  if (!predictions) return report(predictions.error()), kInput;
+  return write_text("-", o.json ? json::document(json::predicted(measured.table, *predictions, measured.start))
+                                : predicted_table(measured.table, *predictions, measured.start));
 }
 
 int calibrate_verb(const CalibrateArguments& o) {
@@ -172,17 +204,11 @@ int calibrate_verb(const CalibrateArguments& o) {
   };
   if (o.held_out) {
     const auto parts = held_out(*m, *start, options);
-    if (parts)
-      return write_text(
-          "-", o.format == CalibrateFormat::json ? json::document(json::of(*m, *parts)) : held_out_report(*m, *parts));
-    for (const auto& d : parts.error()) report(d);
-    return kInput;
+    if (!parts) return report(parts.error()), kInput;
+    return write_text("-", o.json ? json::document(json::of(*m, *parts)) : held_out_report(*m, *parts));
   }
   const auto f = fit(m->observations, m->from(*start), options);
-  if (!f) {
-    for (const auto& d : f.error()) report(d);
-    return kInput;
-  }
+  if (!f) return report(f.error()), kInput;
   const auto machine = rounded(*f, options);
   const auto predictions = predict(m->observations, machine);
   if (!predictions) return report(predictions.error()[0]), kInput;
@@ -190,8 +216,8 @@ int calibrate_verb(const CalibrateArguments& o) {
   // The file first: the reader of the report may exit before its end.
   if (!o.out.empty() && finished)
     if (const auto code = write_text(o.out, to_json(machine)); code != kOk) return code;
-  const auto text = o.format == CalibrateFormat::json ? json::document(json::of(*f, options, machine, *m, *predictions))
-                                                      : table(*f, options, machine, *m, *predictions);
+  const auto text = o.json ? json::document(json::of(*f, options, machine, *m, *predictions))
+                           : table(*f, options, machine, *m, *predictions);
   if (o.out != "-")
     if (const auto code = write_text("-", text); code != kOk) return code;
   if (finished) return kOk;
@@ -232,25 +258,20 @@ void add_calibrate(VerbOptions& verb, Action& action) {
   add_parsed(verb, "--most", o->measure.most_bytes, parse_size, "a size such as 64M", "with --device: largest copy")
       .type("SIZE")
       .shown("64M");
-  verb.repeated(
-          "--also", [o](const std::string& path) { return o->measure.also.push_back(path), ""; },
-          "with --device: also measure this schedule, and print how far the fitted machine is from its time; may be "
-          "repeated")
+  add_texts(verb, "--also", o->measure.also,
+            "with --device: also measure this schedule, and print how far the fitted machine is from its time; may be "
+            "repeated")
       .type("FILE");
   verb.flag("--busy", o->measure.busy, "with --device: accept times that vary by more than 10 % between passes");
-  verb.repeated(
-          "--free", [o](const std::string& name) { return o->free.push_back(name), ""; },
-          "parameter to fit, such as engine.poll_ns; may be repeated (default: those of the table, or those that are "
-          "fitted in "
-          "the machine)")
+  add_texts(verb, "--free", o->free,
+            "parameter to fit, such as engine.poll_ns; may be repeated (default: those of the table, or those that are "
+            "fitted in "
+            "the machine)")
       .type("NAME");
   verb.value("-o,--output", o->out,
              "write the machine to a file for sdma simulate --machine; -: to standard output, without the report")
       .type("PATH");
-  add_choice<CalibrateFormat>(verb, "--format", o->format,
-                              {{"table", CalibrateFormat::table}, {"json", CalibrateFormat::json}},
-                              "form of the report (default: table)");
-  add_json(verb, [o] { o->format = CalibrateFormat::json; });
+  add_format(verb, "table", o->json, "form of the report (default: table)");
   add_parsed(verb, "--limit", o->limit, parse_time, "a time from 1 to 1,000,000 s, ms or us, such as 60s",
              "end the fit after this time")
       .type("TIME")

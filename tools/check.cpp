@@ -6,11 +6,10 @@
 #include "input.hpp"
 #include "json/check.hpp"
 #include "output.hpp"
-#include "profile_options.hpp"
-#include "schedule_file.hpp"
 #include "sdma/core/number.hpp"
 #include "sdma/device/layout.hpp"
 #include "sdma/stream/rules.hpp"
+#include "shared_options.hpp"
 #include "verb.hpp"
 
 #include <fmt/format.h>
@@ -22,8 +21,6 @@
 namespace sdma::tool {
 namespace {
 
-enum class CheckFormat { text, json };
-
 struct CheckArguments {
   InputOptions input;
   std::vector<std::string> more;  // further dumps
@@ -32,15 +29,14 @@ struct CheckArguments {
   Profile profile;
   std::string topology;
   std::vector<GpuId> gpus;
-  CheckFormat format = CheckFormat::text;
   StreamCheckOptions check;
   std::size_t max_packets = CheckOptions{}.max_packets;
-  bool kernel = false, rules = false, covered = false, strict = false, cuda = false;
+  bool kernel = false, rules = false, covered = false, strict = false, cuda = false, json = false;
 };
 
 /// Lists each id once, because a rule for one stream may also be a rule for a whole schedule.
-int list_rules(CheckFormat format) {
-  if (format == CheckFormat::json) return write_text("-", json::document(json::check_rules()));
+int list_rules(bool json) {
+  if (json) return write_text("-", json::document(json::check_rules()));
   std::string out;
   const auto in_schedule = [](const ScheduleRule& r) {
     return fmt::format("{}: schedule: {}", rule_class(r.severity), r.text);
@@ -60,8 +56,8 @@ int list_rules(CheckFormat format) {
   return write_text("-", std::move(out));
 }
 
-int list_covered(CheckFormat format) {
-  if (format == CheckFormat::json) return write_text("-", json::document(json::covered()));
+int list_covered(bool json) {
+  if (json) return write_text("-", json::document(json::covered()));
   std::string out;
   for (const auto& c : covered()) out += fmt::format("{}: {}\n", c.id, c.text);
   return write_text("-", std::move(out));
@@ -70,10 +66,10 @@ int list_covered(CheckFormat format) {
 int judge(const CheckArguments& o, const Schedule& s, const CheckOptions& options, const CheckReport& report) {
   Output out{"-"};
   for (const auto& f : report.findings)
-    if (o.format == CheckFormat::json) out.text() += json::line(json::of(f));
+    if (o.json) out.text() += json::line(json::of(f));
     else tool::report(f.diagnostic);
   const auto code = exit_of(s, report);
-  if (o.format == CheckFormat::json) out.text() += json::line(json::answer_of(report, options, s));
+  if (o.json) out.text() += json::line(json::answer_of(report, options, s));
   else if (code != kRefuted) out.text() += json::summary(report, options, s) + "\n";
   else
     for (const auto& rule : json::expected_findings(s))
@@ -109,8 +105,7 @@ std::optional<int> check_schedule(const CheckArguments& o, const CheckOptions& o
   if (!text) return report(text.error()), kInput;
   auto parse = o.parse;
   parse.read = files_beside(o.input.path);
-  if (!o.sweep.values.empty())
-    return check_swept(o.sweep, options, *text, std::move(parse), o.format == CheckFormat::json);
+  if (!o.sweep.values.empty()) return check_swept(o.sweep, options, *text, std::move(parse), o.json);
   const auto s = check_text(*text, shown(o.input.path), parse, options);
   if (s) {
     auto with_map = options;
@@ -119,9 +114,9 @@ std::optional<int> check_schedule(const CheckArguments& o, const CheckOptions& o
   }
   Output out{"-"};
   for (const auto& d : s.error())
-    if (o.format == CheckFormat::json) out.text() += json::line(json::of(d));
+    if (o.json) out.text() += json::line(json::of(d));
     else report(d);
-  if (o.format == CheckFormat::json) out.text() += json::line(json::unread(options.file, s.error().size()));
+  if (o.json) out.text() += json::line(json::unread(options.file, s.error().size()));
   return out.close() ? static_cast<int>(kInput) : out.exit_code();
 }
 
@@ -155,8 +150,8 @@ int check_dumps(const CheckArguments& o, const CheckOptions& options) {
 }
 
 int check_verb(const CheckArguments& o) {
-  if (o.rules) return list_rules(o.format);
-  if (o.covered) return list_covered(o.format);
+  if (o.rules) return list_rules(o.json);
+  if (o.covered) return list_covered(o.json);
   if (o.cuda && !o.topology.empty())
     return complain("--device=cuda and --topology both say which node it is", "give one of them"), kUsage;
   const auto node = topology(o);
@@ -197,7 +192,7 @@ int check_verb(const CheckArguments& o) {
     for (auto& d : found) {
       answer.errors += d.severity == Severity::error;
       answer.warnings += d.severity == Severity::warning;
-      if (o.format == CheckFormat::json) out.text() += json::line(json::of(d));
+      if (o.json) out.text() += json::line(json::of(d));
       else report(d);
     }
     return out.drain();
@@ -225,7 +220,7 @@ int check_verb(const CheckArguments& o) {
     done = for_each_piece(*in, examine);
   }
   // If a part of the input could not be read, there is no verdict.
-  if (done && o.format == CheckFormat::json) out.text() += json::line(json::of(answer));
+  if (done && o.json) out.text() += json::line(json::of(answer));
   else if (done && answer.verdict() != Verdict::refuted) out.text() += json::summary(answer) + "\n";
   if (!out.close()) return out.exit_code();
   if (!done) return report(done.error()), kInput;
@@ -269,10 +264,9 @@ void add_check(VerbOptions& verb, Action& action) {
       verb, "--device", o->cuda, {{"amd", false}, {"cuda", true}},
       "whose limits a proved schedule keeps: those of every AMD device (default), or of the GPUs of CUDA: 30 "
       "queues on each");
-  add_json(verb, [o] { o->format = CheckFormat::json; });
-  add_choice<CheckFormat>(
-      verb, "--format", o->format, {{"text", CheckFormat::text}, {"json", CheckFormat::json}},
-      "form of findings: text on standard error (default), or one object per line on standard output");
+  add_json(verb, [o] { o->json = true; });
+  add_choice<bool>(verb, "--format", o->json, {{"text", false}, {"json", true}},
+                   "form of findings: text on standard error (default), or one object per line on standard output");
   add_number(verb, "--ring-bytes", o->check.ring_bytes, 4,
              "size of the ring in bytes (64K, 1M), to find packets that cross its end (default: 0, unknown)");
   add_number(verb, "--base", o->check.base, 4, "ring position of the first dword, in bytes (default: 0)");

@@ -4,7 +4,6 @@
 #include "exit.hpp"
 #include "json/check.hpp"
 #include "output.hpp"
-#include "report.hpp"
 #include "sdma/core/number.hpp"
 #include "sdma/core/plural.hpp"
 #include "sdma/simulate/sweep.hpp"

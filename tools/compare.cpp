@@ -3,13 +3,12 @@
 #include "sdma/trace/compare.hpp"
 #include "input.hpp"
 #include "json/check.hpp"
-#include "json/library.hpp"
-#include "machine_file.hpp"
+#include "json/json.hpp"
 #include "output.hpp"
-#include "schedule_file.hpp"
 #include "sdma/core/number.hpp"
 #include "sdma/simulate/simulate.hpp"
 #include "sdma/trace/write.hpp"
+#include "shared_options.hpp"
 #include "verb.hpp"
 
 #include <fmt/format.h>
@@ -20,14 +19,12 @@
 namespace sdma::tool {
 namespace {
 
-enum class CompareFormat { table, json };
-
 struct CompareArguments {
   std::string path, measured, with;
   ParseOptions parse;
   MachineOptions machine;
   std::optional<double> within;
-  CompareFormat format = CompareFormat::table;
+  bool json = false;
 };
 
 /// A trace to compare with, and the exit code if there is none.
@@ -55,10 +52,7 @@ Other simulated(const CompareArguments& o) {
   trace::Recorder recorder(trace::Recorder::kDefaultEvents, "virtual");
   const auto r = simulate(*s, *m, {.recorder = &recorder, .map = &map});
   if (r) return {"the simulation", "simulated", recorder.snapshot()};
-  for (auto d : r.error()) {
-    d.where = shown(o.path) + (d.where.empty() ? "" : ": " + d.where);
-    report(d);
-  }
+  report(in_file(o.path, r.error()));
   return {.code = can_begin(*s, *m) ? kRefuted : kInput};
 }
 
@@ -86,14 +80,14 @@ int compare_verb(const CompareArguments& o) {
   const auto error = c->run.error();
   const bool within = !o.within || (error && std::abs(*error) <= *o.within);
   const int verdict = !within ? kRefuted : c->differences.empty() ? kOk : kUndecided;
-  if (o.format == CompareFormat::json) {
+  if (o.json) {
     auto j = json::of(*c, other.column);
     if (o.within) j["within"] = {{"percent", *o.within}, {"holds", within}};
     const int code = write_text("-", json::document(j));
     return code != kOk ? code : verdict;
   }
   if (const int code = write_text("-", to_table(*c, other.column)); code != kOk) return code;
-  for (const auto& d : c->differences) report(d);
+  report(c->differences);
   if (!within)
     report({.where = shown(o.measured),
             .message = fmt::format("the time of the run differs by {}, more than --within {}",
@@ -115,10 +109,7 @@ void add_compare(VerbOptions& verb, Action& action) {
   add_parsed(verb, "--within", o->within, parse_percent, "a number of percent, such as 10",
              "exit with 1 if the simulated time of the run differs by more than this from the measured time")
       .type("PERCENT");
-  add_choice<CompareFormat>(verb, "--format", o->format,
-                            {{"table", CompareFormat::table}, {"json", CompareFormat::json}},
-                            "form of the report (default: table)");
-  add_json(verb, [o] { o->format = CompareFormat::json; });
+  add_format(verb, "table", o->json, "form of the report (default: table)");
   verb.footer(
       "The last round of each queue is compared. Times count from the trigger, if both traces have one: the first "
       "store of "

@@ -3,11 +3,11 @@
 #include "generation.hpp"
 #include "input.hpp"
 #include "output.hpp"
-#include "ring_options.hpp"
 #include "ring_text.hpp"
 #include "sdma/dump/descriptors.hpp"
 #include "sdma/stream/json.hpp"
 #include "sdma/stream/text.hpp"
+#include "shared_options.hpp"
 #include "verb.hpp"
 
 #include <fmt/format.h>
@@ -78,7 +78,7 @@ int print_ring(Input& in, const DisArguments& given) {
   o.ring.text.generation = ring->positions.generation;
   const auto placed = place_ring(ring->dwords, ring->positions, in.name());
   if (!placed) return report(placed.error()), kInput;
-  for (const auto& n : placed->notes) report(n);
+  report(placed->notes);
   if (o.format != DisFormat::hex)
     return write_text(o.output, o.format == DisFormat::json ? ring_json(*placed, o.ring)
                                                             : ring_text(*placed, ring->positions, o.ring));

@@ -6,10 +6,10 @@
 #include "generation.hpp"
 #include "input.hpp"
 #include "output.hpp"
-#include "ring_options.hpp"
 #include "sdma/doctor/kernel_log.hpp"
 #include "sdma/doctor/read.hpp"
 #include "sdma/trace/write.hpp"
+#include "shared_options.hpp"
 #include "verb.hpp"
 
 #include <fcntl.h>
@@ -25,8 +25,6 @@
 namespace sdma::tool {
 namespace {
 
-enum class DoctorFormat { text, json };
-
 struct WordAt {
   std::uint64_t va{}, value{};
 };
@@ -34,15 +32,14 @@ struct WordAt {
 struct DoctorArguments {
   std::vector<std::string> files;
   Form form = Form::automatic;
-  DoctorFormat format = DoctorFormat::text;
   std::optional<Generation> generation;
   std::optional<std::uint64_t> rptr, wptr;
   std::uint64_t base = 0;
   std::vector<FileAt> buffers;
   std::vector<WordAt> words;
   std::vector<doctor::HostWait> waits;
-  std::uint64_t stalled_ns = 0;
-  bool all_queues = false, all_threads = false;
+  std::chrono::nanoseconds stalled{};
+  bool all_queues = false, all_threads = false, json = false;
   std::optional<std::uint32_t> pid;
   std::string output = "-";
   LiveOptions live;
@@ -224,9 +221,7 @@ class Files {
   bool log_ = false;  // a log has been read
 };
 
-std::string text_of(const DoctorArguments& o, const doctor::Diagnosis& d) {
-  return o.format == DoctorFormat::json ? to_json(d) : to_text(d);
-}
+std::string text_of(const DoctorArguments& o, const doctor::Diagnosis& d) { return o.json ? to_json(d) : to_text(d); }
 
 /// A program's own output is on stdout, so what is said about it goes to stderr.
 int run_under_doctor(const DoctorArguments& o) {
@@ -257,7 +252,7 @@ int doctor_verb(const DoctorArguments& o) {
   s->waits = o.waits;
   s->all_queues = s->all_queues || o.all_queues;
   s->all_threads = s->all_threads || o.all_threads;
-  s->watched_ns = std::max(s->watched_ns, o.stalled_ns);
+  s->watched_ns = std::max(s->watched_ns, static_cast<std::uint64_t>(o.stalled.count()));
   const auto d = diagnose(*s);
   const int code = write_text(o.output, text_of(o, d));
   if (code != kOk) return code;
@@ -308,45 +303,22 @@ void add_doctor(VerbOptions& verb, Action& action) {
               "rings (.ring, bytes or text), recordings (trace.jsonl), core files and logs of the kernel, read as one "
               "snapshot; - is standard input. Or the number of one process. After --, a program that the doctor runs")
       .type("");
-  add_choice<Form>(
-      verb, "--input", o->form,
-      {{"auto", Form::automatic},
-       {"binary", Form::binary},
-       {"hex", Form::hex},
-       {"dump", Form::dump},
-       {"debugfs", Form::debugfs}},
-      "contents of each FILE that is a ring: bytes, hex text, a dump with positions, or debugfs' file of a "
-      "ring (default: detect)");
-  add_choice<DoctorFormat>(verb, "--format", o->format, {{"text", DoctorFormat::text}, {"json", DoctorFormat::json}},
-                           "output form: a paragraph, a table and packets (default), or one object");
-  add_json(verb, [o] { o->format = DoctorFormat::json; });
+  add_form(verb, o->form,
+           "contents of each FILE that is a ring: bytes, hex text, a dump with positions, or debugfs' file of a "
+           "ring (default: detect)");
+  add_format(verb, "text", o->json, "output form: a paragraph, a table and packets (default), or one object");
   add_generation(verb, o->generation);
   add_positions(verb, o->rptr, o->wptr);
   add_parsed(verb, "--base", o->base, parse_size, "an address", "address of the ring's first dword").type("VA");
   add_buffers(verb, o->buffers, "file that holds the memory at VA: indirect buffers, words; may be repeated");
-  const auto word = [o](const std::string& given) -> std::string {
-    const auto w = parse_word(given);
-    if (!w) return "'" + given + "' is not VA=VALUE with an aligned address, such as 0x7f0000001000=3";
-    o->words.push_back(*w);
-    return "";
-  };
-  verb.repeated("--word", word, "what a word in memory holds; may be repeated").type("VA=VALUE");
-  const auto wait = [o](const std::string& given) -> std::string {
-    const auto w = parse_wait(given);
-    if (!w) return "'" + given + "' is not VA:FUNC:VALUE, such as 0x7f0000001000:lt:1";
-    o->waits.push_back(*w);
-    return "";
-  };
-  verb.repeated("--waits", wait, "a host thread sleeps until the word at VA satisfies FUNC VALUE; may be repeated")
+  add_each(verb, "--word", o->words, parse_word, "VA=VALUE with an aligned address, such as 0x7f0000001000=3",
+           "what a word in memory holds; may be repeated")
+      .type("VA=VALUE");
+  add_each(verb, "--waits", o->waits, parse_wait, "VA:FUNC:VALUE, such as 0x7f0000001000:lt:1",
+           "a host thread sleeps until the word at VA satisfies FUNC VALUE; may be repeated")
       .type("VA:FUNC:VALUE");
-  const auto time = [o](const std::string& given) -> std::string {
-    const auto t = parse_time(given);
-    if (!t) return "'" + given + "' is not a time, such as 5s or 500ms";
-    o->stalled_ns = static_cast<std::uint64_t>(t->count());
-    return "";
-  };
-  verb.parsed("--stalled-for", time,
-              "the queues have not moved for this long: then a wait that nothing satisfies is a hang, and not a guess")
+  add_parsed(verb, "--stalled-for", o->stalled, parse_time, "a time, such as 5s or 500ms",
+             "the queues have not moved for this long: then a wait that nothing satisfies is a hang, and not a guess")
       .type("TIME");
   verb.flag("--all-queues", o->all_queues, "FILEs have all queues of the process");
   verb.flag("--all-threads", o->all_threads,

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // sdma emulate: runs a program on a software KFD node.
 #include "input.hpp"
-#include "names_file.hpp"
 #include "output.hpp"
 #include "program.hpp"
-#include "recording.hpp"
 #include "sdma/core/number.hpp"
 #include "sdma/device/product.hpp"
 #include "sdma/engine/pipeline.hpp"
 #include "sdma/trace/form.hpp"
+#include "sdma/trace/lines.hpp"
+#include "shared_options.hpp"
 #include "verb.hpp"
 
 #include <fmt/format.h>
@@ -19,15 +19,82 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <vector>
 
 namespace sdma::tool {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// Draws one recording. The picture of the first process has the name that the user chose; any other gets a new name.
+int draw_one(const fs::path& recording, std::string picture, const std::string& suffix) {
+  const auto text = read_file(recording.string());
+  if (!text) return report(text.error()), kInput;
+  // The recording is empty if no device was opened, and has no end if the program was killed.
+  const auto t = trace::LinesReader(recording.string()).feed(*text);
+  if (!t) return report(t.error()), kInput;
+  const auto form = trace::form_of(picture);
+  if (!suffix.empty()) {
+    const auto made = create_fresh(picture + suffix);
+    if (!made) return report(made.error()), kInput;
+    ::close(made->fd);
+    picture = made->path;
+  }
+  return write_text(picture, trace::to_string(*t, form, picture));
+}
+
+/// The recordings of a program's processes, from which pictures are drawn after the program has ended. They are in a
+/// folder beside the picture, with a name that nothing had, which this object removes. If this process is killed, they
+/// remain, and `sdma trace` reads them. If run.json.PID exists, the picture of that process becomes run.json.PID-1.
+class Recording {
+ public:
+  explicit Recording(fs::path picture) : picture_(std::move(picture)) {
+    auto name = picture_.string() + ".recording-XXXXXX";
+    if (!::mkdtemp(name.data())) {
+      error_ = std::strerror(errno);
+      return;
+    }
+    folder_ = name;
+    // Empty, unless a process opens a device.
+    if (const auto e = save_file(file(), ""); !e) error_ = e.error().message;
+  }
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+  ~Recording() {
+    std::error_code none;
+    if (!folder_.empty()) fs::remove_all(folder_, none);
+  }
+
+  /// Why there is no folder; "" if there is one.
+  const std::string& error() const noexcept { return error_; }
+  /// Each process records into this file, or into one with its PID appended.
+  std::string file() const { return folder_ / kFile; }
+  /// The picture, and one with a PID for each further process. Reports errors; returns an exit code.
+  int draw() const {
+    std::error_code none;
+    std::vector<fs::path> files;
+    for (const auto& file : fs::directory_iterator(folder_, none)) files.push_back(file.path());
+    std::sort(files.begin(), files.end());
+    int code = kOk;
+    for (const auto& file : files)
+      code = std::max(code, draw_one(file, picture_.string(), file.filename().string().substr(std::strlen(kFile))));
+    return code;
+  }
+
+ private:
+  static constexpr const char* kFile = "trace.jsonl";
+
+  const fs::path picture_;
+  fs::path folder_{};
+  std::string error_{};
+};
 
 struct EmulateArguments {
   std::uint32_t gpus = 1, engines = 0;

@@ -3,8 +3,8 @@
 #include "input.hpp"
 #include "json/json.hpp"
 #include "output.hpp"
-#include "schedule_file.hpp"
 #include "sdma/stream/text.hpp"
+#include "shared_options.hpp"
 #include "verb.hpp"
 
 #include <algorithm>
@@ -32,8 +32,7 @@ std::optional<std::string> formatted(const std::string& path, const std::string&
   }
   const auto dwords = assemble(text, shown(path));
   if (dwords) return o.flat ? disassemble(*dwords) : format_source(text);
-  for (const auto& e : dwords.error()) report(e);
-  return {};
+  return report(dwords.error()), std::nullopt;
 }
 
 /// The answer with --json: of each file, whether formatting changes

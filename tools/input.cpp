@@ -119,7 +119,7 @@ Result<RingPart, Diagnostic> Input::pending() {
   if (!r) return std::move(r.error());
   auto placed = place_ring(r->dwords, r->positions, name_);
   if (!placed) return std::move(placed.error());
-  for (const auto& n : placed->notes) report(n);
+  report(placed->notes);
   for (auto& part : placed->parts)
     if (!part.is_old()) return std::move(part);
   return RingPart{.kind = RingPartKind::pending};
@@ -227,7 +227,7 @@ Result<RingInput, Diagnostic> Input::read_text() {
     report({.severity = Severity::note,
             .where = name_,
             .message = "read as " + d.form + generation_text(given_, d.generation)});
-  for (const auto& n : text->notes) report(n);
+  report(text->notes);
   if (d.wptr && !d.rptr)
     report({.severity = Severity::note,
             .where = name_,
@@ -245,15 +245,20 @@ Result<std::string, Diagnostic> read_text(const std::string& path) {
   return text;
 }
 
+void add_form(VerbOptions& verb, Form& form, const std::string& doc) {
+  add_choice<Form>(verb, "--input", form,
+                   {{"auto", Form::automatic},
+                    {"binary", Form::binary},
+                    {"hex", Form::hex},
+                    {"dump", Form::dump},
+                    {"debugfs", Form::debugfs}},
+                   doc);
+}
+
 void add_input(VerbOptions& verb, InputOptions& o) {
   verb.value("FILE", o.path, "input file; - is standard input").shown("-");
-  add_choice<Form>(
-      verb, "--input", o.form,
-      {{"auto", Form::automatic},
-       {"binary", Form::binary},
-       {"hex", Form::hex},
-       {"dump", Form::dump},
-       {"debugfs", Form::debugfs}},
+  add_form(
+      verb, o.form,
       "contents of FILE: the ring's bytes, hex text such as a log, a dump with positions, or debugfs' file of a ring "
       "(default: detect)");
   verb.value("--ring", o.ring, "name of the ring, if FILE has several: sdma0").type("NAME");

@@ -13,7 +13,7 @@
 // power of two and 12 bytes, tells. If a dump has positions, `more` gives the dwords from rptr to wptr, in order; a
 // note says where the first of them is. Notes say what a text was taken for.
 #include "generation.hpp"
-#include "report.hpp"
+#include "output.hpp"
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/file.hpp"
 #include "sdma/core/result.hpp"
@@ -51,6 +51,8 @@ struct InputOptions {
   std::optional<Generation> generation{};  ///< that of an option; otherwise, the dump's
 };
 void add_input(VerbOptions&, InputOptions&);
+/// --input alone.
+void add_form(VerbOptions&, Form&, const std::string& doc);
 
 class Input {
  public:

@@ -85,10 +85,7 @@ Measured measure_device(const DeviceMeasurement& o) {
     };
     return measure(**device, all, options);
   }();
-  if (!table) {
-    for (const auto& d : table.error()) report(d);
-    return fail(kInput);
-  }
+  if (!table) return report(table.error()), fail(kInput);
   out.table = std::move(*table);
   out.start = unfitted(node, out.table);
   if (const auto n = noise(out.table); n > kBusy && !o.busy) {

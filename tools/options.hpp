@@ -96,6 +96,11 @@ Option add_choice(VerbOptions& verb, const std::string& name, E& value, std::vec
 inline void add_json(VerbOptions& verb, std::function<void()> choose) {
   verb.call("--json", std::move(choose), "short for --format=json");
 }
+/// The same with "--format", where an answer has one form for people: "text", "table".
+inline void add_format(VerbOptions& verb, const std::string& people, bool& json, const std::string& doc) {
+  add_choice<bool>(verb, "--format", json, {{people, false}, {"json", true}}, doc);
+  add_json(verb, [&json] { json = true; });
+}
 
 /// An option whose text `parse` turns into a value. If it returns nothing, the text is not `wanted`.
 template <class T, class Parse>
@@ -108,6 +113,23 @@ Option add_parsed(VerbOptions& verb, const std::string& name, T& value, Parse pa
     return "";
   };
   return verb.parsed(name, take, doc);
+}
+
+/// The same for an option that may be repeated.
+template <class T, class Parse>
+Option add_each(VerbOptions& verb, const std::string& name, std::vector<T>& all, Parse parse, const std::string& wanted,
+                const std::string& doc) {
+  const auto take = [&all, parse, wanted](const std::string& given) -> std::string {
+    auto parsed = parse(given);
+    if (!parsed) return "'" + given + "' is not " + wanted;
+    return all.push_back(*std::move(parsed)), "";
+  };
+  return verb.repeated(name, take, doc);
+}
+inline Option add_texts(VerbOptions& verb, const std::string& name, std::vector<std::string>& all,
+                        const std::string& doc) {
+  return add_each(
+      verb, name, all, [](const std::string& text) { return std::optional(text); }, "", doc);
 }
 
 /// A number without a unit, from `least` to `most`. Any other value is an error.

@@ -1,20 +1,37 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The destination of a verb's data: standard output, or the file of -o.
+// What a verb prints: messages on standard error, and its data on standard output or in the file of -o.
 //
+//   report(diagnostic);                         // "file:0xOFFSET: error[rule]: message", and a hint on the next line
 //   Output out{"-"};                            // nothing is created before the first flush
 //   out.text() += line; if (!out.drain()) return out.exit_code();
 //   return out.close() ? kOk : out.exit_code();
 //
+// Messages are coloured only on a terminal, and not if NO_COLOR is set or TERM is "dumb".
+//
+// With --json, each message is one JSON object on a line of its own, which share/schemas/message.json describes: a
+// program that reads the answer can read in the same way why there is none.
+//
 // A file is written completely or not at all, except where sdma/core/file.hpp says otherwise; a note then says so. A
 // full disk is an error, reported with its reason. If the reader has exited, that is not an error: the program ends
 // quietly, as `yes | head` does.
+#include "sdma/core/diagnostic.hpp"
 #include "sdma/core/file.hpp"
 
+#include <span>
 #include <string>
 #include <vector>
 
 namespace sdma::tool {
+
+void report(const Diagnostic&);
+void report(std::span<const Diagnostic>);
+/// All later messages are JSON.
+void report_as_json();
+/// The name of an input in messages.
+inline std::string shown(const std::string& path) { return path == "-" ? "stdin" : path; }
+/// "sdma: error: message", and the hint.
+void complain(const std::string& message, const std::string& hint = "");
 
 class Output {
  public:

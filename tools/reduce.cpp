@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 // sdma reduce: the smallest schedule that still has a finding.
-#include "json/reduce.hpp"
 #include "input.hpp"
+#include "json/check.hpp"
 #include "output.hpp"
-#include "profile_options.hpp"
-#include "schedule_file.hpp"
+#include "shared_options.hpp"
 #include "verb.hpp"
 
 #include <fmt/format.h>
@@ -42,10 +41,7 @@ int reduce_verb(const ReduceArguments& o) {
   auto parse = o.parse;
   parse.read = files_beside(o.path);
   const auto r = reduce_text(*text, file, parse, {.profile = o.profile}, o.reduce);
-  if (!r) {
-    for (const auto& d : r.error()) report(d);
-    return kInput;
-  }
+  if (!r) return report(r.error()), kInput;
   if (const auto code = write_text(o.output, o.json ? json::document(json::of(*r, file)) : r->text); code != kOk)
     return code;
   report({.severity = Severity::note,

@@ -5,13 +5,13 @@
 #include "json/check.hpp"
 #include "json/run.hpp"
 #include "output.hpp"
-#include "schedule_file.hpp"
 #include "sdma/check/check.hpp"
 #include "sdma/device/open.hpp"
 #include "sdma/doctor/bound.hpp"
 #include "sdma/doctor/diagnose.hpp"
 #include "sdma/schedule/timestamps.hpp"
 #include "sdma/trace/form.hpp"
+#include "shared_options.hpp"
 #include "verb.hpp"
 
 #include <fmt/format.h>
@@ -194,8 +194,7 @@ class RunAnswer {
   }
   void add(json::RunFile file) {
     if (json_) files_.push_back(std::move(file));
-    else
-      for (const auto& d : file.findings) report(d);
+    else report(file.findings);
   }
   /// Prints it. Returns this code, or that of an error of the output.
   int close(int code) {

@@ -2,26 +2,29 @@
 // sdma simulate: predicts the time of schedules on a described machine.
 #include "input.hpp"
 #include "json/check.hpp"
-#include "json/library.hpp"
-#include "machine_file.hpp"
+#include "json/json.hpp"
+#include "json/sweep.hpp"
 #include "output.hpp"
-#include "schedule_file.hpp"
+#include "sdma/draw/curves.hpp"
+#include "sdma/schedule/text.hpp"
 #include "sdma/simulate/report.hpp"
+#include "sdma/simulate/sweep.hpp"
 #include "sdma/trace/form.hpp"
 #include "sdma/trace/write.hpp"
-#include "sweep.hpp"
+#include "shared_options.hpp"
 #include "verb.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <variant>
+#include <vector>
 
 namespace sdma::tool {
 namespace {
 
-enum class SimulateFormat { table, json };
 /// If the total exceeds the last round by this factor, there were rounds before it.
 constexpr double kOneRound = 1.5;
 
@@ -31,18 +34,83 @@ struct SimulateArguments {
   MachineOptions machine;
   std::string trace, plot, csv;
   std::vector<std::string> sweeps;
-  SimulateFormat format = SimulateFormat::table;
-  bool show_machine = false, contents = false, no_sensitivity = false, explain = false;
+  bool json = false, show_machine = false, contents = false, no_sensitivity = false, explain = false;
   std::uint64_t seed = 0;
 };
 
-/// The same with the file, which the simulator does not know.
-std::vector<Diagnostic> in_file(const std::string& path, std::vector<Diagnostic> all) {
-  for (auto& d : all) d.where = shown(path) + (d.where.empty() ? "" : ": " + d.where);
-  return all;
+constexpr std::size_t kNameWidth = 10, kTimeWidth = 16;
+
+std::string csv_word(const std::string& s) {
+  if (s.find_first_of(",\"\n\r") == s.npos) return s;
+  std::string text = "\"";
+  for (const char c : s) text += c == '"' ? "\"\"" : std::string(1, c);
+  return text + '"';
 }
-void say(const std::string& path, const std::vector<Diagnostic>& all) {
-  for (const auto& d : in_file(path, all)) report(d);
+
+/// The times of a sweep, and how much faster each file is than the first.
+class SweepReport {
+ public:
+  SweepReport(const SimulateArguments& o, const json::Swept& swept) : r_(o), s_(swept) {}
+
+  int write() const {
+    if (!r_.csv.empty())
+      if (const auto code = write_text(r_.csv, csv()); code != kOk) return code;
+    if (!r_.plot.empty())
+      if (const auto code = write_text(r_.plot, curves_svg(json::curves(s_))); code != kOk) return code;
+    return write_text("-", r_.json ? json::document(json::of(s_)) : table());
+  }
+
+ private:
+  std::string table() const {
+    std::string out;
+    const auto width = [&](const SweepAxis& a) { return std::max(kNameWidth, a.name.size()); };
+    for (const auto& a : s_.axes) out += fmt::format("{}{:<{}}", out.empty() ? "" : " ", a.name, width(a));
+    for (const auto& name : s_.names) out += fmt::format(" {:>{}}     x", name, kTimeWidth);
+    out += "\n";
+    for (const auto& r : s_.rows) {
+      for (std::size_t a = 0; a < r.values.size(); ++a)
+        out += fmt::format("{}{:<{}}", a == 0 ? "" : " ", s_.axes[a].text(r.values[a]), width(s_.axes[a]));
+      for (std::size_t i = 0; i < r.ns.size(); ++i)
+        out += fmt::format(" {:>{}} {:5.2f}", time_text(r.ns[i]), std::max(kTimeWidth, s_.names[i].size()), r.gain(i));
+      out += "\n";
+    }
+    for (const auto& note : s_.notes) out += "note: " + note + "\n";
+    return out;
+  }
+
+  std::string csv() const {
+    std::string out;
+    for (const auto& a : s_.axes) out += a.name + ",";
+    out += "file,ns,speed_up\n";
+    for (const auto& r : s_.rows)
+      for (std::size_t i = 0; i < r.ns.size(); ++i) {
+        for (const auto v : r.values) out += fmt::format("{},", v);
+        out += fmt::format("{},{},{:.6g}\n", csv_word(s_.names[i]), r.ns[i], r.gain(i));
+      }
+    return out;
+  }
+
+  const SimulateArguments& r_;
+  const json::Swept& s_;
+};
+
+/// If a parameter of the machine changes no time between two of its values, names what caps it.
+int sweep(const SimulateArguments& o, const MachineDescription& m, std::vector<SweepAxis> axes) {
+  json::SweepInput in{.parse = o.parse, .machine = m, .axes = std::move(axes)};
+  for (const auto& path : o.paths) {
+    auto text = read_text(path);
+    if (!text) return report(text.error()), kInput;
+    in.files.push_back({path, std::move(*text)});
+  }
+  const auto swept = json::swept(in);
+  if (swept) return SweepReport(o, *swept).write();
+  report(swept.error().all);
+  switch (swept.error().kind) {
+    case json::SweepError::Kind::request: return kUsage;
+    case json::SweepError::Kind::schedule: return kInput;
+    case json::SweepError::Kind::run: break;
+  }
+  return kRefuted;
 }
 
 /// The picture shows all rounds, but the time is that of the last one.
@@ -63,12 +131,12 @@ int one(const SimulateArguments& o, const MachineDescription& m) {
   if (!o.trace.empty() || !o.plot.empty()) recorder.emplace(trace::Recorder::kDefaultEvents, "virtual");
   auto r = simulate(*s, m,
                     {.recorder = recorder ? &*recorder : nullptr, .contents = o.contents, .seed = o.seed, .map = &map});
-  if (!r) return say(path, r.error()), can_begin(*s, m) ? kRefuted : kInput;
+  if (!r) return report(in_file(path, r.error())), can_begin(*s, m) ? kRefuted : kInput;
   r->findings = in_file(path, std::move(r->findings));
   std::optional<Sensitivity> found;
   if (!o.no_sensitivity) {
     auto h = sensitivity(*s, m);
-    if (!h) return say(path, h.error()), kInput;
+    if (!h) return report(in_file(path, h.error())), kInput;
     found = std::move(*h);
   }
   const auto* const why = found ? &*found : nullptr;
@@ -82,48 +150,41 @@ int one(const SimulateArguments& o, const MachineDescription& m) {
       if (const auto code = write_text(o.plot, trace::timeline_svg(t, {.title = title(path, *r)})); code != kOk)
         return code;
   }
-  const bool json = o.format == SimulateFormat::json;
-  auto answer = json ? json::document(json::of(*r, why)) : to_table(*r, why);
-  if (o.explain && !json) answer += "\n" + explain(*r, *why);
+  auto answer = o.json ? json::document(json::of(*r, why)) : to_table(*r, why);
+  if (o.explain && !o.json) answer += "\n" + explain(*r, *why);
   if (const auto code = write_text("-", std::move(answer)); code != kOk) return code;
-  if (!json)
-    for (const auto& d : r->findings) report(d);
+  if (!o.json) report(r->findings);
   return std::any_of(r->findings.begin(), r->findings.end(),
                      [](const auto& d) { return d.severity == Severity::error; })
              ? kRefuted
              : kOk;
 }
 
-/// The request of these texts; nothing after a usage error.
-std::optional<SweepRequest> request_of(const SimulateArguments& o, const MachineDescription& m) {
-  SweepRequest r{.paths = o.paths,
-                 .parse = o.parse,
-                 .machine = m,
-                 .csv = o.csv,
-                 .plot = o.plot,
-                 .json = o.format == SimulateFormat::json};
+/// One axis or two; nothing after a usage error.
+std::optional<std::vector<SweepAxis>> axes_of(const SimulateArguments& o) {
+  std::vector<SweepAxis> axes;
   for (const auto& text : o.sweeps) {
     auto axis = sweep_axis(text);
     if (const auto* why = std::get_if<std::string>(&axis)) {
       complain("--sweep " + text + ": " + *why, "write chunk=1K..1G, chunk=1K..1G*4, or xgmi.rate=48,61,100");
       return {};
     }
-    r.axes.push_back(std::get<SweepAxis>(std::move(axis)));
+    axes.push_back(std::get<SweepAxis>(std::move(axis)));
   }
-  if (r.axes.size() > 2) return complain("more than two --sweep", "sweep two, and set the others"), std::nullopt;
-  if (r.axes.size() == 2 && r.axes[0].name == r.axes[1].name)
-    return complain("--sweep " + r.axes[0].name + " appears twice", "write a list: NAME=A,B,C"), std::nullopt;
-  if (r.axes.size() == 2 && r.axes[0].values.size() * r.axes[1].values.size() > kMostSwept)
+  if (axes.size() > 2) return complain("more than two --sweep", "sweep two, and set the others"), std::nullopt;
+  if (axes.size() == 2 && axes[0].name == axes[1].name)
+    return complain("--sweep " + axes[0].name + " appears twice", "write a list: NAME=A,B,C"), std::nullopt;
+  if (axes.size() == 2 && axes[0].values.size() * axes[1].values.size() > kMostSwept)
     return complain(fmt::format("the two sweeps have more than {} pairs of values", kMostSwept),
                     "give a larger factor"),
            std::nullopt;
-  return r;
+  return axes;
 }
 
 int simulate_verb(const SimulateArguments& o) {
   const auto m = load_machine(o.machine);
   if (!m) return exit_code(o.machine);
-  if (o.show_machine) return write_text("-", o.format == SimulateFormat::json ? to_json(*m) : to_table(*m));
+  if (o.show_machine) return write_text("-", o.json ? to_json(*m) : to_table(*m));
   if (o.paths.empty()) return complain("no schedule given", "sdma simulate FILE"), kUsage;
   for (const auto* path : {&o.trace, &o.plot, &o.csv})
     if (*path == "-")
@@ -137,8 +198,8 @@ int simulate_verb(const SimulateArguments& o) {
                       "simulate one FILE at one value to use them"),
              kUsage;
     if (std::count(o.paths.begin(), o.paths.end(), "-") > 1) return complain("- can be read only once"), kUsage;
-    const auto request = request_of(o, *m);
-    return request ? sweep(*request) : kUsage;
+    auto axes = axes_of(o);
+    return axes ? sweep(o, *m, *std::move(axes)) : kUsage;
   }
   if (!o.csv.empty()) return complain("--csv needs --sweep", "--json prints the report of one FILE"), kUsage;
   if (o.explain && o.no_sensitivity)
@@ -155,19 +216,15 @@ void add_simulate(VerbOptions& verb, Action& action) {
   add_settings(verb, o->parse.set);
   add_machine(verb, o->machine);
   verb.flag("--show-machine", o->show_machine, "list the machine's parameters and their sources");
-  verb.repeated(
-          "--sweep", [o](const std::string& text) { return o->sweeps.push_back(text), std::string(); },
-          "simulate and compare each FILE for each value of a param, or of a parameter of the machine: chunk=1K..1G "
-          "doubles it "
-          "at each step, engine.window_bytes=16K..1M*4 multiplies it by 4, xgmi.rate=48,61,100 (GB/s) is a list; may "
-          "be given "
-          "twice, for all pairs")
+  add_texts(verb, "--sweep", o->sweeps,
+            "simulate and compare each FILE for each value of a param, or of a parameter of the machine: chunk=1K..1G "
+            "doubles it "
+            "at each step, engine.window_bytes=16K..1M*4 multiplies it by 4, xgmi.rate=48,61,100 (GB/s) is a list; may "
+            "be given "
+            "twice, for all pairs")
       .type("NAME=A..B");
   verb.value("--csv", o->csv, "write the times of --sweep as CSV").type("PATH");
-  add_choice<SimulateFormat>(verb, "--format", o->format,
-                             {{"table", SimulateFormat::table}, {"json", SimulateFormat::json}},
-                             "form of the report (default: table)");
-  add_json(verb, [o] { o->format = SimulateFormat::json; });
+  add_format(verb, "table", o->json, "form of the report (default: table)");
   verb.value("--trace", o->trace, kTraceDoc).type("PATH");
   verb.value("--plot", o->plot, "draw an SVG: the timeline, or with --sweep the speed-ups, or the times of one FILE")
       .type("PATH");

@@ -24,10 +24,7 @@ struct TopologyArguments {
 /// Appends what only an open device knows. If it cannot be opened, reports why.
 void identify(std::string& out) {
   const auto d = KfdDevice::open();
-  if (!d) {
-    for (const auto& m : KfdDevice::missing()) report(m);
-    return;
-  }
+  if (!d) return report(KfdDevice::missing());
   out += "\nKFD " + (*d)->version() + "\n";
   for (std::size_t i = 0; i < (*d)->gpus().size(); ++i) {
     const auto& g = (*d)->gpus()[i];

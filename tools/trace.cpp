@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // sdma trace: shows a recording as a picture, as JSON Lines or as text, or follows one as it is made.
 #include "input.hpp"
-#include "names_file.hpp"
 #include "output.hpp"
 #include "sdma/schedule/copies.hpp"
 #include "sdma/trace/form.hpp"
 #include "sdma/trace/lines.hpp"
 #include "sdma/trace/page.hpp"
 #include "sdma/trace/write.hpp"
+#include "shared_options.hpp"
 #include "verb.hpp"
 
 #include <fcntl.h>

@@ -7,7 +7,7 @@
 // All verbs use the exit codes of exit.hpp.
 #include "exit.hpp"
 #include "options.hpp"
-#include "report.hpp"
+#include "output.hpp"
 
 #include <functional>
 #include <span>

@@ -5,6 +5,8 @@
 //   csv_fields("a, \"b,c\"")     {"a", "b,c"}
 //
 // Allocates. Pure.
+#include "words.hpp"
+
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +15,22 @@
 namespace sdma::inline v0::detail {
 
 /// The fields of a line, without blanks around them; nothing if a quote is not closed or is inside a field.
-std::optional<std::vector<std::string>> csv_fields(std::string_view line);
+inline std::optional<std::vector<std::string>> csv_fields(std::string_view line) {
+  std::vector<std::string> out{""};
+  bool quoted = false, ended = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const auto c = line[i];
+    if (quoted && c == '"' && line.substr(i + 1).starts_with('"')) out.back() += line[++i];
+    else if (quoted && c == '"') quoted = false, ended = true;
+    else if (quoted) out.back() += c;
+    else if (c == ',') out.emplace_back(), ended = false;
+    else if (c == '"' && trimmed(out.back()).empty() && !ended) out.back().clear(), quoted = true;
+    else if (c == '"' || (ended && c != ' ')) return {};
+    else if (!ended) out.back() += c;
+  }
+  if (quoted) return {};
+  for (auto& f : out) f = std::string(trimmed(f));
+  return out;
+}
 
 }  // namespace sdma::inline v0::detail

@@ -9,10 +9,85 @@
 // Requires of Node: what SharedNode requires, and `create_signal(const SignalRequest&)`.
 // In the child of a fork, each call is an error. Any thread; internal.
 #include "fault_log.hpp"
-#include "interrupts.hpp"
+#include "sdma/core/atomic_ref.hpp"
+#include "sdma/core/deadline.hpp"
+#include "sdma/core/result.hpp"
+#include "sdma/device/memory.hpp"
+#include "sdma/packets/registry.hpp"
 #include "shared_node.hpp"
 
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <optional>
+
 namespace sdma::inline v0::detail {
+
+/// The events of a device without a kernel driver: mailboxes, interrupts, and threads that wait for them.
+///
+///   id = interrupts.add(std::move(word));      // the word's value is kNone
+///   interrupts.trap(id);                       // after a FENCE to the mailbox; otherwise the interrupt is lost
+///   interrupts.wait(id, deadline)
+///
+/// An event is set or not: several interrupts before a wait count as one, as in the kernel. Any thread; internal.
+/// Errors: timed_out; bad_argument for an event that does not exist.
+class Interrupts {
+ public:
+  static constexpr std::uint64_t kNone = ~std::uint64_t{0};  ///< in a mailbox: no event has arrived
+
+  /// nullopt: all event numbers are used up.
+  std::optional<std::uint32_t> add(SignalMemory word) {
+    const std::lock_guard lock(mutex_);
+    if (!fits(Trap{.context = next_})) return {};
+    const auto id = next_++;
+    events_.emplace(id, State{.mailbox = word->word, .word = std::move(word)});
+    return id;
+  }
+  void remove(std::uint32_t id) noexcept {
+    SignalMemory last;  // destroyed after the lock is released
+    const std::lock_guard lock(mutex_);
+    const auto at = events_.find(id);
+    if (at == events_.end()) return;
+    last = std::move(at->second.word);
+    events_.erase(at);
+    came_.notify_all();
+  }
+  void trap(std::uint32_t id) noexcept {
+    const std::lock_guard lock(mutex_);
+    const auto at = events_.find(id);
+    if (at == events_.end()) return;
+    atomic_ref mailbox(*at->second.mailbox);
+    if (mailbox.exchange(kNone, std::memory_order_acq_rel) == kNone) return;  // lost wake-up, as in the kernel
+    ++at->second.pending;
+    came_.notify_all();
+  }
+  Errc wait(std::uint32_t id, Deadline d) noexcept {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      const auto at = events_.find(id);
+      if (at == events_.end()) return Errc::bad_argument;
+      if (at->second.pending != 0) {
+        at->second.pending = 0;
+        return Errc::ok;
+      }
+      if (d.passed()) return Errc::timed_out;
+      came_.wait_until(lock, std::min(d.at, Deadline::in(std::chrono::hours(1)).at));
+    }
+  }
+
+ private:
+  struct State {
+    std::uint64_t* mailbox{};
+    SignalMemory word{};
+    std::uint32_t pending{};
+  };
+  std::mutex mutex_;
+  std::condition_variable came_;
+  std::map<std::uint32_t, State> events_;
+  std::uint32_t next_ = 1;
+};
 
 template <class Node> class DriverlessNode : public SharedNode<Node> {
  public:

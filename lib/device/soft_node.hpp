@@ -8,12 +8,20 @@
 // `memory_`, then the others. No engine thread takes `creation_` or `memory_`. Internal to the library.
 #include "../engine/park.hpp"
 #include "driverless_node.hpp"
+#include "sdma/core/atomic_ref.hpp"
 #include "sleepers.hpp"
 #include "soft_engine.hpp"
 
+#include <fmt/format.h>
+
+#include <sys/mman.h>
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
+#include <cstring>
 #include <memory>
+#include <system_error>
 #include <thread>
 #include <unordered_map>
 #include <vector>
@@ -22,16 +30,58 @@ namespace sdma::inline v0::detail {
 
 class SoftNode final : public DriverlessNode<SoftNode> {
  public:
-  SoftNode(const SoftOptions&, Topology);
-  void stop() noexcept;
+  SoftNode(const SoftOptions& o, Topology t)
+      : options_(o),
+        topology_(std::move(t)),
+        gpu_bytes_(topology_.gpus.size()),
+        next_va_(o.va_base.value),
+        engines_(topology_.gpus.size() * 64),
+        waiting_(topology_.gpus.size()),
+        engine_of_(engines_.size()),
+        may_spin_(std::max(std::thread::hardware_concurrency(), 1u) - 1) {}
+  void stop() noexcept {
+    {
+      std::lock_guard lock(creation_);
+      if (std::exchange(stopped_, true)) return;
+    }
+    scan_ends_.store(true, std::memory_order_release);
+    scan_parking_.wake();
+    if (scan_thread_.joinable()) scan_thread_.join();
+    for (auto& e : engines_)
+      if (e) e->stop();
+  }
 
-  Result<SignalMemory, Diagnostic> create_signal(const SignalRequest&);
+  Result<SignalMemory, Diagnostic> create_signal(const SignalRequest& r) {
+    if (!in_opening_process()) return forked_error("create_signal");
+    const auto taken = take_signal(r.where);
+    if (!taken) return taken.error();
+    const auto& [id, s] = *taken;
+    const Signal signal{.word = s.word, .va = s.va, .sleep = sleep_for_signal, .context = this, .wake = on_host_store};
+    signal.set(r.value, Caching::write_back);
+    hold();
+    return SignalMemory(Lease(give_back<&SoftNode::free_signal>, this, id), signal);
+  }
   Result<Queue, Diagnostic> create_queue(const QueueRequest&);
   /// A host has rung a doorbell of this engine.
   void on_doorbell(SoftEngine&) noexcept;
-  std::optional<Fault> fault(std::uint64_t queue) const noexcept;
-  std::uint64_t lost_faults() const noexcept;
-  Errc peek(GpuVa, std::span<std::byte>) const noexcept;
+  std::optional<Fault> fault(std::uint64_t queue) const noexcept {
+    if (!in_opening_process()) return {};
+    return faults_.of(queue);
+  }
+  std::uint64_t lost_faults() const noexcept { return in_opening_process() ? faults_.lost() : 0; }
+  Errc peek(GpuVa va, std::span<std::byte> out) const noexcept {
+    if (!in_opening_process()) return Errc::stopped;
+    std::lock_guard lock(memory_);  // nothing is unmapped meanwhile
+    for (std::size_t done = 0; done < out.size();) {
+      const auto m = space_.find(va + done);
+      if (!m) return Errc::unmapped;
+      const auto offset = (va + done) - m->va;
+      const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(m->bytes - offset, out.size() - done));
+      load_bytes(m->host + offset, out.subspan(done, n));
+      done += n;
+    }
+    return Errc::ok;
+  }
   std::vector<EngineCounters> counters() const;
 
   const Topology& topology() const noexcept { return topology_; }
@@ -43,18 +93,39 @@ class SoftNode final : public DriverlessNode<SoftNode> {
 
   // Called by engine threads.
   /// Call it after a store: wakes sleeping hosts, and engines with pending polls.
-  void wake_after_store() noexcept;
-  void set_waiting(GpuId, EngineId, bool) noexcept;
+  void wake_after_store() noexcept {
+    if (adversarial()) sleepers_.activity();
+    wake_waiters([](const SoftEngine&) { return true; });
+  }
+  void set_waiting(GpuId g, EngineId e, bool waiting) noexcept {
+    const auto bit = std::uint64_t{1} << e.value;
+    if (waiting) {
+      waiting_engines_.fetch_add(1, std::memory_order_seq_cst);
+      waiting_[g.value].fetch_or(bit, std::memory_order_seq_cst);
+    } else {
+      waiting_[g.value].fetch_and(~bit, std::memory_order_seq_cst);
+      waiting_engines_.fetch_sub(1, std::memory_order_seq_cst);
+    }
+  }
   /// Counts engines that are awake: an engine must not spin if others need its core.
   void count_awake(bool more) noexcept { awake_.fetch_add(more ? 1 : ~0u, std::memory_order_relaxed); }
   bool crowded() const noexcept { return awake_.load(std::memory_order_relaxed) > may_spin_ + 1; }
-  bool begin_spinning() noexcept;
+  bool begin_spinning() noexcept {
+    if (spinning_.fetch_add(1, std::memory_order_relaxed) < may_spin_) return true;
+    end_spinning();
+    return false;
+  }
   void end_spinning() noexcept { spinning_.fetch_sub(1, std::memory_order_relaxed); }
 
  private:
   friend SharedNode;
   friend DriverlessNode;
-  ~SoftNode();
+  ~SoftNode() {
+    stop();
+    queues_.clear();
+    engines_.clear();
+    for (auto& [id, b] : blocks_) munmap(b.pages, b.mapped);
+  }
 
   struct Block {
     std::byte* pages{};
@@ -64,19 +135,113 @@ class SoftNode final : public DriverlessNode<SoftNode> {
     std::optional<GpuId> owner{};
   };
 
-  Result<NewBlock, Diagnostic> allocate_block(const MemoryRequest&);
-  void free_block(std::uint64_t id) noexcept;
+  Result<NewBlock, Diagnostic> allocate_block(const MemoryRequest& r) {
+    if (!in_opening_process()) return forked_error("allocate");
+    if (auto d = refuse(r, topology_)) return *d;
+    const auto where = place_of(r);
+    const auto out_of_memory = [&](const std::string& why) {
+      return Diagnostic{.where = where, .message = "out of memory: " + why, .hint = "free memory, or request less"};
+    };
+
+    std::lock_guard lock(memory_);
+    if (r.where && gpu_bytes_[r.where->value] + r.bytes > topology_.gpus[r.where->value].memory_bytes)
+      return out_of_memory(fmt::format("the GPU has {} bytes, of which {} are in use",
+                                       topology_.gpus[r.where->value].memory_bytes, gpu_bytes_[r.where->value]));
+    // The requested memory in whole pages, followed by a page that nothing maps.
+    const auto alignment = std::max(r.alignment, kPage), bytes = round_up(r.bytes, 8), used = round_up(bytes, kPage),
+               span = used + kPage;
+    const auto all = span + alignment - kPage;
+    auto* raw =
+        static_cast<std::byte*>(mmap(nullptr, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    if (raw == MAP_FAILED) return out_of_memory(std::strerror(errno));
+    auto* at =
+        raw + (round_up(reinterpret_cast<std::uintptr_t>(raw), alignment) - reinterpret_cast<std::uintptr_t>(raw));
+    if (at != raw) munmap(raw, static_cast<std::size_t>(at - raw));
+    if (const auto tail = static_cast<std::size_t>(raw + all - (at + span)); tail != 0) munmap(at + span, tail);
+    if (mprotect(at, used, PROT_READ | PROT_WRITE) != 0) {
+      const std::string why = std::strerror(errno);
+      munmap(at, span);
+      return out_of_memory(why);
+    }
+    GpuVa va{reinterpret_cast<std::uintptr_t>(at)};
+    if (options_.va_base.value != 0) {
+      va = GpuVa{round_up(next_va_, alignment)};
+    }
+    const Mapping m{.va = va,
+                    .bytes = bytes,
+                    .host = at,
+                    .owner = r.where ? r.where->value : Mapping::kHost,
+                    .gpus = r.gpus,
+                    .access = Access::read_write};
+    if (const auto e = space_.map(m); e != Errc::ok) {
+      munmap(at, span);
+      return Diagnostic{.where = where,
+                        .message = fmt::format("cannot map {:#x}: {}", va.value, message(e)),
+                        .hint = "choose another va_base"};
+    }
+    if (options_.va_base.value != 0) next_va_ = va.value + span;
+    const auto id = next_id_++;
+    blocks_.emplace(id, Block{.pages = at, .mapped = span, .va = va, .bytes = r.bytes, .owner = r.where});
+    if (r.where) gpu_bytes_[r.where->value] += r.bytes;
+    return NewBlock{.id = id, .va = va, .host = at};
+  }
+  void free_block(std::uint64_t id) noexcept {
+    std::lock_guard lock(memory_);
+    const auto at = blocks_.find(id);
+    if (at == blocks_.end()) return;
+    const auto& b = at->second;
+    // An engine may be in the middle of a long copy. If it has not finished after a minute, keep the pages so that it
+    // does not fault.
+    auto done = space_.unmap(b.va, Deadline::in(std::chrono::seconds(10)));
+    for (int i = 0; i < 5 && done == Errc::timed_out; ++i) done = space_.drain(Deadline::in(std::chrono::seconds(10)));
+    if (b.owner) gpu_bytes_[b.owner->value] -= b.bytes;
+    if (done == Errc::ok) munmap(b.pages, b.mapped);
+    blocks_.erase(at);
+  }
   Result<RingMemory, Diagnostic> make_ring(const QueueRequest&, SoftQueue&);
   SoftEngine& engine(GpuId, EngineId);
   EngineId choose(const QueueRequest&);
   void map_queues(GpuId) noexcept;
   void destroy_queue(std::uint64_t id) noexcept;
   void scan() noexcept;
-  template <class F> void wake_waiters(F which) noexcept;
-  void delay_host() noexcept;
-  static void sleep_for_signal(void* node, std::uint64_t* word, std::uint64_t seen, Deadline) noexcept;
+  /// Wakes sleeping hosts, and those waiting engines for which `which` is true.
+  template <class F> void wake_waiters(F which) noexcept {
+    // Orders the store before the loads that check for sleepers. Sleepers register first and then load the word.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (signal_sleepers_.has_sleepers()) signal_sleepers_.wake();
+    if (waiting_engines_.load(std::memory_order_seq_cst) == 0) return;
+    for (std::size_t g = 0; g < waiting_.size(); ++g)
+      for (auto mask = waiting_[g].load(std::memory_order_seq_cst); mask != 0; mask &= mask - 1) {
+        const auto n = static_cast<std::size_t>(std::countr_zero(mask));
+        if (auto* e = engine_of_[g * 64 + n].load(std::memory_order_acquire); e && which(*e)) e->wake();
+      }
+  }
+  /// After an action of a host thread. An adversarial node may delay the thread here, until everything else has
+  /// happened that can happen without it. Before the first doorbell there is nothing that could.
+  void delay_host() noexcept {
+    if (!adversarial() || !in_opening_process()) return;
+    sleepers_.activity();
+    if (!rung_.load(std::memory_order_relaxed)) return;
+    std::uint64_t seed = 0;
+    {
+      const std::lock_guard lock(hosts_mutex_);
+      if (!hosts_.falls_asleep()) return;
+      seed = options_.seed + ++host_naps_;
+    }
+    for (Nap nap{seed, kHostNaps}; !sleepers_.ends(nap);) std::this_thread::sleep_for(Sleepers::kCheck);
+  }
+  static void sleep_for_signal(void* node, std::uint64_t* word, std::uint64_t seen, Deadline d) noexcept {
+    auto& n = *static_cast<SoftNode*>(node);
+    // A store by the word's address calls no hook, so check the word again after a millisecond.
+    n.signal_sleepers_.sleep_unless(Deadline{std::min(d.at, Deadline::in(std::chrono::milliseconds(1)).at)},
+                                    [&] { return atomic_ref(*word).load(std::memory_order_seq_cst) != seen; });
+  }
   /// The Signal::wake hook: a host has stored this word.
-  static void on_host_store(void* node, GpuVa) noexcept;
+  static void on_host_store(void* node, GpuVa va) noexcept {
+    auto& n = *static_cast<SoftNode*>(node);
+    n.wake_waiters([va](const SoftEngine& e) { return e.polls(va); });
+    n.delay_host();
+  }
 
   /// Streams of random numbers, beside those of the pipelines.
   static constexpr std::uint64_t kQueueNaps = 2, kHosts = 3, kHostNaps = 4;

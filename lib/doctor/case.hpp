@@ -5,11 +5,28 @@
 #include "../sync/phrases.hpp"
 #include "follow.hpp"
 #include "sdma/doctor/diagnose.hpp"
+#include "sdma/stream/text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
 
 namespace sdma::inline v0::doctor {
 
 using detail::compare_text;
 using detail::number_text;
+
+/// One line, cut at 160 characters.
+inline std::string packet_text(const PacketView& v) {
+  constexpr std::size_t kLongest = 160;
+  std::string s;
+  if (v.info && !v.whole()) s = fmt::format("{}, cut off after {} dwords", v.info->name, v.dwords.size());
+  else if (!v.info) s = fmt::format("{:#x}, which begins no packet", v.dwords.front());
+  else s = to_text(v);
+  if (const auto comment = s.find("  #"); comment != s.npos) s.erase(comment);
+  if (s.size() > kLongest) s.replace(kLongest, s.npos, "..");
+  return s;
+}
 
 struct Case {
   const Snapshot& snapshot;
@@ -18,32 +35,63 @@ struct Case {
 
   const std::string& name(std::size_t queue) const { return snapshot.queues[queue].name; }
   const Packet& packet(const Post& p) const { return lines[p.queue].packets[p.packet]; }
-  Place place(const Post&) const;
+  Place place(const Post& p) const {
+    const auto& packet = this->packet(p);
+    return {.queue = p.queue, .position = packet.position, .packet = packet_text(packet.view)};
+  }
   /// "gpu 0 queue 2 at 0x40 (fence addr=... value=3)"
-  std::string at(const Post&) const;
+  std::string at(const Post& p) const {
+    const auto& packet = this->packet(p);
+    return fmt::format("{} at {:#x} ({}{})", name(p.queue), packet.position, packet_text(packet.view),
+                       packet.inside ? ", in an indirect buffer" : "");
+  }
   /// "gpu 0 memory", or "".
-  std::string range_name(GpuVa) const;
-  const Range* range(GpuVa) const;
+  std::string range_name(GpuVa va) const {
+    const auto* r = range(va);
+    return r ? r->name : std::string();
+  }
+  const Range* range(GpuVa va) const {
+    for (const auto& r : snapshot.ranges)
+      if (va - r.va < r.bytes) return &r;
+    return nullptr;
+  }
   bool watched() const noexcept { return snapshot.watched_ns > 0; }
   /// rptr changed while the queue was watched.
   bool moved(std::size_t queue) const noexcept {
     const auto& q = snapshot.queues[queue];
     return q.rptr_first && q.rptr && *q.rptr_first != *q.rptr;
   }
-  bool same_engine(std::size_t a, std::size_t b) const;
+  bool same_engine(std::size_t a, std::size_t b) const {
+    const auto &x = snapshot.queues[a], &y = snapshot.queues[b];
+    return a != b && x.gpu && y.gpu && x.engine && y.engine && *x.gpu == *y.gpu && *x.engine == *y.engine;
+  }
 };
 
-void say(Finding&, Basis, std::string text, std::string rests_on = {});
+inline void say(Finding& f, Basis basis, std::string text, std::string rests_on = {}) {
+  f.statements.push_back({std::move(text), basis, std::move(rests_on)});
+}
 /// Makes a wait that nothing satisfies a guess, if something that was not examined may satisfy it.
-void doubt(const Case&, Finding&);
+inline void doubt(const Case& c, Finding& f) {
+  if (f.what == HangClass::beyond_mask) return;
+  const bool incomplete =
+      std::any_of(c.lines.begin(), c.lines.end(), [](const Line& l) { return l.incomplete || l.unread_buffer(); });
+  if (incomplete)
+    say(f, Basis::guessed, "A packet that the snapshot does not have may satisfy the wait.",
+        "the snapshot: packets are missing");
+  if (c.snapshot.others_run)
+    say(f, Basis::guessed, "A queue that was not examined may be executing a kernel, and may satisfy the wait.",
+        "the first pending packet of each such queue; once it waits or is complete, the reason is certain");
+  if (incomplete || c.snapshot.others_run) f.basis = Basis::guessed;
+}
 /// Is it known what a COND_EXEC decides? Its word is, and no packet stores to it.
 bool is_settled(const Case&, const Post& condition);
 /// Makes a wait a guess, if packets that store to its word are executed before the wait only in some orders.
 void doubt_order(const Case&, const Wait&, Finding&);
-/// One line, cut at 160 characters.
-std::string packet_text(const PacketView&);
 /// "0x7f0000001000 (gpu 0 memory)"
-std::string word_text(const Case&, GpuVa);
+inline std::string word_text(const Case& c, GpuVa va) {
+  const auto name = c.range_name(va);
+  return name.empty() ? fmt::format("{:#x}", va.value) : fmt::format("{:#x} ({})", va.value, name);
+}
 
 /// What packet `i`, which rptr has passed, may still wait for: its condition is false, or is not known.
 std::optional<Wait> may_wait(const Case&, std::size_t queue, std::size_t i);

@@ -27,8 +27,12 @@
 // fork does not have this thread, and in the child the lock may be held forever. Errors: `start` throws what
 // std::thread throws.
 #include "park.hpp"
+#include "sdma/core/compiler.hpp"
 #include "sdma/engine/pipeline.hpp"
+#include "signals_blocked.hpp"
 
+#include <pthread.h>
+#include <algorithm>
 #include <chrono>
 #include <mutex>
 #include <thread>
@@ -68,11 +72,24 @@ class Worker {
   Worker& operator=(const Worker&) = delete;
 
   /// At most once. The caller may hold the lock: the first round waits for it.
-  void start(const char* name);
+  void start(const char* name) {
+    const SignalsBlocked blocked;
+    thread_ = std::thread([this] { run(); });
+    pthread_setname_np(thread_.native_handle(), name);
+  }
   /// Hold the lock, or make sure that no other thread calls start.
   bool started() const noexcept { return thread_.joinable(); }
   /// Returns after the thread has ended. False if none was started.
-  bool stop() noexcept;
+  bool stop() noexcept {
+    if (!thread_.joinable()) return false;
+    {
+      const std::lock_guard guard(*this);
+      stopping_ = true;
+    }
+    served_.wake();
+    thread_.join();
+    return true;
+  }
 
   void lock() noexcept {
     asked_.fetch_add(1, std::memory_order_relaxed);
@@ -93,8 +110,45 @@ class Worker {
 
  private:
   using Clock = Deadline::Clock;
-  void run() noexcept;
-  void rest(Progress) noexcept;
+  void run() noexcept {
+    std::unique_lock lock(mutex_);
+    while (!stopping_) {
+      if (asked_.load(std::memory_order_relaxed) != 0) {
+        // The other thread holds the mutex for a moment only. The ticket comes first, so that no wake-up is missed.
+        const auto ticket = granted_.ticket();
+        lock.unlock();
+        if (asked_.load(std::memory_order_relaxed) != 0)
+          granted_.sleep(ticket, Deadline::in(std::chrono::milliseconds(1)));
+        lock.lock();
+        continue;
+      }
+      const auto p = served_.round();
+      if (p == Progress::progressed) {
+        last_work_ = {};
+        continue;
+      }
+      lock.unlock();
+      rest(p);
+      lock.lock();
+    }
+  }
+  void rest(Progress p) noexcept {
+    // A round that made progress does not read the clock; the first round without progress after it does.
+    const auto now = Clock::now();
+    if (last_work_ == Clock::time_point{}) {
+      last_work_ = now;
+      nap_ = pace_.first_nap;
+    }
+    if (served_.spin(now - last_work_ < pace_.spin)) {
+      for (int i = 0; i < pace_.pauses; ++i) SDMA_PAUSE();
+      return;
+    }
+    switch (served_.rest(p, nap_)) {
+      case Rest::again: break;
+      case Rest::woken: last_work_ = {}; break;
+      case Rest::slept: nap_ = std::min(nap_ * 2, pace_.longest_nap); break;
+    }
+  }
 
   Served& served_;
   const Pace pace_;

@@ -21,7 +21,7 @@
 namespace sdma::inline v0 {
 namespace {
 
-using detail::settings_of, detail::take_line, detail::trimmed, detail::words_of;
+using detail::settings_of, detail::take_line, detail::trimmed;
 using Words = std::vector<std::string>;
 constexpr std::size_t kMostErrors = 100;
 
@@ -59,7 +59,7 @@ class Table {
     while (!text.empty() && errors_.size() < kMostErrors) {
       ++line_;
       const auto line = trimmed(take_line(text));
-      if (line.starts_with("#:")) directive(words_of(line.substr(2)));
+      if (line.starts_with("#:")) directive(detail::words_of(line.substr(2)));
       else if (!line.empty() && line[0] != '#') row(line);
     }
     if (errors_.empty() && out_.observations.empty())

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "sdma/stream/rules.hpp"
 
-#include "nop_payload.hpp"
+#include "followed.hpp"
 #include "print.hpp"
 #include "sdma/packets/overlap.hpp"
 #include "sdma/stream/text.hpp"
-#include "stores.hpp"
-#include "waited.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -21,11 +21,48 @@ namespace sdma::python {
 
 namespace py = pybind11;
 
-py::object to_python(const json::Json&);
+inline py::object to_python(const json::Json& j) {
+  using Kind = json::Json::value_t;
+  switch (j.type()) {
+    case Kind::object: {
+      py::dict out;
+      for (const auto& [key, value] : j.items()) out[py::str(key)] = to_python(value);
+      return out;
+    }
+    case Kind::array: {
+      py::list out(j.size());
+      for (std::size_t i = 0; i < j.size(); ++i) out[i] = to_python(j[i]);
+      return out;
+    }
+    case Kind::string: {
+      const auto& text = j.get_ref<const std::string&>();
+      // A file's name need not be UTF-8.
+      auto* s = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
+      if (!s) throw py::error_already_set();
+      return py::reinterpret_steal<py::object>(s);
+    }
+    case Kind::boolean: return py::bool_(j.get<bool>());
+    case Kind::number_unsigned: return py::int_(j.get<std::uint64_t>());
+    case Kind::number_integer: return py::int_(j.get<std::int64_t>());
+    case Kind::number_float: return py::float_(j.get<double>());
+    default: return py::none();
+  }
+}
 
-[[noreturn]] void fail(const std::vector<Diagnostic>&);
-[[noreturn]] void fail(const Diagnostic&);
-[[noreturn]] void fail(std::string message, std::string hint);
+[[noreturn]] inline void fail(const std::vector<Diagnostic>& all) {
+  const auto type = py::module_::import("sdma.errors").attr("Error");
+  std::string text;
+  for (const auto& d : all) text += (text.empty() ? "" : "\n") + to_string(d);
+  const auto error = type(to_python(text), to_python(json::of(std::span(all))));
+  PyErr_SetObject(type.ptr(), error.ptr());
+  throw py::error_already_set();
+}
+
+[[noreturn]] inline void fail(const Diagnostic& d) { fail(std::vector{d}); }
+
+[[noreturn]] inline void fail(std::string message, std::string hint) {
+  fail(Diagnostic{.where = "sdma", .message = std::move(message), .hint = std::move(hint)});
+}
 
 /// The value, or the exception.
 template <class T, class E> T value_or_fail(Result<T, E> r) {

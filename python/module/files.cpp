@@ -4,12 +4,11 @@
 #include "bytes.hpp"
 #include "collectives/plan.hpp"
 #include "json/calibrate.hpp"
-#include "json/library.hpp"
+#include "json/json.hpp"
 #include "module.hpp"
 #include "schedule.hpp"
 #include "sdma/doctor/read.hpp"
 #include "sdma/simulate/measurements.hpp"
-#include "trace.hpp"
 
 #include <fmt/format.h>
 #include <pybind11/stl.h>

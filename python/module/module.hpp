@@ -13,8 +13,14 @@
 //
 // Every function returns values of Python, or raises an exception.
 #include "long_call.hpp"
+#include "sdma/simulate/machine.hpp"
+#include "sdma/trace/trace.hpp"
 
 #include <pybind11/pybind11.h>
+
+#include <memory>
+#include <optional>
+#include <string>
 
 namespace sdma::python {
 
@@ -27,5 +33,15 @@ void add_trace(py::module_&);
 void add_verbs(py::module_&);
 void add_device(py::module_&);
 void add_files(py::module_&);
+
+/// For functions that take a node: "kfd", "cuda", the name of a layout, or the text of a file. Nothing if both
+/// are empty. Errors are raised.
+std::optional<Topology> topology_of(const std::string& device, const std::string& text, const std::string& file);
+
+/// A recording as Python holds it: constant, and shared by those who draw it.
+struct Recording {
+  std::string name{};
+  std::shared_ptr<const trace::Trace> trace{};
+};
 
 }  // namespace sdma::python

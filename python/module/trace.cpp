@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Recordings: read, drawn, converted and compared.
-#include "trace.hpp"
-#include "answer.hpp"
-#include "json/library.hpp"
 #include "module.hpp"
+#include "answer.hpp"
+#include "json/json.hpp"
 #include "sdma/trace/compare.hpp"
 #include "sdma/trace/form.hpp"
 #include "sdma/trace/page.hpp"

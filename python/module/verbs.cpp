@@ -3,14 +3,11 @@
 #include "answer.hpp"
 #include "json/check.hpp"
 #include "json/explore.hpp"
-#include "json/library.hpp"
-#include "json/reduce.hpp"
+#include "json/json.hpp"
 #include "json/sweep.hpp"
-#include "machine.hpp"
 #include "module.hpp"
 #include "schedule.hpp"
 #include "sdma/draw/curves.hpp"
-#include "trace.hpp"
 
 #include <fmt/format.h>
 #include <pybind11/stl.h>

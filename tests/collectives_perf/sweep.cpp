@@ -229,20 +229,12 @@ class ReadTime {
 };
 
 /// Changes every 10 ms.
-class Ticking final : public EnergyCounter {
- public:
-  Ticking(const double& watts, ReadTime& time) : watts_(watts), time_(time) {}
-  Result<double, Diagnostic> joules() override {
-    for (const auto now = time_.pass(); last_ + 10 <= now; last_ += 10) joules_ += watts_ * 0.01;
-    return joules_;
-  }
-
- private:
-  const double& watts_;
-  ReadTime& time_;
-  double joules_ = 0;
-  std::int64_t last_ = 0;
-};
+EnergyCounter ticking(const double& watts, ReadTime& time) {
+  return [&, joules = 0.0, last = std::int64_t{0}]() mutable -> Result<double, Diagnostic> {
+    for (const auto now = time.pass(); last + 10 <= now; last += 10) joules += watts * 0.01;
+    return joules;
+  };
+}
 
 class Counting final : public Product {
  public:
@@ -308,7 +300,7 @@ TEST_CASE("energy is what the counters gained, less idle, for each round and byt
   double watts = 100;
   ReadTime time;
   EnergyCounters counters;
-  for (int i = 0; i < 2; ++i) counters.push_back(std::make_unique<Ticking>(watts, time));
+  for (int i = 0; i < 2; ++i) counters.push_back(ticking(watts, time));
   Watchdog dog;
   PowerMeter meter{std::move(counters), dog, 30s, [&] { return time.now(); }};
   REQUIRE(meter.measure_idle(std::chrono::duration<double>(0.001)));  // longer, if the counters need it

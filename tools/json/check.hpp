@@ -10,10 +10,12 @@
 // The tool prints JSON Lines: of(finding) for each finding, and then answer_of.
 #include "json.hpp"
 #include "sdma/check/check.hpp"
+#include "sdma/check/reduce.hpp"
 #include "sdma/stream/rules.hpp"
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace sdma::json {
@@ -57,5 +59,10 @@ Json unread(const std::string& file, std::size_t errors);
 Json covered();
 /// All rules: of streams, schedules and packets, each once with what it is about.
 Json check_rules();
+
+/// How many lines, queues and so on there were, and are left: {"lines", {64, 17}}. Packets are those of one submit.
+std::vector<std::pair<std::string, std::pair<std::size_t, std::size_t>>> sizes(const ReducedText&);
+/// The answer of `sdma reduce`: file, rule, text, tries, least; and these numbers `before` and `after`.
+Json of(const ReducedText&, const std::string& file);
 
 }  // namespace sdma::json

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "json.hpp"
+#include "sdma/stream/json.hpp"
+
+#include "sdma/trace/write.hpp"
 
 namespace sdma::json {
 
@@ -23,5 +26,34 @@ Json of(std::span<const Diagnostic> all) {
 
 std::string line(const Json& j) { return j.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n"; }
 std::string document(const Json& j) { return j.dump(2, ' ', true, Json::error_handler_t::replace) + "\n"; }
+
+namespace {
+
+std::vector<Json> values_of(std::string_view lines) {
+  std::vector<Json> all;
+  while (!lines.empty()) {
+    const auto end = lines.find('\n');
+    all.push_back(Json::parse(lines.substr(0, end)));
+    lines.remove_prefix(end == lines.npos ? lines.size() : end + 1);
+  }
+  return all;
+}
+
+}  // namespace
+
+Json of(const Simulation& s, const Sensitivity* why) {
+  auto j = Json::parse(to_json(s, why));
+  j["findings"] = of(std::span<const Diagnostic>(s.findings));
+  return j;
+}
+Json of(const MachineDescription& m) { return Json::parse(to_json(m)); }
+Json of(const Topology& t) { return Json::parse(to_json(t)); }
+Json of(const doctor::Diagnosis& d) { return Json::parse(to_json(d)); }
+Json of(const trace::Comparison& c, std::string_view other) { return Json::parse(to_json(c, other)); }
+
+std::vector<Json> lines_of(const trace::Trace& t) { return values_of(trace::to_json_lines(t)); }
+std::vector<Json> packets_of(std::span<const std::uint32_t> dwords, std::uint64_t base, Generation g) {
+  return values_of(to_json_lines(dwords, base, g));
+}
 
 }  // namespace sdma::json

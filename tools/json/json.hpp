@@ -4,22 +4,27 @@
 // with --json, and bindings for other languages return them as their own dicts and lists. share/schemas
 // describes each of them.
 //
-//   const Json j = json::of(*simulate(s, m));            // tools/json/library.hpp
+//   const Json j = json::of(*simulate(s, m));
 //   puts(json::document(j).c_str());                     // with line breaks; json::line(j) has none
 //
 //   of(Diagnostic)           this header      messages, on standard error or as part of an answer
+//   of(Simulation), ..       this header      what the library itself writes as JSON: the same keys
 //   of(CheckReport, ..)      check.hpp        a proof or a counterexample, and what it assumes
 //   of(RunReport, ..)        run.hpp          expectations, queues and GPUs of a run
 //   of(Explored, ..)         explore.hpp      the best candidates of a search
 //   of(Swept)                sweep.hpp        the times of schedules at each value of a parameter
 //   of(Fit, ..), ..          calibrate.hpp    a fit, predictions, a fit judged by what it has not seen
-//   of(Simulation), ..       library.hpp      what the library itself writes as JSON
 //
 // Numbers are in the unit that the key's suffix names: _ns, _bytes, _percent, _per_s. A key that is missing does not
 // apply; null is a value that is not known. Keys may be added; their names and meanings do not change (docs/json.md).
 //
 // Pure functions; any thread may call them. They allocate, and throw only what the allocator throws.
 #include "sdma/core/diagnostic.hpp"
+#include "sdma/device/topology.hpp"
+#include "sdma/doctor/diagnose.hpp"
+#include "sdma/simulate/report.hpp"
+#include "sdma/trace/compare.hpp"
+#include "sdma/trace/trace.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -28,6 +33,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace sdma::json {
 
@@ -42,5 +48,17 @@ Json of(std::span<const Diagnostic>);
 std::string line(const Json&);
 /// With line breaks and two spaces of indentation, and a newline at the end.
 std::string document(const Json&);
+
+/// `findings` has the expectations that fail; the library's text leaves them out.
+Json of(const Simulation&, const Sensitivity* = nullptr);
+Json of(const MachineDescription&);
+Json of(const Topology&);
+Json of(const doctor::Diagnosis&);
+/// `other`: the key of the second trace's values, "simulated" or "other".
+Json of(const trace::Comparison&, std::string_view other = "simulated");
+/// The lines of a recording: header, lanes, texts, ranges and events.
+std::vector<Json> lines_of(const trace::Trace&);
+/// The packets of a stream, as `sdma dis --json` prints them.
+std::vector<Json> packets_of(std::span<const std::uint32_t>, std::uint64_t base = 0, Generation = kDefaultGeneration);
 
 }  // namespace sdma::json

@@ -16,6 +16,7 @@
 // Plain values; any thread may use these functions. Error: engines_of returns bad_argument if there is no such GPU.
 #include "sdma/device/topology.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -25,7 +26,10 @@ namespace collectives::kv {
 
 enum class Way : std::uint8_t { looped, batched, b2b, prelaunched };
 inline constexpr Way kWays[] = {Way::looped, Way::batched, Way::b2b, Way::prelaunched};
-std::string_view name(Way) noexcept;
+inline std::string_view name(Way w) noexcept {
+  constexpr std::string_view kNames[] = {"looped", "batched", "b2b", "prelaunched"};
+  return kNames[static_cast<std::size_t>(w)];
+}
 
 struct Request {
   Way way = Way::b2b;
@@ -40,7 +44,19 @@ struct Group {
   bool wait{};  ///< after this group, the host waits for all lanes
 };
 /// In the order in which the host publishes them. A lane without blocks has no group.
-std::vector<Group> groups_of(const Request&);
+inline std::vector<Group> groups_of(const Request& r) {
+  const auto lane_of = [&](std::uint64_t block) { return block % r.engines * r.queues + block / r.engines % r.queues; };
+  const bool one_each = r.way == Way::looped || r.way == Way::batched;
+  std::vector<Group> all;
+  if (!one_each)
+    for (std::size_t lane = 0; lane < r.lanes(); ++lane) all.push_back({.lane = lane});
+  for (std::uint64_t i = 0; i < r.blocks; ++i)
+    if (one_each) all.push_back({lane_of(i), {i}, r.way == Way::looped && (i + 1) % r.lanes() == 0});
+    else all[lane_of(i)].blocks.push_back(i);
+  std::erase_if(all, [](const Group& g) { return g.blocks.empty(); });
+  all.back().wait = true;
+  return all;
+}
 
 /// Seconds for all blocks of a request, in each direction.
 struct Times {
@@ -49,6 +65,15 @@ struct Times {
 
 /// The live engines of a GPU, in the order of their use: the one that the node recommends for this direction, the
 /// others that face the host, then those that face other GPUs.
-sdma::Result<std::vector<sdma::EngineId>> engines_of(const sdma::Topology&, sdma::GpuId, sdma::HostDirection);
+inline sdma::Result<std::vector<sdma::EngineId>> engines_of(const sdma::Topology& t, sdma::GpuId gpu,
+                                                            sdma::HostDirection direction) {
+  const auto first = t.engine_for(gpu, direction);
+  if (!first) return first.error();
+  std::vector<sdma::EngineId> all{*first};
+  const auto& g = t.gpus[gpu.value];
+  for (std::uint32_t e = 0; e < g.engines(); ++e)
+    if ((g.live_engines() >> e & 1) != 0 && sdma::EngineId{e} != *first) all.push_back({e});
+  return all;
+}
 
 }  // namespace collectives::kv

@@ -2,12 +2,9 @@
 #include "companions.hpp"
 
 #include "blas.hpp"
+#include "energy_counters.hpp"
 #include "hip_streams.hpp"
-#include "hwmon.hpp"
-#include "nccl.hpp"
 #include "nccl_calls.hpp"
-#include "nvml.hpp"
-#include "pci.hpp"
 
 #include <fmt/format.h>
 
@@ -22,75 +19,60 @@ namespace {
 
 constexpr std::chrono::duration<double> kIdle{1};
 
-class Opened final : public OpenCompanions {
- public:
-  explicit Opened(const Settings& s) : settings_(s) {}
-
-  /// cuBLAS before NCCL, because NCCL creates streams: the fewer streams there are, the fewer share a connection. Idle
-  /// power when nothing runs any more.
-  Result<void, Diagnostic> open(Device& d) {
-    if (settings_.beside) {
-      auto p = Product::open(d, settings_, dog_);
-      if (!p) return std::move(p.error());
-      product_ = *std::move(p);
-    }
-    if (!settings_.rivals.empty()) {
-      auto n = Nccl::open(d, settings_, dog_);
-      if (!n) return std::move(n.error());
-      nccl_ = *std::move(n);
-    }
-    if (!settings_.energy) return {};
-    auto counters = [&] {
-      const auto bounded = dog_.watch("opening the energy counters", settings_.timeout);
-      auto addresses = pci_addresses(d, settings_);
-      std::sort(addresses.begin(), addresses.end());
-      addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
-      return settings_.where == Where::cuda ? nvml_counters(addresses) : hwmon_counters(addresses);
-    }();
-    if (!counters) return std::move(counters.error());
-    power_.emplace(*std::move(counters), dog_, settings_.timeout);
-    return power_->measure_idle(kIdle);
-  }
-
-  Companions all() override {
-    Companions c{.power = power_ ? &*power_ : nullptr, .product = product_.get()};
-    if (nccl_) c.rival = [this](const Way& w, const Options& o) { return nccl_->prepare(w, o); };
-    return c;
-  }
-  std::vector<Way> rivals() const override { return nccl_ ? nccl_->ways() : std::vector<Way>{}; }
-  std::optional<double> idle_watts() const override { return power_ ? std::optional(power_->idle()) : std::nullopt; }
-
-  std::string remarks() const override {
-    std::string text;
-    if (nccl_) {
-      const bool both = settings_.rivals.size() > 1;
-      text +=
-          fmt::format("# Against {}: {} is its kernels{}. All ways of a size take turns, round by round.\n",
-                      nccl_->version(), name(settings_.rivals.front()), both ? ", nccl-ce its copy-engine mode" : "");
-      if (!nccl_->note().empty()) text += "# note: " + nccl_->note() + "\n";
-    }
-    if (power_)
-      text += fmt::format(
-          "# Energy: of all GPUs together, less the {:.1f} W that they use when idle; {} s for each row. "
-          "Bytes moved are those that go\n# from one GPU to another, all GPUs together.\n",
-          power_->idle(), settings_.energy->count());
-    if (product_)
-      text += fmt::format(
-          "# Beside: bf16 products of {0} x {0} matrices on every GPU, {1:.1f} TFLOP/s per GPU alone; {2} s "
-          "for each row.\n",
-          settings_.beside->n, product_->alone(), settings_.beside->measured.count());
-    return text;
-  }
-
- private:
-  const Settings& settings_;
-  Watchdog dog_{};
-  std::unique_ptr<Nccl> nccl_{};
-  std::unique_ptr<Product> product_{};
-  std::optional<PowerMeter> power_{};
-};
-
 }  // namespace
+
+/// cuBLAS before NCCL, because NCCL creates streams: the fewer streams there are, the fewer share a connection. Idle
+/// power when nothing runs any more.
+Result<void, Diagnostic> OpenCompanions::open(Device& d) {
+  if (settings_.beside) {
+    auto p = Product::open(d, settings_, dog_);
+    if (!p) return std::move(p.error());
+    product_ = *std::move(p);
+  }
+  if (!settings_.rivals.empty()) {
+    auto n = Nccl::open(d, settings_, dog_);
+    if (!n) return std::move(n.error());
+    nccl_ = *std::move(n);
+  }
+  if (!settings_.energy) return {};
+  auto counters = [&] {
+    const auto bounded = dog_.watch("opening the energy counters", settings_.timeout);
+    auto addresses = pci_addresses(d, settings_);
+    std::sort(addresses.begin(), addresses.end());
+    addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
+    return settings_.where == Where::cuda ? nvml_counters(addresses) : hwmon_counters(addresses);
+  }();
+  if (!counters) return std::move(counters.error());
+  power_.emplace(*std::move(counters), dog_, settings_.timeout);
+  return power_->measure_idle(kIdle);
+}
+
+Companions OpenCompanions::all() {
+  Companions c{.power = power_ ? &*power_ : nullptr, .product = product_.get()};
+  if (nccl_) c.rival = [this](const Way& w, const Options& o) { return nccl_->prepare(w, o); };
+  return c;
+}
+
+std::string OpenCompanions::remarks() const {
+  std::string text;
+  if (nccl_) {
+    const bool both = settings_.rivals.size() > 1;
+    text += fmt::format("# Against {}: {} is its kernels{}. All ways of a size take turns, round by round.\n",
+                        nccl_->version(), name(settings_.rivals.front()), both ? ", nccl-ce its copy-engine mode" : "");
+    if (!nccl_->note().empty()) text += "# note: " + nccl_->note() + "\n";
+  }
+  if (power_)
+    text += fmt::format(
+        "# Energy: of all GPUs together, less the {:.1f} W that they use when idle; {} s for each row. "
+        "Bytes moved are those that go\n# from one GPU to another, all GPUs together.\n",
+        power_->idle(), settings_.energy->count());
+  if (product_)
+    text += fmt::format(
+        "# Beside: bf16 products of {0} x {0} matrices on every GPU, {1:.1f} TFLOP/s per GPU alone; {2} s "
+        "for each row.\n",
+        settings_.beside->n, product_->alone(), settings_.beside->measured.count());
+  return text;
+}
 
 Result<void, Diagnostic> OpenCompanions::prepare(const Settings& s) {
   // The rivals' kernels are loaded at once: a kernel that is loaded at its first use would block while a stream waits.
@@ -106,9 +88,9 @@ Result<void, Diagnostic> OpenCompanions::prepare(const Settings& s) {
 }
 
 Result<std::unique_ptr<OpenCompanions>, Diagnostic> OpenCompanions::open(Device& d, const Settings& s) {
-  auto opened = std::make_unique<Opened>(s);
+  std::unique_ptr<OpenCompanions> opened(new OpenCompanions(s));
   if (auto r = opened->open(d); !r) return std::move(r.error());
-  return std::unique_ptr<OpenCompanions>(std::move(opened));
+  return opened;
 }
 
 }  // namespace collectives::perf

@@ -7,6 +7,7 @@
 //   measure(settings, table, device, ways, bytes, (*c)->all(), go_on);
 //
 // One thread. Errors: the Diagnostic of what is missing: a library, a counter.
+#include "nccl.hpp"
 #include "sweep.hpp"
 
 #include <memory>
@@ -21,14 +22,23 @@ class OpenCompanions {
   static sdma::Result<void, sdma::Diagnostic> prepare(const Settings&);
   /// Both arguments must outlive it.
   static sdma::Result<std::unique_ptr<OpenCompanions>, sdma::Diagnostic> open(sdma::Device&, const Settings&);
-  virtual ~OpenCompanions() = default;
 
-  virtual Companions all() = 0;
+  Companions all();
   /// Those of Settings::rivals that can be measured.
-  virtual std::vector<Way> rivals() const = 0;
+  std::vector<Way> rivals() const { return nccl_ ? nccl_->ways() : std::vector<Way>{}; }
   /// '#' lines for the header.
-  virtual std::string remarks() const = 0;
-  virtual std::optional<double> idle_watts() const = 0;
+  std::string remarks() const;
+  std::optional<double> idle_watts() const { return power_ ? std::optional(power_->idle()) : std::nullopt; }
+
+ private:
+  explicit OpenCompanions(const Settings& s) : settings_(s) {}
+  sdma::Result<void, sdma::Diagnostic> open(sdma::Device&);
+
+  const Settings& settings_;
+  Watchdog dog_{};
+  std::unique_ptr<Nccl> nccl_{};
+  std::unique_ptr<Product> product_{};
+  std::optional<PowerMeter> power_{};
 };
 
 }  // namespace collectives::perf

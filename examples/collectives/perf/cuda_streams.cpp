@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cuda_streams.hpp"
+#include "gpu_streams.hpp"
 
 #include "cuda_library.hpp"
 #include "sdma/device/cuda.hpp"

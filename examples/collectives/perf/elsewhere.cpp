@@ -2,7 +2,6 @@
 #include "elsewhere.hpp"
 
 #include "collectives/plan.hpp"
-#include "json.hpp"
 
 #include <fmt/format.h>
 

@@ -15,6 +15,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace collectives::perf {
@@ -30,5 +31,8 @@ std::vector<Elsewhere> elsewhere_of(const sdma::Measurements&, const Settings&);
 std::string elsewhere_text(std::span<const Elsewhere>);
 /// A JSON array.
 std::string elsewhere_json(std::span<const Elsewhere>);
+
+/// Text as JSON writes it: in quotes, with its own quotes escaped.
+std::string json_text(std::string_view);
 
 }  // namespace collectives::perf

@@ -2,7 +2,7 @@
 #pragma once
 // Streams of our own beside a device, to run other libraries' work on: each on one GPU, with words of the host.
 //
-//   auto driver = cuda_driver(device, settings);                    // or hip_driver: cuda_streams.hpp, hip_streams.hpp
+//   auto driver = cuda_driver(device, settings);                    // or hip_driver (hip_streams.hpp)
 //   auto s = GpuStream::open(**driver, rank);
 //   s->wait_for(go, 7);   library(s->handle());   s->write(7);      // 7 in `done` when everything before is complete
 //   s->await(7, deadline);
@@ -12,14 +12,26 @@
 // in that thread.
 //
 // One thread uses a stream at a time. Errors: Diagnostics with the vendor's text. Streams are never destroyed.
+#include "sdma/device/cuda.hpp"
 #include "sdma/device/device.hpp"
+#include "sdma/device/kfd.hpp"
+#include "sdma/sync/wait.hpp"
+#include "settings.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace collectives::perf {
+
+inline constexpr std::size_t kBounceBytes = 4 << 20;
+inline constexpr auto kSlice = std::chrono::milliseconds(20);
 
 /// CUDA's or HIP's calls, for the GPUs of one collective.
 class StreamDriver {
@@ -62,6 +74,27 @@ class StreamDriver {
   StreamDriver& operator=(const StreamDriver&) = delete;
 };
 
+/// Streams of CUDA in the contexts that a CudaDevice uses, after it has been opened; it must outlive them. They share
+/// connections with the first of the device's own streams, which never wait at a poll. All memory is the device's.
+sdma::Result<std::unique_ptr<StreamDriver>, sdma::Diagnostic> cuda_driver(sdma::Device&, const Settings&);
+
+/// The PCI addresses of the ranks' GPUs, which every vendor's library understands: "0000:06:00.0". Ranks that share a
+/// GPU have one address; a device without PCI addresses has empty ones.
+inline std::vector<std::string> pci_addresses(const sdma::Device& d, const Settings& s) {
+  std::vector<std::string> all;
+  for (std::uint32_t i = 0; i < s.options.gpus; ++i) {
+    const auto g = s.gpus.empty() ? i : s.gpus[i].value;
+    auto& address = all.emplace_back();
+    if (const auto* const cuda = dynamic_cast<const sdma::CudaDevice*>(&d)) address = cuda->gpus()[g].pci;
+    if (const auto* const kfd = dynamic_cast<const sdma::KfdDevice*>(&d)) {
+      const auto& k = kfd->gpus()[g].kernel;
+      address = fmt::format("{:04x}:{:02x}:{:02x}.{:x}", k.domain, k.location_id >> 8, k.location_id >> 3 & 31,
+                            k.location_id & 7);
+    }
+  }
+  return all;
+}
+
 class GpuStream {
  public:
   /// Makes the GPU current in this thread.
@@ -78,27 +111,79 @@ class GpuStream {
   };
 
   /// The driver must outlive the stream.
-  static sdma::Result<GpuStream, sdma::Diagnostic> open(StreamDriver&, std::size_t rank);
+  static sdma::Result<GpuStream, sdma::Diagnostic> open(StreamDriver& d, std::size_t rank) {
+    GpuStream s(d, rank);
+    const Current here(s);
+    auto stream = d.create(rank);
+    if (!stream) return std::move(stream.error());
+    s.stream_ = *stream;
+    for (auto* word : {&s.done_, &s.copied_}) {
+      auto w = d.word();
+      if (!w) return std::move(w.error());
+      *word = *w;
+    }
+    auto bounce = d.pin(kBounceBytes);
+    if (!bounce) return std::move(bounce.error());
+    s.bounce_ = *bounce;
+    return s;
+  }
 
   StreamDriver::Stream handle() const noexcept { return stream_; }
   std::size_t rank() const noexcept { return rank_; }
   /// The stream continues when the low half of the word is at least `value`.
-  sdma::Result<void, sdma::Diagnostic> wait_for(const sdma::Signal&, std::uint32_t value) const;
+  sdma::Result<void, sdma::Diagnostic> wait_for(const sdma::Signal& word, std::uint32_t value) const {
+    return driver_->wait(stream_, word.low(), value);
+  }
   /// The stream stores it in `done`.
-  sdma::Result<void, sdma::Diagnostic> write(std::uint32_t value) const;
+  sdma::Result<void, sdma::Diagnostic> write(std::uint32_t value) const {
+    return driver_->write(stream_, done_.low(), value);
+  }
   const sdma::Signal& done() const noexcept { return done_; }
   /// Until the stream has stored at least `value`, or an error is known.
-  sdma::Result<void, sdma::Diagnostic> await(std::uint32_t value, sdma::Deadline) const;
+  sdma::Result<void, sdma::Diagnostic> await(std::uint32_t value, sdma::Deadline d) const {
+    for (;;) {
+      const auto slice = sdma::Deadline::in(kSlice);
+      if (sdma::wait(done_, sdma::Compare::ge, value, slice.at < d.at ? slice : d)) return {};
+      if (auto r = state(); !r) return r;
+      if (d.passed())
+        return late(fmt::format("the stream has not come to its end by the deadline: its word is {}, not {}",
+                                done_.load(), value));
+    }
+  }
 
   /// Between memory of the GPU and of the host, through pinned memory; nothing else may be enqueued.
-  sdma::Result<void, sdma::Diagnostic> upload(sdma::GpuVa to, std::span<const std::byte>, sdma::Deadline);
-  sdma::Result<void, sdma::Diagnostic> download(std::span<std::byte>, sdma::GpuVa from, sdma::Deadline);
+  sdma::Result<void, sdma::Diagnostic> upload(sdma::GpuVa to, std::span<const std::byte> bytes, sdma::Deadline d) {
+    for (std::size_t at = 0; at < bytes.size(); at += kBounceBytes) {
+      const auto part = bytes.subspan(at, std::min(kBounceBytes, bytes.size() - at));
+      std::memcpy(bounce_.host.data(), part.data(), part.size());
+      if (auto r = copy(to + at, bounce_.va, part.size(), d); !r) return r;
+    }
+    return {};
+  }
+  sdma::Result<void, sdma::Diagnostic> download(std::span<std::byte> bytes, sdma::GpuVa from, sdma::Deadline d) {
+    for (std::size_t at = 0; at < bytes.size(); at += kBounceBytes) {
+      const auto part = bytes.subspan(at, std::min(kBounceBytes, bytes.size() - at));
+      if (auto r = copy(bounce_.va, from + at, part.size(), d); !r) return r;
+      std::memcpy(part.data(), bounce_.host.data(), part.size());
+    }
+    return {};
+  }
 
  private:
   GpuStream(StreamDriver& d, std::size_t rank) noexcept : driver_(&d), rank_(rank) {}
-  sdma::Result<void, sdma::Diagnostic> state() const;
-  sdma::Result<void, sdma::Diagnostic> copy(sdma::GpuVa to, sdma::GpuVa from, std::size_t, sdma::Deadline);
-  sdma::Diagnostic late(std::string message) const;
+  sdma::Result<void, sdma::Diagnostic> state() const {
+    const Current here(*this);
+    return driver_->state(stream_);
+  }
+  sdma::Result<void, sdma::Diagnostic> copy(sdma::GpuVa to, sdma::GpuVa from, std::size_t bytes, sdma::Deadline d) {
+    const Current here(*this);
+    if (auto r = driver_->copy(stream_, to, from, bytes); !r) return r;
+    if (auto r = driver_->write(stream_, copied_.low(), ++copies_); !r) return r;
+    if (sdma::wait(copied_, sdma::Compare::ge, copies_, d)) return {};
+    if (auto r = driver_->state(stream_); !r) return r;
+    return late("a copy has not ended by the deadline");
+  }
+  sdma::Diagnostic late(std::string message) const { return {.where = driver_->name(), .message = std::move(message)}; }
 
   StreamDriver* driver_;
   std::size_t rank_;

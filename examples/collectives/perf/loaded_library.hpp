@@ -14,12 +14,22 @@
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 
+#include <fmt/format.h>
+
+#include <dlfcn.h>
+#include <cstdlib>
 #include <optional>
 #include <string>
 #include <type_traits>
 #include <vector>
 
 namespace collectives::perf {
+
+inline std::string searched() {
+  const char* path = std::getenv("LD_LIBRARY_PATH");
+  return path && *path ? fmt::format("searched: LD_LIBRARY_PATH ({}) and the folders of the system", path)
+                       : "searched: the folders of the system, because LD_LIBRARY_PATH is not set";
+}
 
 struct LibraryRequest {
   std::string option{};              ///< that needs it
@@ -31,7 +41,21 @@ struct LibraryRequest {
 
 class LoadedLibrary {
  public:
-  static sdma::Result<LoadedLibrary, sdma::Diagnostic> load(const LibraryRequest&);
+  static sdma::Result<LoadedLibrary, sdma::Diagnostic> load(const LibraryRequest& r) {
+    const char* given = std::getenv(r.variable);
+    if (given && !*given) given = nullptr;
+    std::string why;
+    for (const auto* name : given ? std::vector{given} : r.names) {
+      if (void* handle = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE))
+        return LoadedLibrary(handle, name, r.option);
+      const char* text = dlerror();
+      why += fmt::format("{}{}", why.empty() ? "" : "; ", text ? text : name);
+    }
+    return sdma::Diagnostic{.where = r.option,
+                      .message = given ? fmt::format("{} cannot be loaded from {}: {}", r.what, r.variable, why)
+                                       : fmt::format("{} was not found: {}; {}", r.what, why, searched()),
+                      .hint = fmt::format("{}; or give the path of the file in {}", r.hint, r.variable)};
+  }
 
   /// Leaves `to` null if the library lacks the function.
   template <class F> void take(F*& to, const char* symbol, bool needed = true) {
@@ -40,13 +64,18 @@ class LoadedLibrary {
     if (!to && needed && lacking_.empty()) lacking_ = symbol;
   }
   /// An error about the first function that is needed and missing.
-  std::optional<sdma::Diagnostic> lacking() const;
+  std::optional<sdma::Diagnostic> lacking() const {
+    if (lacking_.empty()) return {};
+    return sdma::Diagnostic{.where = option_,
+                      .message = fmt::format("{} has no function {}", name_, lacking_),
+                      .hint = "use a newer version of the library"};
+  }
   const std::string& name() const noexcept { return name_; }
 
  private:
   LoadedLibrary(void* handle, std::string name, std::string option) noexcept
       : handle_(handle), name_(std::move(name)), option_(std::move(option)) {}
-  void* find(const char* symbol) const noexcept;
+  void* find(const char* symbol) const noexcept { return dlsym(handle_, symbol); }
 
   void* handle_;
   std::string name_, option_, lacking_{};

@@ -2,7 +2,6 @@
 #include "nccl.hpp"
 
 #include "collectives/pattern.hpp"
-#include "cuda_streams.hpp"
 #include "hip_streams.hpp"
 #include "nccl_calls.hpp"
 #include "pieces.hpp"
@@ -37,7 +36,23 @@ class World final : public Nccl {
   World(const NcclCalls& n, std::unique_ptr<StreamDriver> d, const Settings& s, Watchdog& w)
       : nccl_(n), driver_(std::move(d)), settings_(s), dog_(w), limit_(set_up_limit(s)) {}
 
-  Result<void, Diagnostic> make();
+  Result<void, Diagnostic> make() {
+    for (std::size_t i = 0; i < driver_->ranks(); ++i) {
+      auto s = GpuStream::open(*driver_, i);
+      if (!s) return std::move(s.error());
+      ranks_.push_back({.stream = *std::move(s)});
+    }
+    {
+      const GpuStream::Current here(ranks_.front().stream);
+      auto go = driver_->word();
+      if (!go) return std::move(go.error());
+      go_ = *go;
+    }
+    if (auto r = make_communicators(); !r) return r;
+    if (auto r = make_buffers(); !r) return r;
+    limit_ = settings_.timeout;
+    return {};
+  }
 
   std::string version() const override { return fmt::format("{} {}", family(), nccl_.version_text()); }
   std::vector<Way> ways() const override {
@@ -54,19 +69,123 @@ class World final : public Nccl {
   const Signal& go() const noexcept { return go_; }
   std::uint32_t next() noexcept { return ++value_; }
   std::chrono::nanoseconds timeout() const noexcept { return settings_.timeout; }
-  Result<void, Diagnostic> await(std::uint32_t value, Deadline) const;
+  Result<void, Diagnostic> await(std::uint32_t value, Deadline d) const {
+    for (const auto& r : ranks_) {
+      auto done = r.stream.await(value, d);
+      if (done) continue;
+      for (const auto comm : {r.kernels, r.copies}) {
+        auto s = NcclCalls::kSuccess;
+        if (comm && nccl_.async_error(comm, &s) == NcclCalls::kSuccess)
+          if (auto known = good("an earlier call", s, comm); !known) return known;
+      }
+      return done;
+    }
+    return {};
+  }
   /// "NCCL" or "RCCL"
   std::string_view family() const noexcept { return family_of(settings_.rivals.front().rival); }
 
  private:
   /// Calls `f(rank, number)` for each rank, with its GPU current, in one group.
-  template <class F> Result<void, Diagnostic> each(const char* call, F f);
-  Result<void, Diagnostic> good(const char* call, Status, NcclCalls::Comm = nullptr) const;
-  Result<void, Diagnostic> make_communicators();
-  Result<void, Diagnostic> make_copying_communicators();
-  Result<void, Diagnostic> make_buffers();
-  Result<void, Diagnostic> make_windows(std::uint64_t bytes);
-  Result<GpuVa, Diagnostic> allocate(const GpuStream&, std::uint64_t bytes);
+  template <class F> Result<void, Diagnostic> each(const char* call, F f) {
+    const auto bounded = dog_.watch(call, limit_);
+    if (auto r = good("ncclGroupStart", nccl_.group_start()); !r) return r;
+    Result<void, Diagnostic> first;
+    for (std::size_t i = 0; i < ranks_.size() && first; ++i) {
+      const GpuStream::Current here(ranks_[i].stream);
+      first = good(call, f(ranks_[i], static_cast<int>(i)));
+    }
+    // Also after an error, because the group has to be closed.
+    const GpuStream::Current here(ranks_.front().stream);
+    auto end = good(call, nccl_.group_end());
+    return first ? std::move(end) : std::move(first);
+  }
+  Result<void, Diagnostic> good(const char* call, Status s, NcclCalls::Comm comm = nullptr) const {
+    if (s == NcclCalls::kSuccess) return {};
+    const char* more = nccl_.last_error ? nccl_.last_error(comm) : nullptr;
+    return Diagnostic{
+        .where = std::string(family()),
+        .message = fmt::format("{}: {}{}{}", call, nccl_.error_string(s), more && *more ? ": " : "", more ? more : ""),
+        .hint = fmt::format("NCCL_DEBUG=WARN lets {} print more", family())};
+  }
+  Result<void, Diagnostic> make_communicators() {
+    const auto n = static_cast<int>(ranks_.size());
+    NcclCalls::Id id;
+    {
+      const auto bounded = dog_.watch("ncclGetUniqueId", limit_);
+      const GpuStream::Current here(ranks_.front().stream);
+      if (auto r = good("ncclGetUniqueId", nccl_.get_unique_id(&id)); !r) return r;
+    }
+    if (auto r = each("ncclCommInitRank", [&](Rank& rank, int i) { return nccl_.init_rank(&rank.kernels, n, id, i); });
+        !r)
+      return r;
+    const auto& asked = settings_.rivals;
+    if (std::find(asked.begin(), asked.end(), Way{.rival = Rival::nccl_ce}) == asked.end()) return {};
+    if (settings_.options.collective == Collective::broadcast) {
+      note_ = "nccl-ce is left out: NCCL broadcasts by kernels in every mode";
+      return {};
+    }
+    if (nccl_.version < NcclCalls::kCopyEngines || !nccl_.init_rank_config || !nccl_.register_window ||
+        !nccl_.allocate) {
+      note_ = fmt::format("nccl-ce is left out: the copy-engine mode needs NCCL 2.28, and this is {}", version());
+      return {};
+    }
+    return make_copying_communicators();
+  }
+  Result<void, Diagnostic> make_copying_communicators() {
+    NcclCalls::Id id;
+    {
+      const auto bounded = dog_.watch("ncclGetUniqueId", limit_);
+      const GpuStream::Current here(ranks_.front().stream);
+      if (auto r = good("ncclGetUniqueId", nccl_.get_unique_id(&id)); !r) return r;
+    }
+    copies_ = true;
+    std::vector<NcclCalls::Config> configs(ranks_.size());
+    return each("ncclCommInitRankConfig", [&](Rank& rank, int i) {
+      auto& c = configs[static_cast<std::size_t>(i)];
+      c.cta_policy = NcclCalls::kNoKernels;
+      return nccl_.init_rank_config(&rank.copies, static_cast<int>(ranks_.size()), id, i, &c);
+    });
+  }
+  Result<void, Diagnostic> make_buffers() {
+    std::uint64_t most = 0;
+    for (const auto bytes : sizes(settings_))
+      most = std::max(most, buffer_of(options_of(settings_, settings_.rivals.front(), bytes)));
+    most = (most + kUnit - 1) / kUnit * kUnit;
+    for (auto& rank : ranks_)
+      for (auto& buffer : rank.buffers) {
+        auto at = allocate(rank.stream, most);
+        if (!at) return std::move(at.error());
+        buffer = *at;
+      }
+    return copies_ ? make_windows(most) : Result<void, Diagnostic>{};
+  }
+  Result<void, Diagnostic> make_windows(std::uint64_t bytes) {
+    for (std::size_t b = 0; b < kBuffers; ++b) {
+      std::vector<NcclCalls::Window> windows(ranks_.size());
+      if (auto r = each("ncclCommWindowRegister",
+                        [&](Rank& rank, int i) {
+                          return nccl_.register_window(rank.copies, reinterpret_cast<void*>(rank.buffers[b].value),
+                                                       bytes, &windows[static_cast<std::size_t>(i)],
+                                                       NcclCalls::kSymmetric);
+                        });
+          !r)
+        return r;
+      if (std::find(windows.begin(), windows.end(), nullptr) == windows.end()) continue;
+      copies_ = false;
+      note_ = "nccl-ce is left out: NCCL makes no symmetric windows on this machine";
+    }
+    return {};
+  }
+  /// Of NCCL if it allocates, because windows need its memory.
+  Result<GpuVa, Diagnostic> allocate(const GpuStream& s, std::uint64_t bytes) {
+    const GpuStream::Current here(s);
+    if (!nccl_.allocate) return driver_->allocate(s.rank(), bytes);
+    const auto bounded = dog_.watch("ncclMemAlloc", limit_);
+    void* at = nullptr;
+    if (auto r = good("ncclMemAlloc", nccl_.allocate(&at, bytes)); !r) return std::move(r.error());
+    return GpuVa{reinterpret_cast<std::uint64_t>(at)};
+  }
 
   NcclCalls nccl_;
   std::unique_ptr<StreamDriver> driver_;

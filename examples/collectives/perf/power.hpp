@@ -14,59 +14,107 @@
 //   counter  ~~~~~|~~~~~~~|~~~~~~~|~~~~~      the energy between the first and the last |, divided by their distance
 //
 // One thread uses a meter. Errors: Diagnostics: a counter that cannot be read, or that changed less than twice.
+#include "energy_counters.hpp"
+#include "sdma/core/deadline.hpp"
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 #include "watchdog.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <functional>
-#include <memory>
 #include <thread>
 #include <vector>
 
 namespace collectives::perf {
 
-/// Of one GPU.
-class EnergyCounter {
- public:
-  virtual ~EnergyCounter() = default;
-  /// Since any moment; never falls.
-  virtual sdma::Result<double, sdma::Diagnostic> joules() = 0;
-
- protected:
-  EnergyCounter() = default;
-  EnergyCounter(const EnergyCounter&) = delete;
-  EnergyCounter& operator=(const EnergyCounter&) = delete;
-};
-
-using EnergyCounters = std::vector<std::unique_ptr<EnergyCounter>>;
+inline constexpr std::chrono::milliseconds kInterval{5};
 
 class PowerMeter {
  public:
   using Time = std::chrono::steady_clock::time_point;
   using Now = std::function<Time()>;
   /// `limit`: of a reading. `now`: the time of a change, asked after the reading that finds it.
-  PowerMeter(EnergyCounters, Watchdog&, std::chrono::nanoseconds limit, Now now = std::chrono::steady_clock::now);
-  ~PowerMeter();
+  PowerMeter(EnergyCounters counters, Watchdog& dog, std::chrono::nanoseconds limit,
+             Now now = std::chrono::steady_clock::now)
+      : dog_(dog), limit_(limit), now_(std::move(now)) {
+    for (auto& c : counters) gpus_.push_back({.counter = std::move(c)});
+  }
+  ~PowerMeter() { stop(); }
 
   /// For at least this long, and until each counter has changed twice, because a busy machine may delay the readings.
-  sdma::Result<void, sdma::Diagnostic> measure_idle(std::chrono::duration<double>);
+  sdma::Result<void, sdma::Diagnostic> measure_idle(std::chrono::duration<double> t) {
+    begin();
+    std::this_thread::sleep_for(t);
+    for (const auto deadline = sdma::Deadline::in(limit_); !ready_ && !deadline.passed();)
+      std::this_thread::sleep_for(kInterval);
+    const auto w = end();
+    if (!w) return w.error();
+    idle_ = *w;
+    return {};
+  }
   double idle() const noexcept { return idle_; }  ///< watts of all GPUs together
 
-  void begin();
+  void begin() {
+    stop();
+    wrong_.clear();
+    for (auto& g : gpus_) {
+      read(g);
+      g.changes = 0;
+    }
+    stop_ = ready_ = false;
+    reader_ = std::thread([this] {
+      while (!stop_ && wrong_.empty()) {
+        std::this_thread::sleep_for(kInterval);
+        for (auto& g : gpus_) read(g);
+        ready_ = std::all_of(gpus_.begin(), gpus_.end(), [](const Gpu& g) { return g.changes >= 2; });
+      }
+      ready_ = true;  // or will never be
+    });
+  }
   /// Watts of all GPUs together, since `begin`.
-  sdma::Result<double, sdma::Diagnostic> end();
+  sdma::Result<double, sdma::Diagnostic> end() {
+    stop();
+    if (!wrong_.empty()) return wrong_.front();
+    double sum = 0;
+    for (const auto& g : gpus_) {
+      if (g.changes < 2)
+        return sdma::Diagnostic{.where = "--energy",
+                          .message = fmt::format("an energy counter changed {} in this time, and it takes two changes",
+                                                 g.changes == 0 ? "never" : "once"),
+                          .hint = "use a longer --energy-seconds"};
+      sum += (g.last - g.first) / std::chrono::duration<double>(g.last_at - g.first_at).count();
+    }
+    return sum;
+  }
 
  private:
   struct Gpu {
-    std::unique_ptr<EnergyCounter> counter;
+    EnergyCounter counter;
     double seen{}, first{}, last{};  ///< joules
     Time first_at{}, last_at{};
     unsigned changes{};
   };
-  void read(Gpu&);
-  void stop();
+  void read(Gpu& g) {
+    const auto j = [&] {
+      const auto bounded = dog_.watch("an energy counter", limit_);
+      return g.counter();
+    }();
+    if (!j) return wrong_.push_back(j.error());
+    if (*j == g.seen) return;
+    g.seen = *j;
+    const auto now = now_();
+    if (g.changes++ == 0) g.first = *j, g.first_at = now;
+    g.last = *j;
+    g.last_at = now;
+  }
+  void stop() {
+    stop_ = true;
+    if (reader_.joinable()) reader_.join();
+  }
 
   Watchdog& dog_;
   std::chrono::nanoseconds limit_;

@@ -9,25 +9,46 @@
 //   p.clear();                       // before anything else is written to the terminal
 //
 // A Progress belongs to one thread. No errors: a failure to write to standard error cannot be reported.
+#include <unistd.h>
 #include <chrono>
+#include <cstdio>
 #include <string>
 #include <string_view>
 
 namespace collectives::perf {
 
+inline constexpr std::chrono::milliseconds kBefore{1000}, kBetween{100};
+inline constexpr char kNothing[] = "\r\033[K";
+
 /// `done` and `all` are in the same unit.
-std::string progress(std::string_view what, double seconds, double done, double all);
+inline std::string progress(std::string_view what, double seconds, double done, double all) {
+  std::string text(what);
+  // The first percents do not predict the rest.
+  constexpr double kEnough = 0.02;
+  if (done <= kEnough * all) return text;
+  return text + ", about " + std::to_string(static_cast<long>(seconds * (all - done) / done + 0.5)) + " s left";
+}
 
 class Progress {
  public:
-  explicit Progress(double all);
+  explicit Progress(double all) : on_(::isatty(STDERR_FILENO) == 1), all_(all) {}
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   ~Progress() { clear(); }
 
-  void show(std::string_view what);
+  void show(std::string_view what) {
+    const auto now = std::chrono::steady_clock::now();
+    if (!on_ || now - begin_ < kBefore || now - last_ < kBetween) return;
+    last_ = now;
+    const auto text = kNothing + progress(what, std::chrono::duration<double>(now - begin_).count(), done_, all_);
+    std::fwrite(text.data(), 1, text.size(), stderr);
+    shown_ = true;
+  }
   void done(double part) noexcept { done_ += part; }
-  void clear();
+  void clear() {
+    if (shown_) std::fputs(kNothing, stderr);
+    shown_ = false;
+  }
 
  private:
   bool on_, shown_ = false;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "records.hpp"
 
-#include "against.hpp"
-#include "json.hpp"
-#include "sdma/core/version.hpp"
 #include "summary.hpp"
+#include "elsewhere.hpp"
+#include "sdma/core/version.hpp"
 #include "table.hpp"
 
 #include <fmt/format.h>

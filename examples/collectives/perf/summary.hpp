@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The conclusions of a sweep: speed-ups over pcpy, and the best way by size.
+// The conclusions of a sweep: speed-ups over pcpy, the best way by size, and how it compares with another library.
 //
 //   # Speed-up over pcpy, by medians
 //   #   size   pcpy+pl     bcst  bcst+pl      b2b   b2b+pl   best
@@ -8,6 +8,11 @@
 //
 //   # Best by size (3 % is a tie)           over pcpy
 //   #     1K to  128K  b2b+pl                 4.10 to 4.58
+//
+//   # Against NCCL, by medians; a tie: the middle halves of both ways' rounds overlap
+//   #    size  ours            us  theirs          us  theirs/ours
+//   #      1K  b2b+pl       11.20  nccl         20.10         1.79
+//   #    256K  pcpy+pl      19.60  nccl         21.90         1.12  tie
 //
 // A range continues while its way is within kTie of the best, so that noise does not split it, or while the model does
 // not know which of both is faster (Point::ties; the column `best` lists those, too). auto is compared, but is
@@ -37,5 +42,18 @@ bool comparable(const Settings&) noexcept;
 
 /// '#' lines; "" if there is only one way. If the times are not comparable, one line says so.
 std::string summary(std::span<const Point>, bool comparable = true);
+
+/// Ours is the way with the smallest median, without auto; theirs, the mode with the smallest.
+struct Comparison {
+  std::uint64_t bytes{};
+  Way ours{}, theirs{};
+  double ours_us{}, theirs_us{};  ///< medians
+  bool tie{};                     ///< from the lower to the upper quartile, the times overlap
+};
+
+/// Of the sizes at which both were measured.
+std::vector<Comparison> compared(std::span<const Point>);
+/// '#' lines; "" if no rival was measured.
+std::string against(std::span<const Point>);
 
 }  // namespace collectives::perf

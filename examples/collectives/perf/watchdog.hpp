@@ -15,11 +15,21 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstdio>
 #include <list>
 #include <mutex>
 #include <thread>
 
 namespace collectives::perf {
+
+inline constexpr std::chrono::milliseconds kWatchInterval{50};
+inline constexpr int kHung = 1;
+
+/// Ends the program at once: an orderly end might wait for ever for what a library has left on a GPU.
+[[noreturn]] inline void end_at_once(int code) {
+  std::fflush(nullptr);
+  std::_Exit(code);
+}
 
 class Watchdog {
   struct Watch {
@@ -34,23 +44,50 @@ class Watchdog {
     Scope(Watchdog& dog, std::list<Watch>::iterator at) noexcept : dog_(dog), at_(at) {}
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
-    ~Scope();
+    ~Scope() {
+      const std::lock_guard lock(dog_.mutex_);
+      dog_.watches_.erase(at_);
+    }
 
    private:
     Watchdog& dog_;
     std::list<Watch>::iterator at_;
   };
 
-  Watchdog();
-  ~Watchdog();
+  Watchdog() : thread_([this] { run(); }) {}
+  ~Watchdog() {
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
   /// Until the scope ends. `what` must live as long.
-  Scope watch(const char* what, std::chrono::nanoseconds limit);
+  Scope watch(const char* what, std::chrono::nanoseconds limit) {
+    const auto now = std::chrono::steady_clock::now();
+    const std::lock_guard lock(mutex_);
+    return {*this, watches_.insert(watches_.end(), {what, now + limit, limit})};
+  }
 
  private:
-  void run();
+  void run() {
+    std::unique_lock lock(mutex_);
+    while (!changed_.wait_for(lock, kWatchInterval, [this] { return stop_; })) {
+      const auto now = std::chrono::steady_clock::now();
+      for (const auto& w : watches_) {
+        if (now < w.until) continue;
+        std::fprintf(stderr,
+                     "collective_perf: error: %s has not returned within %g s, and cannot be interrupted\n"
+                     "  hint: if it is only slow, use a longer --timeout\n",
+                     w.what, std::chrono::duration<double>(w.limit).count());
+        end_at_once(kHung);
+      }
+    }
+  }
 
   std::mutex mutex_{};
   std::condition_variable changed_{};
@@ -61,8 +98,5 @@ class Watchdog {
 
 /// The limit of calls that load libraries and kernels, which may take longer than a round may.
 inline std::chrono::nanoseconds set_up_limit(const Settings& s) { return 4 * s.timeout; }
-
-/// Ends the program at once: an orderly end might wait for ever for what a library has left on a GPU.
-[[noreturn]] void end_at_once(int code);
 
 }  // namespace collectives::perf

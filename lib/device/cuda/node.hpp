@@ -11,14 +11,41 @@
 // Internal. Errors: Diagnostics, as Device gives them.
 #include "../../engine/park.hpp"
 #include "../../engine/worker.hpp"
+#include "../busy_wait.hpp"
 #include "../driverless_node.hpp"
 #include "memory.hpp"
 #include "queue.hpp"
+#include "sdma/core/atomic_ref.hpp"
 #include "sdma/device/cuda.hpp"
 
+#include <algorithm>
+#include <cstring>
 #include <list>
+#include <system_error>
 
 namespace sdma::inline v0::detail::cuda {
+
+inline constexpr Worker::Pace kPace{.spin = std::chrono::microseconds(200),
+                                    .first_nap = std::chrono::microseconds(20),
+                                    .longest_nap = std::chrono::milliseconds(10),
+                                    .pauses = 8};
+inline constexpr std::chrono::nanoseconds kUrgentNap =
+    std::chrono::microseconds(50);  // at most, while a queue waits for the thread
+inline constexpr auto kLookForErrors = std::chrono::milliseconds(5);
+inline std::vector<PhysicalGpu*> for_each_logical(const std::vector<CudaGpu>& gpus,
+                                                  const std::vector<PhysicalGpu*>& physical) {
+  std::vector<PhysicalGpu*> out;
+  for (std::size_t g = 0; g < gpus.size(); ++g) out.push_back(physical[g % physical.size()]);
+  return out;
+}
+
+/// A parked stream still writes the words of its queue.
+inline void keep_for_ever(std::unique_ptr<CudaQueue> q) {
+  static std::mutex mutex;
+  static auto* const all = new std::vector<std::unique_ptr<CudaQueue>>;
+  const std::lock_guard lock(mutex);
+  all->push_back(std::move(q));
+}
 
 /// What `open` has found: everything that a node is made of.
 struct Probe {
@@ -31,15 +58,64 @@ Probe probe(const CudaOptions&);
 class Node final : public DriverlessNode<Node>, private Worker::Served {
  public:
   static Result<Node*, Diagnostic> make(const CudaOptions&, const Probe&);
-  void stop() noexcept;
+  void stop() noexcept {
+    worker_.stop();
+    const std::lock_guard creation(creation_);
+    for (auto& e : entries_) retire(e);
+  }
 
-  Result<Memory, Diagnostic> adopt(void* pointer, std::uint64_t bytes, std::uint64_t gpus);
-  Result<SignalMemory, Diagnostic> create_signal(const SignalRequest&);
+  Result<Memory, Diagnostic> adopt(void* pointer, std::uint64_t bytes, std::uint64_t gpus) {
+    if (!in_opening_process()) return forked_error("adopt");
+    const auto b = memory_pool_.adopt(static_cast<std::byte*>(pointer), bytes, gpus);
+    if (!b) return b.error();
+    hold();
+    return Memory(Lease(give_back<&Node::free_block>, this, b->first), b->second.va, bytes, b->second.host);
+  }
+  Result<SignalMemory, Diagnostic> create_signal(const SignalRequest& r) {
+    if (!in_opening_process()) return forked_error("create_signal");
+    if (auto d = refuse(MemoryRequest{.where = r.where, .bytes = sizeof r.value}, topology_)) return *d;
+    const auto taken = take_signal(std::nullopt);  // the host sees only its own memory
+    if (!taken) return taken.error();
+    const auto& [id, s] = *taken;
+    const Signal signal{.word = s.word, .va = s.va, .sleep = busy_wait, .context = this, .wake = on_host_store};
+    signal.set(r.value, Caching::write_back);
+    hold();
+    return SignalMemory(Lease(give_back<&Node::free_signal>, this, id), signal);
+  }
   Result<Queue, Diagnostic> create_queue(const QueueRequest&);
-  std::optional<Fault> fault(const Queue&) const noexcept;
-  Errc flush(GpuId) noexcept;
-  Errc peek(GpuVa, std::span<std::byte>) noexcept;
-  Result<Clock> clock(GpuId) noexcept;
+  std::optional<Fault> fault(const Queue& q) const noexcept {
+    if (!in_opening_process()) return {};
+    if (auto f = faults_.of(q.id())) return f;
+    const auto& gpu = physical(q.gpu());
+    if (gpu.error() == kSuccess) return {};
+    Fault f{.kind = FaultKind::driver_error, .anonymous = true, .gpu = q.gpu(), .engine = kUnknownEngine};
+    f.rule = driver_.name_of(gpu.error());
+    return f;
+  }
+  Errc flush(GpuId g) noexcept { return in_opening_process() ? memory_pool_.flush(g) : Errc::stopped; }
+  Errc peek(GpuVa va, std::span<std::byte> out) noexcept {
+    return in_opening_process() ? memory_pool_.peek(va, out) : Errc::stopped;
+  }
+  /// The GPU's clock lies between two readings of the host's. The shortest of three tries counts.
+  Result<Clock> clock(GpuId g) noexcept {
+    if (g.value >= gpus_.size()) return Errc::bad_argument;
+    if (!in_opening_process()) return Errc::stopped;
+    auto& gpu = physical(g);
+    const std::lock_guard own(gpu.control());
+    auto* const word = reinterpret_cast<std::uint64_t*>(gpu.bounce(0));
+    Clock best;
+    auto shortest = Deadline::Clock::duration::max();
+    for (int i = 0; i < 3; ++i) {
+      const auto before = Deadline::Clock::now();
+      if (!gpu.stamp_now(word, Deadline::in(std::chrono::seconds(10)))) return Errc::stopped;
+      const auto took = Deadline::Clock::now() - before;
+      if (took >= shortest) continue;
+      shortest = took;
+      best.host = before + took / 2;
+      best.ticks = atomic_ref(*word).load(std::memory_order_acquire);
+    }
+    return best;
+  }
 
   const Topology& topology() const noexcept { return topology_; }
   const std::vector<CudaGpu>& gpus() const noexcept { return gpus_; }
@@ -49,14 +125,37 @@ class Node final : public DriverlessNode<Node>, private Worker::Served {
 
   // Called by queues.
   void wake() noexcept override { parking_.wake(); }
-  void gpu_failed(PhysicalGpu&) noexcept;
+  void gpu_failed(PhysicalGpu& gpu) noexcept {
+    for (std::size_t i = 0; i < physical_.size(); ++i) {
+      if (physical_[i] != &gpu || failed_[i].exchange(true)) continue;
+      Fault f{.kind = FaultKind::driver_error,
+              .anonymous = true,
+              .gpu = GpuId{static_cast<std::uint32_t>(i)},
+              .engine = kUnknownEngine};
+      f.rule = driver_.name_of(gpu.error());
+      faults_.add(f);
+    }
+  }
   Errc push_shadows(GpuId g) noexcept { return memory_pool_.push(g); }
 
  private:
   friend SharedNode;
   friend DriverlessNode;
-  Node(const CudaOptions&, const Driver&, Topology, std::vector<CudaGpu>, std::vector<PhysicalGpu*>);
-  ~Node();
+  Node(const CudaOptions& o, const Driver& d, Topology t, std::vector<CudaGpu> gpus, std::vector<PhysicalGpu*> physical)
+      : options_(o),
+        driver_(d),
+        topology_(std::move(t)),
+        gpus_(std::move(gpus)),
+        physical_(std::move(physical)),
+        memory_pool_(space_, for_each_logical(gpus_, physical_)),
+        worker_(*this, kPace),
+        failed_(physical_.size()) {}
+  ~Node() {
+    stop();
+    for (auto& e : entries_)
+      if (e.parked) keep_for_ever(std::move(e.queue));
+    if (parked() != 0) memory_pool_.keep();
+  }
 
   /// A queue, and what it is made of.
   struct Entry {
@@ -74,23 +173,84 @@ class Node final : public DriverlessNode<Node>, private Worker::Served {
   };
 
   PhysicalGpu& physical(GpuId g) const noexcept { return *physical_[g.value % physical_.size()]; }
-  Result<NewBlock, Diagnostic> allocate_block(const MemoryRequest&);
-  void free_block(std::uint64_t id) noexcept;
-  void free_signal(std::uint64_t id) noexcept;
+  Result<NewBlock, Diagnostic> allocate_block(const MemoryRequest& r) {
+    if (!in_opening_process()) return forked_error("allocate");
+    if (auto d = refuse(r, topology_)) return *d;
+    const auto b = memory_pool_.allocate(r, place_of(r));
+    if (!b) return b.error();
+    return NewBlock{.id = b->first, .va = b->second.va, .host = b->second.host};
+  }
+  void free_block(std::uint64_t id) noexcept {
+    memory_pool_.free(id, [this, id, asked = false, uses = std::vector<Use>{}]() mutable {
+      if (!asked) uses = this->uses(id);  // after the mapping is gone: no later command can touch it
+      asked = true;
+      return in_use(uses);
+    });
+  }
+  /// A parked stream may still wait for the word, or store it: then it is never used again.
+  void free_signal(std::uint64_t id) noexcept {
+    if (parked() == 0) SharedNode::free_signal(id);
+  }
   /// The Signal::wake hook: a host has stored a word.
-  static void on_host_store(void* node, GpuVa) noexcept;
+  /// Streams see the word by themselves; the thread may be asleep.
+  static void on_host_store(void* node, GpuVa) noexcept {
+    auto& n = *static_cast<Node*>(node);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (n.urgent_.load(std::memory_order_relaxed) != 0) n.wake();
+  }
   void destroy_queue(std::uint64_t id) noexcept;
   std::optional<Diagnostic> place(const QueueRequest&, QueueParts&);
   std::optional<Diagnostic> furnish(const QueueRequest&, QueueParts&, CommandParts&, Entry&);
   void map_queues(GpuId) noexcept;
   void retire(Entry&) noexcept;
   void dispose(Entry&) noexcept;
-  std::vector<Use> uses(std::uint64_t block);
-  bool in_use(std::vector<Use>&) noexcept;
+  /// The commands that may touch a block whose mapping has just gone.
+  std::vector<Use> uses(std::uint64_t block) {
+    std::vector<Use> out;
+    const std::lock_guard lock(worker_);
+    for (const auto& e : entries_)
+      if (!e.parked || block < e.blocks_before) out.push_back({e.queue->parts().id, e.queue->issued()});
+    return out;
+  }
+  bool in_use(std::vector<Use>& uses) noexcept {
+    const std::lock_guard lock(worker_);
+    std::erase_if(uses, [&](const Use& u) {
+      const auto at = std::find_if(entries_.begin(), entries_.end(),
+                                   [&](const Entry& e) { return e.queue->parts().id == u.queue; });
+      return at == entries_.end() || (!at->parked && (at->retired || at->queue->has_finished(u.command)));
+    });
+    return !uses.empty();
+  }
 
-  Progress round() noexcept override;
-  bool spin(bool fresh) noexcept override;
-  Worker::Rest rest(Progress, std::chrono::nanoseconds nap) noexcept override;
+  Progress round() noexcept override {
+    ticket_ = parking_.ticket();
+    auto result = Progress::idle;
+    std::uint32_t urgent = 0;
+    const auto now = Deadline::Clock::now();
+    const bool look = now - looked_ > kLookForErrors;
+    if (look) looked_ = now;
+    for (auto& e : entries_) {
+      if (e.retired) continue;
+      if (look) e.queue->look_for_errors();
+      result = busier(result, e.queue->step(Who::thread));
+      urgent += e.queue->urgent();
+    }
+    urgent_.store(urgent, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // before words are loaded again: see on_host_store
+    return result == Progress::stopped ? Progress::idle : result;
+  }
+  bool spin(bool fresh) noexcept override { return fresh && urgent_.load(std::memory_order_relaxed) != 0; }
+  Worker::Rest rest(Progress p, std::chrono::nanoseconds nap) noexcept override {
+    const bool urgent = urgent_.load(std::memory_order_relaxed) != 0;
+    const auto scan =
+        options_.scan_interval.count() > 0 ? Deadline::in(options_.scan_interval) : Deadline::in(std::chrono::hours(1));
+    if (p == Progress::idle) {
+      parking_.sleep(ticket_, scan);
+      return Worker::Rest::again;
+    }
+    parking_.sleep(ticket_, Deadline::in(urgent ? std::min(nap, kUrgentNap) : nap));
+    return Worker::Rest::slept;
+  }
 
   const CudaOptions options_;
   const Driver& driver_;

@@ -9,6 +9,7 @@
 // ever. A piece serves requests of at least half its size. Any thread; internal. Errors: the driver's status.
 #include "gpu.hpp"
 
+#include <cstring>
 #include <mutex>
 #include <vector>
 
@@ -23,9 +24,36 @@ class PinnedMemory {
     explicit operator bool() const noexcept { return at != nullptr; }
   };
 
-  static PinnedMemory& of_process();
-  Piece take(PhysicalGpu&, std::uint64_t bytes);
-  void give(const Piece&);
+  static PinnedMemory& of_process() {
+    static auto* const only = new PinnedMemory;  // never destroyed, like what it holds
+    return *only;
+  }
+  Piece take(PhysicalGpu& gpu, std::uint64_t bytes) {
+    Piece out;
+    {
+      const std::lock_guard lock(mutex_);
+      auto best = spare_.end();
+      for (auto s = spare_.begin(); s != spare_.end(); ++s)
+        if (s->bytes >= bytes && s->bytes / 2 <= bytes && (best == spare_.end() || s->bytes < best->bytes)) best = s;
+      if (best != spare_.end()) {
+        out = *best;
+        spare_.erase(best);
+      }
+    }
+    if (!out) {
+      const InContext here(gpu);
+      void* at = nullptr;
+      out.status = gpu.driver().host_allocate(&at, bytes, kPortable | kDeviceMapped);
+      out.at = static_cast<std::byte*>(at);
+      out.bytes = bytes;
+    }
+    if (out) std::memset(out.at, 0, bytes);
+    return out;
+  }
+  void give(const Piece& p) {
+    const std::lock_guard lock(mutex_);
+    spare_.push_back(p);
+  }
 
  private:
   std::mutex mutex_;

@@ -8,11 +8,10 @@
 //   /sys/devices/virtual/kfd/kfd/topology/...   also below /sys/class/kfd/kfd         tree/kfd.cpp
 //   /sys/devices/virtual/kfd/kfd/proc/PID       processes that use a node             tree/processes.cpp
 //   /sys/kernel/debug/kfd/mqds                  their queues, for root               tree/debugfs.cpp
-//   /dev/kfd, /dev/dri/{renderD128,card0} ...   and their links below /sys/class      tree/kfd.cpp, tree/drm.cpp
+//   /dev/kfd, /dev/dri/{renderD128,card0} ...   and their links below /sys/class      tree/kfd.cpp, links.cpp
 //   /sys/devices/pci0000:10/0000:10:00.0/...    each GPU, linked from /sys/bus/pci    tree/pci.cpp
-//     mem_info_*, pp_dpm_*, gpu_metrics,        what the driver adds to the device    tree/memory.cpp, power.cpp,
-//     ip_discovery, xgmi_*, fw_version, ...                                           metrics.cpp, ip_discovery.cpp,
-//                                                                                     xgmi.cpp, board.cpp
+//     mem_info_*, pp_dpm_*, gpu_metrics,        what the driver adds to the device    tree/sensors.cpp,
+//     ip_discovery, xgmi_*, fw_version, ...                                           metrics.cpp, board.cpp, links.cpp
 //   /sys/devices/system/node/node0/cpu0/cache   where the machine has none            tree/caches.cpp
 //   /proc/modules, /sys/module/amdgpu/...       the driver's module                   tree/kfd.cpp
 //   /proc/self/maps                             mappings of the node by their names   tree/maps.cpp

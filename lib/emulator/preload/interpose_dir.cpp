@@ -36,7 +36,7 @@ struct Listing {
   std::size_t at = 0;
   dirent entry{};
 };
-static_assert(sizeof(dirent) == sizeof(dirent64));
+static_assert(sizeof(dirent) == sizeof(dirent64));  // one struct: SDMA_SAME
 
 Handles<Listing, DIR>& listings() noexcept { return Handles<Listing, DIR>::all(); }
 
@@ -185,10 +185,7 @@ SDMA_FRONT dirent* readdir(DIR* d) {
   auto* l = listings().find(d);
   return l ? next(*l) : SDMA_REAL(readdir)(d);
 }
-SDMA_FRONT dirent64* readdir64(DIR* d) {
-  auto* l = listings().find(d);
-  return l ? reinterpret_cast<dirent64*>(next(*l)) : SDMA_REAL(readdir64)(d);
-}
+SDMA_SAME(readdir64, readdir)
 // Deprecated, but programs call them.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
@@ -199,9 +196,7 @@ SDMA_FRONT int readdir_r(DIR* d, dirent* to, dirent** result) {
   *result = e ? static_cast<dirent*>(std::memcpy(to, e, sizeof *e)) : nullptr;
   return 0;
 }
-SDMA_FRONT int readdir64_r(DIR* d, dirent64* to, dirent64** result) {
-  return ::readdir_r(d, reinterpret_cast<dirent*>(to), reinterpret_cast<dirent**>(result));
-}
+SDMA_SAME(readdir64_r, readdir_r)
 #pragma GCC diagnostic pop
 SDMA_FRONT void rewinddir(DIR* d) noexcept {
   auto* l = listings().find(d);
@@ -232,13 +227,5 @@ SDMA_FRONT int scandirat(int dirfd, const char* path, dirent*** out, Filter filt
     return d ? scan(d, out, filter, compare) : -1;
   });
 }
-// The two are one struct on 64-bit machines: asserted above.
-using Filter64 = int (*)(const dirent64*);
-using Compare64 = int (*)(const dirent64**, const dirent64**);
-SDMA_FRONT int scandir64(const char* path, dirent64*** out, Filter64 filter, Compare64 compare) {
-  return ::scandirat64(AT_FDCWD, path, out, filter, compare);
-}
-SDMA_FRONT int scandirat64(int dirfd, const char* path, dirent64*** out, Filter64 filter, Compare64 compare) {
-  return ::scandirat(dirfd, path, reinterpret_cast<dirent***>(out), reinterpret_cast<Filter>(filter),
-                     reinterpret_cast<Compare>(compare));
-}
+SDMA_SAME(scandir64, scandir)
+SDMA_SAME(scandirat64, scandirat)

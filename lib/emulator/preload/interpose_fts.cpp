@@ -195,15 +195,6 @@ class Walker {
 
 Handles<Walker, FTS>& walkers() noexcept { return Handles<Walker, FTS>::all(); }
 
-template <class Real> FTS* open_walk(char* const* paths, int options, Order order, Real real) {
-  return guarded<FTS*>(nullptr, [&]() -> FTS* {
-    bool concerned = false;
-    for (auto* const* p = paths; *p; ++p) concerned = concerned || find_shared(AT_FDCWD, *p).entry;
-    if (!concerned) return real();
-    if ((options & (FTS_LOGICAL | FTS_PHYSICAL)) == 0) return errno = EINVAL, nullptr;
-    return walkers().add(std::make_unique<Walker>(paths, options, order));
-  });
-}
 
 }  // namespace
 }  // namespace sdma::emulator
@@ -211,7 +202,13 @@ template <class Real> FTS* open_walk(char* const* paths, int options, Order orde
 using namespace sdma::emulator;
 
 SDMA_FRONT FTS* fts_open(char* const* paths, int options, Order order) {
-  return open_walk(paths, options, order, [&] { return SDMA_REAL(fts_open)(paths, options, order); });
+  return guarded<FTS*>(nullptr, [&]() -> FTS* {
+    bool concerned = false;
+    for (auto* const* p = paths; *p; ++p) concerned = concerned || find_shared(AT_FDCWD, *p).entry;
+    if (!concerned) return SDMA_REAL(fts_open)(paths, options, order);
+    if ((options & (FTS_LOGICAL | FTS_PHYSICAL)) == 0) return errno = EINVAL, nullptr;
+    return walkers().add(std::make_unique<Walker>(paths, options, order));
+  });
 }
 SDMA_FRONT FTSENT* fts_read(FTS* f) {
   auto* w = walkers().find(f);
@@ -228,29 +225,9 @@ SDMA_FRONT int fts_set(FTS* f, FTSENT* e, int instruction) noexcept {
 }
 SDMA_FRONT int fts_close(FTS* f) { return walkers().remove(f) ? 0 : SDMA_REAL(fts_close)(f); }
 
-// The two are one struct on 64-bit machines.
 static_assert(sizeof(FTSENT) == sizeof(FTSENT64));
-using Order64 = int (*)(const FTSENT64**, const FTSENT64**);
-SDMA_FRONT FTS64* fts64_open(char* const* paths, int options, Order64 order) {
-  return reinterpret_cast<FTS64*>(open_walk(paths, options, reinterpret_cast<Order>(order), [&] {
-    return reinterpret_cast<FTS*>(SDMA_REAL(fts64_open)(paths, options, order));
-  }));
-}
-SDMA_FRONT FTSENT64* fts64_read(FTS64* f) {
-  auto* plain = reinterpret_cast<FTS*>(f);
-  return walkers().find(plain) ? reinterpret_cast<FTSENT64*>(::fts_read(plain)) : SDMA_REAL(fts64_read)(f);
-}
-SDMA_FRONT FTSENT64* fts64_children(FTS64* f, int options) {
-  auto* plain = reinterpret_cast<FTS*>(f);
-  return walkers().find(plain) ? reinterpret_cast<FTSENT64*>(::fts_children(plain, options))
-                               : SDMA_REAL(fts64_children)(f, options);
-}
-SDMA_FRONT int fts64_set(FTS64* f, FTSENT64* e, int instruction) noexcept {
-  auto* plain = reinterpret_cast<FTS*>(f);
-  return walkers().find(plain) ? ::fts_set(plain, reinterpret_cast<FTSENT*>(e), instruction)
-                               : SDMA_REAL(fts64_set)(f, e, instruction);
-}
-SDMA_FRONT int fts64_close(FTS64* f) {
-  auto* plain = reinterpret_cast<FTS*>(f);
-  return walkers().find(plain) ? ::fts_close(plain) : SDMA_REAL(fts64_close)(f);
-}
+SDMA_SAME(fts64_open, fts_open)
+SDMA_SAME(fts64_read, fts_read)
+SDMA_SAME(fts64_children, fts_children)
+SDMA_SAME(fts64_set, fts_set)
+SDMA_SAME(fts64_close, fts_close)

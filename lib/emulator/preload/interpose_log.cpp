@@ -2,7 +2,7 @@
 // Interposes klogctl: the kernel's log is that of the node, for root. The
 // machine's own is not shown, because its GPUs are not those of the node.
 #include "../no_memory.hpp"
-#include "../node/tree/kernel_log.hpp"
+#include "../node/tree/processes.hpp"
 #include "front.hpp"
 
 #include <sys/klog.h>

@@ -100,16 +100,14 @@ using namespace sdma::emulator;
 SDMA_FRONT void* mmap(void* at, std::size_t bytes, int rights, int flags, int fd, off_t offset) noexcept {
   return map(at, bytes, rights, flags, fd, offset);
 }
-SDMA_FRONT void* mmap64(void* at, std::size_t bytes, int rights, int flags, int fd, off64_t offset) noexcept {
-  return map(at, bytes, rights, flags, fd, offset);
-}
+SDMA_SAME(mmap64, mmap)
 SDMA_FRONT off_t lseek(int fd, off_t offset, int whence) noexcept {
   const int before = errno;
   const auto r = seek(fd, offset, whence);
   if (r >= 0) errno = before;
   return r;
 }
-SDMA_FRONT off64_t lseek64(int fd, off64_t offset, int whence) noexcept { return ::lseek(fd, offset, whence); }
+SDMA_SAME(lseek64, lseek)
 
 #define SDMA_TRANSFER(name, parameters, ...) \
   SDMA_FRONT ssize_t name parameters { return answered(fd, SDMA_REAL(name)(fd, __VA_ARGS__)); }
@@ -124,9 +122,9 @@ SDMA_FRONT ssize_t write(int fd, const void* from, std::size_t bytes) {
   return result >= 0 || errno != EBADF ? answered(fd, result) : write_mask(fd, from, bytes);
 }
 SDMA_PREAD(pread, (int fd, void* to, std::size_t bytes, off_t at), to, bytes, at)
-SDMA_PREAD(pread64, (int fd, void* to, std::size_t bytes, off64_t at), to, bytes, at)
+SDMA_SAME(pread64, pread)
 SDMA_TRANSFER(pwrite, (int fd, const void* from, std::size_t bytes, off_t at), from, bytes, at)
-SDMA_TRANSFER(pwrite64, (int fd, const void* from, std::size_t bytes, off64_t at), from, bytes, at)
+SDMA_SAME(pwrite64, pwrite)
 SDMA_TRANSFER(readv, (int fd, const iovec* to, int count), to, count)
 SDMA_TRANSFER(writev, (int fd, const iovec* from, int count), from, count)
 

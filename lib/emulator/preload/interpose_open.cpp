@@ -78,9 +78,9 @@ template <class Opened> FILE* reopen_stream(Opened opened, const char* path, FIL
     });                                                               \
   }
 SDMA_OPEN(open, AT_FDCWD, (const char* path, int flags, ...), file)
-SDMA_OPEN(open64, AT_FDCWD, (const char* path, int flags, ...), file)
+SDMA_SAME(open64, open)
 SDMA_OPEN(openat, dirfd, (int dirfd, const char* path, int flags, ...), at, file)
-SDMA_OPEN(openat64, dirfd, (int dirfd, const char* path, int flags, ...), at, file)
+SDMA_SAME(openat64, openat)
 
 // The functions that programs compiled with _FORTIFY_SOURCE call.
 #define SDMA_OPEN_2(name)                                                                                       \

@@ -47,17 +47,15 @@ bool matches_the_tree(const char* pattern) {
 }
 
 /// glob reads directories with functions of ours, which it offers to callers.
-template <class Glob, class Dirent, class Stat, class Real>
-int expand(Real real, const char* pattern, int flags, int (*error)(const char*, int), Glob* g, Dirent* (*read)(DIR*),
-           int (*status)(const char*, Stat*), int (*link_status)(const char*, Stat*)) {
+int expand(const char* pattern, int flags, int (*error)(const char*, int), glob_t* g) {
   if (!pattern || !g || (flags & GLOB_ALTDIRFUNC) != 0 || !matches_the_tree(pattern))
-    return real(pattern, flags, error, g);
+    return SDMA_REAL(glob)(pattern, flags, error, g);
   g->gl_opendir = [](const char* path) -> void* { return ::opendir(path); };
   g->gl_closedir = [](void* d) { ::closedir(static_cast<DIR*>(d)); };
-  g->gl_readdir = reinterpret_cast<Dirent* (*)(void*)>(read);
-  g->gl_stat = status;
-  g->gl_lstat = link_status;
-  const int r = real(pattern, flags | GLOB_ALTDIRFUNC, error, g);
+  g->gl_readdir = reinterpret_cast<dirent* (*)(void*)>(::readdir);
+  g->gl_stat = ::stat;
+  g->gl_lstat = ::lstat;
+  const int r = SDMA_REAL(glob)(pattern, flags | GLOB_ALTDIRFUNC, error, g);
   g->gl_flags &= ~GLOB_ALTDIRFUNC;
   return r;
 }
@@ -156,28 +154,16 @@ SDMA_FRONT char* canonicalize_file_name(const char* path) noexcept {
 }
 
 SDMA_FRONT int glob(const char* pattern, int flags, int (*error)(const char*, int), glob_t* g) {
-  return expand(SDMA_REAL(glob), pattern, flags, error, g, ::readdir,
-                static_cast<int (*)(const char*, struct stat*)>(::stat),
-                static_cast<int (*)(const char*, struct stat*)>(::lstat));
+  return expand(pattern, flags, error, g);
 }
-SDMA_FRONT int glob64(const char* pattern, int flags, int (*error)(const char*, int), glob64_t* g) {
-  return expand(SDMA_REAL(glob64), pattern, flags, error, g, ::readdir64,
-                static_cast<int (*)(const char*, struct stat64*)>(::stat64),
-                static_cast<int (*)(const char*, struct stat64*)>(::lstat64));
-}
+SDMA_SAME(glob64, glob)
 
 SDMA_FRONT int nftw(const char* path, Visit visit, int descriptors, int flags) {
   return walk(path, visit, nullptr, flags,
               [&](const char* file) { return SDMA_REAL(nftw)(file, visit, descriptors, flags); });
 }
-SDMA_FRONT int nftw64(const char* path, __nftw64_func_t visit, int descriptors, int flags) {
-  return walk(path, reinterpret_cast<Visit>(visit), nullptr, flags,
-              [&](const char* file) { return SDMA_REAL(nftw64)(file, visit, descriptors, flags); });
-}
+SDMA_SAME(nftw64, nftw)
 SDMA_FRONT int ftw(const char* path, SimpleVisit visit, int descriptors) {
   return walk(path, nullptr, visit, 0, [&](const char* file) { return SDMA_REAL(ftw)(file, visit, descriptors); });
 }
-SDMA_FRONT int ftw64(const char* path, __ftw64_func_t visit, int descriptors) {
-  return walk(path, nullptr, reinterpret_cast<SimpleVisit>(visit), 0,
-              [&](const char* file) { return SDMA_REAL(ftw64)(file, visit, descriptors); });
-}
+SDMA_SAME(ftw64, ftw)

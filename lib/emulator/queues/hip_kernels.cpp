@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kMostBytes = 1024;  ///< of the arguments of any kernel here
 
 /// A dispatch: its grid, and the visible arguments by number.
-struct Call {
+struct KernelCall {
   std::array<std::uint64_t, 3> grid{};
   std::array<std::byte, kMostBytes> bytes{};
   std::array<std::uint32_t, 12> offsets{}, sizes{};
@@ -30,7 +30,7 @@ struct Call {
   }
 };
 
-using Make = HipKernel (*)(const Call&) noexcept;
+using Make = HipKernel (*)(const KernelCall&) noexcept;
 
 HipKernel refuse(const char* why) noexcept { return {.refusal = why}; }
 HipKernel make(const Rows& r) noexcept { return {.effect = Effect(r)}; }
@@ -48,14 +48,14 @@ const char* read_pattern(Rows& r, GpuVa at, std::uint64_t count, std::uint64_t e
 }
 
 /// Of four pointers to one buffer, as elements of 1, 2, 4 and 8 bytes, the widest that is not null is used.
-std::size_t widest(const Call& c) noexcept {
+std::size_t widest(const KernelCall& c) noexcept {
   std::size_t i = 3;
   while (i > 0 && c(i) == 0) --i;
   return i;
 }
 
 // bufUChar bufUShort bufUInt bufULong pattern patternSize offset size
-HipKernel fill(const Call& c) noexcept {
+HipKernel fill(const KernelCall& c) noexcept {
   const auto i = widest(c);
   const auto element = std::uint64_t{1} << i;
   Rows r{.dst = c.va(i) + c(6) * element};
@@ -65,7 +65,7 @@ HipKernel fill(const Call& c) noexcept {
 }
 
 // bufUChar bufUShort bufUInt bufULong pattern patternSize offset width height pitch
-HipKernel fill_rows(const Call& c) noexcept {
+HipKernel fill_rows(const KernelCall& c) noexcept {
   const auto i = widest(c);
   const auto element = std::uint64_t{1} << i;
   if (c(5) != 1) return refuse("a pattern whose elements overlap");
@@ -81,7 +81,7 @@ bool reaches(std::uint64_t count, std::uint64_t items, std::uint64_t each, std::
 }
 
 // buf pattern pattern_size alignment end_ptr next_chunk
-HipKernel fill_chunks(const Call& c) noexcept {
+HipKernel fill_chunks(const KernelCall& c) noexcept {
   const auto width = c(3);
   const auto element = width == 16 || width == 8 || width == 4 || width == 2 ? width : 1;
   Rows r{.dst = c.va(0)};
@@ -94,7 +94,7 @@ HipKernel fill_chunks(const Call& c) noexcept {
 }
 
 // srcI dstI srcOrigin dstOrigin size remain
-HipKernel copy(const Call& c) noexcept {
+HipKernel copy(const KernelCall& c) noexcept {
   constexpr std::uint64_t kBytes = 8, kDword = 4;  // `remain` of a copy by bytes
   const auto size = c(4), remain = c(5), items = c.items(size);
   Rows r{.src = c.va(0) + c(2), .dst = c.va(1) + c(3)};
@@ -104,7 +104,7 @@ HipKernel copy(const Call& c) noexcept {
 }
 
 // src dst size remainder aligned_size end_ptr next_chunk
-HipKernel copy_chunks(const Call& c) noexcept {
+HipKernel copy_chunks(const KernelCall& c) noexcept {
   const std::uint64_t element = c(4) == 16 ? 16 : 4;
   const auto bytes = c(5) > c(1) ? c(5) - c(1) : 0;
   const auto elements = bytes / element + (bytes % element != 0);
@@ -115,13 +115,13 @@ HipKernel copy_chunks(const Call& c) noexcept {
 }
 
 // src dst srcOrigin dstOrigin size alignment
-HipKernel copy_aligned(const Call& c) noexcept {
+HipKernel copy_aligned(const KernelCall& c) noexcept {
   const std::uint64_t element = c(5) == 16 ? 16 : 4;
   return make({.src = c.va(0) + c(2) * element, .dst = c.va(1) + c(3) * element, .row_bytes = c.items(c(4)) * element});
 }
 
 // src dst srcRect dstRect size: vectors of row pitch, slice pitch, begin; and of width, height, depth, alignment
-HipKernel copy_rows(const Call& c, std::uint64_t element) noexcept {
+HipKernel copy_rows(const KernelCall& c, std::uint64_t element) noexcept {
   return make({.src = c.va(0) + c(2, 2) * element,
                .dst = c.va(1) + c(3, 2) * element,
                .row_bytes = c.items(c(4, 0)) * element,
@@ -132,17 +132,17 @@ HipKernel copy_rows(const Call& c, std::uint64_t element) noexcept {
                .dst_row = c(3, 0) * element,
                .dst_slice = c(3, 1) * element});
 }
-HipKernel copy_rect(const Call& c) noexcept { return copy_rows(c, 1); }
-HipKernel copy_rect_aligned(const Call& c) noexcept { return copy_rows(c, c(4, 3) == 16 ? 16 : 4); }
+HipKernel copy_rect(const KernelCall& c) noexcept { return copy_rows(c, 1); }
+HipKernel copy_rect_aligned(const KernelCall& c) noexcept { return copy_rows(c, c(4, 3) == 16 ? 16 : 4); }
 
 // ptrInt ptrUlong value, and in some versions sizeBytes
-HipKernel stream_write(const Call& c) noexcept {
+HipKernel stream_write(const KernelCall& c) noexcept {
   const bool wide = c(0) == 0;
   return {.effect = Effect(Store{.at = c.va(wide ? 1 : 0), .value = c(2), .wide = wide})};
 }
 
 // ptrInt ptrUlong value flags mask
-HipKernel stream_wait(const Call& c) noexcept {
+HipKernel stream_wait(const KernelCall& c) noexcept {
   const bool wide = c(0) == 0;
   if (c(3) > 3) return refuse("a comparison that is not known");
   return {.effect = Effect(Wait{.at = c.va(wide ? 1 : 0),
@@ -176,7 +176,7 @@ constexpr std::array kVersions{
 constexpr std::string_view kPrefix = "__amd_rocclr_";
 
 /// Are the visible arguments those of the list? Then the call gets their places.
-bool match(const Arguments& a, std::string_view list, Call& c) noexcept {
+bool match(const Arguments& a, std::string_view list, KernelCall& c) noexcept {
   std::size_t n = 0;
   for (std::size_t i = 0; i < a.count; ++i) {
     const auto& each = a.all[i];
@@ -203,7 +203,7 @@ HipKernel hip_kernel(std::string_view name, const std::byte* packet, AddressSpac
   const auto a = arguments_of(GpuVa{field<std::uint64_t>(packet, 32)}, name, memory);
   if (!a) return refuse("its code object does not describe its arguments");
   if (a->bytes > kMostBytes) return refuse("it has more arguments than any known version");
-  Call c{.memory = memory};
+  KernelCall c{.memory = memory};
   for (std::size_t d = 0; d < c.grid.size(); ++d) c.grid[d] = field<std::uint32_t>(packet, 12 + d * 4);
   const auto* bytes = memory.at(GpuVa{field<std::uint64_t>(packet, 40)}, a->bytes, Access::read);
   if (!bytes) return refuse("its arguments are not mapped for this GPU");

@@ -13,6 +13,7 @@
 
 #include <sys/types.h>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace sdma::emulator {
@@ -31,6 +32,9 @@ Shown shown_by(std::uint64_t pid);
 /// The number of a process's address space, which is made up.
 std::uint64_t pasid_of(std::uint64_t pid) noexcept;
 
+/// The kernel's log of the node: page faults of these processes as the driver reports them, by time. Those of a process
+/// that has ended are gone.
+std::string kernel_log();
 std::uint64_t bytes_in_use(std::uint32_t gpu, std::uint32_t flag);
 
 }  // namespace sdma::emulator

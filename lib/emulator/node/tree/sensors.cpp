@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: MIT
-// Clocks, power and temperatures. The GPU does not exist, so it is idle and consumes nothing: the lowest clock is
-// current, voltage and power are 0, and all parts are as warm as a room. Limits and clock levels are those of the
-// product; the lowest clocks are approximate.
+// Clocks, power and temperatures; and how much memory a GPU has and uses. The GPU does not exist, so it is idle and
+// consumes nothing: the lowest clock is current, voltage and power are 0, and all parts are as warm as a room. Limits
+// and clock levels are those of the product; the lowest clocks are approximate.
+#include "../../../kfd/abi.hpp"
 #include "parts.hpp"
+#include "processes.hpp"
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+#include <algorithm>
 #include <vector>
 
 namespace sdma::emulator {
+
 namespace {
 
 std::string levels(const std::vector<std::uint32_t>& mhz) {
@@ -66,6 +71,31 @@ void add_power(const TreeGpu& g) {
   file("freq2_label", "mclk\n");
   g.tree.add_link(fmt::format("{}/{}/device", g.device, at), g.device);
   g.tree.add_link(fmt::format("/sys/class/hwmon/hwmon{}", g.index), fmt::format("{}/{}", g.device, at));
+}
+
+namespace {
+
+std::string vram_used(std::uint64_t gpu) {
+  const auto all = tree().node().topology.gpus[gpu].memory_bytes;
+  return fmt::format("{}\n", std::min(all, bytes_in_use(static_cast<std::uint32_t>(gpu), kfd::kVram)));
+}
+std::string gtt_used(std::uint64_t gpu) {
+  return fmt::format("{}\n", bytes_in_use(static_cast<std::uint32_t>(gpu), kfd::kGtt));
+}
+
+}  // namespace
+
+void add_memory(const TreeGpu& g) {
+  const auto vram = fmt::format("{}\n", g.properties.memory_bytes);
+  const auto host =
+      static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  g.file("mem_info_vram_total", vram);
+  g.file("mem_info_vis_vram_total", vram);
+  g.file("mem_info_gtt_total", fmt::format("{}\n", host / 2));  // the driver's default: half of the host's memory
+  g.live("mem_info_vram_used", vram_used);
+  g.live("mem_info_vis_vram_used", vram_used);
+  g.live("mem_info_gtt_used", gtt_used);
+  g.file("mem_info_vram_vendor", "unknown\n");
 }
 
 }  // namespace sdma::emulator

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+#include "shared_options.hpp"
+
+#include "input.hpp"
+#include "options.hpp"
+#include "sdma/device/layout.hpp"
+#include "verb.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+
+namespace sdma::tool {
+namespace {
+
+/// NAME=SOMETHING
+template <class Pair> std::optional<Pair> parse_pair(const std::string& given) {
+  const auto at = given.find('=');
+  if (at == 0 || at == given.npos || at + 1 == given.size()) return {};
+  return Pair{given.substr(0, at), given.substr(at + 1)};
+}
+
+/// The options with the same name, or all options if no name matches.
+std::string options_like(std::string_view given) {
+  const auto name = given.substr(0, given.find('='));
+  std::string same, all;
+  for (const auto x : profile_options()) {
+    all += (all.empty() ? "" : " ") + std::string(x);
+    if (x.substr(0, x.find('=')) == name) same += (same.empty() ? "" : " ") + std::string(x);
+  }
+  return same.empty() ? all : same;
+}
+
+/// Bytes, or dwords with the suffix dw.
+std::optional<std::uint64_t> parse_position(const std::string& text) {
+  const bool dwords = text.ends_with("dw");
+  const auto n = parse_size(dwords ? text.substr(0, text.size() - 2) : text);
+  return n && dwords ? std::optional(*n * 4) : n;
+}
+void add_position(VerbOptions& verb, const std::string& name, std::optional<std::uint64_t>& value,
+                  const std::string& doc) {
+  add_parsed(verb, name, value, parse_position, "a position, such as 0x40 (bytes) or 16dw (dwords)", doc).type("N");
+}
+
+/// FILE@VA
+std::optional<FileAt> parse_file_at(const std::string& given) {
+  const auto at = given.rfind('@');
+  const auto va = at == std::string::npos ? std::nullopt : parse_size(given.substr(at + 1));
+  return va && at != 0 ? std::optional(FileAt{given.substr(0, at), *va}) : std::nullopt;
+}
+
+}  // namespace
+
+void add_settings(VerbOptions& verb, std::vector<ParseOptions::Setting>& set) {
+  add_each(verb, "--set", set, parse_pair<ParseOptions::Setting>, "NAME=VALUE",
+           "set a param of the schedule; may be repeated")
+      .type("NAME=VALUE");
+}
+
+void add_pairs(VerbOptions& verb, const std::string& option, const std::string& form,
+               std::vector<std::pair<std::string, std::string>>& pairs, const std::string& doc) {
+  add_each(verb, option, pairs, parse_pair<std::pair<std::string, std::string>>, form, doc).type(form);
+}
+
+std::vector<Diagnostic> in_file(const std::string& path, std::vector<Diagnostic> all) {
+  for (auto& d : all) d.where = shown(path) + (d.where.empty() ? "" : ": " + d.where);
+  return all;
+}
+
+std::optional<Schedule> load_schedule(const std::string& path, const std::string& text, ParseOptions options,
+                                      SourceMap* map) {
+  options.map = map;
+  options.read = files_beside(path);
+  auto s = parse_schedule(text, shown(path), options);
+  if (s) return std::move(*s);
+  return report(s.error()), std::nullopt;
+}
+
+void add_machine(VerbOptions& verb, MachineOptions& o) {
+  verb.value("--machine", o.path,
+             "the machine: a file, or a layout such as mi355x:8, mesh:16, ring:8, switch:8x400G or nodes:2x8 (default: "
+             "eight MI300X)")
+      .type("PATH|LAYOUT");
+  add_pairs(verb, "--parameter", "NAME=VALUE", o.changes,
+            "change a parameter of the machine, such as engine.poll_ns=1000; may be repeated");
+}
+
+Result<MachineDescription, Diagnostic> machine_of(const std::string& path) {
+  if (path.empty()) return mi300x_machine();
+  if (names_layout(path)) return layout_machine(path);
+  const auto text = read_text(path);
+  if (!text) return text.error();
+  return machine_from_json(*text, shown(path));
+}
+
+std::optional<Cost> parameter_named(const std::string& option, const std::string& word) {
+  const auto i = cost_named(word);
+  if (i != kCosts) return static_cast<Cost>(i);
+  std::vector<std::string_view> known;
+  for (std::size_t k = 0; k < kCosts; ++k) known.push_back(name(static_cast<Cost>(k)));
+  complain(option + " " + word + ": there is no such parameter" + did_you_mean(word, known),
+           "sdma simulate --show-machine lists them");
+  return {};
+}
+
+std::optional<MachineDescription> load_machine(const MachineOptions& o) {
+  auto m = machine_of(o.path);
+  if (!m) return report(m.error()), std::nullopt;
+  for (const auto& [name, value] : o.changes) {
+    char* end = nullptr;
+    const auto v = std::strtod(value.c_str(), &end);
+    const auto rate = std::find(kLinkRates.begin(), kLinkRates.end(), name) != kLinkRates.end();
+    const auto parameter = rate ? std::nullopt : parameter_named("--parameter", name);
+    if (!rate && !parameter) return {};
+    if (*end == 0 && !value.empty() && m->set(name, v) == Errc::ok) continue;
+    const auto unit = rate ? "GB/s" : sdma::unit(*parameter);
+    const auto links = rate && *end == 0 && v > 0;
+    complain("--parameter " + name + "=" + value + ": " +
+                 (links ? "the machine has no such links" : "'" + value + "' is not a valid value"),
+             links                ? "sdma topology shows the links of a node"
+             : unit == "fraction" ? "write a number above 0 and at most 1"
+             : unit == "ns"       ? "write a number of ns from 0 to 1e12, without a unit"
+                            : "write a number of " + std::string(unit) + " above 0 and at most 1e12, without a unit");
+    return {};
+  }
+  return std::move(*m);
+}
+
+int exit_code(const MachineOptions& o) { return o.changes.empty() ? kInput : kUsage; }
+
+std::function<void()> add_profile(VerbOptions& verb, Profile& profile) {
+  add_choice<Profile>(
+      verb, "--profile", profile,
+      {{"conservative", Profile::conservative()},
+       {"rocr", Profile::rocr()},
+       {"strict", Profile::strict()},
+       {"cuda", Profile::cuda()}},
+      "ordering that a schedule may rely on: the rules of docs/ordering.md (default), the rules that ROCr relies on, "
+      "strict queue order, or the order of CUDA streams");
+  const auto assumed = std::make_shared<std::vector<std::string>>();
+  const auto assume = [assumed](const std::string& given) -> std::string {
+    if (Profile{}.set(given)) return assumed->push_back(given), "";
+    const auto all = profile_options();
+    return "'" + given + "' is not one of " + options_like(given) + did_you_mean(given, {all.begin(), all.end()});
+  };
+  verb.repeated("--assume", assume, "assume one more guarantee, such as fence=full; may be repeated")
+      .type("OPTION=VALUE");
+  return [assumed, &profile] {
+    // The parser has already refused invalid assumptions.
+    for (const auto& a : *assumed) (void)profile.set(a);
+  };
+}
+
+Result<NameTable, Diagnostic> load_names(const std::string& path) {
+  const auto text = read_text(path);
+  if (!text) return text.error();
+  return parse_names(*text, shown(path));
+}
+
+void add_positions(VerbOptions& verb, std::optional<std::uint64_t>& rptr, std::optional<std::uint64_t>& wptr) {
+  add_position(verb, "--rptr", rptr,
+               "where the engine stands, in bytes, or in dwords with dw: 0x40, 16dw (default: what FILE says)");
+  add_position(verb, "--wptr", wptr, "where the producer stands, as --rptr");
+}
+
+void add_buffers(VerbOptions& verb, std::vector<FileAt>& buffers, const std::string& doc) {
+  add_each(verb, "--ib", buffers, parse_file_at, "FILE@VA, such as ib.bin@0x7f0000001000", doc).type("FILE@VA");
+}
+
+Result<std::vector<IndirectBuffer>, Diagnostic> read_buffers(const std::vector<FileAt>& files) {
+  std::vector<IndirectBuffer> out;
+  for (const auto& f : files) {
+    auto in = Input::open({.path = f.path});
+    if (!in) return std::move(in.error());
+    auto ring = in->ring();
+    if (!ring) return std::move(ring.error());
+    out.push_back({shown(f.path), f.va, std::move(ring->dwords)});
+  }
+  return out;
+}
+
+}  // namespace sdma::tool

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// Options that several verbs have, and what they name: schedules, machines, ordering rules, names, rings.
+//
+//   add_settings(verb, o->parse.set);                  --set N=8 --set chunk=1M
+//   auto s = load_schedule(path, text, o->parse);
+//   add_machine(verb, o->machine);                     --machine PATH, --parameter NAME=VALUE
+//   auto m = load_machine(o->machine);
+//   const auto assumed = add_profile(verb, o->profile);    --profile=rocr --assume fence=full
+//   action = [o, assumed] { assumed(); ... };
+//   const auto names = load_names(o->names);           --names FILE, in the form of sdma/core/names.hpp
+//   add_positions(verb, o->rptr, o->wptr);             --rptr N, --wptr N
+//   add_buffers(verb, o->buffers, "file that holds the memory at VA; may be repeated");    --ib FILE@VA
+//
+// What `load_...` returns nothing for has been reported.
+#include "ring_text.hpp"
+#include "sdma/check/check.hpp"
+#include "sdma/core/diagnostic.hpp"
+#include "sdma/core/names.hpp"
+#include "sdma/core/result.hpp"
+#include "sdma/schedule/text.hpp"
+#include "sdma/simulate/machine.hpp"
+#include "verb.hpp"
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sdma::tool {
+
+void add_settings(VerbOptions&, std::vector<ParseOptions::Setting>&);
+/// An option that may be repeated. `form`: the form of each value, such as NAME=PATH.
+void add_pairs(VerbOptions&, const std::string& option, const std::string& form,
+               std::vector<std::pair<std::string, std::string>>&, const std::string& doc);
+
+/// The library's messages about a schedule with its file, which the library does not know.
+std::vector<Diagnostic> in_file(const std::string& path, std::vector<Diagnostic>);
+/// The schedule of a text; nothing if the text has errors, each of which is then reported.
+std::optional<Schedule> load_schedule(const std::string& path, const std::string& text, ParseOptions,
+                                      SourceMap* map = nullptr);
+
+struct MachineOptions {
+  std::string path{};  ///< "": eight MI300X
+  std::vector<std::pair<std::string, std::string>> changes{};
+};
+void add_machine(VerbOptions&, MachineOptions&);
+/// The machine of this file; eight MI300X for "".
+Result<MachineDescription, Diagnostic> machine_of(const std::string& path);
+/// The parameter that an option names.
+std::optional<Cost> parameter_named(const std::string& option, const std::string& word);
+std::optional<MachineDescription> load_machine(const MachineOptions&);
+/// The exit code after load_machine has returned nothing.
+int exit_code(const MachineOptions&);
+
+/// The function that it returns adds what --assume names, when the verb runs: a --profile may follow it.
+std::function<void()> add_profile(VerbOptions&, Profile&);
+
+/// "-" is standard input.
+Result<NameTable, Diagnostic> load_names(const std::string& path);
+
+void add_positions(VerbOptions&, std::optional<std::uint64_t>& rptr, std::optional<std::uint64_t>& wptr);
+
+/// A file whose bytes are the memory at an address.
+struct FileAt {
+  std::string path;
+  std::uint64_t va{};
+};
+void add_buffers(VerbOptions&, std::vector<FileAt>&, const std::string& doc);
+Result<std::vector<IndirectBuffer>, Diagnostic> read_buffers(const std::vector<FileAt>&);
+
+}  // namespace sdma::tool
