@@ -118,18 +118,23 @@ consteval FieldsOfDword fields_of_dword(std::span<const FieldInfo> fields, std::
 /// What field I gives to dword D.
 template <class P, std::size_t D, Generation G, std::size_t I>
 SDMA_ALWAYS_INLINE constexpr std::uint32_t part(const P& p) noexcept {
+  // Numbers, not references to the description: a GPU's code would read them from memory.
   constexpr auto& f = field<P, I, G>;
-  const std::uint64_t stored = (number<P, f.member>(p) - f.bias) & f.mask();
-  if constexpr (f.dword == D) return static_cast<std::uint32_t>(stored << f.lo);
-  else return static_cast<std::uint32_t>(stored >> ((D - f.dword) * 32 - f.lo));
+  constexpr auto mask = f.mask();
+  constexpr std::uint64_t bias = f.bias;
+  constexpr std::size_t lo = f.lo, dword = f.dword, member = f.member;
+  const std::uint64_t stored = (number<P, member>(p) - bias) & mask;
+  if constexpr (dword == D) return static_cast<std::uint32_t>(stored << lo);
+  else return static_cast<std::uint32_t>(stored >> ((D - dword) * 32 - lo));
 }
 /// Dword `D` of `p` on the wire. Expands the fields of this dword alone:
 /// packets have up to 30 fields, and programs choose among generations.
 template <class P, std::size_t D, Generation G = kDefaultGeneration>
 SDMA_ALWAYS_INLINE constexpr std::uint32_t dword(const P& p) noexcept {
   constexpr auto fields = fields_of_dword(shape<P, G>.fields, D);
+  constexpr std::uint32_t pattern = D < Pattern::kDwords ? shape<P, G>.pattern->value[D] : 0;
   return [&]<std::size_t... K>(std::index_sequence<K...>) SDMA_ALWAYS_INLINE_LAMBDA {
-    return ((D < Pattern::kDwords ? shape<P, G>.pattern->value[D] : 0) | ... | part<P, D, G, fields.at[K]>(p));
+    return (pattern | ... | part<P, D, G, fields.at[K]>(p));
   }
   (std::make_index_sequence<fields.count>{});
 }
