@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include <elf.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -196,6 +197,11 @@ int emulate_verb(const EmulateArguments& o) {
   set("SDMA_EMULATE_SEED", std::to_string(o.seed));
   set("SDMA_EMULATE_DOORBELLS", o.doorbells);
   set("SDMA_EMULATE_KERNELS", o.kernels);
+  // Programs that this command starts are on one machine, others on another.
+  std::uint64_t machine = 0;
+  if (::getrandom(&machine, sizeof machine, 0) != sizeof machine)
+    return complain(fmt::format("the machine gives no random number: {}", std::strerror(errno))), kInput;
+  set("SDMA_EMULATE_MACHINE", fmt::format("{:016x}", machine));
   if (o.engines != 0) set("SDMA_EMULATE_ENGINES", std::to_string(o.engines));
   if (!o.vram.empty()) set("SDMA_EMULATE_VRAM", o.vram);
   if (overwrites({{"--trace", o.trace}}, {program.string(), node.string()}, "a part of the program")) return kUsage;

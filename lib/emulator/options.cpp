@@ -52,6 +52,7 @@ Options read() {
   });
   variable("SDMA_EMULATE_SEED", [&](auto v) { return number(v, o.seed); });
   variable("SDMA_EMULATE_TRACE", [&](auto v) { return (o.trace = v), true; });
+  variable("SDMA_EMULATE_MACHINE", [&](auto v) { return (o.machine = v), true; });
   variable("SDMA_EMULATE_NAMES", [&](auto v) { return (o.names = v), true; });
   variable("SDMA_EMULATE_WATCH", [&](auto v) { return (o.live = v == "1"), v == "0" || v == "1"; });
   variable("SDMA_EMULATE_NO_SYSTEM_MEM_LIMIT",

@@ -5,7 +5,7 @@
 //   SDMA_EMULATE_GPUS=8  SDMA_EMULATE_GPU=gfx942  SDMA_EMULATE_VRAM=192G  SDMA_EMULATE_ORDER=strict
 //   SDMA_EMULATE_SEED=0  SDMA_EMULATE_TRACE=FILE  SDMA_EMULATE_WATCH=1  SDMA_EMULATE_DOORBELLS=protect
 //   SDMA_EMULATE_NAMES=FILE  SDMA_EMULATE_NO_SYSTEM_MEM_LIMIT=1
-//   SDMA_EMULATE_KERNELS=refuse  SDMA_EMULATE_ENGINES=16
+//   SDMA_EMULATE_KERNELS=refuse  SDMA_EMULATE_ENGINES=16  SDMA_EMULATE_MACHINE=ID
 //
 // `sdma emulate` refuses values that it cannot parse. If a variable was set by
 // hand to a wrong value, the default is used, and a message on stderr says so.
@@ -35,6 +35,7 @@ struct Options {
   Watch watch = Watch::protect;
   bool no_system_mem_limit = false;  ///< the module parameter
   Kernels kernels = Kernels::refuse;
+  std::string machine{};  ///< which machine the process is on, or "": one of its own. See node/shared_limits.hpp
 };
 
 /// The options of this process.

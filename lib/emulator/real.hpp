@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <unistd.h>
+#include <cerrno>
 #include <cstddef>
 
 // The static is constant-initialised per call site and filled once; two threads that race store the same value.
@@ -27,9 +28,24 @@
 
 namespace sdma::emulator {
 
+#ifdef __x86_64__
+/// A system call, without the C library's function, which is interposed and sets errno.
+inline long machine_call(long number, long a, long b, long c, long d, long e, long f) noexcept {
+  register long r10 asm("r10") = d, r8 asm("r8") = e, r9 asm("r9") = f;
+  long result = number;
+  asm volatile("syscall" : "+a"(result) : "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9) : "rcx", "r11", "memory");
+  return result < 0 && result > -4096 ? (errno = static_cast<int>(-result), -1) : result;
+}
+#else
+inline long machine_call(long number, long a, long b, long c, long d, long e, long f) noexcept {
+  return ::syscall(number, a, b, c, d, e, f);
+}
+#endif
+
 /// mmap without the look-up, because an allocator may call it while the loader is running.
 inline void* machine_mmap(void* at, std::size_t bytes, int rights, int flags, int fd, off_t offset) noexcept {
-  return reinterpret_cast<void*>(::syscall(SYS_mmap, at, bytes, rights, flags, fd, offset));
+  return reinterpret_cast<void*>(
+      machine_call(SYS_mmap, reinterpret_cast<long>(at), static_cast<long>(bytes), rights, flags, fd, offset));
 }
 
 }  // namespace sdma::emulator

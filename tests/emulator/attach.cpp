@@ -154,7 +154,10 @@ TEST_CASE("debugfs shows root the queues of all processes, and which engine each
   const auto of_b = mine(b);
   REQUIRE(of_b.size() == 2);
   CHECK(of_b[0].value("wptr") == length(PollMem{}) * 4);
-  CHECK(of_b[1].queue() == 1u);
+  // The slots of an engine are those of all processes.
+  CHECK(of_a[0].queue() == 0u);
+  CHECK(of_b[0].queue() == 1u);
+  CHECK(of_b[1].queue() == 2u);
   CHECK(of_b[1].value("wptr") == 0u);
   a.tell(Order::destroy);
   CHECK(mine(a).size() == 1);

@@ -286,6 +286,87 @@ TEST_CASE("who may debug, and in which order: EPERM, EINVAL, EBADF, EFAULT, EALR
   CHECK(Debugger(1).enable() == ESRCH);  // exists, and uses no node
 }
 
+TEST_CASE("(process) opens a device when it is asked to", "[.]") {
+  send(Child::kLink, static_cast<std::uint32_t>(::getpid()));
+  (void)receive<int>(Child::kLink);
+  Target t;
+  send(Child::kLink, t.set_runtime(1));
+  t.queues.push_back(std::make_unique<Queue>(t.c, 1, kfd::kQueueSdma));
+  send(Child::kLink, t.queues.back()->error);
+  (void)receive<int>(Child::kLink);
+}
+
+TEST_CASE("a debugger that traces a process begins its session before the process opens a device") {
+  Child process("(process) opens a device when it is asked to");
+  const Debugger d(receive<std::uint32_t>(process.link()));
+  CHECK(d.enable() == ESRCH);  // it does not trace it
+  REQUIRE(d.trace() == 0);
+  CHECK(d.disable() == ESRCH);
+  CHECK(d.ask(DebugOp::query_debug_event) == ESRCH);
+  kfd::DebugTrap a;
+  a.enable.fd = 12345;
+  CHECK(d.ask(a, DebugOp::enable) == EBADF);
+  CHECK(d.ask(DebugOp::query_debug_event) == ESRCH);
+  kfd::RuntimeInfo info{.r_debug = 7, .state = 7, .ttmps = 7};
+  int ends[2]{};
+  REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
+  a.enable = {.exceptions = 0,
+              .info = reinterpret_cast<std::uint64_t>(&info),
+              .info_bytes = sizeof info,
+              .fd = static_cast<std::uint32_t>(ends[1])};
+  CHECK(d.ask(a, DebugOp::enable) == 0);
+  ::close(ends[1]);
+  CHECK(info.state == kfd::kRuntimeDisabled);
+  CHECK(d.enable() == EALREADY);
+  int of_another = 0;
+  std::thread([&] { of_another = d.ask(DebugOp::query_debug_event); }).join();
+  CHECK(of_another == EPERM);
+  CHECK(d.queues().empty());
+  std::vector<kfd::DeviceEntry> devices(8);
+  std::uint32_t exist = 0;
+  CHECK(d.snapshot(DebugOp::device_snapshot, devices, exist) == 0);
+  CHECK(exist == 2);
+  CHECK(d.ask(DebugOp::suspend_queues) == EACCES);
+  CHECK(d.ask(DebugOp::query_debug_event) == EAGAIN);
+  a = {};
+  a.exceptions = kNew | kRuntime;
+  REQUIRE(d.ask(a, DebugOp::set_exceptions_enabled) == 0);
+
+  // From here on, the process itself answers.
+  send(process.link(), 1);
+  char byte = 0;
+  CHECK(::read(ends[0], &byte, 1) == 1);
+  a = {};
+  CHECK(d.ask(a, DebugOp::query_debug_event) == 0);
+  CHECK(a.event.exceptions == kRuntime);
+  CHECK(d.answer_runtime() == 0);
+  CHECK(receive<int>(process.link()) == 0);
+  CHECK(receive<int>(process.link()) == 0);
+  CHECK(d.queues().size() == 1);
+  CHECK(d.enable() == EALREADY);
+  // The process has the last descriptor of the pipe. DISABLE closes it.
+  CHECK(d.disable() == 0);
+  while (::read(ends[0], &byte, 1) == 1) {}
+  ::close(ends[0]);
+  send(process.link(), 1);
+  CHECK(process.status() == 0);
+}
+
+TEST_CASE("a session that ends before the process opens a device leaves nothing for it") {
+  Child process("(process) opens a device when it is asked to");
+  const Debugger d(receive<std::uint32_t>(process.link()));
+  REQUIRE(d.trace() == 0);
+  CHECK(d.enable() == 0);
+  CHECK(d.disable() == 0);
+  CHECK(d.disable() == ESRCH);
+  send(process.link(), 1);
+  CHECK(receive<int>(process.link()) == 0);  // without a debugger, RUNTIME_ENABLE does not wait
+  CHECK(receive<int>(process.link()) == 0);
+  CHECK(d.disable() == EINVAL);
+  send(process.link(), 1);
+  CHECK(process.status() == 0);
+}
+
 TEST_CASE("a process debugs itself without a tracer") {
   const Debugger self(static_cast<std::uint32_t>(::getpid()));
   CHECK(self.disable() == EINVAL);

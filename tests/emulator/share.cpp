@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Memory of one process in another: DMABUFs through a socket, IPC handles as
 // bytes, copies by the receiver's engines. Part of the program of ioctl.cpp.
+#include "../../lib/emulator/real.hpp"
 #include "raw.hpp"
 #include "send_fd.hpp"
 
@@ -143,9 +144,12 @@ TEST_CASE("a DMABUF gives its object and nothing else; a device has no bytes but
     CHECK(::syscall(SYS_pwrite64, d, bytes.data(), bytes.size(), 0) == -1);
   }
   CHECK(::syscall(SYS_pread64, fd, bytes.data(), bytes.size(), 0) == -1);
-  CHECK(::syscall(SYS_mmap, nullptr, 4096, PROT_READ, MAP_SHARED, fd, 0) == -1);
-  // A system call finds the same memory as mmap.
-  const auto found = ::syscall(SYS_mmap, nullptr, 4096, PROT_READ, MAP_SHARED, c.render[0], passed.offset);
+  // The instruction itself, which nothing intercepts, finds no DMABUF, and otherwise the same memory as mmap.
+  const auto map = [](int file, std::uint64_t offset) {
+    return sdma::emulator::machine_call(SYS_mmap, 0, 4096, PROT_READ, MAP_SHARED, file, static_cast<long>(offset));
+  };
+  CHECK(map(fd, 0) == -1);
+  const auto found = map(c.render[0], passed.offset);
   REQUIRE(found != -1);
   CHECK(reinterpret_cast<std::byte*>(found)[4095] == std::byte{0x3c});
   ::munmap(reinterpret_cast<void*>(found), 4096);

@@ -6,17 +6,23 @@
 #include "support/catch.hpp"
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <linux/dma-buf.h>
 #include <poll.h>
 #include <pthread.h>
+#include <spawn.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <functional>
+#include <string>
 #include <thread>
 
 using namespace raw;
@@ -93,6 +99,90 @@ TEST_CASE("mmap that a program finds in the C library's own handle maps the node
   CHECK(::dlsym(libc, "no_such_function") == nullptr);
   CHECK(::dlerror() != nullptr);
   CHECK(::dlsym(RTLD_DEFAULT, "mmap") == reinterpret_cast<void*>(map));
+}
+
+TEST_CASE("devices that are opened, asked and mapped by number are the node's") {
+  Client c;
+  const auto number = [](const char* path) {
+    return static_cast<int>(::syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC));
+  };
+  const int fd = number("/dev/kfd"),
+            render = number(("/dev/dri/renderD" + std::to_string(c.node.gpus[0].render_minor)).c_str());
+  REQUIRE(fd >= 0);
+  REQUIRE(render >= 0);
+  kfd::GetVersion v{};
+  CHECK(::syscall(SYS_ioctl, fd, kfd::request<kfd::GetVersion>(Nr::get_version, kfd::kOut), &v) == 0);
+  CHECK(v.major == 1);
+  auto m = c.allocate(4096);
+  const auto at = ::syscall(SYS_mmap, nullptr, 4096, PROT_READ, MAP_SHARED, render, m.offset);
+  REQUIRE(at != -1);
+  *m.host() = std::byte{9};
+  CHECK(*reinterpret_cast<std::byte*>(at) == std::byte{9});
+  CHECK(flags_of(reinterpret_cast<void*>(at)).find(" dd ") != std::string::npos);
+  ::munmap(reinterpret_cast<void*>(at), 4096);
+  CHECK(::syscall(SYS_open, "/sys/class/kfd/kfd/topology/generation_id", O_RDONLY) >= 0);
+  // Everything else is the kernel's, bad pointers included.
+  CHECK(::syscall(SYS_getpid) == ::getpid());
+  CHECK((::syscall(SYS_openat, AT_FDCWD, 16, O_RDONLY) == -1 && errno == EFAULT));
+  CHECK((::syscall(SYS_open, "/dev/no such file", O_RDONLY) == -1 && errno == ENOENT));
+  ::close(fd);
+  ::close(render);
+  CHECK(c.free(m) == 0);
+}
+
+TEST_CASE("a program that is linked statically and names the device is named on stderr") {
+  char folder[] = "/tmp/sdma-static-XXXXXX";
+  REQUIRE(::mkdtemp(folder) != nullptr);
+  const std::string around = std::string(folder) + "/around", quiet = std::string(folder) + "/quiet";
+  for (const auto& path : {around, quiet}) {
+    Elf64_Ehdr h{};
+    std::memcpy(h.e_ident, ELFMAG, SELFMAG);
+    h.e_ident[EI_CLASS] = ELFCLASS64;
+    h.e_type = ET_EXEC;
+    std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(&h), sizeof h)
+        << (path == around ? "/dev/kfd" : "/dev/null");
+    REQUIRE(::chmod(path.c_str(), 0755) == 0);
+  }
+  char arg[] = "it", *argv[] = {arg, nullptr};
+  pid_t made = 0;
+  const std::function<void(const char*, const char*)> ways[] = {
+      [&](auto path, auto) { ::execve(path, argv, environ); },
+      [&](auto path, auto) { ::execv(path, argv); },
+      [&](auto, auto name) { ::execvp(name, argv); },
+      [&](auto, auto name) { ::execvpe(name, argv, environ); },
+      [&](auto path, auto) { ::execl(path, "it", "with", "more", nullptr); },
+      [&](auto, auto name) { ::execlp(name, "it", nullptr); },
+      [&](auto path, auto) { ::execle(path, "it", nullptr, environ); },
+      [&](auto path, auto) { ::posix_spawn(&made, path, nullptr, nullptr, argv, environ); },
+      [&](auto, auto name) { ::posix_spawnp(&made, name, nullptr, nullptr, argv, environ); },
+  };
+  for (std::size_t i = 0; i < std::size(ways); ++i)
+    for (const auto& path : {around, quiet}) {
+      INFO(i << " " << path);
+      int ends[2]{};
+      REQUIRE(::pipe(ends) == 0);
+      const auto child = ::fork();
+      if (child == 0) {
+        ::dup2(ends[1], 2);
+        ::close(ends[1]);
+        ::close(ends[0]);
+        ::setenv("PATH", (std::string("/nowhere:") + folder).c_str(), 1);
+        ways[i](path.c_str(), path.c_str() + std::strlen(folder) + 1);
+        ::_exit(0);
+      }
+      ::close(ends[1]);
+      std::string said;
+      char room[512];
+      for (ssize_t n; (n = ::read(ends[0], room, sizeof room)) > 0;) said.append(room, static_cast<std::size_t>(n));
+      ::close(ends[0]);
+      ::waitpid(child, nullptr, 0);
+      const auto expected = "sdma emulator: '" + around + "' is linked statically: it does not find the node's GPUs\n";
+      CHECK(said.starts_with(expected) == (path == around));
+      CHECK((said.find("sdma emulator") != said.npos) == (path == around));
+    }
+  ::unlink(around.c_str());
+  ::unlink(quiet.c_str());
+  ::rmdir(folder);
 }
 
 TEST_CASE("a library that is loaded with RTLD_DEEPBIND opens the node's device") {

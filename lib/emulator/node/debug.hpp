@@ -11,6 +11,8 @@
 //   debugger:  ENABLE ............................ SEND_RUNTIME_EVENT
 //   runtime:            RUNTIME_ENABLE (blocked) .................... returns
 //
+// A process that is debugged before it has a node has no queues: its debugger keeps a Debug for it until then.
+//
 // Who may ask is checked elsewhere: debug_link.hpp. Operations on waves return the errno of a GPU without debugging.
 // Call everything under the node's lock, except `vm_fault`. Results are 0 or an errno, except those of `answer`.
 #include "../../device/properties.hpp"
@@ -70,7 +72,7 @@ std::vector<kfd::Aperture> apertures();
 
 class Debug {
  public:
-  Debug(Exceptions& x, Queues& q, const SysfsNode& n, Drive drive)
+  Debug(Exceptions& x, Queues* q, const SysfsNode& n, Drive drive)
       : exceptions_(x), queues_(q), node_(n), patience_ms_(drive == Drive::thread ? 10'000 : 0) {
     for (auto& status : of_gpus_) status = kDeviceNewBit;
   }
@@ -91,9 +93,9 @@ class Debug {
       case kfd::DebugOp::set_exceptions_enabled: exceptions_.subscribe(a.exceptions); return 0;
       case kfd::DebugOp::query_debug_event: return query(a.event);
       case kfd::DebugOp::queue_snapshot: {
-        const auto all = queues_.entries();
+        const auto all = queues();
         return snapshot(
-            a.snapshot, all, data, [&](std::size_t i) -> auto& { return queues_.exceptions(all[i].queue_id); });
+            a.snapshot, all, data, [&](std::size_t i) -> auto& { return queues_->exceptions(all[i].queue_id); });
       }
       case kfd::DebugOp::device_snapshot:
         return snapshot(
@@ -103,7 +105,7 @@ class Debug {
       case kfd::DebugOp::set_wave_launch_override:
       case kfd::DebugOp::set_wave_launch_mode:
       case kfd::DebugOp::set_address_watch:
-      case kfd::DebugOp::clear_address_watch: return queues_.runtime() ? ENODEV : EACCES;
+      case kfd::DebugOp::clear_address_watch: return runtime() ? ENODEV : EACCES;
       case kfd::DebugOp::set_flags: return EACCES;
       case kfd::DebugOp::query_exception_info: return ENODATA;
       default: return EINVAL;
@@ -114,9 +116,16 @@ class Debug {
   void end() noexcept {
     if (!std::exchange(session_, false)) return;
     exceptions_.end();
-    queues_.resume();
-    if (queues_.runtime()) queues_.remap();
+    if (queues_) queues_->resume();
+    if (runtime()) queues_->remap();
     ::close(std::exchange(file_, -1));
+  }
+  /// Ends a session that another Debug continues. Returns the debugger's file.
+  int hand_over(kfd::DebugTrap& enable) noexcept {
+    enable.op = static_cast<std::uint32_t>(kfd::DebugOp::enable);
+    enable.enable.exceptions = exceptions_.subscribed();
+    session_ = false;
+    return std::exchange(file_, -1);
   }
   /// Writes to the debugger's file that there are exceptions.
   void notify() noexcept {
@@ -127,16 +136,16 @@ class Debug {
 
   /// RUNTIME_ENABLE. Releases the lock while it waits.
   int set_runtime(const kfd::RuntimeEnable& a, std::unique_lock<std::mutex>& lock) {
-    const bool on = (a.mode & kfd::kRuntimeOn) != 0, was_on = queues_.runtime();
+    const bool on = (a.mode & kfd::kRuntimeOn) != 0, was_on = runtime();
     const bool again = std::exchange(retry_, false) && on == was_on;
     if (!again) {
-      if (const int error = queues_.set_runtime(on)) return error;
+      if (const int error = queues_->set_runtime(on)) return error;
       r_debug_ = on ? a.r_debug : 0;
       ttmps_ = on && (a.mode & kfd::kRuntimeTtmps) != 0;
     }
     if (!session_) return 0;
     if (!again) {
-      if (on || was_on) queues_.remap();
+      if (on || was_on) queues_->remap();
       exceptions_.raise(of_process_, kRuntimeBit);
     }
     const int answers = answers_;
@@ -161,6 +170,8 @@ class Debug {
   }
 
  private:
+  bool runtime() const noexcept { return queues_ && queues_->runtime(); }
+  std::vector<kfd::QueueEntry> queues() const { return queues_ ? queues_->entries() : std::vector<kfd::QueueEntry>(); }
   int enable(const kfd::DebugTrap& a, int fd, std::vector<std::byte>& data) {
     if (session_) return EALREADY;
     if (fd < 0) return EBADF;
@@ -171,14 +182,14 @@ class Debug {
     file_ = fd;
     session_ = true;
     exceptions_.begin(a.enable.exceptions);
-    if (queues_.runtime()) queues_.remap();
+    if (runtime()) queues_->remap();
     return 0;
   }
   int suspend(bool suspended, std::vector<std::byte>& data) noexcept {
-    if (!queues_.runtime()) return EACCES;
+    if (!runtime()) return EACCES;
     // As a view: an array of bytes from a vector is aligned for every number.
-    return -queues_.suspend({reinterpret_cast<std::uint32_t*>(data.data()), data.size() / sizeof(std::uint32_t)},
-                            suspended);
+    return -queues_->suspend({reinterpret_cast<std::uint32_t*>(data.data()), data.size() / sizeof(std::uint32_t)},
+                             suspended);
   }
   int send(const kfd::DebugEvent& e) noexcept {
     const bool known = std::any_of(node_.gpus.begin(), node_.gpus.end(), [&](auto& g) { return g.gpu_id == e.gpu_id; });
@@ -189,8 +200,8 @@ class Debug {
   int query(kfd::DebugEvent& e) noexcept {
     const auto subscribed = exceptions_.subscribed();
     e.gpu_id = e.queue_id = 0;
-    for (const auto& q : queues_.entries())
-      if (take(queues_.exceptions(q.queue_id), subscribed, e)) {
+    for (const auto& q : queues())
+      if (take(queues_->exceptions(q.queue_id), subscribed, e)) {
         e.gpu_id = q.gpu_id;
         e.queue_id = q.queue_id;
         return 0;
@@ -239,13 +250,11 @@ class Debug {
     return all;
   }
   kfd::RuntimeInfo info() const noexcept {
-    return {.r_debug = r_debug_,
-            .state = queues_.runtime() ? kfd::kRuntimeEnabled : kfd::kRuntimeDisabled,
-            .ttmps = ttmps_};
+    return {.r_debug = r_debug_, .state = runtime() ? kfd::kRuntimeEnabled : kfd::kRuntimeDisabled, .ttmps = ttmps_};
   }
 
   Exceptions& exceptions_;
-  Queues& queues_;
+  Queues* const queues_;
   const SysfsNode& node_;
   const int patience_ms_;
   bool session_ = false;

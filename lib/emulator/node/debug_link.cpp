@@ -36,6 +36,7 @@ using kfd::DebugOp;
 struct Question {
   kfd::DebugTrap args{};
   std::int32_t thread{};  ///< the caller
+  bool takes_session{};   ///< the caller has a node now, and asks its debugger for an early session
 };
 struct Reply {
   kfd::DebugTrap args{};
@@ -125,19 +126,24 @@ template <class Head> ssize_t receive_message(int socket, Head& head, std::span<
   return n < static_cast<ssize_t>(sizeof head) ? -ESRCH : n - static_cast<ssize_t>(sizeof head);
 }
 
+/// A number in the status of a process; 0 if there is no such process.
+pid_t status_of(pid_t pid, const char* form) noexcept {
+  char path[48], line[256];
+  std::snprintf(path, sizeof path, "/proc/%d/status", pid);
+  auto* const f = SDMA_REAL(fopen)(path, "re");
+  pid_t value = 0;
+  while (f && std::fgets(line, sizeof line, f) && std::sscanf(line, form, &value) != 1) {}
+  if (f) std::fclose(f);
+  return value;
+}
+/// The thread that traces the leader of a process; 0: none.
+pid_t tracer_of(pid_t pid) noexcept { return status_of(pid, "TracerPid: %d"); }
+
 /// Whether `thread` of process `pid` traces the leader of this process.
 bool traced_by(pid_t pid, pid_t thread) noexcept {
   char path[64];
   std::snprintf(path, sizeof path, "/proc/%d/task/%d", pid, thread);
-  if (thread <= 0 || SDMA_REAL(access)(path, F_OK) != 0) return false;
-  std::snprintf(path, sizeof path, "/proc/%d/status", ::getpid());
-  auto* f = SDMA_REAL(fopen)(path, "re");
-  if (!f) return false;
-  char line[256];
-  int tracer = 0;
-  while (std::fgets(line, sizeof line, f) && std::sscanf(line, "TracerPid: %d", &tracer) != 1) {}
-  std::fclose(f);
-  return tracer == thread;
+  return thread > 0 && SDMA_REAL(access)(path, F_OK) == 0 && tracer_of(::getpid()) == thread;
 }
 
 /// A connection to the node of a process, or a negative errno.
@@ -158,7 +164,20 @@ int connect_to(std::uint32_t pid) {
 
 /// Asks another process.
 int ask(Node& own, kfd::DebugTrap& a, std::vector<std::byte>& data) {
-  const int at = connect_to(a.pid);
+  int at = connect_to(a.pid);
+  kfd::DebugTrap again;
+  if (at == -ESRCH) {
+    const auto pid = static_cast<pid_t>(a.pid);
+    // A process that has ended has no memory, although its tracer may not have noticed.
+    const bool traced = tracer_of(pid) == ::gettid() && status_of(pid, "VmSize: %d") > 0;
+    const int error = own.debugged.answer(a, traced, data);
+    if (error != 0 || a.op != static_cast<std::uint32_t>(DebugOp::enable)) return error;
+    // The process may have created its node meanwhile, without finding this session.
+    at = connect_to(a.pid);
+    const Socket file(at < 0 ? -1 : own.debugged.hand_over(a.pid, again));
+    if (file.get() < 0) return (void)Socket(at), 0;
+    data.clear();
+  }
   if (at < 0) return -at;
   Socket there(at);
   const bool enables = a.op == static_cast<std::uint32_t>(DebugOp::enable);
@@ -196,6 +215,12 @@ bool entries_to_user(const kfd::DebugSnapshot& a, std::uint32_t stride, std::spa
 }
 
 }  // namespace
+
+/// A session with a process that has no node.
+struct DebugSessions::Early {
+  Exceptions exceptions{};
+  Debug debug{exceptions, nullptr, tree().node(), Drive::caller};
+};
 
 int debug_trap(Node& own, kfd::DebugTrap& a) {
   const auto op = static_cast<DebugOp>(a.op);
@@ -251,6 +276,55 @@ void DebugSessions::close(std::uint32_t pid) noexcept {
 
 void DebugSessions::abandon() noexcept {
   for (const auto& [pid, fd] : connections_) ::close(fd);
+  for (const auto& [pid, early] : early_) early->debug.abandon();
+}
+
+DebugSessions::DebugSessions() = default;
+DebugSessions::~DebugSessions() { abandon(); }
+
+int DebugSessions::answer(kfd::DebugTrap& a, bool traced, std::vector<std::byte>& data) {
+  const std::lock_guard lock(mutex_);
+  const bool enables = a.op == static_cast<std::uint32_t>(DebugOp::enable);
+  auto at = early_.find(a.pid);
+  if (at == early_.end() && !(enables && traced)) return ESRCH;
+  if (!traced && a.op != static_cast<std::uint32_t>(DebugOp::disable)) return EPERM;
+  if (at == early_.end()) at = early_.try_emplace(a.pid, std::make_unique<Early>()).first;
+  auto& debug = at->second->debug;
+  Socket file(enables ? away(SDMA_REAL(fcntl)(static_cast<int>(a.enable.fd), F_DUPFD_CLOEXEC, 0)) : -1);
+  const int error = debug.answer(a, file.get(), data);
+  if (error == 0) (void)file.release();
+  if (!debug.session()) early_.erase(at);
+  return error;
+}
+
+int DebugSessions::hand_over(std::uint32_t pid, kfd::DebugTrap& enable) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto at = early_.find(pid);
+  if (at == early_.end()) return -1;
+  enable.pid = pid;
+  const int file = at->second->debug.hand_over(enable);
+  early_.erase(at);
+  return file;
+}
+
+/// Continues the session that the process which traces this one has begun early: its connection, or -1.
+int DebugPort::take_session(Node& n) noexcept {
+  const auto tracer = tracer_of(::getpid());
+  if (tracer <= 0) return -1;
+  return guarded(-1, [&] {
+    Socket there(connect_to(static_cast<std::uint32_t>(status_of(tracer, "Tgid: %d"))));
+    Reply r;
+    int received = -1;
+    std::vector<std::byte> data;
+    if (there.get() < 0 || !send_message(there.get(), Question{{}, ::gettid(), true}, {}, -1) ||
+        receive_message(there.get(), r, data, &received) < 0 || r.error != 0)
+      return -1;
+    Socket file(away(received));
+    const std::lock_guard lock(n.mutex);
+    if (n.debug.answer(r.args, file.get(), data) != 0) return -1;
+    (void)file.release();
+    return away(there.release());
+  });
 }
 
 void DebugPort::open(Node& n) noexcept {
@@ -261,9 +335,11 @@ void DebugPort::open(Node& n) noexcept {
   pthread_t thread{};
   const sdma::detail::SignalsBlocked blocked;
   if (bell_ < 0 || ::bind(listener_, here.get(), here.bytes) != 0 || ::listen(listener_, 8) != 0 ||
-      SDMA_REAL(fstat)(listener_, &s) != 0 || ::pthread_create(&thread, nullptr, run, &n) != 0)
+      SDMA_REAL(fstat)(listener_, &s) != 0)
     return abandon();
   inode_ = s.st_ino;
+  session_ = take_session(n);
+  if (::pthread_create(&thread, nullptr, run, &n) != 0) return abandon();
   (void)::pthread_setname_np(thread, "sdma debug");
   (void)::pthread_detach(thread);
   n.exceptions.ring(bell_);
@@ -319,6 +395,14 @@ void DebugPort::answer_one(Node& n, int connection) noexcept {
   Reply r{.args = q.args};
   const auto op = static_cast<DebugOp>(q.args.op);
   std::vector<std::byte> data;
+  if (q.takes_session) {
+    const auto pid = static_cast<std::uint32_t>(there.peer());
+    const Socket its(n.debugged.hand_over(pid, r.args));
+    r.error = its.get() < 0 ? ESRCH : 0;
+    if (send_message(there.get(), r, {}, its.get()) && r.error == 0)
+      (void)errno_of([&] { return n.debugged.keep(pid, there.release()), 0; });
+    return;
+  }
   {
     const std::lock_guard lock(n.mutex);
     r.error = op != DebugOp::disable && !traced_by(there.peer(), q.thread) ? EPERM : errno_of([&] {

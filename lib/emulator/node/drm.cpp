@@ -89,7 +89,8 @@ int info(Node* process, std::size_t index, const Info& i) {
   const auto& gpu = tree().node().topology.gpus[index];
   const auto engines = gpu.engines();
   const auto vram = gpu.memory_bytes;
-  const auto use = process ? process->memory.gpu(static_cast<std::uint32_t>(index)).use : MemoryUse{};
+  MemoryUse use;
+  if (process) use = process->memory.shared().used(static_cast<std::uint32_t>(index));
   const auto used = use.vram + use.gem_vram, gtt = use.gtt + use.gem_gtt;
   const auto host = process ? process->memory.limits().gtt : vram;
   if (i.bytes == 0 || i.pointer == 0) return EINVAL;

@@ -66,8 +66,11 @@ int DrmFile::create(GemCreate& a) {
   if ((a.domains & kDomainsOfEngines) != 0) return (a.flags & kVmAlwaysValid) != 0 ? EINVAL : ENOMEM;
   const auto bytes = page_up(a.bytes);
   if (bytes == 0) return EINVAL;
-  auto& use = memory_.gpu(gpu_).use;
-  const auto all = memory_.vram_bytes(gpu_), used = use.vram + use.gem_vram;
+  auto& shared = memory_.shared();
+  auto& use = shared.use(gpu_);
+  shared.reap();
+  const auto of_all = shared.used(gpu_);
+  const auto all = memory_.vram_bytes(gpu_), used = of_all.vram + of_all.gem_vram;
   if ((a.domains & kDomainVram) != 0 && (a.domains & kDomainGtt) == 0 && bytes >= all) return ENOMEM;
   if ((a.domains & kDomainVram) == 0 && bytes >= memory_.limits().gtt) return ENOMEM;
   const bool vram = (a.domains & kDomainVram) != 0 && used <= all && bytes <= all - used;

@@ -47,7 +47,7 @@ Pages::~Pages() {
   if (at != by_place.end() && at->second.expired()) by_place.erase(at);
 }
 
-Memory::Memory(Arena& a, const SysfsNode& n) : arena_(a), node_(n) {
+Memory::Memory(Arena& a, SharedLimits& s, const SysfsNode& n) : arena_(a), shared_(s), node_(n) {
   std::uint64_t total = 0;
   for (const auto& c : n.topology.cpus) total += c.memory_bytes;
   limits_ = system_limits(total, options().no_system_mem_limit);
@@ -89,8 +89,9 @@ Object* Memory::find(std::uint64_t handle) noexcept {
   return it == objects_.end() ? nullptr : &it->second;
 }
 
-std::uint64_t Memory::available(std::uint32_t g) const noexcept {
-  const auto all = vram_bytes(g), used = gpus_[g]->use.vram;
+std::uint64_t Memory::available(std::uint32_t g) noexcept {
+  shared_.reap();
+  const auto all = vram_bytes(g), used = shared_.used(g).vram;
   return used < all ? (all - used) & ~std::uint64_t{(2 << 20) - 1} : 0;
 }
 
@@ -104,26 +105,29 @@ Object& Memory::add(Object o) {
 /// Counts the memory that an object will use. Doorbells and registers use none.
 int Memory::charge(const Object& o, Charge* out) noexcept {
   const auto bytes = o.doubled() ? page_up(o.bytes / 2) : o.bytes;
-  const auto fits = [bytes](std::uint64_t used, std::uint64_t all) { return used <= all && bytes <= all - used; };
-  auto& use = gpus_[o.gpu]->use;
-  if ((o.flags & kfd::kVram) != 0) {
-    if (!fits(use.vram, vram_bytes(o.gpu))) return ENOMEM;
-    *out = Charge(use.vram, bytes);
-    return 0;
-  }
-  std::uint64_t gtt = 0, userptr = 0;
-  for (const auto& g : gpus_) gtt += g->use.gtt, userptr += g->use.userptr;
-  const bool program = (o.flags & kfd::kUserptr) != 0;
-  if (!fits(gtt + userptr, limits_.all)) {
-    report_limit("for GTT and USERPTR", bytes, gtt + userptr, limits_.all,
-                 "; sdma emulate --no-system-mem-limit lifts it");
-    return ENOMEM;
-  }
-  if (!program && !fits(gtt, limits_.gtt)) {
-    report_limit("for GTT", bytes, gtt, limits_.gtt, "");
-    return ENOMEM;
-  }
-  *out = Charge(program ? use.userptr : use.gtt, bytes);
+  auto& use = shared_.use(o.gpu);
+  const bool vram = (o.flags & kfd::kVram) != 0, program = (o.flags & kfd::kUserptr) != 0;
+  const auto used = [&](bool with_userptr) {
+    if (vram) return shared_.used(o.gpu).vram;
+    MemoryUse all;
+    for (std::uint32_t g = 0; g < gpus(); ++g) all += shared_.used(g);
+    return all.gtt + (with_userptr ? all.userptr : 0);
+  };
+  const auto fits = [&](std::uint64_t all, bool with_userptr, const char* which, const char* advice) {
+    const auto exceeds = [&] { return used(with_userptr) > all || bytes > all - used(with_userptr); };
+    if (!exceeds()) return true;
+    shared_.reap();
+    if (!exceeds()) return true;
+    if (!vram) report_limit(which, bytes, used(with_userptr), all, advice);
+    return false;
+  };
+  const auto most = vram ? vram_bytes(o.gpu) : limits_.all;
+  if (!fits(most, true, "for GTT and USERPTR", "; sdma emulate --no-system-mem-limit lifts it")) return ENOMEM;
+  if (!vram && !program && !fits(limits_.gtt, false, "for GTT", "")) return ENOMEM;
+  Charge made(vram ? use.vram : program ? use.userptr : use.gtt, bytes);
+  // Two processes that ask at the same time do not get more than there is.
+  if (used(true) > most) return ENOMEM;
+  *out = std::move(made);
   return 0;
 }
 

@@ -18,6 +18,7 @@
 #include "../../kfd/abi.hpp"
 #include "../queues/doorbells.hpp"
 #include "arena.hpp"
+#include "shared_limits.hpp"
 #include "shown.hpp"
 #include "system_memory.hpp"
 
@@ -85,7 +86,6 @@ class GpuMemory {
   AddressSpace space{};
   bool acquired = false;  ///< the program has acquired a DRM node for this GPU
   GpuVm* vm{};            ///< the mappings of that node's file
-  MemoryUse use{};
 };
 
 /// How long an unmapping waits for engines to leave, which they do after a few packets.
@@ -93,7 +93,7 @@ inline Deadline engine_patience() noexcept { return Deadline::in(std::chrono::se
 
 class Memory {
  public:
-  Memory(Arena&, const SysfsNode&);
+  Memory(Arena&, SharedLimits&, const SysfsNode&);
   ~Memory();
 
   /// Index of a GPU; the number of GPUs if there is no such GPU.
@@ -105,7 +105,8 @@ class Memory {
   int free(std::uint64_t handle);
   int map(kfd::MapMemory&, std::span<const std::uint32_t> gpu_ids);
   int unmap(kfd::MapMemory&, std::span<const std::uint32_t> gpu_ids);
-  std::uint64_t available(std::uint32_t g) const noexcept;
+  std::uint64_t available(std::uint32_t g) noexcept;
+  SharedLimits& shared() noexcept { return shared_; }
   std::uint64_t vram_bytes(std::uint32_t g) const noexcept { return node_.topology.gpus[g].memory_bytes; }
   const SystemLimits& limits() const noexcept { return limits_; }
 
@@ -150,6 +151,7 @@ class Memory {
   Object& add(Object);
 
   Arena& arena_;
+  SharedLimits& shared_;
   const SysfsNode& node_;
   std::vector<std::unique_ptr<GpuMemory>> gpus_;
   std::vector<std::byte*> doorbells_, registers_;

@@ -2,6 +2,7 @@
 #include "node.hpp"
 
 #include "../inside.hpp"
+#include "../options.hpp"
 #include "../trace.hpp"
 
 #include <pthread.h>
@@ -18,6 +19,7 @@ pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 void forget() noexcept {
   if (auto* n = the_node.exchange(nullptr)) {
     n->arena.abandon();
+    n->shared.abandon();
     n->smi.abandon();
     n->debug.abandon();
     n->debug_port.abandon();
@@ -43,9 +45,10 @@ void after_fork() noexcept {
 }  // namespace
 
 Node::Node(Drive drive)
-    : memory(arena, tree().node()),
+    : shared(options().machine),
+      memory(arena, shared, tree().node()),
       queues(memory, events, exceptions, tree().node(), drive),
-      debug(exceptions, queues, tree().node(), drive) {
+      debug(exceptions, &queues, tree().node(), drive) {
   trace_own_addresses();
 }
 

@@ -18,6 +18,7 @@
 #include "drm_file.hpp"
 #include "memory.hpp"
 #include "queues.hpp"
+#include "shared_limits.hpp"
 #include "smi.hpp"
 #include "tree.hpp"
 
@@ -39,6 +40,7 @@ class Node {
   int open_drm(std::uint32_t minor, int flags);
 
   Arena arena;
+  SharedLimits shared;
   std::mutex mutex;
   Smi smi;
   Exceptions exceptions;

@@ -80,7 +80,7 @@ void Queues::show(std::uint32_t unmapped) noexcept {
 }
 
 /// A free slot, and its engine.
-int Queues::place(const kfd::CreateQueue& a, Entry& e) const {
+int Queues::place(const kfd::CreateQueue& a, Entry& e) {
   const auto& gpu = node_.topology.gpus[e.gpu];
   std::uint32_t first = 0, end = 0;
   switch (a.type) {
@@ -101,7 +101,7 @@ int Queues::place(const kfd::CreateQueue& a, Entry& e) const {
   e.type = a.type;
   const auto taken = [&](std::uint32_t engine, std::uint32_t slot) {
     for (const auto& [id, q] : queues_)
-      if (q.gpu == e.gpu && q.compute() == e.compute() && q.engine == engine && q.slot == slot) return true;
+      if (&q != &e && q.gpu == e.gpu && q.compute() == e.compute() && q.engine == engine && q.slot == slot) return true;
     return false;
   };
   if (e.compute()) {
@@ -113,11 +113,16 @@ int Queues::place(const kfd::CreateQueue& a, Entry& e) const {
   // Search slot by slot, so that queues spread over the engines first.
   for (e.slot = 0; e.slot < gpu.queues_per_engine; ++e.slot)
     for (e.engine = first; e.engine < end; ++e.engine)
-      if (!taken(e.engine, e.slot)) {
+      if (!taken(e.engine, e.slot) && memory_.shared().take(e.gpu, e.engine, e.slot)) {
+        e.placed = true;
         e.doorbell = e.engine * gpu.queues_per_engine + e.slot;
         return 0;
       }
   return ENOMEM;
+}
+
+void Queues::leave(Entry& e) noexcept {
+  if (e.placed) memory_.shared().give_back(e.gpu, e.engine, e.slot);
 }
 
 /// Pins the object, or the piece of GEM_VA, that the GPU sees as exactly these bytes; 0 bytes stand for any object.
@@ -170,6 +175,7 @@ class Queues::Pending {
   ~Pending() {
     if (kept_) return;
     all_.unpin(at_->second);
+    all_.leave(at_->second);
     all_.queues_.erase(at_);
   }
   Pending(const Pending&) = delete;
@@ -239,17 +245,17 @@ int Queues::create(kfd::CreateQueue& a) {
   const auto wish = wish_of(a);
   if (wish.error != 0) return wish.error;
   if (!plausible(a.rptr, 4) || !plausible(a.wptr, 4)) return EFAULT;
-  Entry wanted{.gpu = memory_.index(a.gpu_id)};
+  const auto g = memory_.index(a.gpu_id);
   if (a.type > kfd::kQueueSdmaByEngine) return kNotSupported;
-  if (wanted.gpu == memory_.gpus()) return EINVAL;
-  if (!memory_.gpu(wanted.gpu).acquired) return ENODEV;
-  if (const int error = place(a, wanted)) return error;
+  if (g == memory_.gpus()) return EINVAL;
+  if (!memory_.gpu(g).acquired) return ENODEV;
   std::uint32_t id = 0;
   for (auto it = queues_.begin(); it != queues_.end() && it->first == id; ++it) ++id;
-  if (id >= kfd::kMaxQueues) return ENOMEM;
   // Everything that may fail comes before the server gets the queue.
-  Pending made(*this, queues_.try_emplace(id, std::move(wanted)).first);
+  Pending made(*this, queues_.try_emplace(id, Entry{.gpu = g}).first);
   auto& e = made.entry();
+  if (const int error = place(a, e)) return error;
+  if (id >= kfd::kMaxQueues) return ENOMEM;
   if (const int error = stand(a, wish.bytes, e)) return error;
   auto q = make(a, e, id);
   q->active = wish.active;
@@ -281,6 +287,7 @@ int Queues::destroy(std::uint32_t id) {
   trace_queue(GpuId{e.gpu}, EngineId{e.engine}, id, __atomic_load_n(e.config.rptr, __ATOMIC_RELAXED), false);
   const auto gpu = e.gpu;
   unpin(e);
+  leave(e);
   queues_.erase(it);
   show(gpu);
   return 0;

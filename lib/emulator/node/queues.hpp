@@ -2,7 +2,8 @@
 #pragma once
 // Queues as the ioctls see them: their engines, slots and memory, and the requests that the kernel refuses.
 //
-//   engine   SDMA: the host-facing engines; SDMA_XGMI: the others; BY_ENG_ID: the named engine; 8 slots each
+//   engine   SDMA: the host-facing engines; SDMA_XGMI: the others; BY_ENG_ID: the named engine; 8 slots each, for all
+//            processes
 //   memory   a ring that is exactly one mapping, and a page for each pointer: pinned until the queue is destroyed
 //   change   creating, destroying and updating a queue unmaps all queues of the GPU for a moment: a doorbell that is
 //            rung during that time is lost, but wptr in memory counts
@@ -56,6 +57,7 @@ class Queues {
   struct Entry {
     std::uint32_t gpu{}, engine{}, slot{}, doorbell{};
     std::uint32_t type{};
+    bool placed{};  ///< has a slot of an engine that all processes share
     bool gws{};
     bool compute() const noexcept { return type == kfd::kQueueCompute || type == kfd::kQueueComputeAql; }
     PipelineConfig config{};
@@ -69,11 +71,12 @@ class Queues {
   static constexpr std::uint32_t kAll = ~0u;
   class Unpins;
   class Pending;
+  void leave(Entry&) noexcept;
 
   void nudge_all_but(std::uint32_t g) noexcept;
   /// Shows other processes the queues. `unmapped`: the GPU whose queues were unmapped for this change, or kAll.
   void show(std::uint32_t unmapped) noexcept;
-  int place(const kfd::CreateQueue&, Entry&) const;
+  int place(const kfd::CreateQueue&, Entry&);
   int stand(const kfd::CreateQueue&, std::uint64_t ring_bytes, Entry&);
   int ring_of(Entry&, std::uint64_t va, std::uint64_t bytes);
   int pin(Entry&, std::uint64_t va, std::uint64_t bytes, bool* doubled = nullptr);
