@@ -20,15 +20,15 @@ namespace sdma::inline v0::detail {
 
 /// The bounds of a parameter: its own, or the default for its initial value.
 inline FreeParameter bounded(const FreeParameter& p, double initial) {
-  constexpr double kWide = 100, kLeast = 1e-4, kMost = 1e12, kFromNothing = 1e4;
+  constexpr double kWide = 100, kLeastPart = 1e-4, kLargest = 1e12, kFromNothing = 1e4;
   auto out = p;
   if (p.low == 0 && p.high == 0) {
     out.low = initial / kWide;
     out.high = initial > 0 ? initial * kWide : kFromNothing;
     if (unit(p.cost) == "fraction") out.high = 1;
   }
-  out.high = std::min(out.high, kMost);
-  out.low = std::max(out.low, out.high * kLeast);
+  out.high = std::min(out.high, kLargest);
+  out.low = std::max(out.low, out.high * kLeastPart);
   return out;
 }
 

@@ -141,12 +141,12 @@ std::optional<Certainty> uncertainty(Objective& f, const Objective::Point& best)
     for (std::size_t b = 0; b < n; ++b)
       for (std::size_t k = 0; k < best.parts.size(); ++k) normal(a, b) += slope(a, k) * slope(b, k);
   const auto e = eigen(normal);
-  constexpr double kLeast = 1e-9;
+  constexpr double kLeastValue = 1e-9;
   Square inverse(n);
   for (std::size_t a = 0; a < n; ++a)
     for (std::size_t b = 0; b < n; ++b)
       for (std::size_t d = 0; d < n; ++d)
-        inverse(a, b) += e.vectors(a, d) * e.vectors(b, d) / std::max(e.values[d], kLeast);
+        inverse(a, b) += e.vectors(a, d) * e.vectors(b, d) / std::max(e.values[d], kLeastValue);
 
   // covariance = sum over parts of variance * influence^2; influence = inverse * slope
   Square covariance(n);

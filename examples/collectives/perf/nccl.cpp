@@ -64,7 +64,28 @@ class World final : public Nccl {
   Result<std::unique_ptr<Contender>, Diagnostic> prepare(const Way&, const Options&) override;
 
   /// All ranks, in a group of NCCL.
-  Result<void, Diagnostic> perform(Rival, const Options&, std::span<const Piece>);
+  Result<void, Diagnostic> perform(Rival mode, const Options& o, std::span<const Piece> pieces) {
+    if (nccl_.send)
+      return each(nccl_.name, [&](Rank& r, int i) {
+        auto s = NcclCalls::kSuccess;
+        for (const auto& p : pieces) {
+          if (p.rank != static_cast<std::size_t>(i) || s != NcclCalls::kSuccess) continue;
+          auto* const at = reinterpret_cast<void*>((r.buffers[p.at.buffer] + p.at.offset).value);
+          const auto peer = static_cast<int>(p.other);
+          s = p.at.buffer == kFrom ? nccl_.send(at, p.bytes, NcclCalls::kBytes, peer, r.kernels, r.stream.handle())
+                                   : nccl_.receive(at, p.bytes, NcclCalls::kBytes, peer, r.kernels, r.stream.handle());
+        }
+        return s;
+      });
+    return each(nccl_.name, [&](Rank& r, int i) {
+      const auto comm = mode == Rival::nccl_ce ? r.copies : r.kernels;
+      const auto all = operands(o, static_cast<std::size_t>(i));
+      auto* const from = reinterpret_cast<const void*>((r.buffers[all.from.buffer] + all.from.offset).value);
+      auto* const to = reinterpret_cast<void*>((r.buffers[all.to.buffer] + all.to.offset).value);
+      if (nccl_.symmetric) return nccl_.symmetric(from, to, count_of(o), NcclCalls::kBytes, comm, r.stream.handle());
+      return nccl_.rooted(from, to, count_of(o), NcclCalls::kBytes, static_cast<int>(o.root), comm, r.stream.handle());
+    });
+  }
   std::vector<Rank>& ranks() noexcept { return ranks_; }
   const Signal& go() const noexcept { return go_; }
   std::uint32_t next() noexcept { return ++value_; }
@@ -123,6 +144,10 @@ class World final : public Nccl {
     if (std::find(asked.begin(), asked.end(), Way{.rival = Rival::nccl_ce}) == asked.end()) return {};
     if (settings_.options.collective == Collective::broadcast) {
       note_ = "nccl-ce is left out: NCCL broadcasts by kernels in every mode";
+      return {};
+    }
+    if (settings_.options.collective == Collective::alltoallv) {
+      note_ = "nccl-ce is left out: NCCL sends and receives by kernels in every mode";
       return {};
     }
     if (nccl_.version < NcclCalls::kCopyEngines || !nccl_.init_rank_config || !nccl_.register_window ||
@@ -198,169 +223,6 @@ class World final : public Nccl {
   bool copies_ = false;      ///< the copy-engine mode can be measured
   std::string note_{};
 };
-
-Result<void, Diagnostic> World::good(const char* call, Status s, NcclCalls::Comm comm) const {
-  if (s == NcclCalls::kSuccess) return {};
-  const char* more = nccl_.last_error ? nccl_.last_error(comm) : nullptr;
-  return Diagnostic{
-      .where = std::string(family()),
-      .message = fmt::format("{}: {}{}{}", call, nccl_.error_string(s), more && *more ? ": " : "", more ? more : ""),
-      .hint = fmt::format("NCCL_DEBUG=WARN lets {} print more", family())};
-}
-
-template <class F> Result<void, Diagnostic> World::each(const char* call, F f) {
-  const auto bounded = dog_.watch(call, limit_);
-  if (auto r = good("ncclGroupStart", nccl_.group_start()); !r) return r;
-  Result<void, Diagnostic> first;
-  for (std::size_t i = 0; i < ranks_.size() && first; ++i) {
-    const GpuStream::Current here(ranks_[i].stream);
-    first = good(call, f(ranks_[i], static_cast<int>(i)));
-  }
-  // Also after an error, because the group has to be closed.
-  const GpuStream::Current here(ranks_.front().stream);
-  auto end = good(call, nccl_.group_end());
-  return first ? std::move(end) : std::move(first);
-}
-
-Result<void, Diagnostic> World::make() {
-  for (std::size_t i = 0; i < driver_->ranks(); ++i) {
-    auto s = GpuStream::open(*driver_, i);
-    if (!s) return std::move(s.error());
-    ranks_.push_back({.stream = *std::move(s)});
-  }
-  {
-    const GpuStream::Current here(ranks_.front().stream);
-    auto go = driver_->word();
-    if (!go) return std::move(go.error());
-    go_ = *go;
-  }
-  if (auto r = make_communicators(); !r) return r;
-  if (auto r = make_buffers(); !r) return r;
-  limit_ = settings_.timeout;
-  return {};
-}
-
-Result<void, Diagnostic> World::make_communicators() {
-  const auto n = static_cast<int>(ranks_.size());
-  NcclCalls::Id id;
-  {
-    const auto bounded = dog_.watch("ncclGetUniqueId", limit_);
-    const GpuStream::Current here(ranks_.front().stream);
-    if (auto r = good("ncclGetUniqueId", nccl_.get_unique_id(&id)); !r) return r;
-  }
-  if (auto r = each("ncclCommInitRank", [&](Rank& rank, int i) { return nccl_.init_rank(&rank.kernels, n, id, i); });
-      !r)
-    return r;
-  const auto& asked = settings_.rivals;
-  if (std::find(asked.begin(), asked.end(), Way{.rival = Rival::nccl_ce}) == asked.end()) return {};
-  if (settings_.options.collective == Collective::broadcast) {
-    note_ = "nccl-ce is left out: NCCL broadcasts by kernels in every mode";
-    return {};
-  }
-  if (settings_.options.collective == Collective::alltoallv) {
-    note_ = "nccl-ce is left out: NCCL sends and receives by kernels in every mode";
-    return {};
-  }
-  if (nccl_.version < NcclCalls::kCopyEngines || !nccl_.init_rank_config || !nccl_.register_window || !nccl_.allocate) {
-    note_ = fmt::format("nccl-ce is left out: the copy-engine mode needs NCCL 2.28, and this is {}", version());
-    return {};
-  }
-  return make_copying_communicators();
-}
-
-Result<void, Diagnostic> World::make_copying_communicators() {
-  NcclCalls::Id id;
-  {
-    const auto bounded = dog_.watch("ncclGetUniqueId", limit_);
-    const GpuStream::Current here(ranks_.front().stream);
-    if (auto r = good("ncclGetUniqueId", nccl_.get_unique_id(&id)); !r) return r;
-  }
-  copies_ = true;
-  std::vector<NcclCalls::Config> configs(ranks_.size());
-  return each("ncclCommInitRankConfig", [&](Rank& rank, int i) {
-    auto& c = configs[static_cast<std::size_t>(i)];
-    c.cta_policy = NcclCalls::kNoKernels;
-    return nccl_.init_rank_config(&rank.copies, static_cast<int>(ranks_.size()), id, i, &c);
-  });
-}
-
-/// Of NCCL if it allocates, because windows need its memory.
-Result<GpuVa, Diagnostic> World::allocate(const GpuStream& s, std::uint64_t bytes) {
-  const GpuStream::Current here(s);
-  if (!nccl_.allocate) return driver_->allocate(s.rank(), bytes);
-  const auto bounded = dog_.watch("ncclMemAlloc", limit_);
-  void* at = nullptr;
-  if (auto r = good("ncclMemAlloc", nccl_.allocate(&at, bytes)); !r) return std::move(r.error());
-  return GpuVa{reinterpret_cast<std::uint64_t>(at)};
-}
-
-Result<void, Diagnostic> World::make_buffers() {
-  std::uint64_t most = 0;
-  for (const auto bytes : sizes(settings_))
-    most = std::max(most, buffer_of(options_of(settings_, settings_.rivals.front(), bytes)));
-  most = (most + kUnit - 1) / kUnit * kUnit;
-  for (auto& rank : ranks_)
-    for (auto& buffer : rank.buffers) {
-      auto at = allocate(rank.stream, most);
-      if (!at) return std::move(at.error());
-      buffer = *at;
-    }
-  return copies_ ? make_windows(most) : Result<void, Diagnostic>{};
-}
-
-Result<void, Diagnostic> World::make_windows(std::uint64_t bytes) {
-  for (std::size_t b = 0; b < kBuffers; ++b) {
-    std::vector<NcclCalls::Window> windows(ranks_.size());
-    if (auto r = each("ncclCommWindowRegister",
-                      [&](Rank& rank, int i) {
-                        return nccl_.register_window(rank.copies, reinterpret_cast<void*>(rank.buffers[b].value), bytes,
-                                                     &windows[static_cast<std::size_t>(i)], NcclCalls::kSymmetric);
-                      });
-        !r)
-      return r;
-    if (std::find(windows.begin(), windows.end(), nullptr) == windows.end()) continue;
-    copies_ = false;
-    note_ = "nccl-ce is left out: NCCL makes no symmetric windows on this machine";
-  }
-  return {};
-}
-
-Result<void, Diagnostic> World::perform(Rival mode, const Options& o, std::span<const Piece> pieces) {
-  if (nccl_.send)
-    return each(nccl_.name, [&](Rank& r, int i) {
-      auto s = NcclCalls::kSuccess;
-      for (const auto& p : pieces) {
-        if (p.rank != static_cast<std::size_t>(i) || s != NcclCalls::kSuccess) continue;
-        auto* const at = reinterpret_cast<void*>((r.buffers[p.at.buffer] + p.at.offset).value);
-        const auto peer = static_cast<int>(p.other);
-        s = p.at.buffer == kFrom ? nccl_.send(at, p.bytes, NcclCalls::kBytes, peer, r.kernels, r.stream.handle())
-                                 : nccl_.receive(at, p.bytes, NcclCalls::kBytes, peer, r.kernels, r.stream.handle());
-      }
-      return s;
-    });
-  return each(nccl_.name, [&](Rank& r, int i) {
-    const auto comm = mode == Rival::nccl_ce ? r.copies : r.kernels;
-    const auto all = operands(o, static_cast<std::size_t>(i));
-    auto* const from = reinterpret_cast<const void*>((r.buffers[all.from.buffer] + all.from.offset).value);
-    auto* const to = reinterpret_cast<void*>((r.buffers[all.to.buffer] + all.to.offset).value);
-    if (nccl_.symmetric) return nccl_.symmetric(from, to, count_of(o), NcclCalls::kBytes, comm, r.stream.handle());
-    return nccl_.rooted(from, to, count_of(o), NcclCalls::kBytes, static_cast<int>(o.root), comm, r.stream.handle());
-  });
-}
-
-Result<void, Diagnostic> World::await(std::uint32_t value, Deadline d) const {
-  for (const auto& r : ranks_) {
-    auto done = r.stream.await(value, d);
-    if (done) continue;
-    for (const auto comm : {r.kernels, r.copies}) {
-      auto s = NcclCalls::kSuccess;
-      if (comm && nccl_.async_error(comm, &s) == NcclCalls::kSuccess)
-        if (auto known = good("an earlier call", s, comm); !known) return known;
-    }
-    return done;
-  }
-  return {};
-}
 
 /// One mode at one size.
 class Collectives final : public Contender {
