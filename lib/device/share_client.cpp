@@ -30,7 +30,8 @@ bool OwnerProcess::ended() const noexcept {
   return poll(&p, 1, 0) > 0;
 }
 
-Result<FetchedObject, Diagnostic> fetch(const SharedHandle& h, std::string_view device, std::shared_ptr<OwnerProcess> known) {
+Result<FetchedObject, Diagnostic> fetch(const SharedHandle& h, std::string_view device,
+                                        std::shared_ptr<OwnerProcess> known) {
   const auto where = fmt::format("open_shared process={} object={:016x}", h.process, h.object);
   const auto refused = [&](std::string message, std::string hint) {
     return Diagnostic{.where = where, .message = std::move(message), .hint = std::move(hint)};

@@ -6,7 +6,7 @@
 //   SharedHandle h = *server.offer(block, {.bytes = n, ...}, fd);      the first offer starts the thread
 //   server.withdraw(block);                                            before the memory is given back
 //
-//   FetchedObject f = *fetch(h, "soft");                                     in another process: what was offered, and `fd`
+//   FetchedObject f = *fetch(h, "soft");                               in another process: what was offered, and `fd`
 //   f.owner->ended()                                                   has that process ended?
 //
 //   client                               owner's thread
@@ -55,7 +55,7 @@ class Descriptor {
   int fd_;
 };
 
-/// What an owner says of an object: the answer on the socket.
+/// The answer on the socket: what an owner offers.
 struct SharedObject {
   static constexpr std::uint32_t kHost = ~0u;
   std::uint32_t withdrawn{};             ///< 1: the owner does not have it any more
@@ -84,7 +84,8 @@ struct FetchedObject {
   std::shared_ptr<OwnerProcess> owner{};
 };
 /// Asks the owner. `known`: the owner, if this process has memory of it already.
-Result<FetchedObject, Diagnostic> fetch(const SharedHandle&, std::string_view device, std::shared_ptr<OwnerProcess> known);
+Result<FetchedObject, Diagnostic> fetch(const SharedHandle&, std::string_view device,
+                                        std::shared_ptr<OwnerProcess> known);
 
 class ShareServer {
  public:

@@ -10,7 +10,8 @@
 // never destroyed: everything in it belongs to the parent, threads do not exist, and locks may be held forever.
 // Requires of Node: `topology()`; `allocate_block(const MemoryRequest&)`, which returns Result<NewBlock, Diagnostic>;
 // `free_block(id)`; if it shares memory with other processes, the name of its kind of device, `kShareName`,
-// `offer_of(const Memory&)`, which returns Result<Offer, Diagnostic>, and `open_block(const MemoryRequest&, const FetchedObject&)`,
+// `offer_of(const Memory&)`, which returns Result<Offer, Diagnostic>, and
+// `open_block(const MemoryRequest&, const FetchedObject&)`,
 // which returns Result<NewBlock, Diagnostic>. Any thread; internal.
 #include "opened.hpp"
 #include "request.hpp"

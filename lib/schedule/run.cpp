@@ -4,6 +4,7 @@
 #include "compare.hpp"
 #include "contents.hpp"
 #include "host_lane.hpp"
+#include "old_bytes.hpp"
 #include "rounds.hpp"
 #include "samples.hpp"
 #include "sdma/schedule/text.hpp"
@@ -19,7 +20,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <map>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -76,7 +76,7 @@ class Runner {
       return;
     }
     if (!meet()) return;
-    if (options_.contents) remember();
+    if (options_.contents) old_.remember();
     if (!meet()) return;
     if (options_.recorder) options_.recorder->name(bound_.names());
     flush_host_path();
@@ -143,30 +143,6 @@ class Runner {
       return;
     }
     add("input " + in.name, "there is no such buffer", "sdma fmt --flat lists them");
-  }
-
-  /// Saves each whole buffer once, however many expectations compare it.
-  void remember() {
-    for (const auto& e : s_.expectations) remember_right(e);
-    for (const auto& a : actors(s_)) remember(*a.actions);
-  }
-  void remember(const std::vector<Schedule::Action>& all) {
-    for (const auto& a : all) {
-      remember_right(a);
-      remember(a.body);
-    }
-  }
-  template <class Expects> void remember_right(const Expects& e) {
-    if (e.old && !e.sum) remember(e.right);
-    for (const auto& p : e.sum.parts)
-      if (e.old) remember(p);
-  }
-  void remember(const Schedule::Range& r) {
-    const auto l = *find_symbol(s_, r.va);
-    auto& kept = old_[{l.signal, l.index}];
-    if (!kept.empty()) return;
-    const auto now = bound_.bytes({link_address({l.signal, l.index, 0}), bytes_of(s_, l)});
-    kept.assign(now.begin(), now.end());
   }
 
   void threads() {
@@ -410,9 +386,7 @@ class Runner {
   }
   std::span<const std::byte> expected(const Schedule::Range& right, bool old) const {
     if (!old) return bound_.bytes(right);
-    const auto r = *find_symbol(s_, right.va);
-    return std::span<const std::byte>(old_.at({r.signal, r.index}))
-        .subspan(static_cast<std::size_t>(r.offset), static_cast<std::size_t>(right.bytes));
+    return old_.bytes(right);
   }
 
   /// Short waits one after another, so that a fault or the failure of another thread ends them.
@@ -500,7 +474,7 @@ class Runner {
   const RunOptions& options_;
   const Numbers numbers_;
   Deadline deadline_;
-  std::map<std::pair<bool, std::size_t>, std::vector<std::byte>> old_;
+  OldBytes old_{bound_};
   Team* const team_;                ///< null: this process is the only one
   std::atomic<bool> stop_ = false;  ///< every thread ends, in all ranks
   std::atomic<bool> lost_ = false;  ///< the loss of a rank has been reported

@@ -3,7 +3,7 @@
 // The processes that have bound one schedule together: who has what, and how they keep step. Internal.
 //
 //   Ranks ranks{schedule, 4};                  // pure: ranks.of(place), ranks.of_actor(i), ranks.of(action, actor)
-//   Team team{ranks, mine, actors, device};    // a page of words of one's own; team.join(rank, its page) for the others
+//   Team team{ranks, mine, actors, device};    // team.join(rank, the page of its words)
 //   team.barrier(deadline, stopped)            // returns when all ranks have called it as often
 //   Turn turn{team, actor};  turn.begin(ranks, deadline, stopped) ... turn.end(ranks)        the ranks of an action
 //
