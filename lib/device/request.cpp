@@ -104,4 +104,29 @@ namespace sdma::inline v0 {
 
 Device::~Device() = default;
 
+Result<SharedHandle, Diagnostic> Device::share(const Memory&) {
+  return Diagnostic{.where = "share",
+                    .message = "this device cannot share memory with other processes",
+                    .hint = "docs/processes.md lists the devices that can"};
+}
+Result<Memory, Diagnostic> Device::open_shared(const SharedHandle&) {
+  return Diagnostic{.where = "open_shared",
+                    .message = "this device cannot open memory of other processes",
+                    .hint = "docs/processes.md lists the devices that can"};
+}
+std::string Device::origin(GpuVa) const { return {}; }
+
+Result<Signal, Diagnostic> Device::signal_at(const Memory& m, std::uint64_t offset) const {
+  const auto refused = [&](std::string message, std::string hint) {
+    return Diagnostic{
+        .where = fmt::format("signal_at offset={:#x}", offset), .message = std::move(message), .hint = std::move(hint)};
+  };
+  if (offset % 8 != 0) return refused("the offset is not a multiple of 8", "a signal is an aligned word of 64 bits");
+  if (m.bytes() < 8 || offset > m.bytes() - 8)
+    return refused(fmt::format("the memory has {} bytes", m.bytes()), "a signal needs the 8 bytes at its offset");
+  const auto host = m.host();
+  if (host.empty()) return refused("the host cannot reach this memory", "allocate it with host_access");
+  return hooked({.word = reinterpret_cast<std::uint64_t*>(host.data() + offset), .va = m.va() + offset});
+}
+
 }  // namespace sdma::inline v0

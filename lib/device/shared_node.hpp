@@ -8,10 +8,16 @@
 //
 // A node exists until the device and every handle are destroyed: each holds a reference. In the child of a fork it is
 // never destroyed: everything in it belongs to the parent, threads do not exist, and locks may be held forever.
-// Requires of Node: `allocate_block(const MemoryRequest&)`, which returns Result<NewBlock, Diagnostic>, and
-// `free_block(id)`. Any thread; internal.
+// Requires of Node: `topology()`; `allocate_block(const MemoryRequest&)`, which returns Result<NewBlock, Diagnostic>;
+// `free_block(id)`; if it shares memory with other processes, the name of its kind of device, `kShareName`,
+// `offer_of(const Memory&)`, which returns Result<Offer, Diagnostic>, and
+// `open_block(const MemoryRequest&, const FetchedObject&)`,
+// which returns Result<NewBlock, Diagnostic>. Any thread; internal.
+#include "opened.hpp"
 #include "request.hpp"
 #include "sdma/core/units.hpp"
+
+#include <fmt/format.h>
 
 #include <unistd.h>
 #include <algorithm>
@@ -86,8 +92,30 @@ template <class Node> class SharedNode {
     if (!b) return b.error();
     hold();
     const bool visible = !r.where || r.host_access;
-    return Memory(Lease(give_back<&Node::free_block>, n, b->id), b->va, r.bytes, visible ? b->host : nullptr);
+    return Memory(Lease(give_back<&SharedNode::free_memory>, n, b->id), b->va, r.bytes, visible ? b->host : nullptr);
   }
+
+  Result<SharedHandle, Diagnostic> share(const Memory& m) {
+    if (!in_opening_process()) return forked_error("share");
+    const auto o = static_cast<Node*>(this)->offer_of(m);
+    if (!o) return o.error();
+    return shares_.offer(m.id(), o->object, o->fd);
+  }
+  Result<Memory, Diagnostic> open_shared(const SharedHandle& h) {
+    auto* const n = static_cast<Node*>(this);
+    if (!in_opening_process()) return forked_error("open_shared");
+    const auto f = fetch(h, Node::kShareName, opened_.owner(h.socket));
+    if (!f) return f.error();
+    MemoryRequest r{.bytes = f->object.bytes, .gpus = f->object.gpus};
+    if (f->object.gpu != SharedObject::kHost) r.where = GpuId{f->object.gpu};
+    if (auto d = refuse(r, n->topology())) return *d;
+    const auto b = n->open_block(r, *f);
+    if (!b) return b.error();
+    opened_.add(b->id, {.va = b->va, .bytes = r.bytes, .socket = h.socket, .owner = f->owner});
+    hold();
+    return Memory(Lease(give_back<&SharedNode::free_memory>, n, b->id), b->va, r.bytes, b->host);
+  }
+  std::string origin(GpuVa va) const { return in_opening_process() ? opened_.origin(va) : std::string(); }
 
  protected:
   struct NewBlock {  // memory that does not have a handle yet
@@ -96,8 +124,24 @@ template <class Node> class SharedNode {
     std::byte* host{};  ///< null: not mapped for the host
   };
 
+  struct Offer {  // what other processes get
+    SharedObject object{};
+    int fd = -1;
+  };
+
   SharedNode() = default;
   ~SharedNode() = default;
+
+  static Diagnostic not_shareable(const Memory& m) {
+    return {.where = fmt::format("share {:#x}", m.va().value),
+            .message = "this memory cannot be shared",
+            .hint = "allocate it on this device, with MemoryRequest::shareable"};
+  }
+  static SharedObject shared_object(const Memory& m, std::optional<GpuId> owner, std::uint64_t gpus) noexcept {
+    return {.gpu = owner ? owner->value : SharedObject::kHost, .bytes = m.bytes(), .gpus = gpus};
+  }
+  /// Handles of this device's memory are no longer good.
+  void stop_sharing() noexcept { shares_.stop(); }
 
   static Diagnostic forked_error(const char* where) {
     return {.where = where,
@@ -134,6 +178,14 @@ template <class Node> class SharedNode {
   mutable std::mutex memory_;
 
  private:
+  void free_memory(std::uint64_t id) noexcept {
+    shares_.withdraw(id);
+    opened_.remove(id);
+    static_cast<Node*>(this)->free_block(id);
+  }
+
+  ShareServer shares_{Node::kShareName};
+  OpenedMemory opened_;
   const int opener_pid_ = getpid();
   std::atomic<std::uint64_t> holders_{1};
   SignalSlots signals_;  // guarded by memory_

@@ -30,6 +30,7 @@ namespace sdma::inline v0::detail {
 
 class SoftNode final : public DriverlessNode<SoftNode> {
  public:
+  static constexpr std::string_view kShareName = "soft";
   SoftNode(const SoftOptions& o, Topology t)
       : options_(o),
         topology_(std::move(t)),
@@ -44,6 +45,7 @@ class SoftNode final : public DriverlessNode<SoftNode> {
       std::lock_guard lock(creation_);
       if (std::exchange(stopped_, true)) return;
     }
+    stop_sharing();
     scan_ends_.store(true, std::memory_order_release);
     scan_parking_.wake();
     if (scan_thread_.joinable()) scan_thread_.join();
@@ -56,10 +58,16 @@ class SoftNode final : public DriverlessNode<SoftNode> {
     const auto taken = take_signal(r.where);
     if (!taken) return taken.error();
     const auto& [id, s] = *taken;
-    const Signal signal{.word = s.word, .va = s.va, .sleep = sleep_for_signal, .context = this, .wake = on_host_store};
+    const auto signal = hooked({.word = s.word, .va = s.va});
     signal.set(r.value, Caching::write_back);
     hold();
     return SignalMemory(Lease(give_back<&SoftNode::free_signal>, this, id), signal);
+  }
+  Signal hooked(Signal s) noexcept {
+    s.sleep = sleep_for_signal;
+    s.context = this;
+    s.wake = on_host_store;
+    return s;
   }
   Result<Queue, Diagnostic> create_queue(const QueueRequest&);
   /// A host has rung a doorbell of this engine.
@@ -132,19 +140,41 @@ class SoftNode final : public DriverlessNode<SoftNode> {
     std::size_t mapped{};  ///< bytes of `pages`, including the unmapped gap
     GpuVa va{};
     std::uint64_t bytes{};
-    std::optional<GpuId> owner{};
+    std::optional<GpuId> owner{};  ///< whose bytes it counts among
+    std::uint64_t gpus{};
+    Descriptor file{};  ///< of what other processes may open
   };
 
   Result<NewBlock, Diagnostic> allocate_block(const MemoryRequest& r) {
     if (!in_opening_process()) return forked_error("allocate");
     if (auto d = refuse(r, topology_)) return *d;
+    if (!r.shareable) return map_block(r, -1);
+    auto file = shareable_pages(place_of(r), round_up(r.bytes, kPage));
+    if (!file) return file.error();
+    const auto b = map_block(r, file->get());
+    if (!b) return b;
+    const std::lock_guard lock(memory_);
+    blocks_.at(b->id).file = std::move(*file);
+    return b;
+  }
+  Result<Offer, Diagnostic> offer_of(const Memory& m) {
+    const std::lock_guard lock(memory_);
+    const auto at = blocks_.find(m.id());
+    if (at == blocks_.end() || at->second.va != m.va() || !at->second.file) return not_shareable(m);
+    return Offer{shared_object(m, at->second.owner, at->second.gpus), at->second.file.get()};
+  }
+  Result<NewBlock, Diagnostic> open_block(const MemoryRequest& r, const FetchedObject& f) {
+    return map_block(r, f.fd.get(), false);
+  }
+  /// Pages of this process or, with a descriptor, of a file. `counts`: they are of this process's GPU memory.
+  Result<NewBlock, Diagnostic> map_block(const MemoryRequest& r, int file, bool counts = true) {
     const auto where = place_of(r);
     const auto out_of_memory = [&](const std::string& why) {
       return Diagnostic{.where = where, .message = "out of memory: " + why, .hint = "free memory, or request less"};
     };
 
     std::lock_guard lock(memory_);
-    if (r.where && gpu_bytes_[r.where->value] + r.bytes > topology_.gpus[r.where->value].memory_bytes)
+    if (r.where && counts && gpu_bytes_[r.where->value] + r.bytes > topology_.gpus[r.where->value].memory_bytes)
       return out_of_memory(fmt::format("the GPU has {} bytes, of which {} are in use",
                                        topology_.gpus[r.where->value].memory_bytes, gpu_bytes_[r.where->value]));
     // The requested memory in whole pages, followed by a page that nothing maps.
@@ -158,7 +188,9 @@ class SoftNode final : public DriverlessNode<SoftNode> {
         raw + (round_up(reinterpret_cast<std::uintptr_t>(raw), alignment) - reinterpret_cast<std::uintptr_t>(raw));
     if (at != raw) munmap(raw, static_cast<std::size_t>(at - raw));
     if (const auto tail = static_cast<std::size_t>(raw + all - (at + span)); tail != 0) munmap(at + span, tail);
-    if (mprotect(at, used, PROT_READ | PROT_WRITE) != 0) {
+    constexpr int kAccess = PROT_READ | PROT_WRITE;
+    if (file < 0 ? mprotect(at, used, kAccess) != 0
+                 : mmap(at, used, kAccess, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, file, 0) == MAP_FAILED) {
       const std::string why = std::strerror(errno);
       munmap(at, span);
       return out_of_memory(why);
@@ -181,8 +213,9 @@ class SoftNode final : public DriverlessNode<SoftNode> {
     }
     if (options_.va_base.value != 0) next_va_ = va.value + span;
     const auto id = next_id_++;
-    blocks_.emplace(id, Block{.pages = at, .mapped = span, .va = va, .bytes = r.bytes, .owner = r.where});
-    if (r.where) gpu_bytes_[r.where->value] += r.bytes;
+    const auto owner = counts ? r.where : std::nullopt;
+    blocks_.emplace(id, Block{.pages = at, .mapped = span, .va = va, .bytes = r.bytes, .owner = owner, .gpus = r.gpus});
+    if (owner) gpu_bytes_[owner->value] += r.bytes;
     return NewBlock{.id = id, .va = va, .host = at};
   }
   void free_block(std::uint64_t id) noexcept {

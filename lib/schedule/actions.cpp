@@ -15,6 +15,12 @@ bool ScheduleParser::host() {
   bool ok = name.has_value() && room(t.at);
   if (name && !hosts_.insert(*name).second) ok = fail(t.at, "host " + quote(*name) + " is already declared");
   s_.hosts.push_back({.name = name.value_or("")});
+  ok = ok && fields("a host thread", "rank", "", [&](const Token& field) -> std::optional<bool> {
+         if (field.text != "rank") return {};
+         const auto n = number("rank", 0, 63);
+         if (n) s_.hosts.back().rank = static_cast<std::uint32_t>(*n);
+         return n.has_value();
+       });
   return actor(begin, s_.hosts.back().actions, map_.actions, ok);
 }
 

@@ -3,6 +3,7 @@
 
 #include "../stream/print.hpp"
 #include "bound.hpp"
+#include "join.hpp"
 #include "recorded.hpp"
 #include "refused.hpp"
 #include "sdma/core/number.hpp"
@@ -50,8 +51,10 @@ class Linker {
     out_->buffers.resize(s_.buffers.size());
     out_->signals.resize(s_.signals.size());
     const auto all = symbols(s_);
-    for (const auto& l : all)
-      if (!at_of(s_, l) && errors_.empty()) l.signal ? signal(l) : buffer(l);
+    if (options_.ranks != 1) errors_ = join(*out_, options_, gpus_);
+    else
+      for (const auto& l : all)
+        if (!at_of(s_, l) && errors_.empty()) l.signal ? signal(l) : buffer(l);
     if (errors_.empty())
       for (const auto& l : all) alias(l);
     if (errors_.empty()) waits();
@@ -76,13 +79,7 @@ class Linker {
   }
 
   void buffer(const SymbolOffset& l) {
-    const auto& b = s_.buffers[l.index];
-    MemoryRequest request{
-        .where = owner(b.place), .bytes = b.bytes, .alignment = std::max<std::uint64_t>(4096, b.alignment)};
-    if (!b.map.empty()) request.gpus = 0;
-    for (const auto p : b.map)
-      if (!p.is_host()) request.gpus |= std::uint64_t{1} << gpu(p).value;
-    auto m = device_.allocate(request);
+    auto m = device_.allocate(request_for(s_.buffers[l.index], gpus_));
     if (!made(title(s_, l), m)) return;
     if (m->host().empty())
       return add(title(s_, l), "the host cannot access this memory, but has to fill and compare it");
@@ -122,13 +119,14 @@ class Linker {
     auto word = out_->words.begin();
     for (std::size_t i = 0; i < s_.signals.size(); ++i) {
       const auto& home = out_->signals[i];
-      out_->waits.push_back(
-          s_.signals[i].at ? Signal{.word = reinterpret_cast<std::uint64_t*>(home.host), .va = home.va} : **word++);
+      if (s_.signals[i].at) out_->waits.push_back({.word = reinterpret_cast<std::uint64_t*>(home.host), .va = home.va});
+      else out_->waits.push_back(out_->team ? out_->words_at.at(i) : **word++);
     }
   }
 
   void queue(std::size_t i) {
     const auto& q = s_.queues[i];
+    if (out_->team && out_->team->ranks().of(q.place) != options_.rank) return void(out_->programs.emplace_back());
     const auto where = "queue " + queue_name(q);
     const auto engine = engine_of(q, device_.topology(), gpus_);
     auto opened =

@@ -64,6 +64,10 @@ std::uint64_t Bound::add(std::size_t i, std::uint64_t v) const noexcept {
   return now;
 }
 
+std::uint32_t Bound::rank() const noexcept { return impl_->team ? impl_->team->mine() : 0; }
+bool Bound::owns(std::size_t q) const noexcept { return impl_->programs[q] != nullptr; }
+detail::Team* detail::team_of(const Bound& b) noexcept { return b.impl_->team ? &*b.impl_->team : nullptr; }
+
 Ring<Producers::many>& Bound::ring(std::size_t q) const noexcept { return *impl_->programs[q]->ring; }
 const Queue& Bound::queue(std::size_t q) const noexcept { return impl_->programs[q]->queue; }
 std::span<const std::uint32_t> Bound::packets(std::size_t q) const noexcept {
@@ -113,12 +117,15 @@ void Bound::set_epoch(std::size_t q, std::uint64_t n) const noexcept {
 
 Errc Bound::restart(Deadline d) const noexcept {
   for (const auto& p : impl_->programs) {
+    if (!p) continue;
     Backoff backoff;
     for (auto at = p->ring->positions(); at.read != at.reserved; at = p->ring->positions())
       if (!backoff.step(d)) return Errc::timed_out;
   }
-  for (std::size_t i = 0; i < impl_->signals.size(); ++i) set(i, impl_->schedule.signals[i].value);
-  for (std::size_t q = 0; q < impl_->programs.size(); ++q) set_epoch(q, 0);
+  for (std::size_t i = 0; i < impl_->signals.size(); ++i)
+    if (impl_->has({true, i, 0})) set(i, impl_->schedule.signals[i].value);
+  for (std::size_t q = 0; q < impl_->programs.size(); ++q)
+    if (owns(q)) set_epoch(q, 0);
   return Errc::ok;
 }
 

@@ -3,7 +3,9 @@
 // The members of a Bound. Internal: bind.cpp creates them, bound.cpp uses them.
 #include "link.hpp"
 #include "sdma/schedule/bind.hpp"
+#include "team.hpp"
 
+#include <map>
 #include <mutex>
 #include <optional>
 
@@ -31,9 +33,13 @@ struct Bound::Impl {
   std::vector<SignalMemory> words;
   std::vector<Home> buffers, signals;
   NameTable names;
-  std::vector<Signal> waits;                       // for sync/wait.hpp, one per signal
-  std::vector<std::unique_ptr<Program>> programs;  // destroyed before the memory that their packets refer to
+  std::vector<Signal> waits;               // for sync/wait.hpp, one per signal
+  std::map<std::size_t, Signal> words_at;  // of several ranks: the signals in `memory`, by index
+  std::optional<detail::Team> team;        // if there are several ranks
+  // One per queue, null for those of other ranks. Destroyed before the memory that their packets refer to.
+  std::vector<std::unique_ptr<Program>> programs;
 
+  bool has(const SymbolOffset& l) const noexcept { return !team || team->has(l); }
   Home& home(const SymbolOffset& l) noexcept { return l.signal ? signals[l.index] : buffers[l.index]; }
 };
 

@@ -49,7 +49,8 @@ class Printer {
     for (const auto& g : s_.signals) signal(g);
     for (const auto& q : s_.queues) queue(q);
     for (const auto& a : actors(s_)) {
-      out_ += a.title() + (a.share == 100 ? "" : " share=" + std::to_string(a.share)) + "\n";
+      out_ += a.title() + (a.share == 100 ? "" : " share=" + std::to_string(a.share));
+      out_ += (a.rank ? " rank=" + std::to_string(*a.rank) : "") + "\n";
       actions(*a.actions, 1);
       out_ += "end\n";
     }

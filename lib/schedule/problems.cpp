@@ -36,6 +36,7 @@ class Check {
       if (!is_name(h.name))
         add("host " + h.name, "this is not a valid name", "use letters, digits and _, and do not begin with a digit");
       if (!hosts.insert(h.name).second) add("host " + h.name, "the name is already used");
+      if (h.rank && *h.rank > 63) add("host " + h.name, "its rank must be from 0 to 63");
       actions("host " + h.name, h.actions, 1, false);
     }
     for (const auto& k : s_.kernels) {

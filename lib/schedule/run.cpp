@@ -4,6 +4,7 @@
 #include "compare.hpp"
 #include "contents.hpp"
 #include "host_lane.hpp"
+#include "old_bytes.hpp"
 #include "rounds.hpp"
 #include "samples.hpp"
 #include "sdma/schedule/text.hpp"
@@ -11,6 +12,7 @@
 #include "sdma/sync/wait.hpp"
 #include "sums.hpp"
 #include "symbols.hpp"
+#include "team.hpp"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -18,7 +20,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <map>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -32,7 +33,12 @@ using namespace std::chrono_literals;
 class Runner {
  public:
   Runner(const Bound& b, const RunOptions& o)
-      : bound_(b), s_(b.schedule()), options_(o), numbers_(numbers_of(s_)), deadline_(Deadline::in(o.timeout)) {}
+      : bound_(b),
+        s_(b.schedule()),
+        options_(o),
+        numbers_(numbers_of(s_)),
+        deadline_(Deadline::in(o.timeout)),
+        team_(team_of(b)) {}
 
   RunReport run() {
     const auto all = actors(s_);
@@ -49,6 +55,7 @@ class Runner {
     else if (bound_.restart(deadline_) != Errc::ok)
       add("run", "queues of an earlier run have not finished", "bind the schedule again");
     else go();
+    if (team_ && stop_) team_->stop();
     return std::move(report_);
   }
 
@@ -64,8 +71,13 @@ class Runner {
   void go() {
     if (options_.contents) first_contents();
     set_signals();
-    if (!report_.findings.empty()) return;
-    if (options_.contents) remember();
+    if (!report_.findings.empty()) {
+      stop_ = true;
+      return;
+    }
+    if (!meet()) return;
+    if (options_.contents) old_.remember();
+    if (!meet()) return;
     if (options_.recorder) options_.recorder->name(bound_.names());
     flush_host_path();
     const auto begin = Deadline::Clock::now();
@@ -76,9 +88,28 @@ class Runner {
     report_.round = rounds_.last();
     fault();
     flush_host_path();
-    if (report_.findings.empty() && options_.contents)
-      for (const auto& e : s_.expectations) check(e);
+    if (!report_.findings.empty()) {
+      stop_ = true;
+      return;
+    }
+    if (!meet()) return;
+    if (options_.contents)
+      for (const auto& e : s_.expectations)
+        if (has(e.left.va)) check(e);
+    static_cast<void>(meet());  // the others have compared what is this rank's
   }
+
+  /// Waits until all ranks have come here.
+  bool meet() {
+    if (!team_) return true;
+    if (team_->barrier(Deadline::in(options_.timeout), [this] { return fault(); })) return true;
+    if (report_.findings.empty())
+      add("run", fmt::format("a rank has not come this far after {}", timeout()), "see what the other ranks report");
+    stop_ = true;
+    return false;
+  }
+  /// Is the buffer or signal at this link address of this rank?
+  bool has(GpuVa link) const { return !team_ || team_->has(*find_symbol(s_, link)); }
 
   /// Makes the host's stores to GPU memory visible to engines, and engines' stores visible to the host.
   void flush_host_path() const {
@@ -89,16 +120,21 @@ class Runner {
   Schedule::Range whole(std::size_t buffer) const { return {link_buffer(buffer), s_.buffers[buffer].bytes}; }
 
   void first_contents() {
-    fill(s_, options_.seed, [this](std::size_t i) { return bound_.bytes(whole(i)); });
+    fill(s_, options_.seed, [this](std::size_t i) {
+      const auto bytes = bound_.bytes(whole(i));
+      return has(link_buffer(i)) ? bytes : bytes.first(0);
+    });
     for (const auto& in : options_.inputs) input(in);
   }
   void set_signals() const {
-    for (std::size_t i = 0; i < s_.signals.size(); ++i) bound_.set(i, s_.signals[i].value);
+    for (std::size_t i = 0; i < s_.signals.size(); ++i)
+      if (has(link_signal(i))) bound_.set(i, s_.signals[i].value);
   }
 
   void input(const RunOptions::Input& in) {
     for (std::size_t i = 0; i < s_.buffers.size(); ++i) {
       if (name_of(s_, SymbolOffset{false, i, 0}) != in.name) continue;
+      if (!has(link_buffer(i))) return;
       const auto to = bound_.bytes(whole(i));
       if (in.bytes.size() > to.size())
         return add("input " + in.name,
@@ -109,33 +145,9 @@ class Runner {
     add("input " + in.name, "there is no such buffer", "sdma fmt --flat lists them");
   }
 
-  /// Saves each whole buffer once, however many expectations compare it.
-  void remember() {
-    for (const auto& e : s_.expectations) remember_right(e);
-    for (const auto& a : actors(s_)) remember(*a.actions);
-  }
-  void remember(const std::vector<Schedule::Action>& all) {
-    for (const auto& a : all) {
-      remember_right(a);
-      remember(a.body);
-    }
-  }
-  template <class Expects> void remember_right(const Expects& e) {
-    if (e.old && !e.sum) remember(e.right);
-    for (const auto& p : e.sum.parts)
-      if (e.old) remember(p);
-  }
-  void remember(const Schedule::Range& r) {
-    const auto l = *find_symbol(s_, r.va);
-    auto& kept = old_[{l.signal, l.index}];
-    if (!kept.empty()) return;
-    const auto now = bound_.bytes({link_address({l.signal, l.index, 0}), bytes_of(s_, l)});
-    kept.assign(now.begin(), now.end());
-  }
-
   void threads() {
     const auto all = actors(s_);
-    if (all.size() == 1) return perform(all[0], true);
+    if (all.size() == 1) return perform(all[0], 0);
     constexpr std::size_t kMostThreads = 1024;
     if (all.size() > kMostThreads)
       return add(
@@ -149,12 +161,12 @@ class Runner {
       }
     } threads;
     threads.reserve(all.size());
-    for (const auto& a : all) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
       try {
-        threads.emplace_back([this, &a, first = &a == &all.front()] { perform(a, first); });
+        threads.emplace_back([this, &all, i] { perform(all[i], i); });
       } catch (const std::system_error& e) {
         stop_ = true;
-        add(a.title(), std::string("its thread cannot be created: ") + e.what());
+        add(all[i].title(), std::string("its thread cannot be created: ") + e.what());
       }
     }
   }
@@ -164,11 +176,19 @@ class Runner {
     const Actor& actor;
     bool times_rounds;  ///< the first host thread
     HostLane lane;
+    std::uint32_t rank = 0;      ///< of the actor
+    std::optional<Turn> turn{};  ///< with several ranks
     Samples samples{};
   };
-  void perform(const Actor& a, bool first) {
-    Thread t{a, first && !a.kernel(), {options_.recorder, bound_, to_string(a.place), a.name}};
+  void perform(const Actor& a, std::size_t index) {
+    Thread t{a, index == 0 && !a.kernel(), {options_.recorder, bound_, to_string(a.place), a.name}};
+    if (team_) {
+      t.rank = team_->ranks().of_actor(index);
+      t.times_rounds = t.times_rounds && t.rank == bound_.rank();
+      t.turn.emplace(*team_, index);
+    }
     if (!actions(t, *a.actions, 0)) stop_ = true;
+    if (team_) team_->ended(index, t.turn->step());
   }
 
   bool actions(Thread& t, const std::vector<Schedule::Action>& all, std::uint64_t round) {
@@ -176,6 +196,15 @@ class Runner {
     using What = Schedule::Action::Kind;
     for (const auto& a : all) {
       if (stop_ || late(h, a, round)) return false;
+      std::uint64_t ranks = 0;
+      if (t.turn && a.kind != What::repeat) {
+        ranks = team_->ranks().of(a, t.rank);
+        if (!turn_comes(t, a, round, ranks)) return false;
+        if ((ranks >> bound_.rank() & 1) == 0) {
+          t.turn->end(ranks);
+          continue;
+        }
+      }
       if (h.kernel()) rounds_.begins(false);
       bool ok = true;
       switch (a.kind) {
@@ -194,8 +223,16 @@ class Runner {
           break;
       }
       if (!ok) return false;
+      if (ranks != 0) t.turn->end(ranks);
     }
     return true;
+  }
+  /// Waits for what other ranks have to do before this action.
+  bool turn_comes(Thread& t, const Schedule::Action& a, std::uint64_t round, std::uint64_t ranks) {
+    const auto stopped = [this] { return stop_ || fault(); };
+    if (t.turn->begin(ranks, deadline_, stopped)) return true;
+    if (!stopped()) late(t.actor, a, round);
+    return false;
   }
 
   /// Has the time ended? Each action and each round of a repeat asks, because neither need wait for anything.
@@ -214,6 +251,7 @@ class Runner {
   bool submit(Thread& t, const Schedule::Action& a) {
     rounds_.begins(false);
     for (const auto q : a.queues) {
+      if (!bound_.owns(q)) continue;
       auto* const observer = t.lane.watch_submit(q);
       // If there are several pieces, some may be in the ring at the deadline: only a single piece can be retried.
       const bool one = bound_.packets(q).size_bytes() <= bound_.ring(q).memory().dwords.size_bytes() / 2;
@@ -348,9 +386,7 @@ class Runner {
   }
   std::span<const std::byte> expected(const Schedule::Range& right, bool old) const {
     if (!old) return bound_.bytes(right);
-    const auto r = *find_symbol(s_, right.va);
-    return std::span<const std::byte>(old_.at({r.signal, r.index}))
-        .subspan(static_cast<std::size_t>(r.offset), static_cast<std::size_t>(right.bytes));
+    return old_.bytes(right);
   }
 
   /// Short waits one after another, so that a fault or the failure of another thread ends them.
@@ -367,14 +403,19 @@ class Runner {
     }
   }
 
-  /// Reports the device's faults, if there are any.
+  /// Reports the device's faults, if there are any, and a rank that has ended or stopped.
   bool fault() {
     bool any = false;
+    if (team_)
+      if (auto lost = team_->lost(); !lost.empty()) {
+        any = true;
+        if (!lost_.exchange(true)) add("run", std::move(lost), "start all ranks again");
+      }
     for (auto f = bound_.device().wait_fault(Deadline{}); f; f = bound_.device().wait_fault(Deadline{})) {
       any = true;
       std::string where = "fault";
       for (std::size_t q = 0; q < s_.queues.size(); ++q)
-        if (bound_.queue(q).id() == f->queue) where = queue_name(s_.queues[q]);
+        if (bound_.owns(q) && bound_.queue(q).id() == f->queue) where = queue_name(s_.queues[q]);
       const auto name = bound_.name(f->va);
       add(where, describe(*f) + (name.empty() ? "" : " (" + name + ")"),
           "on hardware: " + std::string(on_hardware(f->kind)));
@@ -388,6 +429,7 @@ class Runner {
     std::string out;
     std::size_t stalled = 0;
     for (std::size_t q = 0; q < s_.queues.size(); ++q) {
+      if (!bound_.owns(q)) continue;
       const auto report = inspect(bound_.ring(q));
       if (report.read == report.committed) continue;
       if (++stalled > kShown) continue;
@@ -432,8 +474,10 @@ class Runner {
   const RunOptions& options_;
   const Numbers numbers_;
   Deadline deadline_;
-  std::map<std::pair<bool, std::size_t>, std::vector<std::byte>> old_;
-  std::atomic<bool> stop_ = false;
+  OldBytes old_{bound_};
+  Team* const team_;                ///< null: this process is the only one
+  std::atomic<bool> stop_ = false;  ///< every thread ends, in all ranks
+  std::atomic<bool> lost_ = false;  ///< the loss of a rank has been reported
   Rounds rounds_{!s_.kernels.empty()};
   std::mutex mutex_;
   RunReport report_;

@@ -40,7 +40,8 @@ struct Actor {
   Place place{};  ///< a kernel's GPU
   std::string_view name{};
   const std::vector<Schedule::Action>* actions{};
-  std::uint32_t share = 100;  ///< of a kernel
+  std::uint32_t share = 100;            ///< of a kernel
+  std::optional<std::uint32_t> rank{};  ///< of a host thread: the one that it names
   bool kernel() const noexcept { return !place.is_host(); }
   /// "host main", "kernel gpu0.gemm".
   std::string title() const {

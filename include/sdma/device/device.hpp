@@ -29,6 +29,7 @@
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/device/memory.hpp"
+#include "sdma/device/share.hpp"
 #include "sdma/device/topology.hpp"
 #include "sdma/engine/fault.hpp"
 #include "sdma/queue/queue.hpp"
@@ -37,6 +38,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 
 namespace sdma::inline v0 {
 
@@ -94,6 +96,22 @@ class Device {
   /// memory; the driver refuses the queue; a thread of the device cannot start.
   virtual Result<Queue, Diagnostic> create_queue(const QueueRequest&) = 0;
 
+  // Memory of several processes: device/share.hpp. In the child of a fork, each is an error.
+  /// A handle by which other processes open this memory; the same one in each call. Errors: this device cannot share;
+  /// the memory was not allocated by it, or not as `shareable`; no descriptor is left; the thread that serves handles
+  /// cannot start.
+  virtual Result<SharedHandle, Diagnostic> share(const Memory&);
+  /// Opens memory that a device of the same kind shares. Errors: this device cannot share; the handle is of another
+  /// kind or version; its owner has ended, has given the memory back, belongs to another user or does not answer; the
+  /// memory is of a GPU that this device lacks; no descriptor is left; out of memory.
+  virtual Result<Memory, Diagnostic> open_shared(const SharedHandle&);
+  /// "memory of process 4711", or "memory of process 4711, which has ended", for an address in memory that
+  /// `open_shared` has opened; otherwise "".
+  virtual std::string origin(GpuVa) const;
+  /// A signal of a word of this device's memory, which keeps the word. Errors: the offset is not a multiple of 8, or
+  /// there are no 8 bytes at it; the host cannot reach the memory.
+  Result<Signal, Diagnostic> signal_at(const Memory&, std::uint64_t offset = 0) const;
+
   /// Waits for the next interrupt of `e`, which may have arrived before the call. timed_out: none arrived.
   [[nodiscard]] virtual Errc wait_event(const Event& e, Deadline) noexcept = 0;
   /// Waits for a fault, and returns the oldest that no call has returned yet. timed_out: there was none.
@@ -117,6 +135,8 @@ class Device {
 
  protected:
   Device() = default;
+  /// Adds this device's hooks to a signal.
+  virtual Signal hooked(Signal s) const noexcept { return s; }
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 };

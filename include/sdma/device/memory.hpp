@@ -47,6 +47,7 @@ struct MemoryRequest {
   std::uint64_t gpus = ~0ull;       ///< bit g: GPU g may access it
   Purpose purpose = Purpose::data;  ///< how engines and the host use it
   bool host_access = true;          ///< for a GPU's memory: map it for the host too
+  bool shareable = false;           ///< other processes may open it: device/share.hpp
 };
 
 /// Memory at one GPU address, the same for every GPU that may access it. Host memory is zeroed; the contents of a GPU's
@@ -67,6 +68,8 @@ class Memory {
   template <class T> std::span<T> as() const noexcept {
     return {reinterpret_cast<T*>(host_), host_ ? static_cast<std::size_t>(bytes_ / sizeof(T)) : 0};
   }
+  /// Its number on its device.
+  std::uint64_t id() const noexcept { return lease_.id(); }
   /// Gives it back now.
   void reset() noexcept { lease_.reset(); }
   explicit operator bool() const noexcept { return static_cast<bool>(lease_); }

@@ -82,6 +82,9 @@ class SoftDevice final : public Device {
   Result<SignalMemory, Diagnostic> create_signal(const SignalRequest&) override;
   Result<Event, Diagnostic> create_event() override;
   Result<Queue, Diagnostic> create_queue(const QueueRequest&) override;
+  Result<SharedHandle, Diagnostic> share(const Memory&) override;
+  Result<Memory, Diagnostic> open_shared(const SharedHandle&) override;
+  std::string origin(GpuVa) const override;
   [[nodiscard]] Errc wait_event(const Event&, Deadline) noexcept override;
   Result<Fault> wait_fault(Deadline) noexcept override;
   std::optional<Fault> fault(const Queue&) const noexcept override;
@@ -97,6 +100,7 @@ class SoftDevice final : public Device {
   std::uint64_t lost_faults() const noexcept;
 
  private:
+  Signal hooked(Signal) const noexcept override;
   explicit SoftDevice(detail::SoftNode* node) noexcept : node_(node) {}
   detail::SoftNode* node_;
 };

@@ -21,6 +21,12 @@
 // 32 bits and does not wrap), submit returns Errc::epoch_overflow and publishes nothing. `restart` begins again at
 // epoch 0 and stores the signals' initial values: call it only after you have seen that everything is complete.
 //
+// Ranks. Several processes may bind one schedule together, each as another rank. GPUs are divided evenly, in order: of
+// four, rank 1 of 2 has the last two. A rank creates the buffers, signals and queues of its GPUs, and opens those
+// buffers and signals that are of others (device/share.hpp). Rank 0 also has what is the host's. A host thread is of
+// the rank that its `rank` says; otherwise host threads are divided as GPUs are. Only its own rank may use a queue
+// (`owns`); buffers and signals have addresses in all. After `bind` has returned, nothing is exchanged any more.
+//
 // Threads: any thread may submit, set, add and read. Concurrent submits of one queue are serialised. bind and restart
 // are not for hot paths.
 // Errors: bind returns Diagnostics, the schedule's own problems first; submit returns an Errc. Destruction destroys the
@@ -40,6 +46,8 @@
 
 namespace sdma::inline v0 {
 
+class Exchange;
+
 struct BindOptions {
   /// Memory that the caller keeps until the Bound is destroyed.
   struct ExternalMemory {
@@ -49,6 +57,10 @@ struct BindOptions {
   std::vector<GpuId> gpus{};  ///< the device's GPU for each GPU of the schedule; empty: the same numbers
   /// The memory of buffers and signals with a fixed `at`. A run fills such a buffer only if its `init` says so.
   std::vector<ExternalMemory> external{};
+  std::uint32_t rank = 0;   ///< which of the processes this is
+  std::uint32_t ranks = 1;  ///< how many processes bind the schedule together: at most one per GPU
+  Exchange* exchange{};     ///< with several ranks: passes handles between them (schedule/exchange.hpp). Not owned
+  std::chrono::nanoseconds exchange_timeout = std::chrono::seconds(60);  ///< to wait for the other ranks
 };
 
 /// What a submit has published with one doorbell, for a recording. Times are those of trace::now().
@@ -68,6 +80,12 @@ class SubmitObserver {
   /// On the thread that submits, after each doorbell.
   virtual void submitted(const SubmittedPiece&) noexcept = 0;
 };
+
+class Bound;
+namespace detail {
+class Team;
+Team* team_of(const Bound&) noexcept;
+}  // namespace detail
 
 class Bound {
  public:
@@ -100,6 +118,11 @@ class Bound {
   /// Adds to the signal with this index, atomically, and releases what this thread wrote before. Returns the new value.
   std::uint64_t add(std::size_t, std::uint64_t) const noexcept;
 
+  /// Which of the processes that bound the schedule this is; 0 if it is the only one.
+  std::uint32_t rank() const noexcept;
+  /// Does this rank have the queue with this index? Without ranks, it has all. The functions below need it.
+  bool owns(std::size_t queue) const noexcept;
+
   /// The ring of a queue, by its index in the schedule.
   Ring<Producers::many>& ring(std::size_t queue) const noexcept;
   /// The device's queue, by its index in the schedule.
@@ -120,6 +143,7 @@ class Bound {
   [[nodiscard]] Errc restart(Deadline) const noexcept;
 
  private:
+  friend detail::Team* detail::team_of(const Bound&) noexcept;
   std::unique_ptr<Impl> impl_;
 };
 

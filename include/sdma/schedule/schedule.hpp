@@ -336,6 +336,8 @@ struct Schedule {
   struct Host {
     std::string name{};             ///< of the thread
     std::vector<Action> actions{};  ///< in order
+    /// The rank that it belongs to, if several processes bind the schedule (bind.hpp); nullopt: divided evenly.
+    std::optional<std::uint32_t> rank{};
     friend bool operator==(const Host&, const Host&) = default;
   };
 

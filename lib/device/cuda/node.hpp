@@ -57,6 +57,7 @@ Probe probe(const CudaOptions&);
 
 class Node final : public DriverlessNode<Node>, private Worker::Served {
  public:
+  static constexpr std::string_view kShareName = "cuda";
   static Result<Node*, Diagnostic> make(const CudaOptions&, const Probe&);
   void stop() noexcept {
     worker_.stop();

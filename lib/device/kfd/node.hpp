@@ -16,6 +16,7 @@ namespace sdma::inline v0::detail {
 
 class KfdNode final : public DriverNode<KfdNode> {
  public:
+  static constexpr std::string_view kShareName = "kfd";
   static Result<KfdNode*, Diagnostic> open(const KfdOptions&);
   /// Stops execution: disables all queues.
   void stop() noexcept;

@@ -31,6 +31,7 @@ RocrProbe probe(const RocrOptions&);
 
 class RocrNode final : public DriverNode<RocrNode> {
  public:
+  static constexpr std::string_view kShareName = "rocr";
   static Result<RocrNode*, Diagnostic> open(const RocrOptions&);
   /// Stops execution, as far as ROCr can: disables or inactivates all queues.
   void stop() noexcept;

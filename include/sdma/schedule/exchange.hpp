@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// How the processes that bind one schedule together pass each other the handles of their memory (BindOptions::ranks).
+//
+//   FolderExchange exchange("/tmp/run7", rank);                         // every rank sees the same, empty folder
+//   auto bound = bind(schedule, device, {.rank = rank, .ranks = 8, .exchange = &exchange});
+//
+//   publish(mine)       this rank's bytes are for all others
+//   receive(r)          the bytes of rank r; waits for them
+//
+//   bind: publish, receive each other rank        then memory is shared, and no call of the exchange follows
+//
+// `SocketExchange` has a connected stream socket to each other rank, as a program has that starts the ranks itself
+// (`sdma run --ranks`). A program with MPI writes a class of its own, whose calls are those of MPI_Allgatherv.
+//
+// One thread per object. Errors: a Diagnostic names the rank and says why its bytes do not come: it has ended, or the
+// deadline has passed.
+#include "sdma/core/deadline.hpp"
+#include "sdma/core/diagnostic.hpp"
+#include "sdma/core/result.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace sdma::inline v0 {
+
+class Exchange {
+ public:
+  virtual ~Exchange() = default;
+  /// Gives this rank's bytes to all others; called once, before any `receive`.
+  virtual Result<void, Diagnostic> publish(std::span<const std::byte>, Deadline) = 0;
+  /// The bytes that this rank has published. Never called for one's own rank.
+  virtual Result<std::vector<std::byte>, Diagnostic> receive(std::uint32_t rank, Deadline) = 0;
+
+ protected:
+  Exchange() = default;
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+};
+
+/// One file per rank, in a folder that exists and holds no files of an earlier run.
+class FolderExchange final : public Exchange {
+ public:
+  FolderExchange(std::string folder, std::uint32_t rank) : folder_(std::move(folder)), rank_(rank) {}
+  Result<void, Diagnostic> publish(std::span<const std::byte>, Deadline) override;
+  Result<std::vector<std::byte>, Diagnostic> receive(std::uint32_t rank, Deadline) override;
+
+ private:
+  std::string path(std::uint32_t rank) const { return folder_ + "/rank" + std::to_string(rank); }
+  std::string folder_;
+  std::uint32_t rank_;
+};
+
+/// A connected stream socket per rank; the entry of this rank is -1. The caller keeps the descriptors open, and closes
+/// the other ends in this process, so that the end of a rank closes its sockets.
+class SocketExchange final : public Exchange {
+ public:
+  explicit SocketExchange(std::vector<int> sockets) : sockets_(std::move(sockets)), peers_(sockets_.size()) {}
+  Result<void, Diagnostic> publish(std::span<const std::byte>, Deadline) override;
+  Result<std::vector<std::byte>, Diagnostic> receive(std::uint32_t rank, Deadline) override;
+
+ private:
+  /// What has gone to a rank and come from it.
+  struct Peer {
+    std::size_t sent{};
+    std::vector<std::byte> received{};
+    bool closed{};
+    bool whole() const noexcept;
+  };
+  std::vector<int> sockets_;
+  std::vector<Peer> peers_;
+  std::vector<std::byte> mine_{};  ///< its length in 8 bytes, then the bytes
+};
+
+}  // namespace sdma::inline v0

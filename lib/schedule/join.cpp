@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+#include "join.hpp"
+
+#include "sdma/schedule/exchange.hpp"
+#include "sdma/schedule/text.hpp"
+#include "symbols.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+namespace sdma::inline v0::detail {
+namespace {
+
+constexpr std::uint64_t kLine = 64;
+
+/// Memory that one rank allocates, and the symbols in it.
+struct Piece {
+  std::uint32_t rank{};
+  std::string what{};
+  MemoryRequest request{};
+  std::vector<SymbolOffset> symbols{};  ///< `offset`: where the symbol begins in the piece
+};
+
+/// What a rank publishes: this, and the handles of its pieces.
+struct Greeting {
+  std::uint64_t schedule{};  ///< the same for the same text
+  std::uint32_t rank{}, ranks{};
+  std::uint64_t handles{};
+};
+
+std::uint64_t digest(const std::string& text) noexcept {
+  std::uint64_t h = 0xcbf29ce484222325;
+  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return h;
+}
+
+class Joiner {
+ public:
+  Joiner(Bound::Impl& out, const BindOptions& o, const std::vector<GpuId>& gpus)
+      : out_(out), s_(out.schedule), options_(o), gpus_(gpus), end_(Deadline::in(o.exchange_timeout)) {}
+
+  std::vector<Diagnostic> run() {
+    check();
+    if (!errors_.empty()) return std::move(errors_);
+    out_.team.emplace(s_, options_.ranks, options_.rank, out_.device);
+    list();
+    memory_.resize(pieces_.size());
+    publish();
+    for (std::uint32_t r = 0; r < options_.ranks && errors_.empty(); ++r)
+      if (r != options_.rank) receive(r);
+    for (std::size_t i = 0; i < pieces_.size() && errors_.empty(); ++i) place(i);
+    if (!errors_.empty()) return std::move(errors_);
+    std::string why;
+    if (!out_.team->barrier(end_, [&] { return !(why = out_.team->lost()).empty(); }))
+      add("bind", why.empty() ? "a rank has not bound the schedule in time" : why, "start all ranks at the same time");
+    for (auto& m : memory_) out_.memory.push_back(std::move(m));
+    return std::move(errors_);
+  }
+
+ private:
+  void add(std::string where, std::string message, std::string hint) {
+    errors_.push_back({.where = std::move(where), .message = std::move(message), .hint = std::move(hint)});
+  }
+
+  void check() {
+    const auto refused = [this](std::string message, std::string hint) {
+      add("bind", std::move(message), std::move(hint));
+    };
+    if (options_.ranks > 64) refused(fmt::format("{} ranks", options_.ranks), "use at most 64");
+    if (options_.ranks > s_.gpus)
+      refused(fmt::format("{} ranks share {} GPUs", options_.ranks, s_.gpus), "use at most one rank per GPU");
+    if (options_.rank >= options_.ranks)
+      refused(fmt::format("rank {} of {}", options_.rank, options_.ranks), "number the ranks from 0");
+    if (!options_.exchange) refused("the ranks have no way to exchange handles", "set BindOptions::exchange");
+    if (!options_.external.empty()) refused("memory at a fixed address belongs to one process", "omit at=");
+    for (const auto& h : s_.hosts)
+      if (h.rank && *h.rank >= options_.ranks)
+        add("host " + h.name, fmt::format("it is of rank {}, and there are {}", *h.rank, options_.ranks),
+            "run with more ranks, or omit rank=");
+  }
+
+  void list() {
+    const auto& ranks = out_.team->ranks();
+    for (std::uint32_t r = 0; r < options_.ranks; ++r)
+      pieces_.push_back(
+          {r, "words of the run", {.bytes = Team::page_bytes(s_), .purpose = Purpose::words, .shareable = true}, {}});
+    std::map<std::uint32_t, Piece> words;  // by place: ~0 is the host
+    for (const auto& l : symbols(s_)) {
+      if (at_of(s_, l)) continue;
+      if (!l.signal) {
+        pieces_.push_back({ranks.of(l), title(s_, l), request_for(s_.buffers[l.index], gpus_), {l}});
+        pieces_.back().request.shareable = true;
+        continue;
+      }
+      const auto p = place_of(s_, l);
+      auto& piece = words[p.is_host() ? ~0u : p.index];
+      piece.rank = ranks.of(l);
+      piece.what = "signals of " + to_string(p);
+      piece.symbols.push_back({true, l.index, piece.request.bytes});
+      piece.request = {.bytes = piece.request.bytes + kLine, .purpose = Purpose::words, .shareable = true};
+      if (!p.is_host()) piece.request.where = gpus_[p.index];
+    }
+    for (auto& [place, piece] : words) pieces_.push_back(std::move(piece));
+  }
+
+  template <class T> bool made(const Piece& p, Result<T, Diagnostic>& r) {
+    if (r) return true;
+    r.error().where = p.what + ": " + r.error().where;
+    errors_.push_back(std::move(r.error()));
+    return false;
+  }
+  Greeting greeting(std::uint32_t rank) const {
+    const auto own = [&](const Piece& p) { return p.rank == rank; };
+    return {digest(to_text(s_)), rank, options_.ranks,
+            static_cast<std::uint64_t>(std::count_if(pieces_.begin(), pieces_.end(), own))};
+  }
+
+  void publish() {
+    const auto hello = greeting(options_.rank);
+    std::vector<std::byte> bytes;
+    const auto append = [&](const auto& v) {
+      const auto* at = reinterpret_cast<const std::byte*>(&v);
+      bytes.insert(bytes.end(), at, at + sizeof v);
+    };
+    append(hello);
+    for (std::size_t i = 0; i < pieces_.size(); ++i) {
+      if (pieces_[i].rank != options_.rank) continue;
+      auto m = out_.device.allocate(pieces_[i].request);
+      if (!made(pieces_[i], m)) return;
+      auto h = out_.device.share(*m);
+      if (!made(pieces_[i], h)) return;
+      memory_[i] = std::move(*m);
+      append(*h);
+    }
+    if (auto e = options_.exchange->publish(bytes, end_); !e) errors_.push_back(std::move(e.error()));
+  }
+
+  void receive(std::uint32_t rank) {
+    auto bytes = options_.exchange->receive(rank, end_);
+    if (!bytes) return errors_.push_back(std::move(bytes.error()));
+    const auto should = greeting(rank);
+    Greeting is;
+    if (bytes->size() >= sizeof is) std::memcpy(&is, bytes->data(), sizeof is);
+    const auto where = fmt::format("rank {}", rank);
+    if (is.ranks != should.ranks || is.rank != rank)
+      return add(where, fmt::format("it binds as rank {} of {}", is.rank, is.ranks),
+                 fmt::format("start {} ranks with the numbers from 0", should.ranks));
+    if (is.schedule != should.schedule || is.handles != should.handles ||
+        bytes->size() != sizeof is + is.handles * sizeof(SharedHandle))
+      return add(where, "it binds another schedule", "give all ranks the same text and settings");
+    const auto* at = bytes->data() + sizeof is;
+    for (std::size_t i = 0; i < pieces_.size(); ++i) {
+      if (pieces_[i].rank != rank) continue;
+      SharedHandle h;
+      std::memcpy(&h, at, sizeof h);
+      at += sizeof h;
+      auto m = out_.device.open_shared(h);
+      if (!made(pieces_[i], m)) return;
+      memory_[i] = std::move(*m);
+    }
+  }
+
+  void place(std::size_t i) {
+    const auto& p = pieces_[i];
+    auto& m = memory_[i];
+    const auto host = m.host();
+    if (host.empty()) return add(p.what, "the host cannot access this memory, but has to fill and compare it", "");
+    if (p.symbols.empty()) out_.team->join(p.rank, {m.as<std::uint64_t>().data(), m.va()});
+    for (const auto& l : p.symbols) {
+      out_.home(l) = {m.va() + l.offset, host.data() + l.offset};
+      if (!l.signal) continue;
+      auto word = out_.device.signal_at(m, l.offset);
+      if (!made(p, word)) return;
+      if (p.rank == options_.rank) word->set(s_.signals[l.index].value);
+      out_.words_at[l.index] = *word;
+    }
+  }
+
+  Bound::Impl& out_;
+  const Schedule& s_;
+  const BindOptions& options_;
+  const std::vector<GpuId>& gpus_;
+  const Deadline end_;
+  std::vector<Piece> pieces_;
+  std::vector<Memory> memory_;
+  std::vector<Diagnostic> errors_;
+};
+
+}  // namespace
+
+MemoryRequest request_for(const Schedule::Buffer& b, const std::vector<GpuId>& gpus) {
+  MemoryRequest r{.bytes = b.bytes, .alignment = std::max<std::uint64_t>(4096, b.alignment)};
+  if (!b.place.is_host()) r.where = gpus[b.place.index];
+  if (!b.map.empty()) r.gpus = 0;
+  for (const auto p : b.map)
+    if (!p.is_host()) r.gpus |= std::uint64_t{1} << gpus[p.index].value;
+  return r;
+}
+
+std::vector<Diagnostic> join(Bound::Impl& out, const BindOptions& o, const std::vector<GpuId>& gpus) {
+  return Joiner{out, o, gpus}.run();
+}
+
+}  // namespace sdma::inline v0::detail

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// The memory of a schedule whose ranks are processes: each allocates what is its own and opens the rest. Internal.
+//
+//   errors = join(impl, options, gpus);      // fills buffers, signals, words_at, memory and team of the Bound
+//
+//   pieces   a page of words per rank (team.hpp) | each buffer | the signals of each place, one per cache line
+//
+// All ranks list the same pieces in the same order, so a rank publishes only the handles of its own. Signals of a place
+// are one piece, because each piece needs a descriptor. The last act is a barrier: no rank returns before all have
+// opened everything.
+//
+// Errors: those of the device and of the exchange; a rank binds another schedule, or as another number of ranks.
+#include "bound.hpp"
+
+namespace sdma::inline v0::detail {
+
+/// The memory that a buffer needs. `gpus`: the device's GPU for each of the schedule's.
+MemoryRequest request_for(const Schedule::Buffer&, const std::vector<GpuId>& gpus);
+
+std::vector<Diagnostic> join(Bound::Impl&, const BindOptions&, const std::vector<GpuId>& gpus);
+
+}  // namespace sdma::inline v0::detail

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// The processes that have bound one schedule together: who has what, and how they keep step. Internal.
+//
+//   Ranks ranks{schedule, 4};                  // pure: ranks.of(place), ranks.of_actor(i), ranks.of(action, actor)
+//   Team team{ranks, mine, actors, device};    // team.join(rank, the page of its words)
+//   team.barrier(deadline, stopped)            // returns when all ranks have called it as often
+//   Turn turn{team, actor};  turn.begin(ranks, deadline, stopped) ... turn.end(ranks)        the ranks of an action
+//
+//   words of a rank's page    barriers reached | 1: it has stopped the run | for each actor: its last step
+//
+// A host thread or a kernel is one thread of the schedule, and each rank has a thread for it. An action takes place in
+// the ranks that it concerns: a submit in those of its queues, any other in the actor's own. All ranks count the same
+// actions, so each knows without a message what comes before its part: the actions of other ranks whose steps it
+// waits for. So the order is that of the text. An actor all of whose actions concern its own rank waits for nothing.
+//
+// A Turn belongs to one thread; the rest is thread-safe. Waits end early if a rank has ended or stopped: `lost`.
+#include "sdma/core/atomic_ref.hpp"
+#include "sdma/device/device.hpp"
+#include "sdma/sync/wait.hpp"
+#include "symbols.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace sdma::inline v0::detail {
+
+/// Which rank has what. GPUs and host threads are divided evenly, in order; what is the host's is of rank 0.
+struct Ranks {
+  const Schedule& schedule;
+  std::uint32_t count = 1;
+
+  std::uint32_t of(Place p) const noexcept { return p.is_host() ? 0 : p.index * count / std::max(schedule.gpus, 1u); }
+  /// Of a buffer or a signal: that of the memory to which it leads.
+  std::uint32_t of(const SymbolOffset& l) const noexcept {
+    const auto to = find_symbol(schedule, resolve(schedule, link_address(l)));
+    return of(place_of(schedule, to ? *to : l));
+  }
+  std::uint32_t of_actor(std::size_t i) const noexcept {
+    const auto hosts = schedule.hosts.size();
+    if (i >= hosts) return of(schedule.kernels[i - hosts].place);
+    return schedule.hosts[i].rank.value_or(static_cast<std::uint32_t>(i * count / hosts));
+  }
+  /// Bit r: the action concerns rank r. `actor`: the rank of the actor.
+  std::uint64_t of(const Schedule::Action& a, std::uint32_t actor) const noexcept {
+    using What = Schedule::Action::Kind;
+    if (a.kind != What::submit && a.kind != What::rptr) return std::uint64_t{1} << actor;
+    std::uint64_t out = 0;
+    for (const auto q : a.queues) out |= std::uint64_t{1} << of(schedule.queues[q].place);
+    return out;
+  }
+};
+
+class Team {
+ public:
+  /// The words of a rank's page, and its address here.
+  struct Page {
+    std::uint64_t* words{};
+    GpuVa va{};
+  };
+  Team(const Schedule& s, std::uint32_t count, std::uint32_t mine, const Device& d)
+      : ranks_{s, count}, mine_(mine), device_(d), pages_(count), steps_(actors(s).size()) {}
+  static std::uint64_t page_bytes(const Schedule& s) { return 8 * (kSteps + actors(s).size()); }
+
+  const Ranks& ranks() const noexcept { return ranks_; }
+  std::uint32_t mine() const noexcept { return mine_; }
+  bool has(const SymbolOffset& l) const noexcept { return ranks_.of(l) == mine_; }
+  void join(std::uint32_t rank, Page p) noexcept { pages_[rank] = p; }
+  /// The actor's thread in this rank has ended. The next run counts on from its last step.
+  void ended(std::size_t actor, std::uint64_t step) noexcept { steps_[actor] = step; }
+
+  /// This rank gives up: the others stop, too.
+  void stop() const noexcept { store(kStopped, 1); }
+  /// Which rank keeps the others waiting for ever, and why; "" if none is known to.
+  std::string lost() const {
+    for (std::uint32_t r = 0; r < ranks_.count; ++r) {
+      if (r == mine_) continue;
+      if (load(r, kStopped) != 0) return fmt::format("rank {} has stopped the run: its report says why", r);
+      if (const auto origin = device_.origin(pages_[r].va); origin.ends_with("has ended"))
+        return fmt::format("rank {} does not answer: {}", r, origin);
+    }
+    return {};
+  }
+  /// False: the deadline has passed, or `stopped` has returned true.
+  template <class Stopped> bool barrier(Deadline d, Stopped stopped) {
+    store(kBarriers, ++barriers_);
+    for (std::uint32_t r = 0; r < ranks_.count; ++r)
+      if (!reached(r, kBarriers, barriers_, d, stopped)) return false;
+    return true;
+  }
+
+ private:
+  friend class Turn;
+  static constexpr std::size_t kBarriers = 0, kStopped = 1, kSteps = 2;
+  static constexpr std::chrono::milliseconds kLook{20};  ///< from one call of `stopped` to the next
+
+  std::uint64_t load(std::uint32_t rank, std::size_t word) const noexcept {
+    return atomic_ref(pages_[rank].words[word]).load(std::memory_order_acquire);
+  }
+  void store(std::size_t word, std::uint64_t v) const noexcept {
+    order::Native::before_doorbell(Caching::write_combining);
+    atomic_ref(pages_[mine_].words[word]).store(v, std::memory_order_release);
+  }
+  template <class Stopped>
+  bool reached(std::uint32_t rank, std::size_t word, std::uint64_t v, Deadline d, Stopped stopped) const {
+    auto look = Deadline::in(kLook);
+    for (Backoff backoff; load(rank, word) < v;) {
+      if (!backoff.step(d)) return load(rank, word) >= v;
+      if (!look.passed()) continue;
+      if (stopped()) return false;
+      look = Deadline::in(kLook);
+    }
+    return true;
+  }
+
+  Ranks ranks_;
+  std::uint32_t mine_;
+  const Device& device_;
+  std::vector<Page> pages_;
+  std::vector<std::uint64_t> steps_;  // of each actor
+  std::uint64_t barriers_ = 0;
+};
+
+/// Where one actor is, as this rank counts.
+class Turn {
+ public:
+  Turn(const Team& team, std::size_t actor) noexcept
+      : team_(team), word_(Team::kSteps + actor), step_(team.steps_[actor]) {}
+
+  /// Waits for the other ranks' parts of earlier actions. False: as Team::barrier.
+  template <class Stopped> bool begin(std::uint64_t ranks, Deadline d, Stopped stopped) const {
+    if ((ranks >> team_.mine() & 1) == 0) return true;
+    for (std::uint32_t r = 0; r < team_.ranks().count; ++r)
+      if (r != team_.mine() && last_[r] != 0 && !team_.reached(r, word_, last_[r], d, stopped)) return false;
+    return true;
+  }
+  void end(std::uint64_t ranks) noexcept {
+    ++step_;
+    for (std::uint32_t r = 0; r < team_.ranks().count; ++r)
+      if ((ranks >> r & 1) != 0) last_[r] = step_;
+    if ((ranks >> team_.mine() & 1) != 0) team_.store(word_, step_);
+  }
+  std::uint64_t step() const noexcept { return step_; }
+
+ private:
+  const Team& team_;
+  std::size_t word_;
+  std::uint64_t step_;
+  std::array<std::uint64_t, 64> last_{};
+};
+
+}  // namespace sdma::inline v0::detail
