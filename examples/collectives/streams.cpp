@@ -74,7 +74,9 @@ Result<void, Diagnostic> Run::enqueue(std::uint32_t gpu, const StreamCalls& s, D
 /// A round of a queue without its copies.
 Result<void, Diagnostic> Run::publish_empty(std::size_t q, std::uint32_t value, Deadline d) {
   const auto& queue = plan_.schedule.queues[q];
-  Submission packets{bound_.ring(q), plan_.triggers.size() * kAcquireDwords + kCompleteWithFenceDwords, d};
+  auto& ring = bound_.ring(q);
+  const auto dwords = plan_.triggers.size() * kAcquireDwords + kCompleteWithFenceDwords;
+  Submission packets{ring, dwords, d, AnyGeneration{ring.generation()}};
   for (const auto t : plan_.triggers)
     if (polls(queue, t))
       packets.with(kAcquireDwords, [&](auto& w) { return acquire_equal(w, bound_.address(t), value); });

@@ -83,10 +83,12 @@ Result<RingMemory, Diagnostic> SoftNode::make_ring(const QueueRequest& r, SoftQu
                     .wptr = word(at[2]),
                     .doorbell = word(at[3]),
                     .caching = Caching::write_back,
-                    .on_doorbell = [](void* engine, std::uint64_t) noexcept {
-                      auto& e = *static_cast<SoftEngine*>(engine);
-                      e.node().on_doorbell(e);
-                    }};
+                    .on_doorbell =
+                        [](void* engine, std::uint64_t) noexcept {
+                          auto& e = *static_cast<SoftEngine*>(engine);
+                          e.node().on_doorbell(e);
+                        },
+                    .generation = topology_.gpus[r.gpu.value].generation()};
 }
 
 void SoftNode::on_doorbell(SoftEngine& e) noexcept {

@@ -234,18 +234,44 @@ TEST_CASE("submit writes all packets and rings once, or does nothing") {
   CHECK(untouched(206 * 4));
 }
 
-TEST_CASE("submit takes the packets of another generation") {
-  Memory m(256);
-  Ring<> r(m.ring());
+TEST_CASE("submit writes the packets of the ring's generation, and refuses those of another") {
+  Memory m(256), later(256);
+  auto memory = later.ring();
+  memory.generation = Generation::v6_0;
+  Ring<> r(m.ring()), other(memory);
+  CHECK((r.generation() == kDefaultGeneration && other.generation() == Generation::v6_0));
   const Fence cached{.addr = GpuVa{0x1000}, .value = 7, .mtype = 3};
   const Gcr flush{.gl2_writeback = true};
   CHECK(r.submit(cached) == Errc::bad_packet);  // 4.4.2 has no such field,
   CHECK(r.submit(flush) == Errc::bad_packet);   // and no such packet
-  CHECK(r.submit<Generation::v6_0>(cached, flush) == Errc::ok);
+  CHECK(r.submit<Generation::v6_0>(cached, flush) == Errc::wrong_generation);
+  CHECK(other.submit<kDefaultGeneration>(Nop{}) == Errc::wrong_generation);
+  CHECK((m.doorbell == 0 && later.doorbell == 0 && r.positions().reserved == 0));
   const auto want = encode<Generation::v6_0>(cached);
-  CHECK(std::equal(want.begin(), want.end(), m.dwords.begin()));
-  CHECK(decode<Generation::v6_0, Gcr>(std::span(m.dwords).subspan(4)).gl2_writeback);
-  CHECK(m.doorbell == (length<Generation::v6_0>(cached) + length<Generation::v6_0>(flush)) * 4);
+  const auto bytes = (length<Generation::v6_0>(cached) + length<Generation::v6_0>(flush)) * 4;
+  for (const auto times : {1u, 2u}) {
+    CHECK((times == 1 ? other.submit<Generation::v6_0>(cached, flush) : other.submit(cached, flush)) == Errc::ok);
+    const auto at = std::span<const std::uint32_t>(later.dwords).subspan((times - 1) * bytes / 4);
+    CHECK(std::equal(want.begin(), want.end(), at.begin()));
+    CHECK(decode<Generation::v6_0, Gcr>(at.subspan(want.size())).gl2_writeback);
+    CHECK(later.doorbell == bytes * times);
+  }
+}
+
+TEST_CASE("a ring takes the packets of its generation, whichever it is") {
+  for (std::size_t i = 0; i < kGenerationCount; ++i) {
+    const auto g = static_cast<Generation>(i);
+    Memory m(256);
+    auto memory = m.ring();
+    memory.generation = g;
+    Ring<Producers::many> r(memory);
+    const CopyLinear copy{.src = GpuVa{0x1000}, .dst = GpuVa{0x2000}, .bytes = 1 << 22}, longer{.bytes = (1 << 22) + 1};
+    CHECK(r.submit(copy, Trap{.context = 7}) == Errc::ok);
+    CHECK(decode<CopyLinear>(m.dwords, g).bytes == copy.bytes);
+    CHECK(m.doorbell == (length(copy, g) + length(Trap{}, g)) * 4);
+    CHECK(r.submit(longer) == (max_bytes<CopyLinear>(g) < longer.bytes ? Errc::bad_packet : Errc::ok));
+    CHECK(r.submit(Gcr{}) == (g < Generation::v5_0 ? Errc::bad_packet : Errc::ok));
+  }
 }
 
 TEST_CASE("many producers: slots become visible in the order of reserve") {

@@ -241,7 +241,10 @@ TEST_CASE("dwords that are no packet") {
 
 TEST_CASE("packets of another generation are read as such") {
   Stand s;
-  REQUIRE(s.ring.submit<Generation::v6_0>(Gcr{.gl2_writeback = true}, kPoll) == Errc::ok);
+  const auto slot = s.ring.reserve(11);
+  AnyWriter w{slot->dwords, {Generation::v6_0}};
+  REQUIRE(w.put_all(Gcr{.gl2_writeback = true}, kPoll) == Errc::ok);
+  s.ring.publish(*slot);
   const auto text = [&](Generation g) {
     const auto v =
         wait(WaitCondition{Signal{.word = &s.word, .va = kDone}, Compare::ge, 5, RingView{s.ring, g}}, test::past());

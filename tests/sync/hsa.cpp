@@ -152,8 +152,8 @@ template <class S> void checks(S& s) {
   SECTION("one dword too few, or a bad event: nothing is written") {
     s.event_mailbox_ptr = 0x7f0000002008;
     s.event_id = 0x41;
-    std::uint32_t room[13]{};
-    Writer tight{room};
+    std::uint32_t room[14]{};
+    Writer tight{std::span(room).first(13)};
     CHECK(hsa::complete(tight, s) == Errc::no_space);
     CHECK(tight.written().empty());
     std::uint32_t more[64]{};

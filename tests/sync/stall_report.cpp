@@ -186,11 +186,14 @@ TEST_CASE("any ring is a view of the same report") {
 
 TEST_CASE("a report says of which generation its packets are, and walks only those of 4.4.2") {
   test::RingBytes bytes;
-  Ring<> ring{bytes.memory()};
-  REQUIRE(ring.submit<Generation::v6_0>(kFence, kCopy) == Errc::ok);
+  auto memory = bytes.memory();
+  memory.generation = Generation::v6_0;
+  Ring<> ring{memory};
+  REQUIRE(ring.submit(kFence, kCopy) == Errc::ok);
   bytes.read_to(16);
-  CHECK(inspect(ring).generation == kDefaultGeneration);
-  const RingView view{ring, Generation::v6_0};
+  CHECK(inspect(ring).generation == Generation::v6_0);
+  CHECK(inspect(ring, kDefaultGeneration).generation == kDefaultGeneration);
+  const RingView view{ring};
   const auto r = view.inspect(view.ring, view.generation);
   CHECK(r.generation == Generation::v6_0);
   CHECK_FALSE(r.before_known);

@@ -23,6 +23,8 @@
 /// The same for a lambda, where GCC 12 takes a standard attribute for one of the type.
 #define SDMA_ALWAYS_INLINE_LAMBDA __attribute__((always_inline))
 #define SDMA_NOINLINE [[gnu::noinline]]
+/// For what rarely runs: it stays out of its callers, and is compiled for size.
+#define SDMA_COLD [[gnu::cold, gnu::noinline]]
 /// For a function that reads what other threads may be writing, and checks afterwards whether they did.
 #define SDMA_NO_THREAD_SANITIZER __attribute__((no_sanitize("thread")))
 #define SDMA_NO_UNIQUE_ADDRESS [[no_unique_address]]
@@ -35,6 +37,7 @@
 #define SDMA_ALWAYS_INLINE [[msvc::forceinline]]
 #define SDMA_ALWAYS_INLINE_LAMBDA [[msvc::forceinline]]
 #define SDMA_NOINLINE [[msvc::noinline]]
+#define SDMA_COLD [[msvc::noinline]]
 #define SDMA_NO_THREAD_SANITIZER
 #define SDMA_NO_UNIQUE_ADDRESS [[msvc::no_unique_address]]
 #define SDMA_COPY_BYTES(to, from, bytes) static_cast<void>(std::memcpy(to, from, bytes))
@@ -46,6 +49,8 @@
 #define SDMA_ALWAYS_INLINE_LAMBDA
 /// Keeps a function out of its callers; empty in this branch.
 #define SDMA_NOINLINE
+/// Keeps rare code out of its callers; empty in this branch.
+#define SDMA_COLD
 /// Keeps ThreadSanitizer from instrumenting a function; empty in this branch.
 #define SDMA_NO_THREAD_SANITIZER
 #define SDMA_NO_UNIQUE_ADDRESS [[no_unique_address]]

@@ -24,15 +24,16 @@ namespace sdma::inline v0 {
 /// [[nodiscard]]; those of a Writer are not, because the Writer keeps its first error.
 enum class Errc : std::uint8_t {
   ok,
-  no_space,        ///< no room at the moment: retry after the engine has read more
-  too_large,       ///< a slot that this ring can never grant: the whole ring or more, or zero dwords
-  bad_packet,      ///< a field is out of range, or the packet breaks one of its rules: check(packet) says which
-  bad_ring,        ///< the memory cannot be a ring: validate(memory) says why
-  bad_argument,    ///< the request contradicts itself, or names something that does not exist
-  timed_out,       ///< the deadline passed
-  unmapped,        ///< no memory is mapped at this address for this GPU
-  stopped,         ///< the queue has stopped after a fault, or was destroyed
-  epoch_overflow,  ///< the next epoch does not fit its field: restart the timeline, or the schedule
+  no_space,          ///< no room at the moment: retry after the engine has read more
+  too_large,         ///< a slot that this ring can never grant: the whole ring or more, or zero dwords
+  bad_packet,        ///< a field is out of range, or the packet breaks one of its rules: check(packet) says which
+  bad_ring,          ///< the memory cannot be a ring: validate(memory) says why
+  bad_argument,      ///< the request contradicts itself, or names something that does not exist
+  timed_out,         ///< the deadline passed
+  unmapped,          ///< no memory is mapped at this address for this GPU
+  stopped,           ///< the queue has stopped after a fault, or was destroyed
+  wrong_generation,  ///< the packets are of another generation than the ring: RingMemory::generation
+  epoch_overflow,    ///< the next epoch does not fit its field: restart the timeline, or the schedule
 };
 
 /// What `e` means, in one phrase. It cannot name the packet, the address or the queue.
@@ -47,6 +48,7 @@ constexpr std::string_view message(Errc e) noexcept {
     case Errc::timed_out: return "the deadline passed";
     case Errc::unmapped: return "no memory is mapped at this address for this GPU";
     case Errc::stopped: return "the queue has stopped";
+    case Errc::wrong_generation: return "the packets are of another generation than the ring's engines";
     case Errc::epoch_overflow: return "the next epoch does not fit its field (a poll compares 32 bits): restart";
   }
   return "unknown error";

@@ -6,7 +6,7 @@
 //   EngineQueues queues{device};
 //   auto* lane = *queues.between(GpuId{0}, GpuId{2});          // the engine that the node recommends; always the same
 //   auto slot = lane->ring.reserve(64);                        // Ring<Producers::many>: any thread
-//   Writer w{slot->dwords};
+//   AnyWriter w{slot->dwords, {lane->ring.generation()}};      // or Writer, where every GPU is an MI300X
 //   w.copy({.src = a, .dst = b, .bytes = n});
 //   complete(w, device.topology(), GpuId{0}, std::nullopt, *done, epoch);
 //   lane->ring.publish(*slot, w.written().size());
@@ -75,8 +75,9 @@ class EngineQueues {
 /// the link carries 64-bit atomics, otherwise stores `epoch`. With a single producer that counts epochs up from 1, a
 /// wait for >= epoch works with both. If several queues signal one word, they need the atomic (see
 /// Topology::completion).
-inline Errc complete(Writer& w, const Topology& t, GpuId engine_of, std::optional<GpuId> word_at, const Signal& word,
-                     std::uint32_t epoch) noexcept {
+template <class T>
+Errc complete(BasicWriter<T>& w, const Topology& t, GpuId engine_of, std::optional<GpuId> word_at, const Signal& word,
+              std::uint32_t epoch) noexcept {
   return t.completion(engine_of, word_at) == Completion::atomic ? complete_with_atomic(w, word.va, 1)
                                                                 : complete_with_fence(w, word.va, epoch);
 }
@@ -87,7 +88,8 @@ inline Errc complete(Writer& w, const Topology& t, GpuId engine_of, std::optiona
 template <Producers K>
 Result<std::uint64_t, StallReport> drain(Ring<K>& ring, const Signal& word, std::uint32_t epoch,
                                          Deadline until) noexcept {
-  for (Backoff b; ring.submit(Fence{.addr = word.va, .value = epoch}) == Errc::no_space;)
+  const auto fence = completion_fence(ring.generation(), word.va, epoch);
+  for (Backoff b; ring.submit(fence) == Errc::no_space;)
     if (!b.step(until)) break;
   return wait(word, Compare::eq, epoch, until, ring);
 }

@@ -24,7 +24,7 @@
 // Everything here is constexpr and noexcept, and allocates nothing. There is no shared state: any thread may call any
 // function.
 #include "sdma/core/compiler.hpp"
-#include "sdma/packets/shape.hpp"
+#include "sdma/packets/uniform.hpp"
 
 namespace sdma::inline v0 {
 
@@ -140,6 +140,10 @@ template <Generation G, Packet P> SDMA_ALWAYS_INLINE constexpr std::size_t lengt
 template <Packet P> SDMA_ALWAYS_INLINE constexpr std::size_t length(const P& p) noexcept {
   return length<kDefaultGeneration>(p);
 }
+template <Packet P>
+requires detail::kUniform<P> SDMA_ALWAYS_INLINE constexpr std::size_t length(const P& p, Generation g) noexcept {
+  return detail::length_uniform(p, g);
+}
 template <Packet P> constexpr std::size_t length(const P& p, Generation g) noexcept {
   return detail::in_era<detail::kWriters<P>>(g, [&]<Generation G>() { return length<G>(p); });
 }
@@ -194,6 +198,11 @@ SDMA_ALWAYS_INLINE constexpr std::uint32_t* encode_to(const P& p, std::uint32_t*
 }
 template <Packet P> SDMA_ALWAYS_INLINE constexpr std::uint32_t* encode_to(const P& p, std::uint32_t* out) noexcept {
   return encode_to<kDefaultGeneration>(p, out);
+}
+template <Packet P>
+requires detail::kUniform<P> SDMA_ALWAYS_INLINE constexpr std::uint32_t* encode_to(const P& p, std::uint32_t* out,
+                                                                                   Generation g) noexcept {
+  return detail::encode_uniform(p, out, g);
 }
 template <Packet P> constexpr std::uint32_t* encode_to(const P& p, std::uint32_t* out, Generation g) noexcept {
   return detail::in_era<detail::kWriters<P>>(
@@ -361,6 +370,11 @@ template <Generation G, Packet P> [[nodiscard]] SDMA_ALWAYS_INLINE constexpr boo
 template <Packet P> [[nodiscard]] SDMA_ALWAYS_INLINE constexpr bool fits(const P& p) noexcept {
   return fits<kDefaultGeneration>(p);
 }
+template <Packet P>
+requires detail::kUniform<P>
+[[nodiscard]] SDMA_ALWAYS_INLINE constexpr bool fits(const P& p, Generation g) noexcept {
+  return detail::fits_uniform(p, g);
+}
 template <Packet P> [[nodiscard]] constexpr bool fits(const P& p, Generation g) noexcept {
   return exists<P>(g) && detail::in_era<detail::kEras<P>>(g, [&]<Generation G>() { return fits<G>(p); });
 }
@@ -400,8 +414,8 @@ template <Packet P> constexpr Violation check(const P& p, Generation g) noexcept
 /// The largest value of the field that a member holds: max_of<&CopySubwindow::x>(g). 0 if the generation lacks it.
 template <auto Member> constexpr std::uint64_t max_of(Generation g = kDefaultGeneration) noexcept {
   constexpr auto f = detail::field_of<Member>();
-  const bool has = exists<typename grammar::Field<Member>::Owner>(g) && f.generations.contains(g);
-  return has ? f.in_generation(g).max() : 0;
+  constexpr auto generations = grammar::layout<typename grammar::Field<Member>::Owner>.generations & f.generations;
+  return generations == kAllGenerations || generations.contains(g) ? f.in_generation(g).max() : 0;
 }
 /// How many bytes one packet can move or fill.
 template <Packet P> constexpr std::uint64_t max_bytes(Generation g = kDefaultGeneration) noexcept {

@@ -51,6 +51,7 @@ struct Generations {
   /// Is `g` in the set?
   constexpr bool contains(Generation g) const noexcept { return mask >> static_cast<unsigned>(g) & 1; }
   constexpr Generations operator|(Generations o) const noexcept { return {static_cast<std::uint16_t>(mask | o.mask)}; }
+  constexpr Generations operator&(Generations o) const noexcept { return {static_cast<std::uint16_t>(mask & o.mask)}; }
   constexpr bool operator==(const Generations&) const = default;
 };
 inline constexpr Generations kAllGenerations{(1u << kGenerationCount) - 1};  ///< every one

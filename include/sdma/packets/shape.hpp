@@ -25,17 +25,20 @@ struct Shape {
   const Pattern* pattern;
   const grammar::Length* length;
 };
+/// Not a generation: the fields of all of them (uniform.hpp).
+inline constexpr auto kAnyGeneration = static_cast<Generation>(kGenerationCount);
 template <class P, Generation G>
 inline constexpr auto kOtherFields = [] {
-  constexpr auto count = [] {
+  constexpr auto has = [](const FieldInfo& f) { return G == kAnyGeneration || f.generations.contains(G); };
+  constexpr auto count = [=] {
     std::size_t n = 0;
-    for (const auto& f : grammar::layout<P>.fields) n += f.generations.contains(G);
+    for (const auto& f : grammar::layout<P>.fields) n += has(f);
     return n;
   }();
   std::array<FieldInfo, count> out{};
   std::size_t n = 0;
   for (const auto& f : grammar::layout<P>.fields)
-    if (f.generations.contains(G)) out[n++] = f.in_generation(G);
+    if (has(f)) out[n++] = f.in_generation(G);
   return out;
 }();
 template <class P, Generation G> consteval Shape shape_in() {

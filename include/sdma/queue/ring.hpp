@@ -46,8 +46,11 @@
 // one of the two processes may produce. A signal handler may use a Ring<many>, but not the one whose producer it
 // interrupted: the handler's slot could not reach the engine until the interrupted thread publishes its own.
 //
-// Errors: Errc::no_space and Errc::too_large from reserve and submit; Errc::bad_packet from submit; Errc::bad_ring for
-// memory that `validate` rejects.
+// Generations: a ring has that of its engine (RingMemory::generation), and `submit` writes its packets. A Writer for
+// its slots is AnyWriter{slot.dwords, {ring.generation()}}. Frames, which are built once, are in stream/frame.hpp.
+//
+// Errors: Errc::no_space and Errc::too_large from reserve and submit; Errc::bad_packet and Errc::wrong_generation from
+// submit; Errc::bad_ring for memory that `validate` rejects.
 #include "sdma/core/compiler.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/packets/control.hpp"
@@ -78,6 +81,7 @@ struct RingMemory {
   DoorbellCall on_doorbell = nullptr;          ///< null: the store to `doorbell` is enough
   void* on_doorbell_context{};                 ///< passed to `on_doorbell`
   std::uint32_t least_dwords = 1;              ///< what is published is a multiple of this: see least_submission
+  Generation generation = kDefaultGeneration;  ///< of the engine that reads it: devices set that of their GPU
 };
 
 /// The shortest submission that the engines of a target take, in dwords: 64 (256 bytes) on gfx900 to gfx904 and gfx90c,
@@ -134,6 +138,13 @@ SDMA_NOINLINE constexpr void fill_nops(std::span<std::uint32_t> s) noexcept {
   }
 }
 
+namespace detail {
+/// Here, and not in Ring, so that programs without NDEBUG do not hold the names of its instances.
+inline void require_publishable([[maybe_unused]] bool ok) noexcept {
+  assert(ok && "published more than the slot has, or in another order than reserved");
+}
+}  // namespace detail
+
 template <Producers K = Producers::one, class Order = order::Native> class Ring {
   static constexpr bool kMany = K == Producers::many;
 
@@ -171,11 +182,11 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
   /// Makes a slot visible to the engine; call it once per slot. Dwords after the first `used` become NOPs, so used = 0
   /// abandons the slot. Requires used <= s.dwords.size().
   void publish(const Slot& s, std::size_t used) noexcept {
-    assert(used <= s.dwords.size());
+    detail::require_publishable(used <= s.dwords.size() &&
+                                (kMany || s.begin == position(load(committed_, Order::kCommitted))));
     if (used != s.dwords.size()) fill_nops(s.dwords.subspan(used));
     Order::before_wptr(m_.caching, &s.dwords.back());  // here, not in ring(): the thread that wrote them must release
     if constexpr (!kMany) {
-      assert(s.begin == committed_ && "slots of one producer are published in the order of reserve");
       committed_ = s.end;
       ring(s.end);
     } else {
@@ -199,20 +210,21 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
   void publish(const Slot& s) noexcept { publish(s, s.dwords.size()); }
 
   /// Checks, encodes and publishes the packets in one slot with one doorbell: all of them or none. They are those of
-  /// 4.4.2, or of G: submit<Generation::v6_0>(copy, fence). Where only the running program knows the generation, an
-  /// AnyWriter (stream/writer.hpp) fills a slot. Errors: bad_packet, and those of reserve.
+  /// the ring's generation. submit<Generation::v6_0>(copy, fence) is for packets that were chosen for 6.0, and refuses
+  /// other rings: wrong_generation. Other errors: bad_packet, and those of reserve.
   template <Packet... P> [[nodiscard]] SDMA_ALWAYS_INLINE Errc submit(const P&... p) noexcept {
-    return submit<kDefaultGeneration>(p...);
+    if (m_.generation != kDefaultGeneration) [[unlikely]]
+      return submit_any(p...);
+    return submit_as<kDefaultGeneration>(p...);
   }
   template <Generation G, Packet... P> [[nodiscard]] SDMA_ALWAYS_INLINE Errc submit(const P&... p) noexcept {
-    if (!(fits<G>(p) && ...)) return Errc::bad_packet;
-    const auto s = reserve((length<G>(p) + ...));
-    if (!s) return s.error();
-    auto* at = s->dwords.data();
-    ((at = encode_to<G>(p, at)), ...);
-    publish(*s);
-    return Errc::ok;
+    if (m_.generation != G) [[unlikely]]
+      return Errc::wrong_generation;
+    return submit_as<G>(p...);
   }
+
+  /// The generation of the packets that the ring's engine reads.
+  Generation generation() const noexcept { return m_.generation; }
 
   struct Positions {
     std::uint64_t read, committed, reserved;  ///< in bytes: read by the engine, published, taken
@@ -250,6 +262,26 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
     if constexpr (kMany) w.store(v, o);
     else w = v;
   }
+  template <Generation G, Packet... P> SDMA_ALWAYS_INLINE Errc submit_as(const P&... p) noexcept {
+    if (!(fits<G>(p) && ...)) return Errc::bad_packet;
+    const auto s = reserve((length<G>(p) + ...));
+    if (!s) return s.error();
+    auto* at = s->dwords.data();
+    ((at = encode_to<G>(p, at)), ...);
+    publish(*s);
+    return Errc::ok;
+  }
+  /// The same where only the running program knows the generation. Not inlined: rings of 4.4.2 do not pay for it.
+  template <Packet... P> SDMA_COLD Errc submit_any(const P&... p) noexcept {
+    const auto g = m_.generation;
+    if (!(fits(p, g) && ...)) return Errc::bad_packet;
+    const auto s = reserve((length(p, g) + ...));
+    if (!s) return s.error();
+    auto* at = s->dwords.data();
+    ((at = encode_to(p, at, g)), ...);
+    publish(*s);
+    return Errc::ok;
+  }
   bool advance(std::uint64_t& from, std::uint64_t to) noexcept {
     if constexpr (kMany) return reserved_.compare_exchange_weak(from, to, Order::kReserve, Order::kReserve);
     else reserved_ = to;
@@ -267,34 +299,30 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
   static constexpr std::uint64_t turn(std::uint64_t begin) noexcept { return begin | 1; }
   static constexpr std::uint64_t done(std::uint64_t end) noexcept { return end | kDoneBit; }
 
-  /// Refuses what is too long, and pads where submissions have a shortest length. Rare, so it is not inlined.
-  template <bool Rest> SDMA_NOINLINE Result<Slot> take_padded(std::size_t dwords) noexcept {
+  /// Refuses what is too long, pads where submissions have a shortest length, and skips the end of the ring. Rare, so
+  /// it is not inlined, and `take` stays short.
+  template <bool Rest> SDMA_COLD Result<Slot> take_rare(std::size_t dwords) noexcept {
     if (dwords - 1 >= max_slot_) return bytes_ != 0 ? Errc::too_large : Errc::bad_ring;
-    const auto all = (dwords + m_.least_dwords - 1) & ~(std::size_t{m_.least_dwords} - 1);
-    auto s = take<Rest, true>(all);
+    auto s = take<Rest, true>((dwords + m_.least_dwords - 1) & ~(std::size_t{m_.least_dwords} - 1));
     if (!s || s->dwords.size() <= dwords) return s;
     fill_nops(s->dwords.subspan(dwords));
     s->dwords = s->dwords.first(dwords);
     return s;
   }
-  /// A slot that may have to skip the end of the ring. Rare, so it is not inlined, and `take` stays short.
-  template <bool Rest> SDMA_NOINLINE Result<Slot> take_skipping(std::size_t dwords) noexcept {
-    return take<Rest, true>(dwords);
-  }
-  template <bool Rest, bool Skips = false> Result<Slot> take(std::size_t dwords) noexcept {
-    if constexpr (!Skips)
+  template <bool Rest, bool Rare = false> SDMA_ALWAYS_INLINE Result<Slot> take(std::size_t dwords) noexcept {
+    if constexpr (!Rare)
       if (dwords - 1 >= max_plain_) [[unlikely]]
-        return take_padded<Rest>(dwords);
+        return take_rare<Rest>(dwords);
     const std::uint64_t want = dwords * 4;
     auto r = load(reserved_, Order::kReserve);
     for (;;) {
       const auto begin = position(r), offset = begin & (bytes_ - 1);
       const bool fits = offset + want <= bytes_;
-      if constexpr (!Skips)
+      if constexpr (!Rare)
         if (!fits) [[unlikely]]
-          return take_skipping<Rest>(dwords);
+          return take_rare<Rest>(dwords);
       const auto skip = fits ? 0 : bytes_ - offset;
-      const bool never_fits = skip + want >= bytes_;  // at this position, even if the ring is empty
+      const bool never_fits = Rare && skip + want >= bytes_;  // at this position, even if the ring is empty
       const auto end = begin + skip + (never_fits ? 0 : want);
       if (end - load(read_, Order::kSeenRead) >= bytes_) {
         const auto read = Order::load(m_.rptr, Order::kRptr);
@@ -309,11 +337,11 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
           if (outdated(r)) continue;
           return Errc::no_space;
         }
-      if constexpr (!kMany && Skips && !Rest)
+      if constexpr (!kMany && Rare && !Rest)
         if (never_fits && committed_ != begin) return Errc::no_space;
       if (!advance(r, pack(end, ticket(r) + 1))) continue;
       const auto at = m_.dwords.data() + offset / 4;
-      if constexpr (Skips) {
+      if constexpr (Rare) {
         if (never_fits) {
           const Slot rest{{at, static_cast<std::size_t>(skip / 4)}, begin, end, ticket(r)};
           if constexpr (Rest) return rest;

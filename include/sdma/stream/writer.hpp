@@ -48,6 +48,7 @@ enum class FillCount : std::uint8_t { last_byte, last_dword };
 
 /// A generation that is known when you compile.
 template <Generation G> struct FixedGeneration {
+  using Cursor = std::uint32_t*;  ///< where the next dword goes
   /// The generation.
   static constexpr Generation value() noexcept { return G; }
   /// Does this generation have the packet, and room for its values?
@@ -62,18 +63,41 @@ template <Generation G> struct FixedGeneration {
 };
 /// A generation that is known at run time.
 struct AnyGeneration {
+  using Cursor = std::uint32_t*;               ///< where the next dword goes
   Generation generation = kDefaultGeneration;  ///< the one to encode for
   /// The generation.
   constexpr Generation value() const noexcept { return generation; }
   /// Does this generation have the packet, and room for its values?
-  template <Packet P> constexpr bool fits(const P& p) const noexcept { return sdma::fits(p, generation); }
+  template <Packet P> SDMA_ALWAYS_INLINE constexpr bool fits(const P& p) const noexcept {
+    return sdma::fits(p, generation);
+  }
   /// How many dwords the packet has.
-  template <Packet P> constexpr std::size_t length(const P& p) const noexcept { return sdma::length(p, generation); }
+  template <Packet P> SDMA_ALWAYS_INLINE constexpr std::size_t length(const P& p) const noexcept {
+    return sdma::length(p, generation);
+  }
   /// Stores the packet at `out`, which must have room, and returns the end of its dwords.
-  template <Packet P> constexpr std::uint32_t* encode_to(const P& p, std::uint32_t* out) const noexcept {
+  template <Packet P>
+  SDMA_ALWAYS_INLINE constexpr std::uint32_t* encode_to(const P& p, std::uint32_t* out) const noexcept {
     return sdma::encode_to(p, out, generation);
   }
 };
+
+namespace detail {
+/// Does a packet have an aligned field, or a rule?
+template <class P>
+inline constexpr bool kAlignmentMatters = [] {
+  bool any = !grammar::layout<P>.rules.empty();
+  for (const auto& f : grammar::layout<P>.fields) any = any || f.alignment != 1;
+  return any;
+}();
+}  // namespace detail
+
+/// A packet of `put_all` that is left out unless `there`: a recipe that has options is one call all the same.
+template <Packet P> struct When {
+  bool there{};  ///< is it written?
+  P packet{};    ///< what is written
+};
+template <Packet P> When(bool, P) -> When<P>;
 
 /// What a Writer can be asked for beside packets.
 struct WriterRequests {
@@ -107,6 +131,7 @@ struct WriterRequests {
 };
 
 template <class Target> class BasicWriter : public WriterRequests {
+  using Cursor = typename Target::Cursor;
   // Declared before their callers; otherwise clang 14 cannot evaluate them in constant expressions.
   /// How many packets a request takes; 0 if it is empty or has no chunk.
   static constexpr std::uint64_t pieces(std::uint64_t bytes, std::uint32_t chunk) noexcept {
@@ -119,9 +144,23 @@ template <class Target> class BasicWriter : public WriterRequests {
   static constexpr std::size_t total(std::uint64_t bytes, std::uint32_t chunk, Generation g) noexcept {
     return static_cast<std::size_t>(pieces(bytes, chunk_of<P>(chunk, g)) * grammar::layout<P>.length.fixed);
   }
-  /// Does any of these ranges run past the end of the address space?
+  /// Does any of these ranges run past the end of the address space? An empty request, which is refused, may.
   static constexpr bool wraps(std::uint64_t bytes, GpuVa a, GpuVa b = {}, GpuVa c = {}) noexcept {
-    return bytes != 0 && (bytes - 1 > ~a.value || bytes - 1 > ~b.value || bytes - 1 > ~c.value);
+    return bytes - 1 > ~a.value || bytes - 1 > ~b.value || bytes - 1 > ~c.value;
+  }
+  template <Packet P> SDMA_ALWAYS_INLINE constexpr bool fits(const P& p) const noexcept { return target_.fits(p); }
+  template <Packet P> SDMA_ALWAYS_INLINE constexpr bool fits(const When<P>& w) const noexcept {
+    return !w.there || target_.fits(w.packet);
+  }
+  template <Packet P> SDMA_ALWAYS_INLINE constexpr std::size_t length(const P& p) const noexcept {
+    return target_.length(p);
+  }
+  template <Packet P> SDMA_ALWAYS_INLINE constexpr std::size_t length(const When<P>& w) const noexcept {
+    return w.there ? target_.length(w.packet) : 0;
+  }
+  template <Packet P> SDMA_ALWAYS_INLINE constexpr void encode(const P& p) noexcept { at_ = target_.encode_to(p, at_); }
+  template <Packet P> SDMA_ALWAYS_INLINE constexpr void encode(const When<P>& w) noexcept {
+    if (w.there) encode(w.packet);
   }
   /// Writes all chunks of one request, or none.
   template <Packet P, class Make> constexpr Errc split(std::uint64_t bytes, std::uint32_t wanted, Make make) noexcept {
@@ -129,11 +168,14 @@ template <class Target> class BasicWriter : public WriterRequests {
     const auto packets = pieces(bytes, chunk);
     if (packets == 0) return fail(Errc::bad_packet);
     // If the first two chunks fit, all do: each later one begins a multiple of `chunk` further on, and none is longer.
-    const auto last = (packets - 1) * chunk;
+    // A shorter one fits, too, unless something has to be aligned or to obey a rule.
     if (!target_.fits(make(0, static_cast<std::uint32_t>(packets > 1 ? chunk : bytes)))) return fail(Errc::bad_packet);
-    if (packets > 1 && !target_.fits(make(chunk, static_cast<std::uint32_t>(packets > 2 ? chunk : bytes - last))))
-      return fail(Errc::bad_packet);
-    if (packets > room() / grammar::layout<P>.length.fixed) return fail(Errc::no_space);
+    if constexpr (detail::kAlignmentMatters<P>) {
+      const auto last = (packets - 1) * chunk;
+      if (packets > 1 && !target_.fits(make(chunk, static_cast<std::uint32_t>(packets > 2 ? chunk : bytes - last))))
+        return fail(Errc::bad_packet);
+    }
+    if (packets > room() || packets * grammar::layout<P>.length.fixed > room()) return fail(Errc::no_space);
     for (std::uint64_t at = 0; at < bytes; at += chunk)
       at_ = target_.encode_to(make(at, static_cast<std::uint32_t>(bytes - at < chunk ? bytes - at : chunk)), at_);
     return Errc::ok;
@@ -142,6 +184,9 @@ template <class Target> class BasicWriter : public WriterRequests {
  public:
   constexpr explicit BasicWriter(std::span<std::uint32_t> out, Target target = {}) noexcept
       : begin_(out.data()), at_(out.data()), end_(out.data() + out.size()), target_(target) {}
+  /// Counts dwords, and stores none: for a target whose cursor is a number (Measured, stream/frame.hpp).
+  constexpr explicit BasicWriter(Target target) noexcept requires std::is_same_v<Cursor, std::size_t>
+      : begin_(0), at_(0), end_(~std::size_t{}), target_(target) {}
 
   /// The generation for which it encodes.
   constexpr Generation generation() const noexcept { return target_.value(); }
@@ -154,11 +199,11 @@ template <class Target> class BasicWriter : public WriterRequests {
     return Errc::ok;
   }
 
-  /// Writes all of these packets, or none.
-  template <Packet... P> SDMA_ALWAYS_INLINE constexpr Errc put_all(const P&... p) noexcept {
-    if (!(target_.fits(p) && ...)) return fail(Errc::bad_packet);
-    if ((target_.length(p) + ...) > room()) return fail(Errc::no_space);
-    ((at_ = target_.encode_to(p, at_)), ...);
+  /// Writes all of these packets, or none. Each is a packet, or When{condition, packet}.
+  template <class... P> SDMA_ALWAYS_INLINE constexpr Errc put_all(const P&... p) noexcept {
+    if (!(fits(p) && ...)) return fail(Errc::bad_packet);
+    if ((length(p) + ...) > room()) return fail(Errc::no_space);
+    (encode(p), ...);
     return Errc::ok;
   }
 
@@ -200,7 +245,13 @@ template <class Target> class BasicWriter : public WriterRequests {
   /// Copies dwords that are packets already: recorded earlier, or encoded elsewhere. They are not checked.
   constexpr Errc append(std::span<const std::uint32_t> dwords) noexcept {
     if (dwords.size() > room()) return fail(Errc::no_space);
-    for (const auto d : dwords) *at_++ = d;
+    if constexpr (!std::is_pointer_v<Cursor>) {
+    } else if (std::is_constant_evaluated()) {
+      for (std::size_t i = 0; i < dwords.size(); ++i) at_[i] = dwords[i];
+    } else if (!dwords.empty()) {
+      SDMA_COPY_BYTES(at_, dwords.data(), dwords.size_bytes());
+    }
+    at_ += dwords.size();
     return Errc::ok;
   }
 
@@ -239,10 +290,12 @@ template <class Target> class BasicWriter : public WriterRequests {
   /// How many dwords are still free.
   constexpr std::size_t room() const noexcept { return static_cast<std::size_t>(end_ - at_); }
   /// All dwords written so far.
-  constexpr std::span<std::uint32_t> written() const noexcept { return {begin_, at_}; }
+  constexpr std::span<std::uint32_t> written() const noexcept requires std::is_pointer_v<Cursor> {
+    return {begin_, at_};
+  }
 
  private:
-  std::uint32_t *begin_, *at_, *end_;
+  Cursor begin_, at_, end_;
   Errc error_ = Errc::ok;
   SDMA_NO_UNIQUE_ADDRESS Target target_;
 };

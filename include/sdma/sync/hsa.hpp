@@ -83,15 +83,17 @@ struct DependOptions {
 
 /// Holds the queue until the signal is 0: polls its high half, then its low half (Q6, Q8). This is sound because such a
 /// signal counts down and then stays at 0. For the same reason, Halves::by_value is sound whenever the value is read.
-template <class T, class S> Errc depend(BasicWriter<T>& w, const S& s, const DependOptions& options = {}) noexcept {
+template <class T, class S>
+SDMA_ALWAYS_INLINE inline Errc depend(BasicWriter<T>& w, const S& s, const DependOptions& options = {}) noexcept {
   const auto va = value_va(s);
   if (va.value % 8 != 0) return w.fail(Errc::bad_packet);
   const auto value = static_cast<std::uint64_t>(s.value);
-  if (options.halves == Halves::by_value && value == 0) return Errc::ok;
+  const bool by_value = options.halves == Halves::by_value;
+  const bool poll_low = !by_value || value != 0;
+  const bool poll_high = options.halves == Halves::both || (by_value && high_half(value) != 0);
   const PollMem high{.addr = va + 4}, low{.addr = va};
-  if (options.halves == Halves::low || (options.halves == Halves::by_value && high_half(value) == 0))
-    return options.twice ? put_all(w, low, low) : put_all(w, low);
-  return options.twice ? put_all(w, high, high, low, low) : put_all(w, high, low);
+  return put_all(w, When{poll_high, high}, When{poll_high && options.twice, high}, When{poll_low, low},
+                 When{poll_low && options.twice, low});
 }
 
 /// Stores the node's clock to an 8-byte aligned word once all earlier copies are complete (Q10).
@@ -116,23 +118,19 @@ struct CompleteOptions {
 
 /// Decrements `value` once all earlier packets are complete (Q3). Then, if a host thread may be asleep on the signal,
 /// fills its mailbox and interrupts the host (Q4, Q11).
-template <class T, class S> Errc complete(BasicWriter<T>& w, const S& s, const CompleteOptions& options = {}) noexcept {
-  const auto woken = [&](const auto&... packets) noexcept {
-    if (s.event_mailbox_ptr == 0) return put_all(w, packets...);
-    return put_all(w, packets..., completion_fence(w, GpuVa{s.event_mailbox_ptr}, s.event_id), Trap{s.event_id});
-  };
-  const auto stamped = [&](const auto&... packets) noexcept {
-    if (options.stamp_end_at != GpuVa{}) return woken(Timestamp{.addr = options.stamp_end_at}, packets...);
-    if (options.stamp_end) return woken(Timestamp{.addr = end_stamp_va(s)}, packets...);
-    return woken(packets...);
-  };
+template <class T, class S>
+SDMA_ALWAYS_INLINE inline Errc complete(BasicWriter<T>& w, const S& s, const CompleteOptions& options = {}) noexcept {
   const auto va = value_va(s);
-  if (options.atomics) return stamped(Atomic{.addr = va, .op = AtomicOp::add_rtn_64, .value = ~std::uint64_t{0}});
   const auto value = static_cast<std::uint64_t>(s.value), less = value - 1;
-  const auto high = completion_fence(w, va + 4, high_half(less)), low = completion_fence(w, va, low_half(less));
-  const bool small = high_half(value | less) == 0;
-  if (options.fences == Halves::low || (options.fences == Halves::by_value && small)) return stamped(low);
-  return stamped(high, low);
+  const bool small = high_half(value | less) == 0, fences = !options.atomics;
+  const bool high = fences && options.fences != Halves::low && !(options.fences == Halves::by_value && small);
+  const bool stamped = options.stamp_end || options.stamp_end_at != GpuVa{}, woken = s.event_mailbox_ptr != 0;
+  const auto stamp_at = options.stamp_end_at != GpuVa{} ? options.stamp_end_at : end_stamp_va(s);
+  return put_all(
+      w, When{stamped, Timestamp{.addr = stamp_at}},
+      When{options.atomics, Atomic{.addr = va, .op = AtomicOp::add_rtn_64, .value = ~std::uint64_t{0}}},
+      When{high, completion_fence(w, va + 4, high_half(less))}, When{fences, completion_fence(w, va, low_half(less))},
+      When{woken, completion_fence(w, GpuVa{s.event_mailbox_ptr}, s.event_id)}, When{woken, Trap{s.event_id}});
 }
 
 /// Share `i` of a copy that `n` queues make together. Shares are multiples of `unit` bytes, except the last one; those

@@ -30,16 +30,19 @@
 
 namespace sdma::inline v0 {
 
-/// Writes all of these packets, or none.
-template <class T, Packet... P> SDMA_ALWAYS_INLINE constexpr Errc put_all(BasicWriter<T>& w, const P&... p) noexcept {
+/// Writes all of these packets, or none: BasicWriter::put_all.
+template <class T, class... P> SDMA_ALWAYS_INLINE constexpr Errc put_all(BasicWriter<T>& w, const P&... p) noexcept {
   return w.put_all(p...);
 }
 /// The fence of a completion: from 5.0 on with the memory type of uncached memory, as runtimes write it.
-template <class T> constexpr Fence completion_fence(const BasicWriter<T>& w, GpuVa word, std::uint32_t value) noexcept {
+constexpr Fence completion_fence(Generation g, GpuVa word, std::uint32_t value) noexcept {
   constexpr std::uint8_t kUncached = 3;
   Fence f{.addr = word, .value = value};
-  if (w.generation() >= Generation::v5_0) f.mtype = kUncached;
+  if (g >= Generation::v5_0) f.mtype = kUncached;
   return f;
+}
+template <class T> constexpr Fence completion_fence(const BasicWriter<T>& w, GpuVa word, std::uint32_t value) noexcept {
+  return completion_fence(w.generation(), word, value);
 }
 
 /// Total length in dwords of packets of fixed length: the room that a slot needs.

@@ -126,8 +126,7 @@ inline void keep_dwords(StallReport& r, std::span<const std::uint32_t> ring) noe
 
 /// The current state of `ring`: positions and dwords. The fields about what was waited for stay empty. `g`: of the
 /// packets in it.
-template <Producers K, class Order>
-StallReport inspect(const Ring<K, Order>& ring, Generation g = kDefaultGeneration) noexcept {
+template <Producers K, class Order> StallReport inspect(const Ring<K, Order>& ring, Generation g) noexcept {
   const auto& m = ring.memory();
   // A report is meant to show positions that contradict each other, but it cannot read memory that cannot be a ring.
   const auto size = m.dwords.size();
@@ -156,6 +155,11 @@ StallReport inspect(const Ring<K, Order>& ring, Generation g = kDefaultGeneratio
   return r;
 }
 
+/// The same, with the ring's own generation.
+template <Producers K, class Order> StallReport inspect(const Ring<K, Order>& ring) noexcept {
+  return inspect(ring, ring.generation());
+}
+
 /// A reference to a ring of any type, or to none, so that a report can be taken of it.
 struct RingView {
   const void* ring{};  ///< the ring, for the functions below
@@ -165,8 +169,9 @@ struct RingView {
   Generation generation = kDefaultGeneration;             ///< of the packets in the ring
 
   RingView() = default;
+  template <Producers K, class Order> RingView(const Ring<K, Order>& r) noexcept : RingView(r, r.generation()) {}
   template <Producers K, class Order>
-  RingView(const Ring<K, Order>& r, Generation g = kDefaultGeneration) noexcept
+  RingView(const Ring<K, Order>& r, Generation g) noexcept
       : ring(&r),
         inspect([](const void* p, Generation of) noexcept {
           return sdma::inspect(*static_cast<const Ring<K, Order>*>(p), of);

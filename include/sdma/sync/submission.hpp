@@ -23,9 +23,9 @@
 //
 // Errors. The first one is kept: later calls return it and write nothing, and `publish` returns it. Errc::bad_packet;
 // Errc::timed_out: the deadline passed while the ring had no room; Errc::too_large: a packet, or a `together`, of
-// more than half the ring; Errc::bad_ring. The part that was open then is abandoned. Earlier parts have been
-// published, and the engine executes them: if parts() is not 0, the queue holds the beginning of the submission,
-// without its completion.
+// more than half the ring; Errc::wrong_generation: the ring has another one than the packets; Errc::bad_ring. The part
+// that was open then is abandoned. Earlier parts have been published, and the engine executes them: if parts() is not
+// 0, the queue holds the beginning of the submission, without its completion.
 //
 // The deadline covers all waits of one submission. A Submission holds an open slot between its first packet and
 // `publish` (the destructor abandons it), so with a single producer use one at a time. It belongs to one
@@ -53,7 +53,9 @@ class Submission {
  public:
   /// `dwords`: the length of the whole submission, at most. If it turns out longer, it is divided all the same.
   Submission(Ring<K, Order>& ring, std::size_t dwords, Deadline d, Target target = {}) noexcept
-      : ring_(ring), left_(dwords), deadline_(d), target_(target) {}
+      : ring_(ring), left_(dwords), deadline_(d), target_(target) {
+    if (ring.generation() != target.value()) error_ = Errc::wrong_generation;
+  }
   Submission(const Submission&) = delete;
   Submission& operator=(const Submission&) = delete;
   ~Submission() { abandon(); }

@@ -66,7 +66,8 @@ class DriverQueues {
                                                version_.major, version_.minor, kfd::kByEngineMinor),
                         .hint = "use EnginePick::any_host or any_xgmi, or a newer kernel or amdgpu-dkms"};
     q.memory = {.dwords = {reinterpret_cast<std::uint32_t*>(q.ring), static_cast<std::size_t>(r.ring_bytes / 4)},
-                .caching = Caching::write_back};
+                .caching = Caching::write_back,
+                .generation = t.gpus[r.gpu.value].generation()};
     return thunk_.create_queue ? by_library(r, t, g, q) : by_driver(r, t, g, q);
   }
   void destroy(const QueueState& q) noexcept {

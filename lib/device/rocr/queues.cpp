@@ -37,6 +37,7 @@ std::optional<Diagnostic> RocrNode::make_queue(const QueueRequest& r, QueueState
                 : ways_ == RocrQueues::earlier ? by_earlier(r, q)
                                                : make_driver_queue(*driver_queues_, r, q);
   q.memory.caching = Caching::write_back;
+  q.memory.generation = node_.topology.gpus[r.gpu.value].generation();
   q.memory.least_dwords = least_submission(node_.topology.gpus[r.gpu.value].gfx);
   if (!failed)
     if (const auto no = validate(q.memory); !no.empty()) {

@@ -49,7 +49,7 @@ COPIES = {
     "skip_not_filled": [("          fill_nops({at, static_cast<std::size_t>(skip / 4)});\n", "")],
     "rest_not_filled": [("    if (used != s.dwords.size()) fill_nops(s.dwords.subspan(used));\n", "")],
     "slot_across_the_end": [("const bool fits = offset + want <= bytes_;", "const bool fits = true;")],
-    "slot_after_the_rest": [("const bool never_fits = skip + want >= bytes_;", "const bool never_fits = skip + want > bytes_;")],
+    "slot_after_the_rest": [("skip + want >= bytes_;", "skip + want > bytes_;")],
     "rest_without_room": [("const auto end = begin + skip + (never_fits ? 0 : want);", "const auto end = begin + (never_fits ? 0 : skip + want);")],
     "reserve_by_store": [("return reserved_.compare_exchange_weak(from, to, Order::kReserve, Order::kReserve);",
                           "reserved_.store(to, Order::kReserve), from = from + 0;")],
