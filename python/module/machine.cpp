@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Machines to simulate, and the nodes that they are.
-#include "module.hpp"
 #include "answer.hpp"
 #include "json/json.hpp"
+#include "module.hpp"
 #include "sdma/core/nearest.hpp"
 #include "sdma/device/cuda.hpp"
 #include "sdma/device/kfd.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Recordings: read, drawn, converted and compared.
-#include "module.hpp"
 #include "answer.hpp"
 #include "json/json.hpp"
+#include "module.hpp"
 #include "sdma/trace/compare.hpp"
 #include "sdma/trace/form.hpp"
 #include "sdma/trace/page.hpp"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "perf/summary.hpp"
 #include "perf/elsewhere.hpp"
 #include "perf/nccl_format.hpp"
 #include "perf/plot.hpp"
 #include "perf/progress.hpp"
 #include "perf/records.hpp"
+#include "perf/summary.hpp"
 #include "perf/table.hpp"
 #include "support.hpp"
 

@@ -17,7 +17,6 @@
 
 namespace collectives::perf {
 
-
 class Blas {
  public:
   using Status = int;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "hip_streams.hpp"
 
-
 #include <fmt/format.h>
 
 namespace collectives::perf {

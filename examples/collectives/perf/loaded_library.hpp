@@ -52,9 +52,9 @@ class LoadedLibrary {
       why += fmt::format("{}{}", why.empty() ? "" : "; ", text ? text : name);
     }
     return sdma::Diagnostic{.where = r.option,
-                      .message = given ? fmt::format("{} cannot be loaded from {}: {}", r.what, r.variable, why)
-                                       : fmt::format("{} was not found: {}; {}", r.what, why, searched()),
-                      .hint = fmt::format("{}; or give the path of the file in {}", r.hint, r.variable)};
+                            .message = given ? fmt::format("{} cannot be loaded from {}: {}", r.what, r.variable, why)
+                                             : fmt::format("{} was not found: {}; {}", r.what, why, searched()),
+                            .hint = fmt::format("{}; or give the path of the file in {}", r.hint, r.variable)};
   }
 
   /// Leaves `to` null if the library lacks the function.
@@ -67,8 +67,8 @@ class LoadedLibrary {
   std::optional<sdma::Diagnostic> lacking() const {
     if (lacking_.empty()) return {};
     return sdma::Diagnostic{.where = option_,
-                      .message = fmt::format("{} has no function {}", name_, lacking_),
-                      .hint = "use a newer version of the library"};
+                            .message = fmt::format("{} has no function {}", name_, lacking_),
+                            .hint = "use a newer version of the library"};
   }
   const std::string& name() const noexcept { return name_; }
 

@@ -9,7 +9,6 @@
 // The table goes to standard output, with '#' before every line that is not a row. Errors and, on a terminal, the
 // progress go to standard error. After Ctrl-C, a closed pipe or a full disk, the sweep ends after the current round,
 // and results are written.
-#include "summary.hpp"
 #include "axes.hpp"
 #include "companions.hpp"
 #include "elsewhere.hpp"
@@ -25,6 +24,7 @@
 #include "sdma/core/version.hpp"
 #include "sdma/device/layout.hpp"
 #include "sdma/device/open.hpp"
+#include "summary.hpp"
 #include "sweep.hpp"
 #include "table.hpp"
 

@@ -82,10 +82,11 @@ class PowerMeter {
     double sum = 0;
     for (const auto& g : gpus_) {
       if (g.changes < 2)
-        return sdma::Diagnostic{.where = "--energy",
-                          .message = fmt::format("an energy counter changed {} in this time, and it takes two changes",
-                                                 g.changes == 0 ? "never" : "once"),
-                          .hint = "use a longer --energy-seconds"};
+        return sdma::Diagnostic{
+            .where = "--energy",
+            .message = fmt::format("an energy counter changed {} in this time, and it takes two changes",
+                                   g.changes == 0 ? "never" : "once"),
+            .hint = "use a longer --energy-seconds"};
       sum += (g.last - g.first) / std::chrono::duration<double>(g.last_at - g.first_at).count();
     }
     return sum;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "records.hpp"
 
-#include "summary.hpp"
 #include "elsewhere.hpp"
 #include "sdma/core/version.hpp"
+#include "summary.hpp"
 #include "table.hpp"
 
 #include <fmt/format.h>

@@ -10,8 +10,8 @@
 //
 //   bind: publish, receive each other rank        then memory is shared, and no call of the exchange follows
 //
-// `SocketExchange` has a connected stream socket to each other rank, as a program has that starts the ranks itself
-// (`sdma run --ranks`). A program with MPI writes a class of its own, whose calls are those of MPI_Allgatherv.
+// `SocketExchange` has a connected stream socket to each other rank, as a program has that starts the ranks itself. A
+// program with MPI writes a class of its own, whose calls are those of MPI_Allgatherv.
 //
 // One thread per object. Errors: a Diagnostic names the rank and says why its bytes do not come: it has ended, or the
 // deadline has passed.

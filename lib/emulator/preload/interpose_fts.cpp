@@ -195,7 +195,6 @@ class Walker {
 
 Handles<Walker, FTS>& walkers() noexcept { return Handles<Walker, FTS>::all(); }
 
-
 }  // namespace
 }  // namespace sdma::emulator
 
