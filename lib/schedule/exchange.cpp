@@ -24,6 +24,8 @@ Diagnostic no_handles(std::uint32_t rank, std::string why) {
 
 }  // namespace
 
+Exchange::~Exchange() = default;
+
 Result<void, Diagnostic> FolderExchange::publish(std::span<const std::byte> mine, Deadline) {
   return save_file(path(rank_), std::string_view(reinterpret_cast<const char*>(mine.data()), mine.size()));
 }

@@ -132,7 +132,12 @@ TEST_CASE("engines execute the packets of their GPU's generation") {
   auto memory = *d->allocate({.bytes = 8192});
   auto queue = *d->create_queue({});
   Ring<> ring{queue.memory()};
-  REQUIRE(ring.submit(CopySwap{.a = memory.va(), .b = memory.va() + 4096, .bytes = 64}) == Errc::ok);
+  const CopySwap swap{.a = memory.va(), .b = memory.va() + 4096, .bytes = 64};
+  REQUIRE(ring.submit(swap) == Errc::bad_packet);
+  const auto slot = ring.reserve(length(swap));
+  REQUIRE(slot);
+  encode_to(swap, slot->dwords.data());
+  ring.publish(*slot);
   const auto f = d->wait_fault(soon());
   REQUIRE(f);
   CHECK(f->kind == FaultKind::unknown_packet);

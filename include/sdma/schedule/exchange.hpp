@@ -29,7 +29,7 @@ namespace sdma::inline v0 {
 
 class Exchange {
  public:
-  virtual ~Exchange() = default;
+  virtual ~Exchange();
   /// Gives this rank's bytes to all others; called once, before any `receive`.
   virtual Result<void, Diagnostic> publish(std::span<const std::byte>, Deadline) = 0;
   /// The bytes that this rank has published. Never called for one's own rank.
