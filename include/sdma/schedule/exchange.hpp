@@ -27,6 +27,7 @@
 
 namespace sdma::inline v0 {
 
+/// How a rank gives its bytes to the others, and gets theirs.
 class Exchange {
  public:
   virtual ~Exchange();
