@@ -24,10 +24,6 @@ bool draw(void* to, std::size_t bytes) noexcept { return getrandom(to, bytes, 0)
 
 }  // namespace
 
-Descriptor::~Descriptor() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
 Diagnostic descriptor_error(std::string where, std::string_view call, int error) {
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);

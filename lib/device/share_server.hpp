@@ -20,6 +20,7 @@
 //
 // Any thread; one lock in each server, held for no longer than it takes to send an answer. Internal. Errors:
 // Diagnostics, which `share` and `open_shared` return.
+#include "../core/descriptor.hpp"
 #include "sdma/core/deadline.hpp"
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
@@ -37,23 +38,6 @@
 #include <utility>
 
 namespace sdma::inline v0::detail {
-
-/// A descriptor that is closed with its owner.
-class Descriptor {
- public:
-  explicit Descriptor(int fd = -1) noexcept : fd_(fd) {}
-  Descriptor(Descriptor&& o) noexcept : fd_(std::exchange(o.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&& o) noexcept {
-    std::swap(fd_, o.fd_);
-    return *this;
-  }
-  ~Descriptor();
-  int get() const noexcept { return fd_; }
-  explicit operator bool() const noexcept { return fd_ >= 0; }
-
- private:
-  int fd_;
-};
 
 /// The answer on the socket: what an owner offers.
 struct SharedObject {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "debug_session.hpp"
 
+#include "../core/descriptor.hpp"
 #include "../engine/signals_blocked.hpp"
 #include "process.hpp"
 
@@ -25,20 +26,6 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kPatience = std::chrono::seconds(1);
 
 constexpr std::uint64_t kRuntimeCall = kfd::exception_bit(kfd::kExceptionRuntime);
-
-class OwnedFd {
- public:
-  explicit OwnedFd(int fd) noexcept : fd_(fd) {}
-  ~OwnedFd() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  OwnedFd(const OwnedFd&) = delete;
-  OwnedFd& operator=(const OwnedFd&) = delete;
-  int get() const noexcept { return fd_; }
-
- private:
-  int fd_;
-};
 
 /// The calls about one process.
 class Calls {
@@ -112,7 +99,7 @@ int seize(int pid, int& tracer) {
 Listing list_in_this_thread(int pid) {
   Listing l;
   const auto fail = [&](Step step, int error) { return l.step = step, l.error = error, std::move(l); };
-  const OwnedFd kfd(::open("/dev/kfd", O_RDWR | O_CLOEXEC)), file(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  const detail::Descriptor kfd(::open("/dev/kfd", O_RDWR | O_CLOEXEC)), file(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (kfd.get() < 0 || file.get() < 0) return fail(Step::open, errno);
   kfd::GetVersion v;
   if (::ioctl(kfd.get(), kfd::request<kfd::GetVersion>(kfd::Nr::get_version, kfd::kOut), &v) != 0)
