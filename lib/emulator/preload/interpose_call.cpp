@@ -5,6 +5,8 @@
 //                      the kernel without a look-up, because allocators use them while the loader is running
 //   exec, posix_spawn  a program that is linked statically and contains the name of the node's device: stderr names it,
 //                      because nothing can be preloaded into it
+//   a program in Go    contains the instruction of a system call: if it contains the name of the device too, stderr
+//                      names it when it starts
 //
 // These functions run in children that share the memory of their parent (vfork), so nothing here allocates.
 // Any thread may call them.
@@ -15,6 +17,7 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <link.h>
 #include <spawn.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -27,18 +30,21 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 #include <string_view>
 
 namespace {
 
 using namespace sdma::emulator;
 
+constexpr std::string_view kDevice = "/dev/kfd";
+
 /// Whether a path that may be a bad pointer is that of a device, or lies in the topology.
 bool of_node(long path) noexcept {
   char text[32]{};
   const auto at = static_cast<std::uint64_t>(path);
   if (path == 0 || !from_user(text, at, std::min<std::uint64_t>(sizeof text - 1, kPage - at % kPage))) return false;
-  constexpr std::string_view kPrefixes[] = {"/dev/kfd", "/dev/dri/", "/sys/class/kfd/", "/sys/devices/virtual/kfd/"};
+  constexpr std::string_view kPrefixes[] = {kDevice, "/dev/dri/", "/sys/class/kfd/", "/sys/devices/virtual/kfd/"};
   return std::any_of(std::begin(kPrefixes), std::end(kPrefixes),
                      [&](auto p) { return std::string_view(text).starts_with(p); });
 }
@@ -59,7 +65,6 @@ bool goes_around(const char* path) noexcept {
                h->e_phnum <= (bytes - h->e_phoff) / sizeof(Elf64_Phdr);
   const auto* const p = reinterpret_cast<const Elf64_Phdr*>(static_cast<const std::byte*>(at) + h->e_phoff);
   for (unsigned i = 0; found && i < h->e_phnum; ++i) found = p[i].p_type != PT_INTERP;
-  constexpr std::string_view kDevice = "/dev/kfd";
   found = found && ::memmem(at, bytes, kDevice.data(), kDevice.size());
   ::munmap(at, bytes);
   return found;
@@ -83,6 +88,41 @@ void name_static(const char* file, bool searched) noexcept {
     break;
   }
   errno = before;
+}
+
+/// Whether a segment of notes has one of Go's linker.
+bool made_by_go(const ElfW(Nhdr) * note, std::size_t bytes) noexcept {
+  constexpr std::string_view kGo{"Go\0", 4};
+  const auto padded = [](std::size_t n) { return (n + 3) & ~std::size_t{3}; };
+  while (bytes >= sizeof *note) {
+    const auto size = sizeof *note + padded(note->n_namesz) + padded(note->n_descsz);
+    if (size > bytes) return false;
+    if (note->n_namesz == kGo.size() && std::memcmp(note + 1, kGo.data(), kGo.size()) == 0) return true;
+    note = reinterpret_cast<decltype(note)>(reinterpret_cast<const std::byte*>(note) + size);
+    bytes -= size;
+  }
+  return false;
+}
+
+/// The first object is the program: tells the caller with a value other than 0 that it is a program in Go, and contains
+/// the name of the device.
+int in_go(dl_phdr_info* program, std::size_t, void*) {
+  bool go = false, named = false;
+  for (const auto& p : std::span{program->dlpi_phdr, program->dlpi_phnum}) {
+    const auto* at = reinterpret_cast<const std::byte*>(program->dlpi_addr + p.p_vaddr);
+    if (p.p_type == PT_NOTE) go = go || made_by_go(reinterpret_cast<const ElfW(Nhdr)*>(at), p.p_filesz);
+    if (p.p_type == PT_LOAD && (p.p_flags & PF_R) != 0)
+      named = named || ::memmem(at, p.p_filesz, kDevice.data(), kDevice.size());
+  }
+  return go && named ? 1 : -1;
+}
+
+[[gnu::constructor]] void name_go() {
+  if (::dl_iterate_phdr(in_go, nullptr) == 1)
+    ::dprintf(STDERR_FILENO,
+              "sdma emulator: '%s' is a program in Go, which opens files without the C library: what it opens itself is"
+              " not the node's\n",
+              program_invocation_name);
 }
 
 }  // namespace
