@@ -6,12 +6,13 @@
 //   atomic_ref(*word).store(7, std::memory_order_release);
 //   const auto seen = atomic_ref<std::uint32_t>(*word).load(std::memory_order_acquire);
 //
-// If the standard library has std::atomic_ref, this is std::atomic_ref itself. Otherwise, it is the part of it that
-// sdma uses, made of the same instructions: integers of 1, 2, 4 or 8 bytes, with every memory order.
+// If the standard library has std::atomic_ref, this is std::atomic_ref itself. Otherwise, and where kernels are
+// compiled, it is the part of it that sdma uses, made of the same instructions: integers of 1, 2, 4 or 8 bytes, with
+// every memory order. In a kernel, its scope is the whole system: other kernels, the host, and engines.
 //
 // As for std::atomic_ref, the word must be aligned to its size. A 32-bit processor may align a std::uint64_t to 4 bytes
 // only: declare such words with alignas(8). Any thread may use an atomic_ref. No errors.
-#include "sdma/core/standard.hpp"
+#include "sdma/core/compiler.hpp"
 
 #include <atomic>
 #include <cstddef>
@@ -19,9 +20,10 @@
 
 namespace sdma::inline v0 {
 
-#ifdef __cpp_lib_atomic_ref
+#if defined(__cpp_lib_atomic_ref) && !defined(__HIP__) && !defined(__CUDA__)
 using std::atomic_ref;
 #else
+SDMA_DEVICE_BEGIN
 template <class T> class atomic_ref {
   static_assert(std::is_integral_v<T> && sizeof(T) <= 8);
 
@@ -41,11 +43,19 @@ template <class T> class atomic_ref {
   }
   /// Replaces the word's value, and returns the value before.
   T exchange(T v, std::memory_order o = std::memory_order_seq_cst) const noexcept {
+#ifdef __NVPTX__
+    return swap([v](T) { return v; }, o);
+#else
     return __atomic_exchange_n(word_, v, order(o));
+#endif
   }
   /// Adds n, with wrap-around, and returns the value before.
   T fetch_add(T n, std::memory_order o = std::memory_order_seq_cst) const noexcept {
+#ifdef __NVPTX__
+    return swap([n](T seen) { return static_cast<T>(seen + n); }, o);
+#else
     return __atomic_fetch_add(word_, n, order(o));
+#endif
   }
   /// If the word is not `expected`, sets `expected` to what it is. May also fail without a reason.
   bool compare_exchange_weak(T& expected, T v, std::memory_order success, std::memory_order failure) const noexcept {
@@ -53,6 +63,15 @@ template <class T> class atomic_ref {
   }
 
  private:
+#ifdef __NVPTX__
+  /// Clang 22 makes PTX of these operations without their order, and with the scope of the GPU; its comparison keeps
+  /// both.
+  template <class Fn> T swap(Fn next, std::memory_order o) const noexcept {
+    auto seen = load(std::memory_order_relaxed);
+    while (!compare_exchange_weak(seen, next(seen), o, std::memory_order_relaxed)) {}
+    return seen;
+  }
+#endif
   static constexpr int order(std::memory_order o) noexcept {
     switch (o) {
       case std::memory_order_relaxed: return __ATOMIC_RELAXED;
@@ -65,6 +84,31 @@ template <class T> class atomic_ref {
   }
   T* word_;
 };
+SDMA_DEVICE_END
 #endif
+
+SDMA_DEVICE_BEGIN
+/// A word of its own: the part of std::atomic that sdma uses, also as device code.
+template <class T> class atomic_word {
+ public:
+  atomic_word() noexcept = default;
+  atomic_word(const atomic_word&) = delete;
+  atomic_word& operator=(const atomic_word&) = delete;
+
+  /// The value.
+  T load(std::memory_order o) const noexcept { return atomic_ref<T>(word_).load(o); }
+  /// Replaces the value.
+  void store(T v, std::memory_order o) noexcept { atomic_ref<T>(word_).store(v, o); }
+  /// Replaces the value, and returns the one before.
+  T exchange(T v, std::memory_order o) noexcept { return atomic_ref<T>(word_).exchange(v, o); }
+  /// If the value is not `expected`, sets `expected` to what it is. May also fail without a reason.
+  bool compare_exchange_weak(T& expected, T v, std::memory_order success, std::memory_order failure) noexcept {
+    return atomic_ref<T>(word_).compare_exchange_weak(expected, v, success, failure);
+  }
+
+ private:
+  alignas(sizeof(T)) mutable T word_{};
+};
+SDMA_DEVICE_END
 
 }  // namespace sdma::inline v0

@@ -8,6 +8,7 @@
 //   [&]() SDMA_ALWAYS_INLINE_LAMBDA { ... };                                    // before the body
 //   struct Holder { SDMA_NO_UNIQUE_ADDRESS Empty member; };
 //   SDMA_STORE_FENCE();                                                         // expressions of type void
+//   SDMA_DEVICE_BEGIN inline void g() {} SDMA_DEVICE_END                        // functions of kernels, too
 //
 // A program may define SDMA_STANDARD_ONLY before it includes any header of sdma. Then each macro has its standard
 // equivalent or is empty, as for a compiler that is not known here: the results are the same, the code is slower, and
@@ -64,9 +65,49 @@
 #define SDMA_INT128(name) __extension__ typedef __int128 name
 #endif
 
+/// Device code. Where clang compiles HIP or CUDA, functions between these two are compiled for the GPU as well as for
+/// the host, as constexpr functions are without a mark. Elsewhere they are empty. SDMA_DEVICE_PASS is 1 while the
+/// compiler compiles for the GPU: its stores have no write-combining buffers.
+#if defined(__clang__) && (defined(__HIP__) || defined(__CUDA__))
+#define SDMA_DEVICE_BEGIN _Pragma("clang force_cuda_host_device begin")
+#define SDMA_DEVICE_END _Pragma("clang force_cuda_host_device end")
+#else
+#define SDMA_DEVICE_BEGIN
+#define SDMA_DEVICE_END
+#endif
+/// SDMA_ASSERT is assert, and nothing there.
+#if defined(__AMDGCN__) || defined(__NVPTX__)
+#define SDMA_DEVICE_PASS 1
+#define SDMA_ASSERT(condition) static_cast<void>(0)
+#else
+#include <cassert>
+#define SDMA_DEVICE_PASS 0
+#define SDMA_ASSERT(condition) assert(condition)
+#endif
+
+/// The lanes of a wave, all of which must be active. SDMA_LANE: which one runs. SDMA_LANES: how many there are.
+/// SDMA_FIRST_LANE: the 32-bit value of lane 0. SDMA_WAVE_BARRIER: what the lanes have done before is done for the
+/// others afterwards. On the host, a wave is one lane.
+#if defined(__AMDGCN__)
+#define SDMA_LANE() __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0u))
+#define SDMA_LANES() __builtin_amdgcn_wavefrontsize()
+#define SDMA_FIRST_LANE(v) static_cast<std::uint32_t>(__builtin_amdgcn_readfirstlane(static_cast<int>(v)))
+#define SDMA_WAVE_BARRIER() (__builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "wavefront"), __builtin_amdgcn_wave_barrier())
+#elif defined(__NVPTX__)
+#define SDMA_LANE() static_cast<std::uint32_t>(__nvvm_read_ptx_sreg_laneid())
+#define SDMA_LANES() 32u
+#define SDMA_FIRST_LANE(v) static_cast<std::uint32_t>(__nvvm_shfl_sync_idx_i32(~0u, static_cast<int>(v), 0, 31))
+#define SDMA_WAVE_BARRIER() __nvvm_bar_warp_sync(~0u)
+#else
+#define SDMA_LANE() 0u
+#define SDMA_LANES() 1u
+#define SDMA_FIRST_LANE(v) (v)
+#define SDMA_WAVE_BARRIER() static_cast<void>(0)
+#endif
+
 /// 1 if stores to cacheable memory become visible in program order, and if
 /// loads do too, so that only stores that bypass the caches need a fence.
-#if defined(__x86_64__) || (defined(_M_X64) && !defined(_M_ARM64EC))
+#if !SDMA_DEVICE_PASS && (defined(__x86_64__) || (defined(_M_X64) && !defined(_M_ARM64EC)))
 #define SDMA_KEEPS_ORDER 1
 #else
 #define SDMA_KEEPS_ORDER 0
@@ -74,12 +115,19 @@
 
 /// SDMA_STORE_FENCE: all earlier stores leave this core, those to write-combining memory too, before later ones.
 /// SDMA_PAUSE: for a loop that spins. It is not a yield of the thread, which costs milliseconds on a busy machine.
-#if !defined(SDMA_STANDARD_ONLY) && defined(__GNUC__) && defined(__x86_64__)
+#if !defined(SDMA_STANDARD_ONLY) && defined(__GNUC__) && defined(__x86_64__) && !SDMA_DEVICE_PASS
 #define SDMA_STORE_FENCE() __builtin_ia32_sfence()
 #define SDMA_PAUSE() __builtin_ia32_pause()
 #elif !defined(SDMA_STANDARD_ONLY) && defined(__GNUC__) && defined(__aarch64__)
 #define SDMA_STORE_FENCE() [] { asm volatile("dmb oshst" ::: "memory"); }()
 #define SDMA_PAUSE() [] { asm volatile("yield"); }()
+#elif !defined(SDMA_STANDARD_ONLY) && SDMA_DEVICE_PASS
+#define SDMA_STORE_FENCE() __atomic_thread_fence(__ATOMIC_RELEASE)
+#ifdef __AMDGCN__
+#define SDMA_PAUSE() __builtin_amdgcn_s_sleep(1)
+#else
+#define SDMA_PAUSE() static_cast<void>(0)
+#endif
 #elif !defined(SDMA_STANDARD_ONLY) && defined(_MSC_VER) && defined(_M_X64)
 #include <intrin.h>
 #define SDMA_STORE_FENCE() _mm_sfence()

@@ -59,7 +59,10 @@ struct QueueRequest {
   std::uint64_t ring_bytes = 64 * 1024;  ///< a power of two, at least 1 KiB
   int priority = 0;                      ///< -3 to 3; may be ignored
   bool watch_wptr = false;               ///< no doorbell: RingMemory::doorbell is null and the engine watches wptr
-  std::string name{};                    ///< what recordings call the queue; empty: its number
+  /// Kernels write the ring (sync/device.hpp). The CUDA device then pins it, and a thread looks for doorbells without
+  /// a pause, in place of RingMemory::on_doorbell. Other devices have nothing to do for it.
+  bool for_kernels = false;
+  std::string name{};  ///< what recordings call the queue; empty: its number
 };
 
 /// A GPU's clock (the one that TIMESTAMP stores) and the host's clock, read at the same moment.

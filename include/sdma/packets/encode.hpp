@@ -311,21 +311,18 @@ template <Packet P> constexpr P decode(std::span<const std::uint32_t> d, Generat
 namespace detail {
 template <class P, std::size_t I, Generation G> SDMA_ALWAYS_INLINE constexpr bool in_range(const P& p) noexcept {
   constexpr auto& f = field<P, I, G>;
-  const auto v = number<P, f.member>(p);
+  constexpr std::uint64_t mask = f.mask(), bias = f.bias, limit = f.limit;
+  constexpr std::size_t member = f.member;
+  const auto v = number<P, member>(p);
   if constexpr (f.kind == Kind::payload)
     if ((p.*FieldOf<P, I, G>::member).size() % grammar::layout<P>.length.stride != 0) return false;
-  return v - f.bias <= f.mask() && v <= f.limit;
+  return v - bias <= mask && v <= limit;
 }
 template <class P, std::size_t I, Generation G> SDMA_ALWAYS_INLINE constexpr bool is_aligned(const P& p) noexcept {
-  constexpr auto& f = field<P, I, G>;
-  if constexpr (f.alignment == 1) return true;
-  else return number<P, f.member>(p) % f.alignment == 0;
-}
-template <class P> SDMA_ALWAYS_INLINE constexpr bool obeys_all(const P& p) noexcept {
-  return [&]<std::size_t... R>(std::index_sequence<R...>) SDMA_ALWAYS_INLINE_LAMBDA {
-    return (grammar::layout<P>.rules[R].holds(p) && ...);
-  }
-  (std::make_index_sequence<grammar::layout<P>.rules.size()>{});
+  constexpr std::size_t member = field<P, I, G>.member;
+  constexpr std::uint64_t alignment = field<P, I, G>.alignment;
+  if constexpr (alignment == 1) return true;
+  else return number<P, member>(p) % alignment == 0;
 }
 /// Calls fn<Member>() for each member that has no bits in `G`.
 template <class P, Generation G, class Fn> SDMA_ALWAYS_INLINE constexpr void each_absent(Fn fn) noexcept {

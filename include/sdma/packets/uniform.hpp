@@ -32,6 +32,16 @@ template <class P> consteval bool is_uniform() {
 }
 template <class P> inline constexpr bool kUniform = is_uniform<P>();
 
+/// Does the packet obey rule R of its layout?
+template <class P, std::size_t R> SDMA_ALWAYS_INLINE constexpr bool obeys(const P& p) noexcept {
+  constexpr auto holds = grammar::layout<P>.rules[R].holds;
+  return holds(p);
+}
+template <class P> SDMA_ALWAYS_INLINE constexpr bool obeys_all(const P& p) noexcept {
+  return [&]<std::size_t... R>(std::index_sequence<R...>) SDMA_ALWAYS_INLINE_LAMBDA { return (obeys<P, R>(p) && ...); }
+  (std::make_index_sequence<grammar::layout<P>.rules.size()>{});
+}
+
 /// Calls fn<K>() for each part that some generations add.
 template <class P, class Fn> SDMA_ALWAYS_INLINE constexpr void each_added(Fn fn) noexcept {
   constexpr const auto& e = grammar::layout<P>.exception;
@@ -49,31 +59,29 @@ template <class P, std::size_t K> SDMA_ALWAYS_INLINE constexpr bool is_added(con
 
 /// May the value of field I, counted in the layout, be written for `g`?
 template <class P, std::size_t I> SDMA_ALWAYS_INLINE constexpr bool field_fits(const P& p, Generation g) noexcept {
-  constexpr const auto& l = grammar::layout<P>;
-  constexpr const auto& f = l.fields[I];
+  // Numbers, not references to the description: a GPU's code would read them from memory.
+  constexpr FieldInfo f = grammar::layout<P>.fields[I];
+  constexpr std::uint64_t mask = f.mask(), bias = f.bias, limit = f.limit, alignment = f.alignment;
   const auto v = number<P, I>(p);
-  bool ok = v - f.bias <= f.mask() && v <= f.limit;
-  if constexpr (f.alignment != 1) ok = ok && v % f.alignment == 0;
-  const auto narrower = [&](const FieldInfo::Move& m, std::uint64_t mask)
-                            SDMA_ALWAYS_INLINE_LAMBDA { return !m.generations.contains(g) || v - f.bias <= mask; };
-  if constexpr (f.moved.generations.mask != 0) ok = ok && narrower(f.moved, f.mask() >> (f.hi - f.moved.hi));
-  if constexpr (f.moved_again.generations.mask != 0)
-    ok = ok && narrower(f.moved_again, f.mask() >> (f.hi - f.moved_again.hi));
+  bool ok = v - bias <= mask && v <= limit;
+  if constexpr (alignment != 1) ok = ok && v % alignment == 0;
+  const auto narrower = [&](Generations in, std::uint64_t most)
+                            SDMA_ALWAYS_INLINE_LAMBDA { return !in.contains(g) || v - bias <= most; };
+  constexpr auto moved = f.moved.generations, again = f.moved_again.generations, in = f.generations;
+  if constexpr (moved.mask != 0) ok = ok && narrower(moved, mask >> (f.hi - f.moved.hi));
+  if constexpr (again.mask != 0) ok = ok && narrower(again, mask >> (f.hi - f.moved_again.hi));
   constexpr auto initial = number<P, I>(P{});
-  if constexpr ((l.generations.mask & ~f.generations.mask) != 0) ok = ok && (v == initial || f.generations.contains(g));
+  if constexpr ((grammar::layout<P>.generations.mask & ~in.mask) != 0) ok = ok && (v == initial || in.contains(g));
   each_added<P>([&]<std::size_t K>() SDMA_ALWAYS_INLINE_LAMBDA {
-    constexpr const auto& part = l.exception.length.parts[K];
-    if constexpr (f.dword >= part.at && f.dword < part.at + part.dwords)
-      ok = ok && (v == initial || flag_of_added<P, K>(p));
+    constexpr auto part = grammar::layout<P>.exception.length.parts[K];
+    constexpr auto at = grammar::layout<P>.fields[I].dword;
+    if constexpr (at >= part.at && at < part.at + part.dwords) ok = ok && (v == initial || flag_of_added<P, K>(p));
   });
   return ok;
 }
 template <class P> SDMA_ALWAYS_INLINE constexpr bool fits_uniform(const P& p, Generation g) noexcept {
   bool ok = grammar::layout<P>.generations == kAllGenerations || grammar::layout<P>.generations.contains(g);
-  [&]<std::size_t... R>(std::index_sequence<R...>) SDMA_ALWAYS_INLINE_LAMBDA {
-    ok = ok && (grammar::layout<P>.rules[R].holds(p) && ...);
-  }
-  (std::make_index_sequence<grammar::layout<P>.rules.size()>{});
+  ok = ok && obeys_all(p);
   [&]<std::size_t... I>(std::index_sequence<I...>) SDMA_ALWAYS_INLINE_LAMBDA {
     ok = ok && (field_fits<P, I>(p, g) && ...);
   }

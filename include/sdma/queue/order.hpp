@@ -25,6 +25,10 @@
 // starts from wptr. The doorbell is one aligned 64-bit store, because hardware reports an error if it arrives in
 // pieces.
 //
+// Kernels use the same rules, with the scope of the whole system for each: a release writes back what the GPU caches,
+// so no kind of memory needs more. Dwords that other lanes of a wave have stored need `before_leader` on each lane, and
+// then a barrier of the wave, before one lane announces them.
+//
 // Ring takes these rules from a policy, so that a test can substitute a model of memory, explore every interleaving,
 // and weaken each rule in turn to prove that the exploration notices. The policy has no state; any thread may use it.
 // No errors.
@@ -42,9 +46,10 @@ enum class Caching : std::uint8_t { write_back, write_combining, vram };
 
 namespace order {
 
+SDMA_DEVICE_BEGIN
 /// The policy for real memory. Each constant is one rule: `Ring` uses these and no other memory order.
 struct Native {
-  template <class T> using Atomic = std::atomic<T>;  ///< the type of a word that threads share
+  template <class T> using Atomic = atomic_word<T>;  ///< the type of a word that threads share
 
   // Between producer and engine, on words that both access.
   static constexpr auto kWptr = std::memory_order_release;      ///< 2: dwords before wptr
@@ -79,18 +84,21 @@ struct Native {
   /// them. That store is wptr or, to another producer, kLeave.
   static void before_wptr(Caching c, const std::uint32_t* last) noexcept {
     barrier(c);
-    if (c == Caching::vram) [[unlikely]]
+    if (!SDMA_DEVICE_PASS && c == Caching::vram) [[unlikely]]
       (void)*static_cast<const volatile std::uint32_t*>(last);
   }
+  /// Called on each lane of a wave that has stored dwords of a slot, before the barrier after which one lane publishes.
+  static void before_leader() noexcept { SDMA_STORE_FENCE(); }
   /// Called between the stores to wptr and to the doorbell.
   static void before_doorbell(Caching c) noexcept { barrier(c); }
 
  private:
   static void barrier(Caching c) noexcept {
-    if (SDMA_KEEPS_ORDER && c == Caching::write_back) return;
+    if (SDMA_DEVICE_PASS || (SDMA_KEEPS_ORDER && c == Caching::write_back)) return;
     SDMA_STORE_FENCE();
   }
 };
+SDMA_DEVICE_END
 static_assert(atomic_ref<std::uint64_t>::is_always_lock_free, "a doorbell is one 64-bit store");
 
 }  // namespace order

@@ -58,7 +58,6 @@
 #include "sdma/queue/order.hpp"
 
 #include <array>
-#include <cassert>
 #include <type_traits>
 #include <utility>
 
@@ -92,28 +91,30 @@ constexpr std::uint32_t least_submission(std::uint32_t target) noexcept {
 
 inline constexpr std::size_t kMinRingDwords = 256;  ///< 1 KiB: KFD rounds smaller rings up to this
 
+SDMA_DEVICE_BEGIN
 /// Why this memory cannot be a ring, in one sentence; empty if it can. Reads rptr and wptr.
 [[nodiscard]] inline std::string_view validate(const RingMemory& m) noexcept {
+  using namespace std::string_view_literals;  // their length is known without a call, which a kernel has not
   const auto n = m.dwords.size();
   const auto address = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p); };
-  if (n < kMinRingDwords) return "the ring is smaller than 1 KiB";
-  if ((n & (n - 1)) != 0) return "the size of the ring is not a power of two";
-  if (address(m.dwords.data()) % 256 != 0) return "the ring is not aligned to 256 bytes";
-  if (!m.rptr) return "rptr is missing";
-  if (!m.wptr) return "wptr is missing";
-  if (address(m.rptr) % 8 != 0) return "rptr is not aligned to 8 bytes";
-  if (address(m.wptr) % 8 != 0) return "wptr is not aligned to 8 bytes";
-  if (address(m.doorbell) % 8 != 0) return "the doorbell is not aligned to 8 bytes";
+  if (n < kMinRingDwords) return "the ring is smaller than 1 KiB"sv;
+  if ((n & (n - 1)) != 0) return "the size of the ring is not a power of two"sv;
+  if (address(m.dwords.data()) % 256 != 0) return "the ring is not aligned to 256 bytes"sv;
+  if (!m.rptr) return "rptr is missing"sv;
+  if (!m.wptr) return "wptr is missing"sv;
+  if (address(m.rptr) % 8 != 0) return "rptr is not aligned to 8 bytes"sv;
+  if (address(m.wptr) % 8 != 0) return "wptr is not aligned to 8 bytes"sv;
+  if (address(m.doorbell) % 8 != 0) return "the doorbell is not aligned to 8 bytes"sv;
   if (address(m.wptr) - address(m.rptr) < 16)
-    return "wptr lies in the 16 bytes from rptr on that belong to the firmware";
+    return "wptr lies in the 16 bytes from rptr on that belong to the firmware"sv;
   if (m.least_dwords == 0 || (m.least_dwords & (m.least_dwords - 1)) != 0 || m.least_dwords > n / 2)
-    return "the shortest submission is not a power of two from 1 dword to half the ring";
-  if (m.caching == Caching::vram && !m.accept_vram) return "a ring in VRAM that the CPU writes needs accept_vram";
+    return "the shortest submission is not a power of two from 1 dword to half the ring"sv;
+  if (m.caching == Caching::vram && !m.accept_vram) return "a ring in VRAM that the CPU writes needs accept_vram"sv;
   const auto w = order::Native::load(m.wptr, std::memory_order_relaxed);
   const auto r = order::Native::load(m.rptr, std::memory_order_relaxed);
-  if (w % 4 != 0) return "wptr is not a multiple of 4";
-  if (w >> 57 != 0) return "wptr is 2^57 or more, which no ring can have reached";
-  if (w - r >= n * 4) return w < r ? "rptr is ahead of wptr" : "rptr lags wptr by a whole ring or more";
+  if (w % 4 != 0) return "wptr is not a multiple of 4"sv;
+  if (w >> 57 != 0) return "wptr is 2^57 or more, which no ring can have reached"sv;
+  if (w - r >= n * 4) return w < r ? "rptr is ahead of wptr"sv : "rptr lags wptr by a whole ring or more"sv;
   return {};
 }
 
@@ -141,14 +142,15 @@ SDMA_NOINLINE constexpr void fill_nops(std::span<std::uint32_t> s) noexcept {
 namespace detail {
 /// Here, and not in Ring, so that programs without NDEBUG do not hold the names of its instances.
 inline void require_publishable([[maybe_unused]] bool ok) noexcept {
-  assert(ok && "published more than the slot has, or in another order than reserved");
+  SDMA_ASSERT(ok && "published more than the slot has, or in another order than reserved");
 }
 }  // namespace detail
 
-template <Producers K = Producers::one, class Order = order::Native> class Ring {
+template <Producers K = Producers::one, class OrderOf = order::Native> class Ring {
   static constexpr bool kMany = K == Producers::many;
 
  public:
+  using Order = OrderOf;                           ///< its memory orders
   static constexpr std::uint32_t kOpenSlots = 64;  ///< how many slots may be open at once, with many producers
 
   /// Continues at the current wptr. So the ring must be new, or its previous producer must have stopped. If validate(m)
@@ -373,5 +375,6 @@ template <Producers K = Producers::one, class Order = order::Native> class Ring 
   SDMA_NO_UNIQUE_ADDRESS
   std::conditional_t<kMany, std::array<typename Order::template Atomic<std::uint64_t>, kOpenSlots>, None> turn_{};
 };
+SDMA_DEVICE_END
 
 }  // namespace sdma::inline v0

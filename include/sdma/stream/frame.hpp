@@ -53,6 +53,7 @@
 
 namespace sdma::inline v0 {
 
+SDMA_DEVICE_BEGIN
 /// A target that counts dwords and stores none.
 struct Measured : AnyGeneration {
   using Cursor = std::size_t;  ///< the number of dwords so far
@@ -314,5 +315,6 @@ class Frame {
   bool more_ = false;                               ///< relocate_more has something to do
   Generation ready_for_ = kNotReady;                ///< the rings that may take it
 };
+SDMA_DEVICE_END
 
 }  // namespace sdma::inline v0

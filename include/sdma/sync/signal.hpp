@@ -38,6 +38,7 @@
 
 namespace sdma::inline v0 {
 
+SDMA_DEVICE_BEGIN
 /// A 64-bit word, seen by the host at `word` and by engines at `va`.
 struct Signal {
   /// Sleeps until the word may differ from `seen`, or until the deadline; it may return early. The hook must compare
@@ -83,10 +84,11 @@ struct Signal {
 
  private:
   atomic_ref<std::uint64_t> ref() const noexcept {
-    assert(word && reinterpret_cast<std::uintptr_t>(word) % 8 == 0);
+    SDMA_ASSERT(word && reinterpret_cast<std::uintptr_t>(word) % 8 == 0);
     return atomic_ref<std::uint64_t>(*word);
   }
 };
+SDMA_DEVICE_END
 
 /// The half of a value that a poll of Signal::low() compares, and the half that a poll of Signal::high() compares.
 constexpr std::uint32_t low_half(std::uint64_t v) noexcept { return static_cast<std::uint32_t>(v); }

@@ -162,10 +162,10 @@ class Node final : public DriverlessNode<Node>, private Worker::Served {
   struct Entry {
     std::unique_ptr<CudaQueue> queue{};
     std::vector<std::uint64_t> blocks{};
-    std::byte* pages{};  ///< ring, rptr, wptr and doorbell: ordinary memory, which only this process reads
+    std::byte* pages{};  ///< ring, rptr, wptr and doorbell in ordinary memory; null if kernels write them
     std::size_t page_bytes{};
     Stream stream{};
-    bool retired = false, parked = false;
+    bool retired = false, parked = false, for_kernels = false;
     std::uint64_t blocks_before{};  ///< if parked: it may touch blocks with lower ids
   };
   /// So many commands of that queue may touch something.
@@ -227,6 +227,7 @@ class Node final : public DriverlessNode<Node>, private Worker::Served {
     ticket_ = parking_.ticket();
     auto result = Progress::idle;
     std::uint32_t urgent = 0;
+    watched_ = false;
     const auto now = Deadline::Clock::now();
     const bool look = now - looked_ > kLookForErrors;
     if (look) looked_ = now;
@@ -235,12 +236,15 @@ class Node final : public DriverlessNode<Node>, private Worker::Served {
       if (look) e.queue->look_for_errors();
       result = busier(result, e.queue->step(Who::thread));
       urgent += e.queue->urgent();
+      watched_ = watched_ || e.for_kernels;
     }
     urgent_.store(urgent, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_seq_cst);  // before words are loaded again: see on_host_store
     return result == Progress::stopped ? Progress::idle : result;
   }
-  bool spin(bool fresh) noexcept override { return fresh && urgent_.load(std::memory_order_relaxed) != 0; }
+  bool spin(bool fresh) noexcept override {
+    return watched_ || (fresh && urgent_.load(std::memory_order_relaxed) != 0);
+  }
   Worker::Rest rest(Progress p, std::chrono::nanoseconds nap) noexcept override {
     const bool urgent = urgent_.load(std::memory_order_relaxed) != 0;
     const auto scan =
@@ -271,6 +275,7 @@ class Node final : public DriverlessNode<Node>, private Worker::Served {
   Parking parking_;
   std::uint32_t ticket_ = 0;              // the rest: used only by the thread
   Deadline::Clock::time_point looked_{};  ///< for errors
+  bool watched_ = false;                  ///< kernels ring a doorbell without a call
 };
 
 }  // namespace sdma::inline v0::detail::cuda

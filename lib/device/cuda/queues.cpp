@@ -51,16 +51,25 @@ std::optional<Diagnostic> Node::place(const QueueRequest& r, QueueParts& parts) 
 std::optional<Diagnostic> Node::furnish(const QueueRequest& r, QueueParts& parts, CommandParts& commands, Entry& e) {
   const auto where = place_of(r);
   e.page_bytes = r.ring_bytes + 3 * kPage;
-  auto* pages = mmap(nullptr, e.page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (pages == MAP_FAILED)
-    return Diagnostic{.where = where,
-                      .message = fmt::format("no memory for the ring: {}", std::strerror(errno)),
-                      .hint = "free memory, or use a smaller ring"};
-  e.pages = static_cast<std::byte*>(pages);
+  e.for_kernels = r.for_kernels;
+  std::byte* at = nullptr;
+  if (r.for_kernels) {
+    const auto pinned = allocate_block({.bytes = e.page_bytes, .purpose = Purpose::words});
+    if (!pinned) return pinned.error();
+    e.blocks.push_back(pinned->id);
+    at = pinned->host;
+  } else {
+    auto* pages = mmap(nullptr, e.page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED)
+      return Diagnostic{.where = where,
+                        .message = fmt::format("no memory for the ring: {}", std::strerror(errno)),
+                        .hint = "free memory, or use a smaller ring"};
+    at = e.pages = static_cast<std::byte*>(pages);
+  }
   const auto word = [&](std::uint64_t page) {
-    return reinterpret_cast<std::uint64_t*>(e.pages + r.ring_bytes + page * kPage);
+    return reinterpret_cast<std::uint64_t*>(at + r.ring_bytes + page * kPage);
   };
-  parts.ring = {.dwords = {reinterpret_cast<std::uint32_t*>(e.pages), static_cast<std::size_t>(r.ring_bytes / 4)},
+  parts.ring = {.dwords = {reinterpret_cast<std::uint32_t*>(at), static_cast<std::size_t>(r.ring_bytes / 4)},
                 .rptr = word(0),
                 .wptr = word(1),
                 .doorbell = r.watch_wptr ? nullptr : word(2),
@@ -108,7 +117,8 @@ Result<Queue, Diagnostic> Node::create_queue(const QueueRequest& r) {
     return *d;
   }
   e.queue = std::make_unique<CudaQueue>(*this, physical(r.gpu), space_, parts, commands);
-  parts.ring.on_doorbell = [](void* queue, std::uint64_t) noexcept { static_cast<CudaQueue*>(queue)->ring(); };
+  if (!r.for_kernels)
+    parts.ring.on_doorbell = [](void* queue, std::uint64_t) noexcept { static_cast<CudaQueue*>(queue)->ring(); };
   parts.ring.on_doorbell_context = e.queue.get();
   try {
     const std::lock_guard lock(worker_);

@@ -15,7 +15,7 @@
 namespace model {
 
 inline constexpr int kThreads = 7;  ///< the one that sets up, and those that run
-inline constexpr int kLocations = 16;
+inline constexpr int kLocations = 20;
 inline constexpr int kStores = 60;
 
 [[noreturn]] inline void limit(const char* what) {

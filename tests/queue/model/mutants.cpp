@@ -82,6 +82,20 @@ TEST_CASE("each step of the protocol is needed: changed, it breaks a promise") {
   SDMA_MUTANTS(KILL)
 }
 
+TEST_CASE("each lane must flush its dwords, and the lanes must meet before the stores and after them") {
+  const auto kill = [](const char* mutant, auto& rule, auto broken) {
+    const auto found = (rule = broken, first_failure<sdma::Ring>(wave_scenarios()));
+    std::printf("%-26s %-24s %s\n", mutant, found.scenario ? found.scenario : "SURVIVES", found.failure.c_str());
+    INFO(mutant);
+    CHECK(found.scenario != nullptr);
+  };
+  kill("lanes do not flush", Model::leader_flushes, false);
+  Model::leader_flushes = true;
+  kill("no barrier before", Lanes::skipped, 1);
+  kill("no barrier after", Lanes::skipped, 0);
+  Lanes::skipped = 2;
+}
+
 TEST_CASE("with few open slots, tickets come round and nothing is lost") {
   for (const auto& s : few_slot_scenarios()) {
     const auto o = play<sdma::few_slots::Ring>(s);

@@ -63,7 +63,7 @@ COPIES = {
 
 
 def copy(ring, name, changes):
-    begin = ring.index("template <Producers K = Producers::one, class Order = order::Native> class Ring {")
+    begin = ring.index("template <Producers K = Producers::one, class OrderOf = order::Native> class Ring {")
     end = ring.index("\n};\n", begin) + 4
     # Without comments: what a copy changes is code, whatever is said about it.
     text = re.sub(r"[ \t]*//[^\n]*", "", ring[begin:end])

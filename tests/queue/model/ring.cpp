@@ -27,6 +27,10 @@ TEST_CASE("whatever the interleaving and whatever its loads return, the ring kee
   for (const auto& s : scenarios()) prove(s);
 }
 
+TEST_CASE("so it does where waves write a slot together") {
+  for (const auto& s : wave_scenarios()) prove(s);
+}
+
 TEST_CASE("so it does with four producers", "[four]") {
   for (const auto& s : four_producers()) prove(s);
 }

@@ -7,8 +7,10 @@
 //   all is published, and doorbell == wptr == reserved.
 #include "sdma/packets/sync.hpp"
 #include "sdma/stream/reader.hpp"
+#include "wave.hpp"
 #include "world.hpp"
 
+#include <deque>
 #include <optional>
 
 namespace model {
@@ -36,6 +38,7 @@ struct Scenario {
   bool doorbell = true;
   bool taken = false;    ///< the first slot of each is taken before they start, in their order
   bool give_up = false;  ///< at no_space; otherwise wait for rptr
+  bool waves = false;    ///< each producer is a wave of two lanes that write a slot of 4 dwords together
 };
 
 template <template <sdma::Producers, class> class RingOf, sdma::Producers K> class Play {
@@ -69,7 +72,7 @@ template <template <sdma::Producers, class> class RingOf, sdma::Producers K> cla
     w_.storing = [this](int l, std::uint64_t v, std::uint64_t before, std::uint64_t behind) {
       storing(l, v, before, behind);
     };
-    const Limits limits{.symmetric = same ? static_cast<int>(s_.producers.size()) : 0};
+    const Limits limits{.symmetric = same && !s_.waves ? static_cast<int>(s_.producers.size()) : 0};
     auto out = w_.explore([this] { setup(); }, [this] { end(); }, limits);
     w_.ghost = {};
     w_.storing = {};
@@ -94,8 +97,13 @@ template <template <sdma::Producers, class> class RingOf, sdma::Producers K> cla
     }
     workers_.clear();
     workers_.reserve(kThreads);
-    for (int i = 0; i < static_cast<int>(s_.producers.size()); ++i)
+    lanes_.clear();
+    for (int i = 0; i < static_cast<int>(s_.producers.size()); ++i) {
       add(i, [](Worker& me) { me.play->produce(me.index); });
+      if (s_.waves) lanes_.emplace_back();
+    }
+    for (int i = 0; s_.waves && i < static_cast<int>(s_.producers.size()); ++i)
+      add(i, [](Worker& me) { me.play->follow(me.index); });
     if (s_.engine != Engine::none) add(-1, [](Worker& me) { me.play->consume(); });
     if (s_.watch) add(-1, [](Worker& me) { me.play->look(); });
   }
@@ -106,7 +114,39 @@ template <template <sdma::Producers, class> class RingOf, sdma::Producers K> cla
 
   // --- threads ---
 
+  /// The ring of a wave, which records the slots that it grants.
+  struct OfWave {
+    using Order = Model;
+    Play* play;
+    int me;
+    std::uint32_t n;
+
+    sdma::Generation generation() const { return play->ring_->generation(); }
+    sdma::Result<sdma::Slot> reserve(std::size_t dwords) {
+      for (;;) {
+        const auto s = play->ring_->reserve(dwords);
+        if (s) play->take(me, *s, dwords);
+        if (s || play->w_.failed()) return s;
+        play->no_space(dwords);
+        play->await_room();
+      }
+    }
+    void publish(const sdma::Slot& s) { play->publish_taken(s, s.dwords.size()); }
+  };
+  static sdma::Fence fence_of(int me, std::uint32_t n) {
+    return {.addr = sdma::GpuVa{static_cast<std::uint64_t>(me) * 4}, .value = n};
+  }
+  void wave(int me, std::uint32_t lane) {
+    ModelWave both(lanes_[static_cast<std::size_t>(me)], lane);
+    for (std::uint32_t n = 0; n < s_.producers[static_cast<std::size_t>(me)].size() && !w_.failed(); ++n) {
+      OfWave ring{this, me, n};
+      w_.require(sdma::submit_together(both, ring, fence_of(me, n)) == sdma::Errc::ok, "a wave's packet is refused");
+    }
+  }
+  void follow(int me) { wave(me, 1); }
+
   void produce(int me) {
+    if (s_.waves) return wave(me, 0);
     const auto& takes = s_.producers[static_cast<std::size_t>(me)];
     for (std::uint32_t n = 0; n < takes.size(); ++n) {
       if (!one(me, n, takes[n])) return;
@@ -130,10 +170,7 @@ template <template <sdma::Producers, class> class RingOf, sdma::Producers K> cla
       if (s_.give_up) return false;
       w_.require(slot.error() == sdma::Errc::no_space, "a slot is refused for another reason than room");
       no_space(t.dwords);
-      w_.access({.kind = Kind::await,
-                 .location = World::kRptr,
-                 .order = std::memory_order_relaxed,
-                 .expected = w_.seen(World::kRptr)});
+      await_room();
       w_.forget(n + 1000);  // it begins anew: what it knows is in its view
       slot = ring_->reserve_or_rest(t.dwords);
     }
@@ -155,10 +192,18 @@ template <template <sdma::Producers, class> class RingOf, sdma::Producers K> cla
   void publish(int me, std::uint32_t n, const Take& t, const sdma::Slot& slot) {
     std::size_t used = 0;
     if (!t.give_back) {
-      sdma::encode_to(sdma::Fence{.addr = sdma::GpuVa{static_cast<std::uint64_t>(me) * 4}, .value = n},
-                      slot.dwords.data());
+      sdma::encode_to(fence_of(me, n), slot.dwords.data());
       used = 4;
     }
+    publish_taken(slot, used);
+  }
+  void await_room() {
+    w_.access({.kind = Kind::await,
+               .location = World::kRptr,
+               .order = std::memory_order_relaxed,
+               .expected = w_.seen(World::kRptr)});
+  }
+  void publish_taken(const sdma::Slot& slot, std::size_t used) {
     for (auto& x : taken_)
       if (x.begin == slot.begin) x.published = true;
     ring_->publish(slot, used);
@@ -286,6 +331,7 @@ template <template <sdma::Producers, class> class RingOf, sdma::Producers K> cla
   const Scenario& s_;
   std::optional<Ring> ring_{};
   std::vector<Worker> workers_{};
+  std::deque<Lanes> lanes_{};
   std::vector<sdma::Slot> first_{};
   std::vector<Taken> taken_{};
   std::vector<std::uint32_t> next_{};

@@ -57,6 +57,20 @@ inline std::vector<Scenario> four_producers() {
 }
 
 /// For a Ring with two open slots: a producer that finds both open gives up.
+/// Waves of two lanes each.
+inline std::vector<Scenario> wave_scenarios() {
+  const Take fence{.dwords = 4};
+  return {
+      {.name = "a wave", .kind = sdma::Producers::one, .producers = {{fence, fence}}, .waves = true},
+      {.name = "two waves", .producers = {{fence}, {fence}}, .waves = true},
+      {.name = "a wave, full ring",
+       .producers = {{fence, fence}},
+       .start = kRing * 4,
+       .unread = kRing * 4 - 4,
+       .waves = true},
+  };
+}
+
 inline std::vector<Scenario> few_slot_scenarios() {
   const Take small{.dwords = 8};
   return {

@@ -175,6 +175,8 @@ struct Model {
           expected);
     }
 
+    int location() const { return World::current().atomic(made_); }
+
    private:
     std::uint64_t access(Kind k, std::memory_order o, std::uint64_t v) const {
       auto& w = World::current();
@@ -192,6 +194,10 @@ struct Model {
   }
   static void before_wptr(sdma::Caching, const std::uint32_t*) { World::current().flush(); }
   static void before_doorbell(sdma::Caching) { World::current().flush(); }
+  static inline bool leader_flushes = true;  ///< false is a mutant
+  static void before_leader() {
+    if (leader_flushes) World::current().flush();
+  }
 };
 
 }  // namespace model
