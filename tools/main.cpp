@@ -40,7 +40,7 @@ constexpr ExitMeaning kFmt[] = {{kRefuted, "--check: a file would change"},
                                 {kInput, "errors in a text, or an error of the input or output"}};
 constexpr ExitMeaning kRun[] = {
     {kOk, "all expectations hold"},
-    {kRefuted, "an expectation failed, a wait timed out, or a queue stopped; with --test, a file failed"},
+    {kRefuted, "an expectation failed, a wait timed out, a queue stopped, or a rank ended; with --test, a file failed"},
     {kInput,
      "errors in the schedule, a schedule that is wrong on purpose or does not fit the node, no device, or an error\n"
      "of the input or output"},

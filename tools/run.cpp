@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: MIT
 // sdma run: executes schedules and checks their expectations.
-#include "sdma/schedule/run.hpp"
 #include "input.hpp"
 #include "json/check.hpp"
-#include "json/run.hpp"
 #include "output.hpp"
+#include "run_job.hpp"
 #include "sdma/check/check.hpp"
-#include "sdma/device/open.hpp"
-#include "sdma/doctor/bound.hpp"
-#include "sdma/doctor/diagnose.hpp"
-#include "sdma/schedule/timestamps.hpp"
-#include "sdma/trace/form.hpp"
 #include "shared_options.hpp"
 #include "verb.hpp"
 
@@ -20,169 +14,6 @@
 
 namespace sdma::tool {
 namespace {
-
-using namespace std::chrono_literals;
-
-/// The GPUs of the largest node that can be run on.
-constexpr std::uint32_t kMostOfNode = 8;
-
-struct RunArguments {
-  std::vector<std::string> paths;
-  ParseOptions parse;
-  DeviceKind device = DeviceKind::soft;
-  std::vector<GpuId> gpus;
-  std::optional<Ordering> order;
-  std::uint64_t seed = 0;
-  std::chrono::nanoseconds timeout = 10s;
-  std::vector<std::pair<std::string, std::string>> inputs, outputs;
-  std::string trace;
-  bool test = false, json = false;
-};
-
-bool software(const RunArguments& o) { return o.device == DeviceKind::soft; }
-
-/// `gpus`: how many the schedule has.
-Result<std::unique_ptr<Device>, Diagnostic> open(const RunArguments& o, std::uint32_t gpus, Ordering order,
-                                                 trace::Recorder* recorder) {
-  for (const auto g : o.gpus) gpus = std::max(gpus, g.value + 1);
-  auto device = open_device(o.device, {.gpus = gpus, .soft = {.ordering = order, .seed = o.seed, .trace = recorder}});
-  if (device)
-    if (const auto note = caveat(**device); !note.empty())
-      report({.severity = Severity::note, .where = std::string(name(o.device)), .message = note});
-  return device;
-}
-
-/// Runs one file in one ordering, and reports its findings: on standard error or, with --json, in the answer.
-class Job {
- public:
-  Job(const RunArguments& o, const std::string& path, const Schedule& s, const SourceMap& map)
-      : options_(o), path_(path), schedule_(s), map_(map) {}
-
-  int run(Ordering order) {
-    std::optional<trace::Recorder> recorder;
-    if (!options_.trace.empty()) recorder.emplace();
-    const int code = run(order, recorder ? &*recorder : nullptr);
-    // A failed run is recorded, too, but not one that never began.
-    if (!recorder || (code != kOk && elapsed_ == elapsed_.zero())) return code;
-    const auto& path = options_.trace;
-    const int saved = write_text(path, trace::to_string(recorder->snapshot(), trace::form_of(path), path));
-    return code != kOk ? code : saved;
-  }
-  std::chrono::nanoseconds elapsed() const noexcept { return elapsed_; }
-  const json::RunAnswer& answer() const noexcept { return answer_; }
-
- private:
-  int run(Ordering order, trace::Recorder* recorder) {
-    answer_ = {.device = std::string(name(options_.device)), .seed = options_.seed};
-    if (software(options_)) answer_.order = std::string(name(order));
-    auto device = open(options_, schedule_.gpus, order, recorder);
-    if (!device) return report(placed(device.error())), kInput;
-    // Only software engines record events.
-    std::optional<TimedSchedule> timed;
-    if (recorder && !software(options_)) timed = with_timestamps(schedule_);
-    if (const auto has = (*device)->topology().gpus.size(); schedule_.gpus > has && schedule_.gpus > kMostOfNode) {
-      const Diagnostic d{.message = fmt::format("the schedule has {} GPUs, and this node has {}", schedule_.gpus, has),
-                         .hint = fmt::format("sdma check --topology=mesh:{0} and sdma simulate --machine=mesh:{0} work "
-                                             "with more GPUs than a run does; nodes:2x8 are two nodes",
-                                             schedule_.gpus)};
-      return options_.test ? say(d) : report(placed(d)), kInput;
-    }
-    const BindOptions how{.gpus = options_.gpus};
-    auto bound = bind(timed ? timed->schedule : schedule_, **device, how);
-    if (!bound) {
-      // Alone, a schedule that does not fit has no answer that could have its findings.
-      for (const auto& e : bound.error()) options_.test ? say(e) : report(placed(e));
-      return kInput;
-    }
-    RunOptions go{
-        .timeout = options_.timeout, .seed = options_.seed, .map = timed ? nullptr : &map_, .recorder = recorder};
-    for (const auto& [name, file] : options_.inputs) {
-      if (!buffer("--input", name)) return kUsage;
-      const auto text = read_file(file);
-      if (!text) return report(text.error()), kInput;
-      const auto* begin = reinterpret_cast<const std::byte*>(text->data());
-      go.inputs.push_back({name, {begin, begin + text->size()}});
-    }
-    Outputs wanted;
-    for (const auto& [name, file] : options_.outputs) {
-      const auto at = buffer("--output", name);
-      if (!at) return kUsage;
-      wanted.emplace_back(*at, file);
-    }
-    const auto result = sdma::run(*bound, go);
-    elapsed_ = result.elapsed;
-    if (options_.json) answer_.result = json::of(result, *bound, how);
-    if (timed && record_timestamps(*timed, *bound, *recorder, Deadline::in(result ? options_.timeout : 0s)) != Errc::ok)
-      report({.severity = Severity::note,
-              .where = options_.trace,
-              .message = "some queues have not stored all their timestamps: only the stored ones are recorded"});
-    for (auto f : result.findings) {
-      f.message += context(order);
-      if (const auto location = timed ? SourceMap::Location{} : stopped_at(f.where, **device, *bound);
-          location.line != 0) {
-        f.at = {.file = shown(path_), .line = location.line, .column = location.column};
-        f.where = to_string(f.at) + map_.contexts[location.context] + ": " + f.where;
-      }
-      say(f);
-    }
-    if (!result) explain(*bound);
-    for (const auto& [range, file] : wanted) {
-      const auto bytes = bound->bytes(range);
-      Output out{file};
-      if (!out.write(bytes.data(), bytes.size()) || !out.close()) return out.exit_code();
-    }
-    return result ? kOk : kRefuted;
-  }
-  /// Says why queues hang, if any does. A fault has been reported already.
-  void explain(const Bound& bound) {
-    const auto d = doctor::diagnose(doctor::snapshot_of(bound));
-    if (d.verdict() == doctor::Verdict::hung && d.findings.front().what != doctor::HangClass::fault)
-      say({.severity = Severity::note, .message = summary(d)});
-  }
-  void say(Diagnostic d) {
-    d = placed(std::move(d));
-    if (options_.json) answer_.findings.push_back(std::move(d));
-    else report(d);
-  }
-  Diagnostic placed(Diagnostic d) const {
-    if (!d.at) d.where = shown(path_) + (d.where.empty() ? "" : ": " + d.where);
-    return d;
-  }
-  /// The line of the packet at which this queue has stopped. First round only, because the ring may be padded after it.
-  SourceMap::Location stopped_at(const std::string& name, const Device& device, const Bound& bound) const {
-    for (std::size_t q = 0; q < schedule_.queues.size(); ++q) {
-      const auto& queue = schedule_.queues[q];
-      if (to_string(queue.place) + "." + queue.name != name) continue;
-      const auto fault = device.fault(bound.queue(q));
-      const auto bytes = std::min(queue.dwords.size(), bound.queue(q).memory().dwords.size()) * 4;
-      if (fault && fault->dword_count != 0 && fault->position < bytes) return map_.packet(q, fault->position / 4);
-    }
-    return {};
-  }
-  /// Names the ordering if there are several.
-  std::string context(Ordering order) const {
-    return options_.test && !options_.order && software(options_) ? " (--order=" + std::string(name(order)) + ")" : "";
-  }
-  using Outputs = std::vector<std::pair<Schedule::Range, std::string>>;
-  /// The whole buffer with this name.
-  std::optional<Schedule::Range> buffer(const std::string& option, const std::string& name) const {
-    std::vector<std::string> names;
-    for (std::size_t i = 0; i < schedule_.buffers.size(); ++i) {
-      names.push_back(name_of(schedule_, link_buffer(i)));
-      if (names.back() == name) return Schedule::Range{link_buffer(i), schedule_.buffers[i].bytes};
-    }
-    complain(option + " " + name + ": there is no such buffer" + did_you_mean(name, {names.begin(), names.end()}),
-             "sdma fmt --flat lists them");
-    return {};
-  }
-
-  const RunArguments& options_;
-  const std::string& path_;
-  const Schedule& schedule_;
-  const SourceMap& map_;
-  std::chrono::nanoseconds elapsed_{};
-  json::RunAnswer answer_{};
-};
 
 /// Lines for people or, with --json, one object.
 class RunAnswer {
@@ -222,10 +53,11 @@ int one(const RunArguments& o, const std::string& path, const Schedule& s, const
       {.file = shown(path), .passed = code == kOk, .expects_nothing = s.expectations.empty(), .runs = {job.answer()}});
   if (code != kOk) return code;
   const auto n = s.expectations.size();
-  answer.say(fmt::format("{}: {} ({}, seed {}, {:.3f} ms)", shown(path),
+  answer.say(fmt::format("{}: {} ({}{}, seed {}, {:.3f} ms)", shown(path),
                          n == 0   ? "ran; it has no expectations"
                          : n == 1 ? "1 expectation holds"
                                   : fmt::format("{} expectations hold", n),
+                         o.ranks == 1 ? "" : fmt::format("{} ranks, ", o.ranks),
                          software(o) ? name(order) : name(o.device), o.seed,
                          std::chrono::duration<double, std::milli>(job.elapsed()).count()));
   return kOk;
@@ -296,6 +128,8 @@ int run_verb(const RunArguments& o) {
            kUsage;
   if (!o.trace.empty() && o.test)
     return complain("--test does not take --trace", "run one FILE without --test to record a trace"), kUsage;
+  if (!o.trace.empty() && o.ranks > 1)
+    return complain("--ranks does not take --trace", "a trace is of one process: run FILE without --ranks"), kUsage;
   if (o.trace == "-") return complain("--trace needs a file, not -", "standard output is for the report"), kUsage;
   if (overwrites(written(o), read(o))) return kUsage;
   RunAnswer answer{o};
@@ -330,6 +164,10 @@ void add_run(VerbOptions& verb, Action& action) {
              "GPUs of the node to use: one for each GPU of the schedule (5,2), or N for the first N (default: the "
              "numbers in the schedule). With --device=cuda, GPUs that the machine lacks share those that it has")
       .type("N|N,N..");
+  add_count(
+      verb, "--ranks", o->ranks, 1, 64,
+      "processes that run the schedule together, at most one per GPU: each has its part of the GPUs, in order, and "
+      "the host threads that say rank=");
   const auto order = std::make_shared<Ordering>();
   const auto chosen = add_choice<Ordering>(
       verb, "--order", *order,
@@ -364,6 +202,7 @@ void add_run(VerbOptions& verb, Action& action) {
       "  for seed in $(seq 100); do sdma run --order=adversarial --seed=$seed copy.sdma || break; done\n"
       "  sdma run --input gpu0.in=in.bin --output gpu1.out=out.bin copy.sdma\n"
       "  sdma run --test examples/schedules/*.sdma\n"
+      "  sdma run --ranks=4 --set N=8 share/sdma/collectives/all_gather.sdma\n"
       "  sdma run --trace run.jsonl copy.sdma && sdma trace run.jsonl -o run.html\n"
       "  sdma emulate --gpus=8 -- sdma run --device=kfd examples/schedules/1_copy.sdma\n"
       "  sdma run --device=cuda --test examples/schedules/*.sdma");

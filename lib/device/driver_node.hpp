@@ -10,9 +10,12 @@
 //   queues    checks, handles and destruction; Node makes the ring
 //   faults    each reported once, and kept by GPU: the driver's events, whichever library has the GPUs
 //
-// Requires of Node: what SharedNode requires, `topology()`, `make_queue(const QueueRequest&, QueueState&)`, which
-// returns a Diagnostic or nullopt, and `unmake_queue(const QueueState&)`. In the child of a fork, each call is an
-// error.
+//   sharing   the libraries export and import blocks by the driver's names for them
+//
+// Requires of Node: what SharedNode requires, but for `offer_of` and `open_block`; `export_block(base, bytes, token)`
+// and `import_block(token, bytes, gpus, base)`, which return why the library refuses, or ""; `topology()`;
+// `make_queue(const QueueRequest&, QueueState&)`, which returns a Diagnostic or nullopt, and
+// `unmake_queue(const QueueState&)`. In the child of a fork, each call is an error.
 //
 // Locks, in the order in which they may be taken: `queues_mutex_`, `memory_`, those of the faults. None is held across
 // a wait. Any thread; internal.
@@ -87,6 +90,40 @@ template <class Node> class DriverNode : public SharedNode<Node> {
     return own ? own : faults_.of_any_gpu();
   }
 
+  using typename SharedNode<Node>::NewBlock;
+  using typename SharedNode<Node>::Offer;
+  Result<Offer, Diagnostic> offer_of(const Memory& m) {
+    const std::lock_guard lock(this->memory_);
+    const auto at = blocks_.find(m.id());
+    if (at == blocks_.end() || at->second.va != m.va().value || !at->second.shareable) return this->not_shareable(m);
+    const auto& b = at->second;
+    Offer o{.object = this->shared_object(m, b.owner, b.gpus)};
+    o.object.host_access = b.host != nullptr;
+    o.object.offset = b.va - reinterpret_cast<std::uint64_t>(b.base);
+    if (o.fd = b.file; o.fd >= 0) return o;
+    if (auto why = self()->export_block(b.base, b.base_bytes, o.object.token); !why.empty())
+      return Diagnostic{.where = fmt::format("share {:#x}", b.va),
+                        .message = "the driver does not share this memory: " + std::move(why),
+                        .hint = "the kernel's own driver cannot: install the one that ROCm ships (amdgpu-dkms)"};
+    return o;
+  }
+  Result<NewBlock, Diagnostic> open_block(const MemoryRequest& r, const FetchedObject& f) {
+    Block b{.base_bytes = round_up(f.object.offset + r.bytes, kPage),
+            .bytes = r.bytes,
+            .owner = r.where,
+            .gpus = r.gpus,
+            .opened = true};
+    if (auto why = self()->import_block(f.object.token, b.base_bytes, r.gpus, &b.base); !why.empty())
+      return Diagnostic{.where = fmt::format("open_shared process={}", f.owner->pid()),
+                        .message = "the driver does not open this memory: " + std::move(why),
+                        .hint = "all processes need the same driver and library, and GPUs that can reach the memory"};
+    b.va = reinterpret_cast<std::uint64_t>(b.base) + f.object.offset;
+    if (f.object.host_access != 0) b.host = reinterpret_cast<std::byte*>(b.va);
+    const std::lock_guard lock(this->memory_);
+    blocks_.emplace(b.va, b);
+    return NewBlock{.id = b.va, .va = GpuVa{b.va}, .host = b.host};
+  }
+
   Result<Fault> wait_fault(Deadline d) noexcept { return this->in_opening_process() ? faults_.wait(d) : Errc::stopped; }
 
   Errc flush_host_writes(GpuId g) const noexcept {
@@ -146,6 +183,10 @@ template <class Node> class DriverNode : public SharedNode<Node> {
     std::uint64_t va{}, bytes{};  ///< as requested
     std::byte* host{};            ///< null: not mapped for the host
     std::optional<GpuId> owner{};
+    std::uint64_t gpus{};  ///< which may access it
+    bool shareable{};
+    bool opened{};  ///< it is of another process
+    int file = -1;  ///< of its pages, if they have one
     bool holds(std::uint64_t at) const noexcept { return at - va < bytes; }
   };
   struct GpuState {

@@ -3,16 +3,15 @@
 // Which memory of a device belongs to which other process.
 //
 //   opened.add(id, {.va = va, .bytes = n, .socket = handle.socket, .owner = fetched.owner});
-//   opened.origin(va)          "memory of process 4711, which has ended"; "" for memory of one's own
+//   opened.origin(va)          the process, and whether it has ended; nullopt for memory of one's own
 //   opened.owner(socket)       the process, if memory of it is open: all of it shares one descriptor of the process
 //
 // Any thread; one lock. Internal. No errors.
 #include "sdma/core/units.hpp"
 #include "share_server.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <optional>
 
 namespace sdma::inline v0::detail {
 
@@ -36,10 +35,10 @@ class OpenedMemory {
     const auto p = find([&](const Piece& piece) { return piece.socket == socket; });
     return p.owner;
   }
-  std::string origin(GpuVa va) const {
+  std::optional<MemoryOwner> origin(GpuVa va) const {
     const auto p = find([&](const Piece& piece) { return va.value - piece.va.value < piece.bytes; });
     if (!p.owner) return {};
-    return fmt::format("memory of process {}{}", p.owner->pid(), p.owner->ended() ? ", which has ended" : "");
+    return MemoryOwner{static_cast<std::uint32_t>(p.owner->pid()), p.owner->ended()};
   }
 
  private:

@@ -114,7 +114,7 @@ Result<Memory, Diagnostic> Device::open_shared(const SharedHandle&) {
                     .message = "this device cannot open memory of other processes",
                     .hint = "docs/processes.md lists the devices that can"};
 }
-std::string Device::origin(GpuVa) const { return {}; }
+std::optional<MemoryOwner> Device::origin(GpuVa) const { return {}; }
 
 Result<Signal, Diagnostic> Device::signal_at(const Memory& m, std::uint64_t offset) const {
   const auto refused = [&](std::string message, std::string hint) {

@@ -39,14 +39,18 @@
 
 namespace sdma::inline v0::detail {
 
+using ShareToken = std::array<std::uint32_t, 8>;
+
 /// The answer on the socket: what an owner offers.
 struct SharedObject {
   static constexpr std::uint32_t kHost = ~0u;
-  std::uint32_t withdrawn{};             ///< 1: the owner does not have it any more
-  std::uint32_t gpu = kHost;             ///< in whose memory it is
-  std::uint64_t bytes{};                 ///< as requested
-  std::uint64_t gpus{};                  ///< bit g: GPU g may access it
-  std::array<std::uint32_t, 8> token{};  ///< the driver's name for it, if it has no descriptor
+  std::uint32_t withdrawn{};      ///< 1: the owner does not have it any more
+  std::uint32_t gpu = kHost;      ///< in whose memory it is
+  std::uint64_t bytes{};          ///< as requested
+  std::uint64_t gpus{};           ///< bit g: GPU g may access it
+  std::uint64_t host_access = 1;  ///< 0: the host cannot reach it
+  std::uint64_t offset{};         ///< where it begins in what the token names
+  ShareToken token{};             ///< the driver's name for it, if it has no descriptor
 };
 
 /// A process that shares memory with this one.

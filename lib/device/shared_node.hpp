@@ -11,7 +11,7 @@
 // Requires of Node: `topology()`; `allocate_block(const MemoryRequest&)`, which returns Result<NewBlock, Diagnostic>;
 // `free_block(id)`; if it shares memory with other processes, the name of its kind of device, `kShareName`,
 // `offer_of(const Memory&)`, which returns Result<Offer, Diagnostic>, and
-// `open_block(const MemoryRequest&, const FetchedObject&)`,
+// `open_block(const MemoryRequest&, FetchedObject&)`,
 // which returns Result<NewBlock, Diagnostic>. Any thread; internal.
 #include "opened.hpp"
 #include "request.hpp"
@@ -104,7 +104,7 @@ template <class Node> class SharedNode {
   Result<Memory, Diagnostic> open_shared(const SharedHandle& h) {
     auto* const n = static_cast<Node*>(this);
     if (!in_opening_process()) return forked_error("open_shared");
-    const auto f = fetch(h, Node::kShareName, opened_.owner(h.socket));
+    auto f = fetch(h, Node::kShareName, opened_.owner(h.socket));
     if (!f) return f.error();
     MemoryRequest r{.bytes = f->object.bytes, .gpus = f->object.gpus};
     if (f->object.gpu != SharedObject::kHost) r.where = GpuId{f->object.gpu};
@@ -115,7 +115,9 @@ template <class Node> class SharedNode {
     hold();
     return Memory(Lease(give_back<&SharedNode::free_memory>, n, b->id), b->va, r.bytes, b->host);
   }
-  std::string origin(GpuVa va) const { return in_opening_process() ? opened_.origin(va) : std::string(); }
+  std::optional<MemoryOwner> origin(GpuVa va) const {
+    return in_opening_process() ? opened_.origin(va) : std::nullopt;
+  }
 
  protected:
   struct NewBlock {  // memory that does not have a handle yet

@@ -44,7 +44,7 @@ Result<Event, Diagnostic> SoftDevice::create_event() { return node_->create_even
 Result<Queue, Diagnostic> SoftDevice::create_queue(const QueueRequest& r) { return node_->create_queue(r); }
 Result<SharedHandle, Diagnostic> SoftDevice::share(const Memory& m) { return node_->share(m); }
 Result<Memory, Diagnostic> SoftDevice::open_shared(const SharedHandle& h) { return node_->open_shared(h); }
-std::string SoftDevice::origin(GpuVa va) const { return node_->origin(va); }
+std::optional<MemoryOwner> SoftDevice::origin(GpuVa va) const { return node_->origin(va); }
 Signal SoftDevice::hooked(Signal s) const noexcept { return node_->hooked(s); }
 Errc SoftDevice::wait_event(const Event& e, Deadline d) noexcept { return node_->wait_event(e.id(), d); }
 Result<Fault> SoftDevice::wait_fault(Deadline d) noexcept { return node_->wait_fault(d); }

@@ -5,21 +5,25 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <thread>
 
 namespace sdma::inline v0::doctor {
 
 Snapshot snapshot_of(const Bound& b, std::chrono::nanoseconds watch) {
   const auto& schedule = b.schedule();
-  std::vector<std::uint64_t> first;
-  for (std::size_t q = 0; q < schedule.queues.size(); ++q) first.push_back(b.ring(q).positions().read);
+  std::vector<std::size_t> own;
+  for (std::size_t q = 0; q < schedule.queues.size(); ++q)
+    if (b.owns(q)) own.push_back(q);
+  std::map<std::size_t, std::uint64_t> first;
+  for (const auto q : own) first[q] = b.ring(q).positions().read;
   std::this_thread::sleep_for(watch);
   Snapshot s;
   s.from = "schedule";
-  s.all_queues = s.all_threads = true;
+  s.all_queues = s.all_threads = own.size() == schedule.queues.size();
   s.watched_ns = static_cast<std::uint64_t>(watch.count());
   s.peek = [&device = b.device()](GpuVa va, std::span<std::byte> out) { return device.peek(va, out); };
-  for (std::size_t q = 0; q < schedule.queues.size(); ++q) {
+  for (const auto q : own) {
     const auto& queue = b.queue(q);
     const auto& place = schedule.queues[q];
     add(s, dump(b.ring(q), queue.gpu(), queue.engine()), fmt::format("{}.{}", to_string(place.place), place.name));

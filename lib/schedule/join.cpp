@@ -53,9 +53,10 @@ class Joiner {
       if (r != options_.rank) receive(r);
     for (std::size_t i = 0; i < pieces_.size() && errors_.empty(); ++i) place(i);
     if (!errors_.empty()) return std::move(errors_);
-    std::string why;
-    if (!out_.team->barrier(end_, [&] { return !(why = out_.team->lost()).empty(); }))
-      add("bind", why.empty() ? "a rank has not bound the schedule in time" : why, "start all ranks at the same time");
+    std::optional<LostRank> lost;
+    if (!out_.team->barrier(end_, [&] { return (lost = out_.team->lost()).has_value(); }))
+      add("bind", lost ? to_string(*lost) : "a rank has not bound the schedule in time",
+          "start all ranks at the same time");
     for (auto& m : memory_) out_.memory.push_back(std::move(m));
     return std::move(errors_);
   }

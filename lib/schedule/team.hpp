@@ -23,6 +23,8 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <optional>
+#include <string>
 
 namespace sdma::inline v0::detail {
 
@@ -52,6 +54,16 @@ struct Ranks {
   }
 };
 
+/// A rank that the others need not wait for.
+struct LostRank {
+  std::uint32_t rank{};
+  std::uint32_t process{};  ///< which has ended; 0: the rank has stopped the run
+};
+inline std::string to_string(const LostRank& l) {
+  return l.process == 0 ? fmt::format("rank {} has stopped the run: its report says why", l.rank)
+                        : fmt::format("rank {} does not answer: its process {} has ended", l.rank, l.process);
+}
+
 class Team {
  public:
   /// The words of a rank's page, and its address here.
@@ -72,15 +84,20 @@ class Team {
 
   /// This rank gives up: the others stop, too.
   void stop() const noexcept { store(kStopped, 1); }
-  /// Which rank keeps the others waiting for ever, and why; "" if none is known to.
-  std::string lost() const {
+  /// A rank that keeps the others waiting for ever, if one is known to. A rank stops when it loses another: so a
+  /// process that has ended without that comes first.
+  std::optional<LostRank> lost() const {
+    std::optional<LostRank> stopped;
     for (std::uint32_t r = 0; r < ranks_.count; ++r) {
       if (r == mine_) continue;
-      if (load(r, kStopped) != 0) return fmt::format("rank {} has stopped the run: its report says why", r);
-      if (const auto origin = device_.origin(pages_[r].va); origin.ends_with("has ended"))
-        return fmt::format("rank {} does not answer: {}", r, origin);
+      const auto owner = device_.origin(pages_[r].va);  // first, because a rank that ends has stored this before
+      if (load(r, kStopped) != 0) {
+        if (!stopped) stopped = LostRank{r};
+      } else if (owner && owner->ended) {
+        return LostRank{r, owner->process};
+      }
     }
-    return {};
+    return stopped;
   }
   /// False: the deadline has passed, or `stopped` has returned true.
   template <class Stopped> bool barrier(Deadline d, Stopped stopped) {

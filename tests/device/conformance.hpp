@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What a device must do, whoever provides it: conformance_{queues,packets,faults,memory}.cpp hold the tests, and one
-// file for each kind of device says which devices they run on.
+// What a device must do, whoever provides it: conformance_{queues,packets,faults,memory,share}.cpp hold the tests, and
+// one file for each kind of device says which devices they run on.
 #include "sdma/device/device.hpp"
 
 #include <functional>

@@ -24,6 +24,19 @@ Json of(std::span<const Diagnostic> all) {
   return j;
 }
 
+Diagnostic diagnostic(const Json& j) {
+  const auto severity = j["severity"].get<std::string>();
+  Diagnostic d{.rule = j["rule"], .where = j["where"], .message = j["message"], .hint = j["hint"]};
+  for (const auto s : {Severity::note, Severity::warning})
+    if (severity == name(s)) d.severity = s;
+  d.at.file = j.value("file", "");
+  d.at.line = j.value("line", d.at.line);
+  d.at.column = j.value("column", d.at.column);
+  d.at.offset = j.value("offset", d.at.offset);
+  d.excerpt = j.value("excerpt", "");
+  return d;
+}
+
 std::string line(const Json& j) { return j.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n"; }
 std::string document(const Json& j) { return j.dump(2, ' ', true, Json::error_handler_t::replace) + "\n"; }
 

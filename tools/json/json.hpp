@@ -43,6 +43,8 @@ using Json = nlohmann::ordered_json;
 /// rule, severity, where, message, hint; and file, line, column, offset and excerpt, if they are known.
 Json of(const Diagnostic&);
 Json of(std::span<const Diagnostic>);
+/// What `of` has made of a Diagnostic.
+Diagnostic diagnostic(const Json&);
 
 /// On one line, with a newline at the end. Other characters than ASCII are escaped; invalid UTF-8 becomes U+FFFD.
 std::string line(const Json&);

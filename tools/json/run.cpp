@@ -51,6 +51,10 @@ Json of(const RunReport& r, const Bound& b, const BindOptions& options) {
   std::vector<Rank> ranks(s.gpus);
   auto& queues = j["queues"] = Json::array();
   for (std::size_t q = 0; q < s.queues.size(); ++q) {
+    if (!b.owns(q)) {  // another rank has it
+      queues.push_back(nullptr);
+      continue;
+    }
     const auto& queue = s.queues[q];
     const auto work = work_of(b.packets(q));
     const auto state = inspect(b.ring(q));
@@ -102,6 +106,34 @@ Json of(const RunReport& r, const Bound& b, const BindOptions& options) {
                     {"not_compared", ranks[g].not_compared}});
   }
   j["findings"] = of(std::span<const Diagnostic>(r.findings));
+  return j;
+}
+
+Json of_ranks(std::span<const Json> ranks, bool passed) {
+  Json j = ranks.front();
+  j["passed"] = passed;
+  for (const auto& r : ranks.subspan(1)) {
+    j["elapsed_ns"] = std::max(j["elapsed_ns"].get<std::int64_t>(), r["elapsed_ns"].get<std::int64_t>());
+    if (j["round_ns"].is_null()) j["round_ns"] = r["round_ns"];
+    j["wrong"] = j["wrong"].get<std::uint64_t>() + r["wrong"].get<std::uint64_t>();
+    for (std::size_t q = 0; q < j["queues"].size(); ++q)
+      if (j["queues"][q].is_null()) j["queues"][q] = r["queues"][q];
+    for (std::size_t i = 0; i < j["expectations"].size(); ++i) {
+      // A rank whose memory it is not about says that it holds, or that nothing was compared.
+      auto& state = j["expectations"][i]["state"];
+      const auto& other = r["expectations"][i]["state"];
+      if (other == "fails" || state == "holds") state = other;
+    }
+    for (std::size_t g = 0; g < j["gpus"].size(); ++g)
+      for (const auto* key : {"queues", "bytes"})
+        j["gpus"][g][key] = j["gpus"][g][key].get<std::uint64_t>() + r["gpus"][g][key].get<std::uint64_t>();
+  }
+  for (std::size_t g = 0; g < j["gpus"].size(); ++g)
+    for (const auto* key : {"holds", "fails", "not_compared"}) {
+      const auto& all = j["expectations"];
+      j["gpus"][g][key] =
+          std::count_if(all.begin(), all.end(), [&](const Json& e) { return e["gpu"] == g && e["state"] == key; });
+    }
   return j;
 }
 

@@ -19,6 +19,9 @@ namespace sdma::json {
 /// to have compared the expectations (RunOptions::contents).
 Json of(const RunReport&, const Bound&, const BindOptions& options = {});
 
+/// The answer of several ranks, each of which has a part of the queues and compares a part of the expectations.
+Json of_ranks(std::span<const Json> ranks, bool passed);
+
 /// One run of a file by the tool, in one ordering.
 struct RunAnswer {
   std::string device{};                ///< "soft", "kfd", "cuda"

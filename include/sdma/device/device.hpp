@@ -108,9 +108,8 @@ class Device {
   /// kind or version; its owner has ended, has given the memory back, belongs to another user or does not answer; the
   /// memory is of a GPU that this device lacks; no descriptor is left; out of memory.
   virtual Result<Memory, Diagnostic> open_shared(const SharedHandle&);
-  /// "memory of process 4711", or "memory of process 4711, which has ended", for an address in memory that
-  /// `open_shared` has opened; otherwise "".
-  virtual std::string origin(GpuVa) const;
+  /// The process that shares the memory at this address; nullopt, unless `open_shared` has opened it.
+  virtual std::optional<MemoryOwner> origin(GpuVa) const;
   /// A signal of a word of this device's memory, which keeps the word. Errors: the offset is not a multiple of 8, or
   /// there are no 8 bytes at it; the host cannot reach the memory.
   Result<Signal, Diagnostic> signal_at(const Memory&, std::uint64_t offset = 0) const;

@@ -86,6 +86,9 @@ class RocrDevice final : public Device {
   Result<SignalMemory, Diagnostic> create_signal(const SignalRequest&) override;
   Result<Event, Diagnostic> create_event() override;
   Result<Queue, Diagnostic> create_queue(const QueueRequest&) override;
+  Result<SharedHandle, Diagnostic> share(const Memory&) override;
+  Result<Memory, Diagnostic> open_shared(const SharedHandle&) override;
+  std::optional<MemoryOwner> origin(GpuVa) const override;
   [[nodiscard]] Errc wait_event(const Event&, Deadline) noexcept override;
   Result<Fault> wait_fault(Deadline) noexcept override;
   std::optional<Fault> fault(const Queue&) const noexcept override;

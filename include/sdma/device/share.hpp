@@ -58,6 +58,12 @@ struct SharedHandle {
   std::uint64_t bytes{};                        ///< its size
   friend bool operator==(const SharedHandle&, const SharedHandle&) = default;
 };
+/// A process whose memory this one has opened.
+struct MemoryOwner {
+  std::uint32_t process{};  ///< its number
+  bool ended{};             ///< it has ended; its memory stays mapped
+  friend bool operator==(const MemoryOwner&, const MemoryOwner&) = default;
+};
 static_assert(std::is_trivially_copyable_v<SharedHandle> && sizeof(SharedHandle) == 48);
 
 }  // namespace sdma::inline v0

@@ -33,6 +33,7 @@
 #include "sdma/trace/trace.hpp"
 
 #include <chrono>
+#include <optional>
 
 namespace sdma::inline v0 {
 
@@ -61,6 +62,8 @@ struct [[nodiscard]] RunReport {
   /// kernels, step 3 is one round, from its first action.
   std::chrono::nanoseconds round{};
   std::uint64_t wrong{};  ///< bytes and signals that differ from the expectations
+  /// The rank whose end or failure has ended the run of this one; a finding says so.
+  std::optional<std::uint32_t> lost{};
   explicit operator bool() const noexcept { return findings.empty(); }
 };
 

@@ -25,6 +25,9 @@ Result<Memory, Diagnostic> KfdDevice::allocate(const MemoryRequest&) { return wi
 Result<SignalMemory, Diagnostic> KfdDevice::create_signal(const SignalRequest&) { return without(); }
 Result<Event, Diagnostic> KfdDevice::create_event() { return without(); }
 Result<Queue, Diagnostic> KfdDevice::create_queue(const QueueRequest&) { return without(); }
+Result<SharedHandle, Diagnostic> KfdDevice::share(const Memory&) { return without(); }
+Result<Memory, Diagnostic> KfdDevice::open_shared(const SharedHandle&) { return without(); }
+std::optional<MemoryOwner> KfdDevice::origin(GpuVa) const { return {}; }
 Errc KfdDevice::wait_event(const Event&, Deadline) noexcept { return Errc::stopped; }
 Result<Fault> KfdDevice::wait_fault(Deadline) noexcept { return Errc::stopped; }
 std::optional<Fault> KfdDevice::fault(const Queue&) const noexcept { return {}; }

@@ -32,6 +32,9 @@ Result<Memory, Diagnostic> KfdDevice::allocate(const MemoryRequest& r) { return 
 Result<SignalMemory, Diagnostic> KfdDevice::create_signal(const SignalRequest& r) { return node_->create_signal(r); }
 Result<Event, Diagnostic> KfdDevice::create_event() { return node_->create_event(); }
 Result<Queue, Diagnostic> KfdDevice::create_queue(const QueueRequest& r) { return node_->create_queue(r); }
+Result<SharedHandle, Diagnostic> KfdDevice::share(const Memory& m) { return node_->share(m); }
+Result<Memory, Diagnostic> KfdDevice::open_shared(const SharedHandle& h) { return node_->open_shared(h); }
+std::optional<MemoryOwner> KfdDevice::origin(GpuVa va) const { return node_->origin(va); }
 Errc KfdDevice::wait_event(const Event& e, Deadline d) noexcept { return node_->wait_event(e.id(), d); }
 Result<Fault> KfdDevice::wait_fault(Deadline d) noexcept { return node_->wait_fault(d); }
 std::optional<Fault> KfdDevice::fault(const Queue& q) const noexcept { return node_->fault(q.gpu()); }

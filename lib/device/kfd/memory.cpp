@@ -27,6 +27,7 @@ Result<KfdNode::NewBlock, Diagnostic> KfdNode::allocate_block(const MemoryReques
   const auto bytes = round_up(r.bytes, kPage), all = r.alignment > kPage ? bytes + r.alignment : bytes;
   void* base = nullptr;
   auto flags = flags_of(r);
+  if (r.shareable) flags |= thunk::kNonPaged;  // pages of the process itself cannot be shared
   auto status = thunk_.allocate(node, all, {flags}, &base);
   if (status != thunk::kSuccess && r.where && !r.host_access) {
     // The BAR of this GPU does not cover all of its memory: memory that the host need not access may lie outside.
@@ -40,11 +41,7 @@ Result<KfdNode::NewBlock, Diagnostic> KfdNode::allocate_block(const MemoryReques
                       .hint = r.where && r.host_access ? "free memory, request less, or set host_access = false if the "
                                                          "BAR is small"
                                                        : "free memory, request less, or raise ulimit -l"};
-  std::vector<std::uint32_t> nodes;
-  for (std::size_t g = 0; g < gpus_.size(); ++g)
-    if ((r.gpus >> g & 1) != 0) nodes.push_back(gpus_[g].thunk_node);
-  std::uint64_t alternate = 0;
-  if (!nodes.empty()) status = thunk_.map(base, all, &alternate, {}, nodes.size(), nodes.data());
+  status = map_for(r.gpus, base, all);
   if (status != thunk::kSuccess) {
     (void)thunk_.free(base, all);
     return Diagnostic{.where = place_of(r),
@@ -54,9 +51,40 @@ Result<KfdNode::NewBlock, Diagnostic> KfdNode::allocate_block(const MemoryReques
   const auto at = round_up(reinterpret_cast<std::uint64_t>(base), r.alignment);
   auto* const host = (flags & thunk::kHostAccess) != 0 ? reinterpret_cast<std::byte*>(at) : nullptr;
   const std::lock_guard lock(memory_);
-  blocks_.emplace(at,
-                  Block{.base = base, .base_bytes = all, .va = at, .bytes = r.bytes, .host = host, .owner = r.where});
+  blocks_.emplace(at, Block{.base = base,
+                            .base_bytes = all,
+                            .va = at,
+                            .bytes = r.bytes,
+                            .host = host,
+                            .owner = r.where,
+                            .gpus = r.gpus,
+                            .shareable = r.shareable});
   return NewBlock{.id = at, .va = GpuVa{at}, .host = host};
+}
+
+thunk::Status KfdNode::map_for(std::uint64_t gpus, void* base, std::uint64_t bytes) noexcept {
+  std::vector<std::uint32_t> nodes;
+  for (std::size_t g = 0; g < gpus_.size(); ++g)
+    if ((gpus >> g & 1) != 0) nodes.push_back(gpus_[g].thunk_node);
+  std::uint64_t alternate = 0;
+  return nodes.empty() ? thunk::kSuccess : thunk_.map(base, bytes, &alternate, {}, nodes.size(), nodes.data());
+}
+
+std::string KfdNode::export_block(void* base, std::uint64_t bytes, ShareToken& token) {
+  if (!thunk_.share) return "this libhsakmt has no hsaKmtShareMemory";
+  const auto status = thunk_.share(base, bytes, token.data());
+  return status == thunk::kSuccess ? "" : thunk::message(status);
+}
+
+std::string KfdNode::import_block(const ShareToken& token, std::uint64_t bytes, std::uint64_t gpus, void** base) {
+  if (!thunk_.open_shared || !thunk_.close_shared) return "this libhsakmt has no hsaKmtRegisterSharedHandle";
+  std::uint64_t has = 0;
+  if (const auto status = thunk_.open_shared(token.data(), base, &has); status != thunk::kSuccess)
+    return thunk::message(status);
+  auto status = has < bytes ? thunk::kTooSmall : map_for(gpus, *base, has);
+  if (status == thunk::kSuccess) return "";
+  (void)thunk_.close_shared(*base);
+  return thunk::message(status);
 }
 
 void KfdNode::free_block(std::uint64_t id) noexcept {
@@ -64,7 +92,8 @@ void KfdNode::free_block(std::uint64_t id) noexcept {
   const auto b = blocks_.extract(id);
   if (!b) return;
   (void)thunk_.unmap(b.mapped().base);
-  (void)thunk_.free(b.mapped().base, b.mapped().base_bytes);
+  if (b.mapped().opened) (void)thunk_.close_shared(b.mapped().base);
+  else (void)thunk_.free(b.mapped().base, b.mapped().base_bytes);
 }
 
 }  // namespace sdma::inline v0::detail

@@ -93,6 +93,7 @@ std::optional<Diagnostic> KfdNode::look_at_gpus(const KfdOptions& o) {
 }
 
 void KfdNode::stop() noexcept {
+  stop_sharing();
   const std::lock_guard lock(queues_mutex_);
   for (const auto& [id, q] : queues_) driver_queues_->disable(q);
 }

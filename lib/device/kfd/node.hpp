@@ -38,6 +38,9 @@ class KfdNode final : public DriverNode<KfdNode> {
 
   Result<NewBlock, Diagnostic> allocate_block(const MemoryRequest&);
   void free_block(std::uint64_t id) noexcept;
+  thunk::Status map_for(std::uint64_t gpus, void* base, std::uint64_t bytes) noexcept;
+  std::string export_block(void* base, std::uint64_t bytes, ShareToken&);
+  std::string import_block(const ShareToken&, std::uint64_t bytes, std::uint64_t gpus, void** base);
   void free_event(std::uint64_t id) noexcept;
 
   std::optional<Diagnostic> make_queue(const QueueRequest& r, QueueState& q) {

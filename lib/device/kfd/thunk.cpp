@@ -19,7 +19,7 @@ const char* message(Status s) noexcept {
     case 4: return "a handle is invalid";
     case 5: return "there is no such node";
     case kNoMemory: return "no memory";
-    case 7: return "a buffer is too small";
+    case kTooSmall: return "a buffer is too small";
     case 10: return "not implemented";
     case 11: return "not supported on this node";
     case 12: return "not available right now";
@@ -41,6 +41,9 @@ const char* take_functions(void* library, Thunk& t) {
     if (!to) lacking = symbol;
   };
   take(t.create_queue, "hsaKmtCreateQueueExt");
+  take(t.share, "hsaKmtShareMemory");
+  take(t.open_shared, "hsaKmtRegisterSharedHandle");
+  take(t.close_shared, "hsaKmtDeregisterMemory");
   lacking = nullptr;
   take(t.open, "hsaKmtOpenKFD");
   take(t.close, "hsaKmtCloseKFD");

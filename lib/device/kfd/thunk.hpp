@@ -22,7 +22,7 @@
 namespace sdma::inline v0::detail::thunk {
 
 using Status = std::uint32_t;
-inline constexpr Status kSuccess = 0, kNoMemory = 6, kAlreadyOpened = 22;
+inline constexpr Status kSuccess = 0, kNoMemory = 6, kTooSmall = 7, kAlreadyOpened = 22;
 /// What a status means, in a few words that do not name a function.
 const char* message(Status) noexcept;
 
@@ -98,6 +98,10 @@ struct Thunk {
   Status (*destroy_queue)(std::uint64_t queue){};
   Status (*update_queue)(std::uint64_t queue, std::uint32_t percentage, std::int32_t priority, void* ring,
                          std::uint64_t bytes, Event*){};
+  // Null where the library cannot share memory. `handle`: 8 dwords.
+  Status (*share)(void* address, std::uint64_t bytes, std::uint32_t* handle){};
+  Status (*open_shared)(const std::uint32_t* handle, void** address, std::uint64_t* bytes){};
+  Status (*close_shared)(void* address){};
   /// Null in older libraries: the device then calls the kernel driver directly.
   Status (*create_queue)(std::uint32_t node, std::uint32_t type, std::uint32_t percentage, std::int32_t priority,
                          std::uint32_t engine, void* ring, std::uint64_t bytes, Event*, QueueResource*){};

@@ -25,6 +25,9 @@ Result<Memory, Diagnostic> RocrDevice::allocate(const MemoryRequest&) { return w
 Result<SignalMemory, Diagnostic> RocrDevice::create_signal(const SignalRequest&) { return without(); }
 Result<Event, Diagnostic> RocrDevice::create_event() { return without(); }
 Result<Queue, Diagnostic> RocrDevice::create_queue(const QueueRequest&) { return without(); }
+Result<SharedHandle, Diagnostic> RocrDevice::share(const Memory&) { return without(); }
+Result<Memory, Diagnostic> RocrDevice::open_shared(const SharedHandle&) { return without(); }
+std::optional<MemoryOwner> RocrDevice::origin(GpuVa) const { return {}; }
 Errc RocrDevice::wait_event(const Event&, Deadline) noexcept { return Errc::stopped; }
 Result<Fault> RocrDevice::wait_fault(Deadline) noexcept { return Errc::stopped; }
 std::optional<Fault> RocrDevice::fault(const Queue&) const noexcept { return {}; }

@@ -26,6 +26,9 @@ Result<Memory, Diagnostic> RocrDevice::allocate(const MemoryRequest& r) { return
 Result<SignalMemory, Diagnostic> RocrDevice::create_signal(const SignalRequest& r) { return node_->create_signal(r); }
 Result<Event, Diagnostic> RocrDevice::create_event() { return node_->create_event(); }
 Result<Queue, Diagnostic> RocrDevice::create_queue(const QueueRequest& r) { return node_->create_queue(r); }
+Result<SharedHandle, Diagnostic> RocrDevice::share(const Memory& m) { return node_->share(m); }
+Result<Memory, Diagnostic> RocrDevice::open_shared(const SharedHandle& h) { return node_->open_shared(h); }
+std::optional<MemoryOwner> RocrDevice::origin(GpuVa va) const { return node_->origin(va); }
 Errc RocrDevice::wait_event(const Event& e, Deadline d) noexcept { return node_->wait_event(e.id(), d); }
 Result<Fault> RocrDevice::wait_fault(Deadline d) noexcept { return node_->wait_fault(d); }
 std::optional<Fault> RocrDevice::fault(const Queue& q) const noexcept { return node_->fault(q); }

@@ -96,6 +96,9 @@ Result<const Hsa*, Diagnostic> load(const std::string& wanted) {
   if (!may(h->create_earlier, "hsa_amd_sdma_queue_create") || !may(h->destroy_earlier, "hsa_amd_sdma_queue_destroy") ||
       !may(h->earlier_info, "hsa_amd_sdma_queue_get_info"))
     h->create_earlier = nullptr;
+  if (!may(h->share, "hsa_amd_ipc_memory_create") || !may(h->open_shared, "hsa_amd_ipc_memory_attach") ||
+      !may(h->close_shared, "hsa_amd_ipc_memory_detach"))
+    h->share = nullptr;
   may(h->preferred_engines, "hsa_amd_memory_get_preferred_copy_engine");
   h->has_thunk = thunk::take_functions(library, h->thunk) == nullptr;
   return all->emplace(name, std::move(h)).first->second.get();

@@ -143,6 +143,9 @@ struct Hsa {
   Status (*destroy_queue)(HsaQueue*){};
   Status (*inactivate_queue)(HsaQueue*){};
   // Null if this ROCr does not have them.
+  Status (*share)(void*, std::size_t bytes, std::uint32_t* handle){};  ///< 8 dwords
+  Status (*open_shared)(const std::uint32_t* handle, std::size_t bytes, std::uint32_t count, const Agent*, void**){};
+  Status (*close_shared)(void*){};
   Status (*create_queues)(Agent, QueueDescriptor*, std::uint32_t count){};
   Status (*queue_info)(HsaQueue*, std::uint32_t attribute, void*){};
   Status (*create_earlier)(Agent, std::uint32_t flags, std::uint32_t engines, std::uint32_t priority, void** queue){};

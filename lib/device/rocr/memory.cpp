@@ -4,6 +4,9 @@
 
 #include <fmt/format.h>
 
+#include <sys/mman.h>
+#include <unistd.h>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -55,6 +58,10 @@ Result<RocrNode::NewBlock, Diagnostic> RocrNode::allocate_block(const MemoryRequ
   const auto failed = [&](std::string message, std::string hint) {
     return Diagnostic{.where = place_of(r), .message = std::move(message), .hint = std::move(hint)};
   };
+  if (r.shareable && !r.where) {
+    auto file = shareable_pages(place_of(r), round_up(r.bytes, kPage));
+    return file ? lock_pages(r, std::move(*file)) : Result<NewBlock, Diagnostic>(file.error());
+  }
   const auto& pools = r.where ? gpu_pools_[r.where->value] : host_pools_;
   const auto pool = r.purpose == Purpose::data ? pools.data : pools.words;
   if (!pool) return failed("ROCr has no memory pool for it", "request memory of another GPU, or of the host");
@@ -78,14 +85,75 @@ Result<RocrNode::NewBlock, Diagnostic> RocrNode::allocate_block(const MemoryRequ
   auto* const host = visible ? reinterpret_cast<std::byte*>(at) : nullptr;
   if (!r.where) std::memset(host, 0, bytes);  // ROCr may hand out what it had before
   const std::lock_guard lock(memory_);
-  blocks_.emplace(at,
-                  Block{.base = base, .base_bytes = all, .va = at, .bytes = r.bytes, .host = host, .owner = r.where});
+  blocks_.emplace(at, Block{.base = base,
+                            .base_bytes = all,
+                            .va = at,
+                            .bytes = r.bytes,
+                            .host = host,
+                            .owner = r.where,
+                            .gpus = r.gpus,
+                            .shareable = r.shareable});
   return NewBlock{.id = at, .va = GpuVa{at}, .host = host};
 }
 
 void RocrNode::free_block(std::uint64_t id) noexcept {
   const std::lock_guard lock(memory_);
-  if (const auto b = blocks_.extract(id)) (void)hsa_.free(b.mapped().base);
+  const auto found = blocks_.extract(id);
+  if (!found) return;
+  const auto& b = found.mapped();
+  if (b.file < 0) return void((b.opened ? hsa_.close_shared : hsa_.free)(b.base));
+  (void)hsa_.unlock(b.host);
+  munmap(b.base, b.base_bytes);
+  close(b.file);
+}
+
+/// Host memory that processes share: ROCr gives only GPU memory a name, so each process locks the pages of a file.
+Result<RocrNode::NewBlock, Diagnostic> RocrNode::lock_pages(const MemoryRequest& r, Descriptor file) {
+  const auto failed = [&](std::string why) {
+    return Diagnostic{.where = place_of(r),
+                      .message = "out of memory: " + std::move(why),
+                      .hint = "free memory, request less, or raise ulimit -l"};
+  };
+  const auto alignment = std::max(r.alignment, kPage), bytes = round_up(r.bytes, kPage), all = bytes + alignment;
+  void* const base = mmap(nullptr, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (base == MAP_FAILED) return failed(std::strerror(errno));
+  auto* const host = reinterpret_cast<std::byte*>(round_up(reinterpret_cast<std::uint64_t>(base), alignment));
+  if (mmap(host, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file.get(), 0) == MAP_FAILED) {
+    const std::string reason = std::strerror(errno);
+    munmap(base, all);
+    return failed(reason);
+  }
+  auto agents = agents_in(r.gpus);
+  void* at = nullptr;
+  if (const auto s = hsa_.lock(host, bytes, agents.data(), static_cast<int>(agents.size()), &at); s != kSuccess) {
+    munmap(base, all);
+    return failed(why(s));
+  }
+  const auto va = reinterpret_cast<std::uint64_t>(at);
+  const std::lock_guard lock(memory_);
+  blocks_.emplace(va, Block{.base = base,
+                            .base_bytes = all,
+                            .va = va,
+                            .bytes = r.bytes,
+                            .host = host,
+                            .gpus = r.gpus,
+                            .shareable = true,
+                            .file = file.release()});
+  return NewBlock{.id = va, .va = GpuVa{va}, .host = host};
+}
+
+std::string RocrNode::export_block(void* base, std::uint64_t bytes, ShareToken& token) {
+  if (!hsa_.share) return "this ROCr has no hsa_amd_ipc_memory_create";
+  const auto status = hsa_.share(base, bytes, token.data());
+  return status == kSuccess ? "" : why(status);
+}
+
+std::string RocrNode::import_block(const ShareToken& token, std::uint64_t bytes, std::uint64_t gpus, void** base) {
+  if (!hsa_.share) return "this ROCr has no hsa_amd_ipc_memory_attach";
+  const auto agents = agents_in(gpus);
+  const auto status =
+      hsa_.open_shared(token.data(), bytes, static_cast<std::uint32_t>(agents.size()), agents.data(), base);
+  return status == kSuccess ? "" : why(status);
 }
 
 Result<Memory, Diagnostic> RocrNode::adopt(void* pointer, std::uint64_t bytes, std::uint64_t gpus) {

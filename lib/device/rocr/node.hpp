@@ -68,6 +68,12 @@ class RocrNode final : public DriverNode<RocrNode> {
 
   Result<NewBlock, Diagnostic> allocate_block(const MemoryRequest&);
   void free_block(std::uint64_t id) noexcept;
+  Result<NewBlock, Diagnostic> lock_pages(const MemoryRequest&, Descriptor file);
+  Result<NewBlock, Diagnostic> open_block(const MemoryRequest& r, FetchedObject& f) {
+    return f.fd ? lock_pages(r, std::move(f.fd)) : DriverNode::open_block(r, f);
+  }
+  std::string export_block(void* base, std::uint64_t bytes, ShareToken&);
+  std::string import_block(const ShareToken&, std::uint64_t bytes, std::uint64_t gpus, void** base);
   void give_back_adopted(std::uint64_t id) noexcept;
   void free_event(std::uint64_t id) noexcept;
 

@@ -121,6 +121,7 @@ void RocrNode::unmake_queue(const QueueState& q) noexcept {
 
 /// The earlier form cannot stop a queue: there, it runs until its handle is destroyed.
 void RocrNode::stop() noexcept {
+  stop_sharing();
   const std::lock_guard lock(queues_mutex_);
   for (const auto& [id, q] : queues_)
     if (ways_ == RocrQueues::runtime) (void)hsa_.inactivate_queue(reinterpret_cast<HsaQueue*>(q.handle));

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+#include "run_state.hpp"
+
+#include "sdma/sync/describe.hpp"
+#include "symbols.hpp"
+
+#include <fmt/format.h>
+
+namespace sdma::inline v0::detail {
+
+RunState::RunState(const Bound& b, const RunOptions& o)
+    : bound(b), schedule(b.schedule()), options(o), deadline(Deadline::in(o.timeout)), team(team_of(b)) {}
+
+void RunState::add(std::string where, std::string message, std::string hint, std::string excerpt) {
+  const std::lock_guard lock(mutex_);
+  report_.findings.push_back({.where = std::move(where),
+                              .message = std::move(message),
+                              .hint = std::move(hint),
+                              .excerpt = std::move(excerpt)});
+}
+
+void RunState::add_wrong(std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  report_.wrong += bytes;
+}
+
+void RunState::flush_host_path() const {
+  for (std::uint32_t g = 0; g < bound.device().topology().gpus.size(); ++g)
+    static_cast<void>(bound.device().flush_host_writes(GpuId{g}));
+}
+
+bool RunState::fault() {
+  bool any = false;
+  if (team)
+    if (const auto lost = team->lost()) {
+      any = true;
+      if (!lost_.exchange(true)) {
+        add("run", to_string(*lost), "start all ranks again");
+        const std::lock_guard lock(mutex_);
+        report_.lost = lost->rank;
+      }
+    }
+  for (auto f = bound.device().wait_fault(Deadline{}); f; f = bound.device().wait_fault(Deadline{})) {
+    any = true;
+    std::string where = "fault";
+    for (std::size_t q = 0; q < schedule.queues.size(); ++q)
+      if (bound.owns(q) && bound.queue(q).id() == f->queue) where = queue_name(schedule.queues[q]);
+    const auto name = bound.name(f->va);
+    add(where, describe(*f) + (name.empty() ? "" : " (" + name + ")"),
+        "on hardware: " + std::string(on_hardware(f->kind)));
+  }
+  return any;
+}
+
+std::string RunState::queues() const {
+  constexpr std::size_t kShown = 8;
+  std::string out;
+  std::size_t stalled = 0;
+  for (std::size_t q = 0; q < schedule.queues.size(); ++q) {
+    if (!bound.owns(q)) continue;
+    const auto stall = inspect(bound.ring(q));
+    if (stall.read == stall.committed) continue;
+    if (++stalled > kShown) continue;
+    const auto text = describe(
+        stall, [&](GpuVa va, std::span<std::byte> to) { return bound.device().peek(va, to); },
+        [&](GpuVa va) { return bound.name(va); });
+    out += fmt::format("{}  {}, gpu {} engine {}: {}", out.empty() ? "" : "\n", queue_name(schedule.queues[q]),
+                       bound.queue(q).gpu().value, bound.queue(q).engine().value, text);
+  }
+  if (stalled > kShown) out += fmt::format("\n  and {} more queues", stalled - kShown);
+  return out.empty() ? "  every queue has read all its packets" : out;
+}
+
+}  // namespace sdma::inline v0::detail

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// What all parts of a run use: its schedule and options, its deadline, and what it has found. Internal.
+//
+//   RunState run{bound, options};
+//   run.add("host main", "its thread cannot be created");      // a finding
+//   if (run.stop || run.fault()) return;                       // another thread has given up; a queue or rank is lost
+//   run.report()                                               // of the whole run
+//
+// Any thread may call anything but report().
+#include "old_bytes.hpp"
+#include "sdma/schedule/run.hpp"
+#include "sums.hpp"
+#include "team.hpp"
+
+#include <atomic>
+#include <mutex>
+
+namespace sdma::inline v0::detail {
+
+class RunState {
+ public:
+  RunState(const Bound&, const RunOptions&);
+
+  const Bound& bound;
+  const Schedule& schedule;
+  const RunOptions& options;
+  Deadline deadline;
+  OldBytes old{bound};
+  Team* const team;                ///< null: this process is the only one
+  std::atomic<bool> stop = false;  ///< every thread ends, in all ranks
+
+  void add(std::string where, std::string message, std::string hint = "", std::string excerpt = "");
+  void add_wrong(std::uint64_t bytes);
+  RunReport& report() noexcept { return report_; }
+
+  std::chrono::milliseconds timeout() const {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(options.timeout);
+  }
+  /// Reports the device's faults, if there are any, and a rank that has ended or stopped.
+  bool fault();
+  /// Describes every queue that has not read everything that was published.
+  std::string queues() const;
+  /// Makes the host's stores to GPU memory visible to engines, and engines' stores visible to the host.
+  void flush_host_path() const;
+
+  /// What an action or an expectation expects; `sum` is room for it.
+  template <class Expects> std::span<const std::byte> expected(const Expects& e, std::vector<std::byte>& sum) const {
+    if (!e.sum) return expected(e.right, e.old);
+    return sum = added(e.sum, [&](const auto& part) { return expected(part, e.old); });
+  }
+
+ private:
+  std::span<const std::byte> expected(const Schedule::Range& right, bool is_old) const {
+    return is_old ? old.bytes(right) : bound.bytes(right);
+  }
+
+  std::atomic<bool> lost_ = false;  ///< the loss of a rank has been reported
+  std::mutex mutex_;
+  RunReport report_;
+};
+
+}  // namespace sdma::inline v0::detail

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+#include "ranks.hpp"
+
+#include "sdma/core/deadline.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+namespace sdma::tool {
+namespace {
+
+class Ranks {
+ public:
+  explicit Ranks(std::uint32_t n) : sockets_(n, std::vector<int>(n, -1)), children_(n) {}
+  Ranks(const Ranks&) = delete;
+  Ranks& operator=(const Ranks&) = delete;
+  ~Ranks() {
+    for (const auto& c : children_)
+      if (c.process > 0) ::kill(c.process, SIGKILL);
+    for (std::uint32_t r = 0; r < children_.size(); ++r) (void)reap(r);
+    close_sockets(~0u);
+    for (const auto& c : children_)
+      if (c.answer >= 0) ::close(c.answer);
+    for (const int fd : ended_)
+      if (fd >= 0) ::close(fd);
+  }
+
+  /// An errno, or 0.
+  int start(const std::function<std::string(std::uint32_t, Exchange&)>& work) {
+    if (::pipe2(ended_, O_CLOEXEC) != 0) return errno;
+    for (std::uint32_t a = 0; a < children_.size(); ++a)
+      for (std::uint32_t b = a + 1; b < children_.size(); ++b) {
+        int ends[2];
+        if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return errno;
+        sockets_[a][b] = ends[0];
+        sockets_[b][a] = ends[1];
+      }
+    const auto parent = ::getpid();
+    for (std::uint32_t r = 0; r < children_.size(); ++r) {
+      auto& c = children_[r];
+      c.answer = ::memfd_create("sdma-answer", MFD_CLOEXEC);
+      if (c.answer < 0) return errno;
+      c.process = ::fork();
+      if (c.process < 0) return errno;
+      if (c.process > 0) continue;
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      if (::getppid() != parent) ::_exit(1);
+      close_sockets(r);
+      be(r, work);
+    }
+    close_sockets(~0u);
+    ::close(std::exchange(ended_[1], -1));
+    return 0;
+  }
+
+  std::vector<RankEnd> wait(std::chrono::nanoseconds patience) {
+    std::vector<std::uint32_t> order;
+    std::optional<Deadline> last;
+    for (std::uint8_t rank = 0;;) {
+      pollfd p{.fd = ended_[0], .events = POLLIN, .revents = 0};
+      const auto left = last ? std::chrono::duration_cast<std::chrono::milliseconds>(last->left()).count() + 1 : -1;
+      const int ready = ::poll(&p, 1, static_cast<int>(std::min<long>(left, 1000'000)));
+      if (ready < 0 && errno == EINTR) continue;
+      if (ready > 0) {
+        if (::read(ended_[0], &rank, 1) != 1) break;  // all have ended
+        order.push_back(rank);
+        if (!last) last = Deadline::in(patience);
+      } else if (last && last->passed()) {
+        break;
+      }
+    }
+    std::vector<RankEnd> out;
+    for (std::uint32_t r = 0; r < children_.size(); ++r)
+      if (const auto process = children_[r].process; std::find(order.begin(), order.end(), r) == order.end())
+        out.push_back({.rank = r, .end = fmt::format("rank {}: its process {} {}", r, process, end(r, patience))});
+    for (const auto r : order) out.push_back({.rank = r, .answer = answer(r)});
+    return out;
+  }
+
+ private:
+  struct Child {
+    pid_t process = -1;
+    int answer = -1;  ///< a file in memory
+  };
+
+  /// Closes the ends of all ranks but this one.
+  void close_sockets(std::uint32_t rank) {
+    for (std::uint32_t r = 0; r < sockets_.size(); ++r)
+      for (auto& fd : sockets_[r])
+        if (r != rank && fd >= 0) ::close(std::exchange(fd, -1));
+  }
+  [[noreturn]] void be(std::uint32_t rank, const std::function<std::string(std::uint32_t, Exchange&)>& work) {
+    SocketExchange exchange(sockets_[rank]);
+    const auto text = work(rank, exchange);
+    for (std::size_t at = 0; at < text.size();) {
+      const auto n = ::write(children_[rank].answer, text.data() + at, text.size() - at);
+      if (n > 0) at += static_cast<std::size_t>(n);
+      else if (errno != EINTR) ::_exit(1);
+    }
+    const auto byte = static_cast<std::uint8_t>(rank);
+    ::_exit(::write(ended_[1], &byte, 1) == 1 ? 0 : 1);
+  }
+
+  int reap(std::uint32_t rank) {
+    int status = 0;
+    auto& process = children_[rank].process;
+    if (process <= 0) return 0;
+    while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {}
+    process = -1;
+    return status;
+  }
+  std::string end(std::uint32_t rank, std::chrono::nanoseconds patience) {
+    // Its end of the pipe may have closed a moment before the process can be waited for, but not seconds.
+    auto& process = children_[rank].process;
+    siginfo_t info{};
+    const auto d = Deadline::in(std::chrono::seconds(1));
+    while (::waitid(P_PID, static_cast<id_t>(process), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0)
+      if (d.passed()) {
+        ::kill(process, SIGKILL);
+        (void)reap(rank);
+        return fmt::format("did not end {} after another rank, and was killed",
+                           std::chrono::duration_cast<std::chrono::milliseconds>(patience));
+      } else {
+        (void)::poll(nullptr, 0, 1);
+      }
+    const int status = reap(rank);
+    if (WIFSIGNALED(status))
+      return fmt::format("was killed by signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status)));
+    return fmt::format("ended with code {} before it had an answer", WEXITSTATUS(status));
+  }
+  std::string answer(std::uint32_t rank) const {
+    std::string out;
+    char some[4096];
+    for (;;) {
+      const auto n = ::pread(children_[rank].answer, some, sizeof some, static_cast<off_t>(out.size()));
+      if (n > 0) out.append(some, static_cast<std::size_t>(n));
+      else if (n == 0 || errno != EINTR) return out;
+    }
+  }
+
+  std::vector<std::vector<int>> sockets_;  ///< [rank][other]
+  std::vector<Child> children_;
+  int ended_[2] = {-1, -1};  ///< a pipe: each rank writes its number when it has an answer
+};
+
+}  // namespace
+
+Result<std::vector<RankEnd>, Diagnostic> in_ranks(std::uint32_t ranks, std::chrono::nanoseconds patience,
+                                                  const std::function<std::string(std::uint32_t, Exchange&)>& work) {
+  Ranks all(ranks);
+  if (const int error = all.start(work); error != 0)
+    return Diagnostic{.where = fmt::format("--ranks={}", ranks),
+                      .message = fmt::format("the processes cannot be started: {}", std::strerror(error)),
+                      .hint = error == EMFILE ? "raise the limit of descriptors (ulimit -n), or use fewer ranks"
+                                              : "end other processes, or use fewer ranks"};
+  return all.wait(patience);
+}
+
+}  // namespace sdma::tool

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// The processes of `sdma run --ranks`: a fork of this process for each rank, with sockets between them.
+//
+//   auto all = in_ranks(4, patience, [&](std::uint32_t rank, Exchange& e) { return text_of(rank, e); });
+//   for (const auto& r : *all) r.answer ? use(*r.answer) : report(r.end);
+//
+// Ranks that have ended without an answer come first, and then the others in the order in which they ended: so what
+// went wrong first comes before what followed from it. No rank outlives this process.
+//
+// Call it with one thread and without an open device. `patience`: how long the others may need after the first rank has
+// ended; then they are killed. Errors: no descriptor or process is left.
+#include "sdma/core/diagnostic.hpp"
+#include "sdma/core/result.hpp"
+#include "sdma/schedule/exchange.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sdma::tool {
+
+/// How the process of a rank has ended.
+struct RankEnd {
+  std::uint32_t rank{};
+  std::optional<std::string> answer{};  ///< what `work` has returned
+  std::string end{};  ///< without an answer: "rank 1: its process 4711 was killed by signal 9 (Killed)"
+};
+Result<std::vector<RankEnd>, Diagnostic> in_ranks(std::uint32_t ranks, std::chrono::nanoseconds patience,
+                                                  const std::function<std::string(std::uint32_t, Exchange&)>& work);
+
+}  // namespace sdma::tool
