@@ -50,6 +50,8 @@ struct DoctorArguments {
 /// The bytes of a core file, which may be larger than memory.
 class MappedFile {
  public:
+  /// Of an archive.
+  explicit MappedFile(std::string bytes) : own_(std::move(bytes)), at_(own_.data()), bytes_(own_.size()) {}
   static std::shared_ptr<MappedFile> open(const std::string& path) {
     const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     struct stat st {};
@@ -60,16 +62,22 @@ class MappedFile {
     if (at == MAP_FAILED) return nullptr;
     return std::shared_ptr<MappedFile>(new MappedFile(at, static_cast<std::size_t>(st.st_size)));
   }
-  ~MappedFile() { ::munmap(at_, bytes_); }
+  ~MappedFile() {
+    if (own_.empty()) ::munmap(at_, bytes_);
+  }
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
   std::span<const std::byte> bytes() const noexcept { return {static_cast<const std::byte*>(at_), bytes_}; }
 
  private:
   MappedFile(void* at, std::size_t bytes) : at_(at), bytes_(bytes) {}
+  std::string own_{};
   void* at_;
   std::size_t bytes_;
 };
+
+/// Diagnostic::rule of a file in an archive that the doctor does not use.
+constexpr std::string_view kNotKnown = "not-known";
 
 /// Reads files of every form into one snapshot.
 class Files {
@@ -80,12 +88,12 @@ class Files {
     // Memory first: the rings of a gpucore file's queues may be in the kernel's core file.
     const auto host_core = [](const std::string& path) {
       const auto file = path == "-" ? nullptr : MappedFile::open(path);
-      return file && doctor::is_core(file->bytes()) && !doctor::is_gpu_core(file->bytes());
+      return file && is_host_core(file->bytes());
     };
     auto paths = o_.files;
     std::stable_partition(paths.begin(), paths.end(), host_core);
     for (const auto& path : paths)
-      if (auto done = add(path); !done) return std::move(done.error());
+      if (auto done = add({.path = path, .form = o_.form, .archives = true}); !done) return std::move(done.error());
     if (s_.queues.empty()) return no_queue();
     if (o_.has_positions() && s_.queues.size() > 1)
       return Diagnostic{
@@ -100,19 +108,45 @@ class Files {
   std::vector<std::shared_ptr<MappedFile>> mapped{};
 
  private:
-  Result<void, Diagnostic> add(const std::string& path) {
-    auto in = Input::open({.path = path, .form = o_.form});
+  static bool is_host_core(std::span<const std::byte> bytes) {
+    return doctor::is_core(bytes) && !doctor::is_gpu_core(bytes);
+  }
+
+  Result<void, Diagnostic> add(const InputOptions& file) {
+    auto in = Input::open(file);
     if (!in) return std::move(in.error());
+    if (auto members = in->members()) return archive(in->name(), std::move(*members));
     const auto head = in->beginning();
     const auto bytes = std::as_bytes(std::span(head));
     if (head.empty())
-      return Diagnostic{.where = in->name(), .message = "the file is empty", .hint = "a dump has at least one dword"};
-    if (doctor::is_core(bytes)) return core(path);
+      return not_known({.where = in->name(), .message = "the file is empty", .hint = "a dump has at least one dword"});
+    if (doctor::is_core(bytes)) return core(file);
     if (head.starts_with("{\"sdma_trace\"")) return trace(*in);
     if (is_dump(bytes)) return ring_file(*in);
     return in->is_text() ? text(*in) : binary(*in);
   }
 
+  /// A bug report has files of many kinds. Those that are neither a log nor a ring with positions are named in a note.
+  Result<void, Diagnostic> archive(const std::string& name, std::vector<Member> members) {
+    std::stable_partition(members.begin(), members.end(),
+                          [](const Member& m) { return is_host_core(std::as_bytes(std::span(m.bytes))); });
+    const bool report_of_all = members.size() > 1;
+    std::string left;
+    for (auto& m : members) {
+      const InputOptions file{.path = report_of_all ? name + ": " + m.name : name, .contents = std::move(m.bytes)};
+      in_report_ = report_of_all;
+      auto done = add(file);
+      in_report_ = false;
+      if (!done && done.error().rule != kNotKnown) return done;
+      if (!done) left += fmt::format("{}{} ({})", left.empty() ? "" : ", ", m.name, done.error().message);
+    }
+    if (!left.empty())
+      s_.notes.push_back(
+          fmt::format("{}: not used, because they are neither logs, recordings, core files "
+                      "nor rings with positions: {}.",
+                      name, left));
+    return {};
+  }
   /// What the input says all the same is reported. A log without a queue is a warning: its lines decide nothing.
   Diagnostic no_queue() const {
     for (const auto& n : s_.notes) report({.severity = Severity::note, .message = n});
@@ -125,14 +159,14 @@ class Files {
             .hint = "give the dump of a ring, a trace.jsonl or a gpucore file as well"};
   }
 
-  Result<void, Diagnostic> core(const std::string& path) {
-    auto file = MappedFile::open(path);
+  Result<void, Diagnostic> core(const InputOptions& in) {
+    const auto file = in.contents ? std::make_shared<MappedFile>(*in.contents) : MappedFile::open(in.path);
     if (!file)
-      return Diagnostic{.where = shown(path),
+      return Diagnostic{.where = shown(in.path),
                         .message = "a core file has to be a regular file",
                         .hint = "save it, and give its name"};
     mapped.push_back(file);
-    return doctor::add_core(s_, file->bytes(), shown(path));
+    return doctor::add_core(s_, file->bytes(), shown(in.path));
   }
   Result<void, Diagnostic> trace(Input& in) {
     auto t = in.whole_text();
@@ -165,8 +199,9 @@ class Files {
     }
     auto dumps = read_text_dump(*all, in.name());
     if (!dumps && dumps.error().rule == kLogWithoutDump) return {};
-    if (!dumps) return std::move(dumps.error());
+    if (!dumps) return not_known(std::move(dumps.error()));
     for (auto& d : dumps->dumps) {
+      if (in_report_ && !d.rptr && !d.wptr && !o_.has_positions()) return without_positions();
       if (d.dwords.empty()) return empty(in.name());
       if (!d.form.empty())
         report({.severity = Severity::note,
@@ -180,11 +215,18 @@ class Files {
   }
   Result<void, Diagnostic> binary(Input& in) {
     auto ring = in.ring();
-    if (!ring) return std::move(ring.error());
+    if (!ring) return not_known(std::move(ring.error()));
+    if (in_report_ && !ring->positions.rptr && !o_.has_positions()) return without_positions();
     if (ring->dwords.empty()) return empty(in.name());
     return place({.dwords = std::move(ring->dwords), .rptr = ring->positions.rptr, .wptr = ring->positions.wptr},
                  in.name());
   }
+  /// Other files of a bug report may have any form.
+  Diagnostic not_known(Diagnostic d) const {
+    if (in_report_) d.rule = kNotKnown;
+    return d;
+  }
+  Diagnostic without_positions() const { return not_known({.message = "no positions"}); }
   /// The generation of a ring. The diagnosis says if it is only assumed.
   Generation chosen_for(const std::string& name, std::optional<Generation> said) {
     const auto g = chosen(o_.generation, said);
@@ -218,7 +260,8 @@ class Files {
 
   const DoctorArguments& o_;
   doctor::Snapshot s_;
-  bool log_ = false;  // a log has been read
+  bool log_ = false;        // a log has been read
+  bool in_report_ = false;  // the file that is read is one of several in an archive
 };
 
 std::string text_of(const DoctorArguments& o, const doctor::Diagnosis& d) { return o.json ? to_json(d) : to_text(d); }
@@ -299,9 +342,10 @@ std::optional<doctor::HostWait> parse_wait(const std::string& text) {
 
 void add_doctor(VerbOptions& verb, Action& action) {
   const auto o = std::make_shared<DoctorArguments>();
-  verb.values("FILE", o->files,
-              "rings (.ring, bytes or text), recordings (trace.jsonl), core files and logs of the kernel, read as one "
-              "snapshot; - is standard input. Or the number of one process. After --, a program that the doctor runs")
+  verb.values(
+          "FILE", o->files,
+          "rings (.ring, bytes or text), recordings (trace.jsonl), core files and logs of the kernel, and archives of "
+          "them (.gz, .xz, .tar.gz), read as one snapshot; - is standard input. Or the number of one process. After --, a program that the doctor runs")
       .type("");
   add_form(verb, o->form,
            "contents of each FILE that is a ring: bytes, hex text, a dump with positions, or debugfs' file of a "
@@ -335,6 +379,7 @@ void add_doctor(VerbOptions& verb, Action& action) {
       "  sdma doctor run.jsonl                            a recording of sdma run or sdma emulate\n"
       "  sdma doctor core.4711 gpucore.4711 dmesg.txt     core files: words and queues; page faults from the kernel's "
       "log\n"
+      "  sdma doctor report.tar.gz                        the same, or rings, in an archive\n"
       "  sdma doctor --attach 4711                        the queues of a process\n"
       "  sdma doctor --after=10s --end -- ./my_program    examined when its queues have stood still, or at Ctrl-\\\n"
       "  sdma doctor --json stuck.ring | jq .findings[0].class");
