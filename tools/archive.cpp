@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "archive.hpp"
 
+#include "sdma/core/file.hpp"
 #include "sdma/core/number.hpp"
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ctime>
 #include <filesystem>
 #include <memory>
 #include <utility>
@@ -104,6 +106,35 @@ Result<std::vector<Member>, Diagnostic> unpack(std::string_view bytes, const std
   if (auto done = u.add(bytes, name, name, kMostLayers); !done) return std::move(done.error());
   if (u.all.empty()) return Diagnostic{.where = name, .message = "the archive has no files", .hint = "give the files"};
   return std::move(u.all);
+}
+
+Result<void, Diagnostic> save_archive(const std::string& path, const std::vector<Member>& members) {
+  std::string bytes;
+  {
+    const std::unique_ptr<archive, decltype(&archive_write_free)> out(archive_write_new(), archive_write_free);
+    const auto take = [](archive*, void* to, const void* from, std::size_t n) {
+      static_cast<std::string*>(to)->append(static_cast<const char*>(from), n);
+      return static_cast<la_ssize_t>(n);
+    };
+    (void)archive_write_add_filter_gzip(out.get());
+    (void)archive_write_set_format_ustar(out.get());
+    bool done = archive_write_open(out.get(), &bytes, nullptr, take, nullptr) == ARCHIVE_OK;
+    for (const auto& m : members) {
+      const std::unique_ptr<archive_entry, decltype(&archive_entry_free)> e(archive_entry_new(), archive_entry_free);
+      archive_entry_set_pathname(e.get(), m.name.c_str());
+      archive_entry_set_filetype(e.get(), AE_IFREG);
+      archive_entry_set_perm(e.get(), 0644);
+      archive_entry_set_mtime(e.get(), std::time(nullptr), 0);
+      archive_entry_set_size(e.get(), static_cast<la_int64_t>(m.bytes.size()));
+      done = done && archive_write_header(out.get(), e.get()) == ARCHIVE_OK &&
+             archive_write_data(out.get(), m.bytes.data(), m.bytes.size()) == static_cast<la_ssize_t>(m.bytes.size());
+    }
+    if (archive_write_close(out.get()) != ARCHIVE_OK || !done) {
+      const char* why = archive_error_string(out.get());
+      return Diagnostic{.where = path, .message = fmt::format("cannot be packed: {}", why ? why : "out of memory")};
+    }
+  }
+  return save_file(path, bytes);
 }
 
 }  // namespace sdma::tool

@@ -4,6 +4,7 @@
 //
 //   if (is_packed(bytes))
 //     if (auto all = unpack(bytes, "report.tar.gz")) for (const auto& m : *all) use(m.name, m.bytes);
+//   auto saved = save_archive("report.tar.gz", {{"answer.txt", text}});
 //
 // A compressed file is one member, whose name has no suffix: "dmesg.gz" has "dmesg". Members that are packed themselves
 // are unpacked, too, down to eight layers. Nothing is written to disk. At most kMostMembers files and kMostUnpacked
@@ -31,5 +32,8 @@ bool is_packed(std::string_view head) noexcept;
 
 /// `name`: the file's, for errors.
 Result<std::vector<Member>, Diagnostic> unpack(std::string_view bytes, const std::string& name);
+
+/// Writes a tar.gz, whole or not at all.
+Result<void, Diagnostic> save_archive(const std::string& path, const std::vector<Member>& members);
 
 }  // namespace sdma::tool

@@ -65,7 +65,8 @@ bool is_emulate(const fs::path& program, const std::vector<std::string>& words) 
 /// The GPU processes of a program: how long each has stood still, and whether that was examined.
 class Stalls {
  public:
-  Stalls(const LiveOptions& o, const std::function<void(const doctor::Diagnosis&)>& show) : o_(o), show_(show) {}
+  Stalls(const LiveOptions& o, const std::function<void(const doctor::Snapshot&, const doctor::Diagnosis&)>& show)
+      : o_(o), show_(show) {}
 
   /// `now`: examine every process, even if it has not stalled.
   void look(int program, bool now) {
@@ -118,13 +119,14 @@ class Stalls {
     auto s = examine_process(pid, o);
     if (!s) return report(s.error()), std::nullopt;
     s->watched_ns = std::max(s->watched_ns, static_cast<std::uint64_t>(stood.count()));
+    keep_what_is_read(*s);
     const auto d = diagnose(*s);
-    if (asked || d.verdict() != doctor::Verdict::healthy) show_(d);
+    if (asked || d.verdict() != doctor::Verdict::healthy) show_(*s, d);
     return d.verdict();
   }
 
   const LiveOptions& o_;
-  const std::function<void(const doctor::Diagnosis&)>& show_;
+  const std::function<void(const doctor::Snapshot&, const doctor::Diagnosis&)>& show_;
   std::map<int, Seen> seen_{};
   bool warned_ = false, ended_ = false;
 };
@@ -167,7 +169,8 @@ Result<doctor::Snapshot, Diagnostic> examine_process(int pid, const LiveOptions&
   return doctor::examine(pid, {.attach = o.attach, .watch = std::chrono::duration_cast<milliseconds>(o.watch)});
 }
 
-int examine_program(const LiveOptions& o, const std::function<void(const doctor::Diagnosis&)>& show) {
+int examine_program(const LiveOptions& o,
+                    const std::function<void(const doctor::Snapshot&, const doctor::Diagnosis&)>& show) {
   const auto program = find_program(o.program[0]);
   if (program.empty()) return kInput;
   if (is_emulate(program, o.program))

@@ -35,7 +35,8 @@ std::optional<int> pid_of(const std::vector<std::string>& inputs);
 
 Result<doctor::Snapshot, Diagnostic> examine_process(int pid, const LiveOptions&);
 
-/// Runs the program. `show` gets each diagnosis. Returns an exit code.
-int examine_program(const LiveOptions&, const std::function<void(const doctor::Diagnosis&)>& show);
+/// Runs the program. `show` gets each diagnosis, with the snapshot that it was made from. Returns an exit code.
+int examine_program(const LiveOptions&,
+                    const std::function<void(const doctor::Snapshot&, const doctor::Diagnosis&)>& show);
 
 }  // namespace sdma::tool

@@ -24,7 +24,12 @@
 // slow, and is never called hung. A snapshot of one moment has watched_ns = 0; then a queue at a copy may simply
 // be executing it.
 //
-// Plain values; any thread may use them. `peek` is called by `diagnose`, in its thread. Errors: none.
+// to_json writes a snapshot as a text, and snapshot_from_json reads it: the diagnosis is the same on any machine.
+//
+// Plain values; any thread may use them. `peek` is called by `diagnose`, in its thread. Errors: those of
+// snapshot_from_json.
+#include "sdma/core/diagnostic.hpp"
+#include "sdma/core/result.hpp"
 #include "sdma/core/units.hpp"
 #include "sdma/engine/fault.hpp"
 #include "sdma/packets/generation.hpp"
@@ -136,6 +141,10 @@ class Words {
   bool empty() const noexcept { return pieces_.empty(); }
   /// Errc::unmapped if one of the bytes is not in it. What was added last wins.
   Errc read(GpuVa va, std::span<std::byte> out) const;
+  /// Calls `f(va, bytes)` for each part, in the order of `add`.
+  template <class Fn> void each(Fn f) const {
+    for (const auto& p : pieces_) f(p.va, std::span<const std::byte>(p.bytes));
+  }
 
  private:
   struct Piece {
@@ -161,5 +170,15 @@ struct Snapshot {
   std::uint64_t watched_ns = 0;  ///< how long the queues were watched; 0: a single moment
   std::vector<std::string> notes{};  ///< what could not be read, one sentence each, for the reader of the report
 };
+
+/// From now on, what `peek` reads is added to `words`, so that `to_json` has all that a diagnosis used. The snapshot
+/// must not move meanwhile.
+void keep_what_is_read(Snapshot&);
+/// One object with a newline. It has `words`, and not what `peek` could still read.
+std::string to_json(const Snapshot&);
+/// Is this the beginning of such a text?
+bool is_snapshot(std::string_view text) noexcept;
+/// Errors name the file and what is wrong with it.
+Result<Snapshot, Diagnostic> snapshot_from_json(std::string_view text, std::string_view file);
 
 }  // namespace sdma::inline v0::doctor
