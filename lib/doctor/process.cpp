@@ -67,7 +67,11 @@ std::vector<Mapping> mappings_of(int pid) {
     line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
     std::string file(line);
     if (is_software_kfd(file) && offset.value_or(0) >= kSoftwareMemory) file = kSoftwareRender;
-    all.push_back({.begin = *begin, .end = *end, .readable = rights.starts_with('r'), .file = std::move(file)});
+    all.push_back({.begin = *begin,
+                   .end = *end,
+                   .readable = rights.starts_with('r'),
+                   .shared = rights.ends_with('s'),
+                   .file = std::move(file)});
   }
   return all;
 }

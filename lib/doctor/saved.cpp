@@ -55,11 +55,14 @@ template <class F> void fields(F& f, Like<PageFault> auto& p) {
 template <class F> void fields(F& f, Like<HostPost> auto& p) {
   f("signal", p.signal), f("value", p.value), f("happened", p.happened);
 }
+template <class F> void fields(F& f, Like<MovingWord> auto& w) {
+  f("va", w.va), f("first", w.first), f("last", w.last), f("changes", w.changes), f("looks", w.looks);
+}
 template <class F> void fields(F& f, Like<Snapshot> auto& s) {
   f("from", s.from), f("queues", s.queues), f("words", s.words), f("ranges", s.ranges);
   f("ranges_complete", s.ranges_complete), f("page_faults", s.page_faults), f("waits", s.waits), f("posts", s.posts);
   f("all_queues", s.all_queues), f("all_threads", s.all_threads), f("others_run", s.others_run);
-  f("watched_ns", s.watched_ns), f("notes", s.notes);
+  f("watched_ns", s.watched_ns), f("moving", s.moving), f("notes", s.notes);
 }
 
 std::string hex(std::span<const std::byte> bytes) {

@@ -124,6 +124,14 @@ struct PageFault {
   std::string from{};       ///< "the kernel's log", "dmesg.txt"
 };
 
+/// A word that changed while the queues were watched.
+struct MovingWord {
+  GpuVa va{};                     ///< the word
+  std::uint64_t first{}, last{};  ///< what it held at the first and at the last look
+  std::uint32_t changes{};        ///< how many looks found another value than the look before
+  std::uint32_t looks{};          ///< how often it was read
+};
+
 /// A store by the host to a word, or its intention to make one.
 struct HostPost {
   GpuVa signal{};         ///< the word that is stored to
@@ -168,6 +176,7 @@ struct Snapshot {
   bool all_threads = false;              ///< no thread but those in `waits` will store to a word or submit packets
   bool others_run = false;       ///< a queue that is not in `queues`, such as one of kernels, may be executing packets
   std::uint64_t watched_ns = 0;  ///< how long the queues were watched; 0: a single moment
+  std::vector<MovingWord> moving{};  ///< words that queues wait for, and that changed meanwhile
   std::vector<std::string> notes{};  ///< what could not be read, one sentence each, for the reader of the report
 };
 
