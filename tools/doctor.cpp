@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // sdma doctor: why queues hang, from dumps, recordings and core files, a process, or a program that it runs.
 #include "sdma/doctor/diagnose.hpp"
+#include "sdma/doctor/processes.hpp"
 
 #include "archive.hpp"
 #include "doctor_files.hpp"
@@ -9,6 +10,8 @@
 #include "output.hpp"
 #include "shared_options.hpp"
 #include "verb.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -50,14 +53,29 @@ int run_under_doctor(const DoctorArguments& o) {
   });
 }
 
+/// --attach alone: names the processes that it may mean.
+int no_file(const LiveOptions& o) {
+  std::string list;
+  for (const int pid : doctor::gpu_processes_below(0)) list += fmt::format("{}{}", list.empty() ? "" : ", ", pid);
+  if (o.attach)
+    return complain("which process? " + (list.empty() ? "None uses a GPU" : "These use a GPU: " + list),
+                    "sdma doctor --attach PID, or --processes for all of them"),
+           kUsage;
+  return complain("no FILE given", "sdma doctor --help"), kUsage;
+}
+
 int doctor_verb(const DoctorArguments& o) {
   if (!o.live.program.empty()) return run_under_doctor(o);
   std::vector<std::string> inputs = o.files;
   for (const auto& b : o.buffers) inputs.push_back(b.path);
-  if (o.files.empty()) return complain("no FILE given", "sdma doctor --help"), kUsage;
+  if (o.files.empty() && !o.live.processes) return no_file(o.live);
   if (overwrites({{"-o", o.output}, {"--save", o.save}}, inputs)) return kUsage;
-  const auto pid = pid_of(o.files);
-  auto s = pid ? examine_process(*pid, o.live) : read_files(o);
+  const auto pids = pids_of(o.files, o.live);
+  if (o.live.processes && (pids.empty() || !o.files.empty()))
+    return complain(pids.empty() ? "no process uses a GPU" : "--processes takes all processes, and no FILE",
+                    "sdma doctor --help"),
+           kUsage;
+  auto s = pids.empty() ? read_files(o) : examine_processes(pids, o.live);
   if (!s) return report(s.error()), s.error().severity == Severity::warning ? kUndecided : kInput;
   auto buffers = read_buffers(o.buffers);
   if (!buffers) return report(buffers.error()), kInput;
@@ -123,7 +141,7 @@ void add_doctor(VerbOptions& verb, Action& action) {
   verb.values(
           "FILE", o->files,
           "rings (.ring, bytes or text), recordings (trace.jsonl), core files and logs of the kernel, and archives of "
-          "them (.gz, .xz, .tar.gz), read as one snapshot; - is standard input. Or the number of one process. After --, a program that the doctor runs")
+          "them (.gz, .xz, .tar.gz), read as one snapshot; - is standard input. Or the numbers of processes. After --, a program that the doctor runs")
       .type("");
   add_form(verb, o->form,
            "contents of each FILE that is a ring: bytes, hex text, a dump with positions, or debugfs' file of a "
@@ -162,6 +180,7 @@ void add_doctor(VerbOptions& verb, Action& action) {
       "log\n"
       "  sdma doctor report.tar.gz                        the same, or rings, in an archive\n"
       "  sdma doctor --attach 4711                        the queues of a process\n"
+      "  sdma doctor --attach --processes                 those of all processes: cycles across memory that they share\n"
       "  sdma doctor --after=10s --end -- ./my_program    examined when its queues have stood still, or at Ctrl-\\\n"
       "  sdma doctor --json stuck.ring | jq .findings[0].class");
   action = [o] { return doctor_verb(*o); };

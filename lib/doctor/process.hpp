@@ -22,8 +22,10 @@ namespace sdma::inline v0::doctor {
 struct Mapping {
   std::uint64_t begin{}, end{};
   bool readable{};
-  bool shared{};       ///< other processes may have it, too
-  std::string file{};  ///< "" without one
+  bool shared{};           ///< other processes may have it, too
+  std::string file{};      ///< "" without one
+  std::string object{};    ///< if it is shared: device and inode of the file
+  std::uint64_t offset{};  ///< in the file
 };
 /// Empty if the process has ended or may not be examined.
 std::vector<Mapping> mappings_of(int pid);

@@ -16,7 +16,7 @@ namespace {
 
 using detail::Json;
 
-constexpr std::string_view kHead = "{\"sdma_snapshot\":1,";
+constexpr std::string_view kSnapshotHead = "{\"sdma_snapshot\":1,";
 
 /// The last enumerator of each enumeration that a snapshot has.
 template <class E> constexpr E kLast{};
@@ -35,7 +35,8 @@ template <class F> void fields(F& f, Like<Fault> auto& x) {
   f("kind", x.kind), f("anonymous", x.anonymous), f("position", x.position), f("va", x.va);
 }
 template <class F> void fields(F& f, Like<QueueSnapshot> auto& q) {
-  f("name", q.name), f("id", q.id), f("gpu", q.gpu), f("engine", q.engine), f("generation", q.generation);
+  f("name", q.name), f("id", q.id), f("process", q.process), f("gpu", q.gpu), f("engine", q.engine),
+      f("generation", q.generation);
   f("rptr", q.rptr), f("wptr", q.wptr), f("rptr_first", q.rptr_first), f("positions_wrap", q.positions_wrap);
   f("doorbell", q.doorbell), f("committed", q.committed), f("reserved", q.reserved);
   f("exceptions", q.exceptions), f("fault", q.fault), f("fault_text", q.fault_text), f("destroyed", q.destroyed);
@@ -58,11 +59,14 @@ template <class F> void fields(F& f, Like<HostPost> auto& p) {
 template <class F> void fields(F& f, Like<MovingWord> auto& w) {
   f("va", w.va), f("first", w.first), f("last", w.last), f("changes", w.changes), f("looks", w.looks);
 }
+template <class F> void fields(F& f, Like<SharedRange> auto& r) {
+  f("process", r.process), f("va", r.va), f("bytes", r.bytes), f("at", r.at);
+}
 template <class F> void fields(F& f, Like<Snapshot> auto& s) {
   f("from", s.from), f("queues", s.queues), f("words", s.words), f("ranges", s.ranges);
   f("ranges_complete", s.ranges_complete), f("page_faults", s.page_faults), f("waits", s.waits), f("posts", s.posts);
   f("all_queues", s.all_queues), f("all_threads", s.all_threads), f("others_run", s.others_run);
-  f("watched_ns", s.watched_ns), f("moving", s.moving), f("notes", s.notes);
+  f("watched_ns", s.watched_ns), f("moving", s.moving), f("shared", s.shared), f("notes", s.notes);
 }
 
 std::string hex(std::span<const std::byte> bytes) {
@@ -71,7 +75,7 @@ std::string hex(std::span<const std::byte> bytes) {
   return out;
 }
 
-struct Writer {
+struct JsonOut {
   Json& to;
   template <class T> void operator()(const char* key, const T& v) { to[key] = of(v); }
 
@@ -96,17 +100,17 @@ struct Writer {
     return j;
   }
   template <class T>
-  requires requires(Writer& w, const T& v) { fields(w, v); }
+  requires requires(JsonOut& w, const T& v) { fields(w, v); }
   static Json of(const T& v) {
     auto j = Json::object();
-    Writer inner{j};
+    JsonOut inner{j};
     fields(inner, v);
     return j;
   }
 };
 
 /// Leaves a field without a key as it is. `wrong`: the first key whose value does not fit.
-struct Reader {
+struct JsonIn {
   const Json& from;
   std::string& wrong;
   template <class T> void operator()(const char* key, T& v) {
@@ -158,10 +162,10 @@ struct Reader {
     return j.is_array() && std::all_of(j.begin(), j.end(), [&](const Json& v) { return take(v, all.emplace_back()); });
   }
   template <class T>
-  requires requires(Reader& r, T& v) { fields(r, v); }
+  requires requires(JsonIn& r, T& v) { fields(r, v); }
   bool take(const Json& j, T& v) {
     if (!j.is_object()) return false;
-    Reader inner{j, wrong};
+    JsonIn inner{j, wrong};
     fields(inner, v);
     return wrong.empty();
   }
@@ -180,7 +184,7 @@ void keep_what_is_read(Snapshot& s) {
 
 std::string to_json(const Snapshot& s) {
   Json j{{"sdma_snapshot", 1}};
-  Writer w{j};
+  JsonOut w{j};
   fields(w, s);
   // The reason of a fault is in words, which name its packet and field.
   for (std::size_t q = 0; q < s.queues.size(); ++q)
@@ -189,7 +193,7 @@ std::string to_json(const Snapshot& s) {
   return detail::json_text(j) + "\n";
 }
 
-bool is_snapshot(std::string_view text) noexcept { return text.starts_with(kHead); }
+bool is_snapshot(std::string_view text) noexcept { return text.starts_with(kSnapshotHead); }
 
 Result<Snapshot, Diagnostic> snapshot_from_json(std::string_view text, std::string_view file) {
   detail::JsonReader in{file};
@@ -197,7 +201,7 @@ Result<Snapshot, Diagnostic> snapshot_from_json(std::string_view text, std::stri
   if (in.failed()) return in.take();
   Snapshot s;
   std::string wrong;
-  if (Reader r{j, wrong}; is_snapshot(text) && r.take(j, s)) return s;
+  if (JsonIn r{j, wrong}; is_snapshot(text) && r.take(j, s)) return s;
   return Diagnostic{.where = std::string(file),
                     .message = wrong.empty() ? "is not a snapshot of version 1"
                                              : fmt::format("the value of \"{}\" does not fit", wrong),

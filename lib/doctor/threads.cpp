@@ -20,14 +20,14 @@ namespace {
 using detail::take_word, detail::whole_number;
 
 /// A system call that a thread is in.
-struct Call {
+struct ThreadCall {
   std::uint64_t number{};
   std::array<std::uint64_t, 6> words{};
 };
 
 /// /proc/PID/task/TID/syscall: a decimal number, then words with 0x. Nothing, if the thread runs.
-std::optional<Call> call_in(std::string_view text) {
-  Call c;
+std::optional<ThreadCall> call_in(std::string_view text) {
+  ThreadCall c;
   const auto number = whole_number<std::uint64_t>(take_word(text));
   if (!number) return {};
   c.number = *number;
@@ -47,7 +47,7 @@ const Mapping* mapping_of(const std::vector<Mapping>& all, std::uint64_t va) {
 }
 
 /// What the thread waits for, if only its process or a GPU can end that; else "".
-std::string sleeps_in(int pid, const Call& c, const std::vector<Mapping>& mappings, const ProcessMemory& memory) {
+std::string sleeps_in(int pid, const ThreadCall& c, const std::vector<Mapping>& mappings, const ProcessMemory& memory) {
   constexpr std::uint64_t kWait = 0, kWaitBitset = 9, kOperation = 0x7f;
   if (c.number == SYS_futex) {
     const auto operation = c.words[1] & kOperation;

@@ -73,6 +73,7 @@ struct QueueSnapshot {
   Known<EngineId> engine{};                    ///< which engine serves it
   Generation generation = kDefaultGeneration;  ///< of the engine, which decides how packets are read
 
+  std::uint32_t process{};              ///< of `merged` snapshots: which of them it is from, so whose addresses it has
   Known<GpuVa> ring_va{};               ///< address of the ring's first dword
   std::vector<std::uint32_t> ring{};    ///< the whole ring; or, if `first` is not 0, a window of it
   std::uint64_t first = 0;              ///< position of the first dword in `ring`; nothing wraps if it is not 0
@@ -97,11 +98,21 @@ struct Range {
   /// `host`: host memory; `vram`: a GPU's memory; `ring`: a queue's; `doorbell`: a page of doorbells; `other`:
   /// anything else.
   enum class Kind : std::uint8_t { other, host, vram, ring, doorbell };
-  GpuVa va{};             ///< where it begins
-  std::uint64_t bytes{};  ///< its length
-  std::string name{};     ///< how reports call it: "gpu 0 memory", "[heap]"
-  Kind kind{};            ///< what is mapped there
-  Known<GpuId> gpu{};     ///< of vram: whose memory it is
+  GpuVa va{};              ///< where it begins
+  std::uint64_t bytes{};   ///< its length
+  std::string name{};      ///< how reports call it: "gpu 0 memory", "[heap]"
+  Kind kind{};             ///< what is mapped there
+  Known<GpuId> gpu{};      ///< of vram: whose memory it is
+  std::string object{};    ///< what other processes may have mapped, too: device and inode of a file; "": nothing
+  std::uint64_t offset{};  ///< where the range begins in it
+};
+
+/// Memory that a process of a merged snapshot has, and an earlier one as well.
+struct SharedRange {
+  std::uint32_t process{};  ///< the later one
+  GpuVa va{};               ///< where its queues find the memory
+  std::uint64_t bytes{};    ///< its length
+  GpuVa at{};               ///< where it is in the merged snapshot
 };
 
 /// A thread of the host that waits for a word.
@@ -176,9 +187,17 @@ struct Snapshot {
   bool all_threads = false;              ///< no thread but those in `waits` will store to a word or submit packets
   bool others_run = false;       ///< a queue that is not in `queues`, such as one of kernels, may be executing packets
   std::uint64_t watched_ns = 0;  ///< how long the queues were watched; 0: a single moment
-  std::vector<MovingWord> moving{};  ///< words that queues wait for, and that changed meanwhile
-  std::vector<std::string> notes{};  ///< what could not be read, one sentence each, for the reader of the report
+  std::vector<SharedRange> shared{};  ///< of `merged` snapshots
+  std::vector<MovingWord> moving{};   ///< words that queues wait for, and that changed meanwhile
+  std::vector<std::string> notes{};   ///< what could not be read, one sentence each, for the reader of the report
 };
+
+/// Snapshots of several processes as one, so that cycles across memory that they share are found. An address of process
+/// n has n in its bits from 48 on, and memory that is shared has the address of the first process that has it: a note
+/// says so.
+Snapshot merged(std::vector<Snapshot>);
+/// The address in the snapshot of what process `process` calls `va`.
+GpuVa address_in(const Snapshot&, std::uint32_t process, GpuVa va) noexcept;
 
 /// From now on, what `peek` reads is added to `words`, so that `to_json` has all that a diagnosis used. The snapshot
 /// must not move meanwhile.
