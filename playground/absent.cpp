@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a browser lacks. The verbs that need devices, processes or
 // threads are here in name only, so that `sdma --help` is the same.
+#include "archive.hpp"
 #include "output.hpp"
 #include "verb.hpp"
 
@@ -26,6 +27,10 @@ void absent(VerbOptions& verb, Action& action, const std::string& name) {
 
 }  // namespace
 
+bool is_packed(std::string_view) noexcept { return false; }
+Result<std::vector<Member>, Diagnostic> unpack(std::string_view, const std::string&) {
+  return std::vector<Member>{};
+}
 void add_doctor(VerbOptions& verb, Action& action) { absent(verb, action, "doctor"); }
 void add_run(VerbOptions& verb, Action& action) { absent(verb, action, "run"); }
 void add_explore(VerbOptions& verb, Action& action) { absent(verb, action, "explore"); }

@@ -1,22 +1,17 @@
 // SPDX-License-Identifier: MIT
 // sdma doctor: why queues hang, from dumps, recordings and core files, a process, or a program that it runs.
 #include "sdma/doctor/diagnose.hpp"
+#include "sdma/doctor/processes.hpp"
 
+#include "archive.hpp"
+#include "doctor_files.hpp"
 #include "doctor_live.hpp"
-#include "generation.hpp"
 #include "input.hpp"
 #include "output.hpp"
-#include "sdma/doctor/kernel_log.hpp"
-#include "sdma/doctor/read.hpp"
-#include "sdma/trace/write.hpp"
 #include "shared_options.hpp"
 #include "verb.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -29,216 +24,58 @@ struct WordAt {
   std::uint64_t va{}, value{};
 };
 
-struct DoctorArguments {
-  std::vector<std::string> files;
-  Form form = Form::automatic;
-  std::optional<Generation> generation;
-  std::optional<std::uint64_t> rptr, wptr;
-  std::uint64_t base = 0;
+struct DoctorArguments : DoctorFiles {
   std::vector<FileAt> buffers;
   std::vector<WordAt> words;
   std::vector<doctor::HostWait> waits;
   std::chrono::nanoseconds stalled{};
   bool all_queues = false, all_threads = false, json = false;
-  std::optional<std::uint32_t> pid;
-  std::string output = "-";
+  std::string output = "-", save;
   LiveOptions live;
-
-  bool has_positions() const noexcept { return rptr || wptr || base != 0; }
-};
-
-/// The bytes of a core file, which may be larger than memory.
-class MappedFile {
- public:
-  static std::shared_ptr<MappedFile> open(const std::string& path) {
-    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    struct stat st {};
-    void* at = MAP_FAILED;
-    if (fd >= 0 && ::fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0)
-      at = ::mmap(nullptr, static_cast<std::size_t>(st.st_size), PROT_READ, MAP_PRIVATE, fd, 0);
-    if (fd >= 0) ::close(fd);
-    if (at == MAP_FAILED) return nullptr;
-    return std::shared_ptr<MappedFile>(new MappedFile(at, static_cast<std::size_t>(st.st_size)));
-  }
-  ~MappedFile() { ::munmap(at_, bytes_); }
-  MappedFile(const MappedFile&) = delete;
-  MappedFile& operator=(const MappedFile&) = delete;
-  std::span<const std::byte> bytes() const noexcept { return {static_cast<const std::byte*>(at_), bytes_}; }
-
- private:
-  MappedFile(void* at, std::size_t bytes) : at_(at), bytes_(bytes) {}
-  void* at_;
-  std::size_t bytes_;
-};
-
-/// Reads files of every form into one snapshot.
-class Files {
- public:
-  explicit Files(const DoctorArguments& o) : o_(o) {}
-
-  Result<doctor::Snapshot, Diagnostic> read() {
-    // Memory first: the rings of a gpucore file's queues may be in the kernel's core file.
-    const auto host_core = [](const std::string& path) {
-      const auto file = path == "-" ? nullptr : MappedFile::open(path);
-      return file && doctor::is_core(file->bytes()) && !doctor::is_gpu_core(file->bytes());
-    };
-    auto paths = o_.files;
-    std::stable_partition(paths.begin(), paths.end(), host_core);
-    for (const auto& path : paths)
-      if (auto done = add(path); !done) return std::move(done.error());
-    if (s_.queues.empty()) return no_queue();
-    if (o_.has_positions() && s_.queues.size() > 1)
-      return Diagnostic{
-          .where = shown(o_.files.front()),
-          .message = fmt::format("--rptr, --wptr and --base are those of one ring, but there are {}", s_.queues.size()),
-          .hint = "give `.ring` files, which have positions of their own"};
-    s_.from = o_.files.size() == 1 ? shown(o_.files.front())
-                                   : fmt::format("{} and {} other files", shown(o_.files.front()), o_.files.size() - 1);
-    return std::move(s_);
-  }
-  /// Core files, which the snapshot reads.
-  std::vector<std::shared_ptr<MappedFile>> mapped{};
-
- private:
-  Result<void, Diagnostic> add(const std::string& path) {
-    auto in = Input::open({.path = path, .form = o_.form});
-    if (!in) return std::move(in.error());
-    const auto head = in->beginning();
-    const auto bytes = std::as_bytes(std::span(head));
-    if (head.empty())
-      return Diagnostic{.where = in->name(), .message = "the file is empty", .hint = "a dump has at least one dword"};
-    if (doctor::is_core(bytes)) return core(path);
-    if (head.starts_with("{\"sdma_trace\"")) return trace(*in);
-    if (is_dump(bytes)) return ring_file(*in);
-    return in->is_text() ? text(*in) : binary(*in);
-  }
-
-  /// What the input says all the same is reported. A log without a queue is a warning: its lines decide nothing.
-  Diagnostic no_queue() const {
-    for (const auto& n : s_.notes) report({.severity = Severity::note, .message = n});
-    std::string message = "there is no queue in this input";
-    if (log_) message += ", so nothing is decided";
-    for (const auto& p : s_.page_faults) message += fmt::format("; {} reports a page fault at {}", p.from, in_words(p));
-    return {.severity = log_ ? Severity::warning : Severity::error,
-            .where = shown(o_.files.front()),
-            .message = std::move(message),
-            .hint = "give the dump of a ring, a trace.jsonl or a gpucore file as well"};
-  }
-
-  Result<void, Diagnostic> core(const std::string& path) {
-    auto file = MappedFile::open(path);
-    if (!file)
-      return Diagnostic{.where = shown(path),
-                        .message = "a core file has to be a regular file",
-                        .hint = "save it, and give its name"};
-    mapped.push_back(file);
-    return doctor::add_core(s_, file->bytes(), shown(path));
-  }
-  Result<void, Diagnostic> trace(Input& in) {
-    auto t = in.whole_text();
-    if (!t) return std::move(t.error());
-    const auto parsed = trace::from_json_lines(*t, in.name());
-    if (!parsed) return parsed.error();
-    doctor::add(s_, *parsed, in.name());
-    return {};
-  }
-  Result<void, Diagnostic> ring_file(Input& in) {
-    auto bytes = in.whole_text();
-    if (!bytes) return std::move(bytes.error());
-    auto d = from_bytes(std::as_bytes(std::span(*bytes)), in.name());
-    if (!d) return std::move(d.error());
-    if (d->dwords.empty()) return empty(in.name());
-    doctor::add(s_, *d, in.name());
-    s_.queues.back().generation = chosen_for(in.name(), {});
-    if (o_.rptr || o_.wptr) {
-      s_.queues.pop_back();
-      return place({.dwords = std::move(d->dwords)}, in.name());
-    }
-    return {};
-  }
-  Result<void, Diagnostic> text(Input& in) {
-    auto all = in.whole_text();
-    if (!all) return std::move(all.error());
-    if (doctor::is_kernel_log(*all)) {
-      log_ = true;
-      doctor::add_kernel_log(s_, *all, in.name(), o_.pid);
-    }
-    auto dumps = read_text_dump(*all, in.name());
-    if (!dumps && dumps.error().rule == kLogWithoutDump) return {};
-    if (!dumps) return std::move(dumps.error());
-    for (auto& d : dumps->dumps) {
-      if (d.dwords.empty()) return empty(in.name());
-      if (!d.form.empty())
-        report({.severity = Severity::note,
-                .where = in.name(),
-                .message = "read as " + d.form + generation_text(o_.generation, d.generation)});
-      if (auto done = place(std::move(d), in.name()); !done) return done;
-    }
-    for (const auto& b : dumps->buffers) s_.words.add(GpuVa{b.va}, std::as_bytes(std::span(b.dwords)));
-    for (const auto& n : dumps->notes) s_.notes.push_back(n.message);
-    return {};
-  }
-  Result<void, Diagnostic> binary(Input& in) {
-    auto ring = in.ring();
-    if (!ring) return std::move(ring.error());
-    if (ring->dwords.empty()) return empty(in.name());
-    return place({.dwords = std::move(ring->dwords), .rptr = ring->positions.rptr, .wptr = ring->positions.wptr},
-                 in.name());
-  }
-  /// The generation of a ring. The diagnosis says if it is only assumed.
-  Generation chosen_for(const std::string& name, std::optional<Generation> said) {
-    const auto g = chosen(o_.generation, said);
-    if (!o_.generation && !said)
-      s_.notes.push_back(fmt::format("{}: it is assumed that these are packets of SDMA {} (--gfx)", name, name_of(g)));
-    return g;
-  }
-  static Diagnostic empty(const std::string& name) {
-    return {.where = name, .message = "the dump has no dwords", .hint = "dump the ring's memory as well"};
-  }
-
-  /// A ring whose positions come from the command line or from the text: they have to lie in it.
-  Result<void, Diagnostic> place(TextDump d, const std::string& name) {
-    RingPositions at{.rptr = o_.rptr, .wptr = o_.wptr, .first = 0, .generation = chosen_for(name, d.generation)};
-    const bool given = o_.rptr || o_.wptr;
-    const auto rptr = given ? at.rptr : d.rptr, wptr = given ? at.wptr : d.wptr;
-    at.first = given ? first_position(d.first.value_or(0), d.dwords.size(), at.rptr, at.wptr) : 0;
-    const auto first = given ? at.first : d.first.value_or(0);
-    if (const auto placed = place_ring(
-            d.dwords, {.rptr = rptr, .wptr = wptr, .first = rptr ? first : 0, .generation = at.generation}, name);
-        !placed)
-      return placed.error();
-    const auto bytes = std::uint64_t{d.dwords.size()} * 4;
-    if (first == 0 && rptr && wptr && (*rptr >= bytes) != (*wptr >= bytes) && *rptr >= bytes)
-      return Diagnostic{.rule = "dump",
-                        .where = name,
-                        .message = fmt::format("rptr {:#x} lies beyond the ring of {} bytes", *rptr, bytes)};
-    doctor::add(s_, d, name, at);
-    return {};
-  }
-
-  const DoctorArguments& o_;
-  doctor::Snapshot s_;
-  bool log_ = false;  // a log has been read
 };
 
 std::string text_of(const DoctorArguments& o, const doctor::Diagnosis& d) { return o.json ? to_json(d) : to_text(d); }
+
+/// With --save: what the answer was made from, and the answer. `s` keeps what was read.
+int save(const DoctorArguments& o, const doctor::Snapshot& s, const doctor::Diagnosis& d) {
+  if (o.save.empty()) return kOk;
+  const auto done = save_archive(o.save, {{"snapshot.json", to_json(s)}, {"answer.txt", to_text(d)}});
+  return done ? kOk : (report(done.error()), kInput);
+}
 
 /// A program's own output is on stdout, so what is said about it goes to stderr.
 int run_under_doctor(const DoctorArguments& o) {
   if (!o.files.empty())
     return complain("a program and FILEs cannot be examined together", "sdma doctor --help"), kUsage;
-  return examine_program(o.live, [&](const doctor::Diagnosis& d) { (void)std::fputs(text_of(o, d).c_str(), stderr); });
+  return examine_program(o.live, [&](const doctor::Snapshot& s, const doctor::Diagnosis& d) {
+    (void)std::fputs(text_of(o, d).c_str(), stderr);
+    (void)save(o, s, d);
+  });
+}
+
+/// --attach alone: names the processes that it may mean.
+int no_file(const LiveOptions& o) {
+  std::string list;
+  for (const int pid : doctor::gpu_processes_below(0)) list += fmt::format("{}{}", list.empty() ? "" : ", ", pid);
+  if (o.attach)
+    return complain("which process? " + (list.empty() ? "None uses a GPU" : "These use a GPU: " + list),
+                    "sdma doctor --attach PID, or --processes for all of them"),
+           kUsage;
+  return complain("no FILE given", "sdma doctor --help"), kUsage;
 }
 
 int doctor_verb(const DoctorArguments& o) {
   if (!o.live.program.empty()) return run_under_doctor(o);
   std::vector<std::string> inputs = o.files;
   for (const auto& b : o.buffers) inputs.push_back(b.path);
-  if (o.files.empty()) return complain("no FILE given", "sdma doctor --help"), kUsage;
-  if (overwrites({{"-o", o.output}}, inputs)) return kUsage;
-  Files files{o};
-  const auto pid = pid_of(o.files);
-  auto s = pid ? examine_process(*pid, o.live) : files.read();
+  if (o.files.empty() && !o.live.processes) return no_file(o.live);
+  if (overwrites({{"-o", o.output}, {"--save", o.save}}, inputs)) return kUsage;
+  const auto pids = pids_of(o.files, o.live);
+  if (o.live.processes && (pids.empty() || !o.files.empty()))
+    return complain(pids.empty() ? "no process uses a GPU" : "--processes takes all processes, and no FILE",
+                    "sdma doctor --help"),
+           kUsage;
+  auto s = pids.empty() ? read_files(o) : examine_processes(pids, o.live);
   if (!s) return report(s.error()), s.error().severity == Severity::warning ? kUndecided : kInput;
   auto buffers = read_buffers(o.buffers);
   if (!buffers) return report(buffers.error()), kInput;
@@ -253,8 +90,10 @@ int doctor_verb(const DoctorArguments& o) {
   s->all_queues = s->all_queues || o.all_queues;
   s->all_threads = s->all_threads || o.all_threads;
   s->watched_ns = std::max(s->watched_ns, static_cast<std::uint64_t>(o.stalled.count()));
+  keep_what_is_read(*s);
   const auto d = diagnose(*s);
-  const int code = write_text(o.output, text_of(o, d));
+  int code = write_text(o.output, text_of(o, d));
+  if (code == kOk) code = save(o, *s, d);
   if (code != kOk) return code;
   switch (d.verdict()) {
     case doctor::Verdict::hung: return kRefuted;
@@ -299,9 +138,10 @@ std::optional<doctor::HostWait> parse_wait(const std::string& text) {
 
 void add_doctor(VerbOptions& verb, Action& action) {
   const auto o = std::make_shared<DoctorArguments>();
-  verb.values("FILE", o->files,
-              "rings (.ring, bytes or text), recordings (trace.jsonl), core files and logs of the kernel, read as one "
-              "snapshot; - is standard input. Or the number of one process. After --, a program that the doctor runs")
+  verb.values(
+          "FILE", o->files,
+          "rings (.ring, bytes or text), recordings (trace.jsonl), core files and logs of the kernel, and archives of "
+          "them (.gz, .xz, .tar.gz), read as one snapshot; - is standard input. Or the numbers of processes. After --, a program that the doctor runs")
       .type("");
   add_form(verb, o->form,
            "contents of each FILE that is a ring: bytes, hex text, a dump with positions, or debugfs' file of a "
@@ -328,6 +168,9 @@ void add_doctor(VerbOptions& verb, Action& action) {
       .type("PID");
   add_live(verb, o->live);
   verb.value("-o,--output", o->output, "output file; - is standard output").type("FILE");
+  verb.value("--save", o->save,
+             "write what the answer was made from, and the answer, into an archive: sdma doctor FILE reads it anywhere")
+      .type("FILE.tar.gz");
   verb.footer(
       "Examples:\n"
       "  sdma doctor stuck.ring other.ring --stalled-for=5s --word=0x7f0000001000=3\n"
@@ -335,7 +178,9 @@ void add_doctor(VerbOptions& verb, Action& action) {
       "  sdma doctor run.jsonl                            a recording of sdma run or sdma emulate\n"
       "  sdma doctor core.4711 gpucore.4711 dmesg.txt     core files: words and queues; page faults from the kernel's "
       "log\n"
+      "  sdma doctor report.tar.gz                        the same, or rings, in an archive\n"
       "  sdma doctor --attach 4711                        the queues of a process\n"
+      "  sdma doctor --attach --processes                 those of all processes: cycles across memory that they share\n"
       "  sdma doctor --after=10s --end -- ./my_program    examined when its queues have stood still, or at Ctrl-\\\n"
       "  sdma doctor --json stuck.ring | jq .findings[0].class");
   action = [o] { return doctor_verb(*o); };

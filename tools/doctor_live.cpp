@@ -20,6 +20,7 @@
 #include <limits>
 #include <map>
 #include <string_view>
+#include <thread>
 
 namespace sdma::tool {
 namespace {
@@ -65,7 +66,8 @@ bool is_emulate(const fs::path& program, const std::vector<std::string>& words) 
 /// The GPU processes of a program: how long each has stood still, and whether that was examined.
 class Stalls {
  public:
-  Stalls(const LiveOptions& o, const std::function<void(const doctor::Diagnosis&)>& show) : o_(o), show_(show) {}
+  Stalls(const LiveOptions& o, const std::function<void(const doctor::Snapshot&, const doctor::Diagnosis&)>& show)
+      : o_(o), show_(show) {}
 
   /// `now`: examine every process, even if it has not stalled.
   void look(int program, bool now) {
@@ -118,13 +120,14 @@ class Stalls {
     auto s = examine_process(pid, o);
     if (!s) return report(s.error()), std::nullopt;
     s->watched_ns = std::max(s->watched_ns, static_cast<std::uint64_t>(stood.count()));
+    keep_what_is_read(*s);
     const auto d = diagnose(*s);
-    if (asked || d.verdict() != doctor::Verdict::healthy) show_(d);
+    if (asked || d.verdict() != doctor::Verdict::healthy) show_(*s, d);
     return d.verdict();
   }
 
   const LiveOptions& o_;
-  const std::function<void(const doctor::Diagnosis&)>& show_;
+  const std::function<void(const doctor::Snapshot&, const doctor::Diagnosis&)>& show_;
   std::map<int, Seen> seen_{};
   bool warned_ = false, ended_ = false;
 };
@@ -141,6 +144,7 @@ void add_live(VerbOptions& verb, LiveOptions& o) {
             "of a process: begin a debug session with the driver, which alone knows the queues. If a runtime is "
             "enabled in the "
             "process, that maps all its queues anew, which makes up for a lost doorbell and may reset an engine");
+  verb.flag("--processes", o.processes, "examine all processes that use a GPU, as one snapshot");
   add_parsed(verb, "--watch", o.watch, some_time, "a time of at most 24 h, such as 1s or 500ms",
              "of a process: how long its queues are watched (default: 1s)")
       .type("TIME");
@@ -151,14 +155,21 @@ void add_live(VerbOptions& verb, LiveOptions& o) {
   o.program = verb.after_dashes();
 }
 
-std::optional<int> pid_of(const std::vector<std::string>& inputs) {
-  std::error_code e;
-  if (inputs.size() != 1 || fs::exists(inputs[0], e)) return {};
-  const bool digits = !inputs[0].empty() && inputs[0].find_first_not_of("0123456789") == std::string::npos;
-  if (!digits) return {};
-  const auto pid = parse_count(inputs[0]);
-  if (!pid || *pid > static_cast<std::uint64_t>(std::numeric_limits<int>::max())) return {};
-  return static_cast<int>(*pid);
+std::vector<int> pids_of(const std::vector<std::string>& inputs, const LiveOptions& o) {
+  std::vector<int> all;
+  if (o.processes) {
+    all = doctor::gpu_processes_below(0);
+    std::erase(all, ::getpid());
+    return all;
+  }
+  for (const auto& in : inputs) {
+    std::error_code e;
+    const bool digits = !in.empty() && in.find_first_not_of("0123456789") == std::string::npos;
+    const auto pid = digits && !fs::exists(in, e) ? parse_count(in) : std::nullopt;
+    if (!pid || *pid > static_cast<std::uint64_t>(std::numeric_limits<int>::max())) return {};
+    all.push_back(static_cast<int>(*pid));
+  }
+  return all;
 }
 
 Result<doctor::Snapshot, Diagnostic> examine_process(int pid, const LiveOptions& o) {
@@ -167,7 +178,31 @@ Result<doctor::Snapshot, Diagnostic> examine_process(int pid, const LiveOptions&
   return doctor::examine(pid, {.attach = o.attach, .watch = std::chrono::duration_cast<milliseconds>(o.watch)});
 }
 
-int examine_program(const LiveOptions& o, const std::function<void(const doctor::Diagnosis&)>& show) {
+Result<doctor::Snapshot, Diagnostic> examine_processes(const std::vector<int>& pids, const LiveOptions& o) {
+  if (pids.size() == 1) return examine_process(pids.front(), o);
+  std::vector<std::optional<Result<doctor::Snapshot, Diagnostic>>> found(pids.size());
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < pids.size(); ++i)
+      threads.emplace_back([&, i] { found[i].emplace(examine_process(pids[i], o)); });
+  }
+  std::vector<doctor::Snapshot> all;
+  std::vector<std::string> missing;
+  for (auto& f : found) {
+    if (*f) all.push_back(std::move(**f));
+    else if (!o.processes) return std::move(f->error());
+    else missing.push_back("Not examined: " + to_string(f->error()));
+  }
+  if (all.empty())
+    return Diagnostic{.where = "the processes", .message = "none of them can be examined", .hint = missing.front()};
+  auto s = doctor::merged(std::move(all));
+  if (!missing.empty()) s.all_queues = false;
+  s.notes.insert(s.notes.end(), missing.begin(), missing.end());
+  return s;
+}
+
+int examine_program(const LiveOptions& o,
+                    const std::function<void(const doctor::Snapshot&, const doctor::Diagnosis&)>& show) {
   const auto program = find_program(o.program[0]);
   if (program.empty()) return kInput;
   if (is_emulate(program, o.program))

@@ -71,8 +71,14 @@ Result<Input, Diagnostic> Input::open(const InputOptions& o) {
                       .message = "this is a schedule by its name, and not a ring",
                       .hint = "sdma check, run and simulate read schedules; if it is a ring, say so: --input=hex"};
   Input in{o};
+  if (o.contents) {
+    in.buffer_ = *o.contents;
+    in.ended_ = true;
+  }
   while (in.buffer_.size() < kSniffed && !in.ended_)
     if (auto more = in.fill(); !more) return std::move(more.error());
+  if (o.form == Form::automatic && is_packed(in.buffer_))
+    if (auto done = in.unpack(o.archives); !done) return std::move(done.error());
   in.form_ = o.form == Form::automatic ? detect(std::string_view(in.buffer_).substr(0, kSniffed)) : o.form;
   if (o.form != Form::automatic || in.form_ != Form::binary) return in;
   // Its size says whether this is debugfs' file.
@@ -88,11 +94,29 @@ Result<bool, Diagnostic> Input::fill() {
   return more;
 }
 
+/// Replaces the bytes of an archive by those of its only file; if the verb reads `all` of them, keeps them.
+Result<void, Diagnostic> Input::unpack(bool all) {
+  if (auto whole = read_whole(); !whole) return std::move(whole.error());
+  auto members = tool::unpack(buffer_, name_);
+  if (!members) return std::move(members.error());
+  buffer_.clear();
+  if (all) return members_ = std::move(*members), Result<void, Diagnostic>{};
+  if (members->size() != 1) {
+    std::vector<std::string_view> names;
+    for (const auto& m : *members) names.push_back(m.name);
+    return Diagnostic{
+        .where = name_,
+        .message = fmt::format("the archive has {} files, and not one: {}", names.size(), fmt::join(names, ", ")),
+        .hint = "unpack it, and give one file; sdma doctor reads all files of an archive"};
+  }
+  buffer_ = std::move(members->front().bytes);
+  return {};
+}
+
 std::string_view Input::beginning() const noexcept { return without_mark(buffer_); }
 
 Result<std::string, Diagnostic> Input::whole_text() {
-  while (!ended_)
-    if (auto more = fill(); !more) return std::move(more.error());
+  if (auto whole = read_whole(); !whole) return std::move(whole.error());
   return std::string(beginning());
 }
 
@@ -133,7 +157,9 @@ Result<std::optional<std::string>, Diagnostic> Input::descriptors() {
 
 /// Everything, if it is not too much for a dump.
 Result<void, Diagnostic> Input::read_whole() {
-  const auto limit = form_ == Form::dump ? (kMaxDumpDwords + kMaxDumpLabel) * 4 : kMostText;
+  const auto limit = form_ == Form::hex    ? kMostText
+                     : form_ == Form::dump ? (kMaxDumpDwords + kMaxDumpLabel) * 4
+                                           : kMaxDumpDwords * 4;
   while (!ended_) {
     if (buffer_.size() > limit)
       return Diagnostic{.where = name_,

@@ -10,8 +10,10 @@
 // (sdma/queue/dump.hpp) are read whole: at most 4 GiB of text. Form::automatic: input that begins like a ring dump is
 // one, input of printable characters is text, and anything else is the bytes of a ring. debugfs' amdgpu_ring_sdma*,
 // which umr keeps as `.ring` too, has three dwords before its ring: rptr, wptr and the driver's wptr. Its size, a
-// power of two and 12 bytes, tells. If a dump has positions, `more` gives the dwords from rptr to wptr, in order; a
-// note says where the first of them is. Notes say what a text was taken for.
+// power of two and 12 bytes, tells. A compressed file, or a tar of one file, is unpacked in memory (archive.hpp); only
+// `members` gives those of a larger archive. If a dump has positions, `more` gives the dwords from rptr to wptr, in
+// order; a note says where the first of them is. Notes say what a text was taken for.
+#include "archive.hpp"
 #include "generation.hpp"
 #include "output.hpp"
 #include "sdma/core/diagnostic.hpp"
@@ -24,6 +26,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace sdma::tool {
@@ -49,6 +52,8 @@ struct InputOptions {
   std::string ring{};                      ///< its name, if a text has several; empty: the only one
   bool schedules = false;                  ///< the verb reads schedules too: a file that is called one is not an error
   std::optional<Generation> generation{};  ///< that of an option; otherwise, the dump's
+  std::optional<std::string> contents{};   ///< what the file holds, if it was read already
+  bool archives = false;                   ///< the verb reads all files of an archive
 };
 void add_input(VerbOptions&, InputOptions&);
 /// --input alone.
@@ -60,6 +65,8 @@ class Input {
 
   /// Its name in diagnostics.
   const std::string& name() const noexcept { return name_; }
+  /// The files of an archive, if InputOptions::archives is set and this is one. Call it once.
+  std::optional<std::vector<Member>> members() noexcept { return std::exchange(members_, std::nullopt); }
   /// The beginning, without a byte order mark: enough to detect the form.
   std::string_view beginning() const noexcept;
   /// The whole input as text. Call it before any dwords were taken.
@@ -90,6 +97,7 @@ class Input {
         generation_(chosen(o.generation)),
         assumed_(!o.generation) {}
   Result<bool, Diagnostic> fill();
+  Result<void, Diagnostic> unpack(bool all);
   Result<void, Diagnostic> read_whole();
   Result<void, Diagnostic> take_binary(std::vector<std::uint32_t>&);
   Result<RingInput, Diagnostic> read_ring_file() const;
@@ -99,6 +107,7 @@ class Input {
 
   FileReader file_;
   std::string name_, ring_, buffer_;
+  std::optional<std::vector<Member>> members_{};
   Form form_ = Form::binary;
   std::optional<Generation> given_;
   Generation generation_;

@@ -3,6 +3,7 @@
 
 #include "compute.hpp"
 #include "debug_session.hpp"
+#include "follow.hpp"
 #include "process.hpp"
 #include "sdma/core/file.hpp"
 #include "sdma/device/sysfs.hpp"
@@ -17,6 +18,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -92,7 +94,15 @@ class Examination {
           if (d.process == static_cast<std::uint32_t>(pid) && d.engine() && d.device) descriptors_.push_back(d);
       has_descriptors_ = static_cast<bool>(all);
     }
-    s_.from = fmt::format("process {}", pid);
+    char host[256] = "?";
+    (void)::gethostname(host, sizeof host - 1);
+    const auto now = std::time(nullptr);
+    std::tm utc{};
+    ::gmtime_r(&now, &utc);
+    char time[32] = "";
+    (void)std::strftime(time, sizeof time, "%Y-%m-%d %H:%M:%S UTC", &utc);
+    s_.from = fmt::format("process {} ({}) on {}, {}", pid, status_of(pid, "Name"), host, time);
+    note(fmt::format("Examined: {}.", s_.from));
   }
 
   Result<Snapshot, Diagnostic> take() {
@@ -104,12 +114,14 @@ class Examination {
     } else {
       add_descriptors();
     }
+    const auto asleep = sleeping_threads(pid_, mappings_, *memory_);
     look(true);
     const auto begin = Clock::now();
-    if (!found_.empty()) std::this_thread::sleep_for(options_.watch);
+    if (!found_.empty()) watch(begin + options_.watch);
     look(false);
     if (!found_.empty()) s_.watched_ns = static_cast<std::uint64_t>((Clock::now() - begin).count());
     if (mappings_of(pid_).empty()) return process_error(pid_, "has ended");
+    deadlock(asleep);
     finish();
     return std::move(s_);
   }
@@ -200,12 +212,10 @@ class Examination {
   void look(bool first) {
     for (auto& f : found_) {
       auto& q = f.queue;
-      const auto rptr = memory_->value<std::uint64_t>(f.rptr);
-      if (first) {
-        if (rptr) q.rptr_first = {*rptr, Source::memory};
-        continue;
+      if (const auto rptr = memory_->value<std::uint64_t>(f.rptr)) {
+        q.rptr = {*rptr, Source::memory};
+        if (first) q.rptr_first = q.rptr;
       }
-      if (rptr) q.rptr = {*rptr, Source::memory};
       if (const auto wptr = f.wptr ? memory_->value<std::uint64_t>(*f.wptr) : std::nullopt)
         q.wptr = {*wptr, Source::memory};
       q.ring_va = {f.ring, Source::driver};
@@ -214,6 +224,55 @@ class Examination {
       q.ring.resize(f.ring_bytes / 4);
       if (memory_->read(f.ring, std::as_writable_bytes(std::span(q.ring))) != Errc::ok) q.ring.clear();
     }
+  }
+
+  /// Reads the words that packets around rptr wait for, many times.
+  void watch(Clock::time_point end) {
+    constexpr auto kLooks = 64;
+    const auto pause = std::max<Clock::duration>(options_.watch / kLooks, std::chrono::milliseconds(1));
+    Snapshot now;
+    now.peek = [this](GpuVa va, std::span<std::byte> out) { return memory_->read(va, out); };
+    std::vector<std::pair<Wait, MovingWord>> words;
+    for (const auto& f : found_) {
+      const auto line = read_line(f.queue, 0, now);
+      for (auto i = line.last_read(); i < std::min(line.head + 1, line.packets.size()); ++i)
+        if (const auto w = wait_of(line.packets[i].view))
+          if (const auto v = value_of(*w)) words.push_back({*w, {.va = w->va, .first = *v, .last = *v}});
+    }
+    // A word that another process may store to is not only this process's.
+    words_are_own_ = std::all_of(words.begin(), words.end(), [this](const auto& w) {
+      return std::any_of(mappings_.begin(), mappings_.end(), [va = w.first.va.value](const Mapping& m) {
+        return va >= m.begin && va < m.end && (!m.shared || m.file.starts_with("/dev/"));
+      });
+    });
+    do {
+      std::this_thread::sleep_for(std::min(pause, std::max(end - Clock::now(), Clock::duration{})));
+      for (auto& [w, m] : words) {
+        ++m.looks;
+        if (const auto v = value_of(w); v && *v != m.last) m.last = *v, ++m.changes;
+      }
+    } while (Clock::now() < end);
+    for (auto& [w, m] : words)
+      if (m.changes != 0) s_.moving.push_back(m);
+  }
+  /// No thread of the process can store a value, if all of them have slept since the first look in waits that only the
+  /// process itself or its GPUs end, and if no other process uses a GPU.
+  void deadlock(const std::vector<SleepingThread>& before) {
+    const auto now = sleeping_threads(pid_, mappings_, *memory_);
+    const auto same = [](const SleepingThread& a, const SleepingThread& b) {
+      return a.thread == b.thread && a.call == b.call;
+    };
+    if (now.empty() || !std::equal(before.begin(), before.end(), now.begin(), now.end(), same) || !words_are_own_ ||
+        gpu_processes_below(0).size() > 1)
+      return;
+    s_.all_threads = true;
+    std::string list;
+    for (const auto& t : now) list += fmt::format("{}{} ({}) in {}", list.empty() ? "" : ", ", t.thread, t.name, t.in);
+    note(fmt::format("No thread can store a value: all of them sleep without an end of time: {}.", list));
+  }
+  std::optional<std::uint64_t> value_of(const Wait& w) const {
+    if (w.bytes == 8) return memory_->value<std::uint64_t>(w.va);
+    return memory_->value<std::uint32_t>(w.va);
   }
 
   void finish() {
@@ -278,6 +337,7 @@ class Examination {
   SysfsNode node_{};
   std::vector<QueueDescriptor> descriptors_{};
   bool has_descriptors_ = false;
+  bool words_are_own_ = false;  // no other process can store to the words that queues wait for
   std::vector<Mapping> mappings_;
   std::shared_ptr<ProcessMemory> memory_;
   std::vector<FoundQueue> found_{};

@@ -315,7 +315,20 @@ class Diagnostician {
     doubt(case_, f);
     doubt_order(case_, *wait_of(packet(q)), f);
     late(q, f);
+    still_moves(*wait_of(packet(q)), f);
     states_[q] = std::move(f);
+  }
+  /// Another writer is at work, so the wait may still end.
+  void still_moves(const Wait& w, Finding& f) const {
+    for (const auto& m : s_.moving) {
+      if (m.va != w.va || f.what == HangClass::beyond_mask) continue;
+      say(f, Basis::seen,
+          fmt::format("The word changed at {} of {} looks while it was watched, from {} to {}.", m.changes, m.looks,
+                      number_text(m.first), number_text(m.last)),
+          "memory");
+      say(f, Basis::guessed, "What stores to it may still satisfy the wait.", "who stores to the word");
+      f.basis = Basis::guessed;
+    }
   }
   /// The poll is not at rptr.
   void late(std::size_t q, Finding& f) const {

@@ -75,7 +75,8 @@ QueueState state_of(const Case& c, std::size_t q) {
                  .doorbell = queue.doorbell,
                  .ring_bytes = line.bytes,
                  .what = HangClass::healthy,
-                 .moved = c.moved(q)};
+                 .moved = c.moved(q),
+                 .moved_bytes = c.moved(q) ? *queue.rptr - *queue.rptr_first : 0};
   const auto shown = [](const Packet& p) { return !p.view.is<Nop>(); };
   for (auto i = line.head; i < line.packets.size(); ++i) out.pending_packets += shown(line.packets[i]);
   std::vector<NearPacket> before;

@@ -2,6 +2,7 @@
 #include "line.hpp"
 
 #include "../dump/plausible.hpp"
+#include "../schedule/symbols.hpp"
 #include "sdma/dump/place.hpp"
 #include "sdma/packets/control.hpp"
 
@@ -99,7 +100,7 @@ class LineReader {
   }
 
   void read(std::vector<std::uint32_t> dwords, std::uint64_t rptr, std::size_t lost, bool consumed) {
-    const auto& kept = line_.dwords.emplace_back(std::move(dwords));
+    auto& kept = line_.dwords.emplace_back(std::move(dwords));
     const auto begin = consumed ? rptr - kept.size() * 4 : rptr;
     const auto all = std::span<const std::uint32_t>(kept);
     for (auto next = lost; next < all.size();) {
@@ -107,6 +108,7 @@ class LineReader {
       const auto at = begin + next * 4;
       Packet p{
           .view = Reader{all.subspan(next), catalogue(q_.generation)}.next(), .position = at, .consumed = consumed};
+      to_snapshot(p.view, std::span(kept).subspan(next));
       next += p.view.dwords.size();
       if (q_.positions_wrap) p.position %= line_.bytes;
       const auto length = p.view.info && p.view.info->head <= p.view.dwords.size()
@@ -135,10 +137,20 @@ class LineReader {
       return;
     }
     indirect_left_ -= ib.dwords;
-    const auto& kept = line_.dwords.emplace_back(std::move(buffer));
-    for (Reader reader{kept, catalogue(q_.generation)}; reader;)
+    auto& kept = line_.dwords.emplace_back(std::move(buffer));
+    for (Reader reader{kept, catalogue(q_.generation)}; reader;) {
+      const auto at = reader.position();
       line_.packets.push_back(
           {.view = reader.next(), .position = from.position, .consumed = from.consumed, .inside = true});
+      to_snapshot(line_.packets.back().view, std::span(kept).subspan(at));
+    }
+  }
+
+  /// Replaces the addresses of a process by those of the merged snapshot.
+  void to_snapshot(const PacketView& v, std::span<std::uint32_t> dwords) const {
+    if (q_.process == 0) return;
+    detail::each_address(
+        v, [&](const FieldInfo& f, GpuVa va) { store(f, address_in(s_, q_.process, va).value, dwords.data()); });
   }
 
   const QueueSnapshot& q_;

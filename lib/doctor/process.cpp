@@ -31,7 +31,7 @@ std::string proc_file(int pid, std::string_view name) {
 }
 
 Range range_of(const Mapping& m) {
-  Range r{.va = GpuVa{m.begin}, .bytes = m.end - m.begin};
+  Range r{.va = GpuVa{m.begin}, .bytes = m.end - m.begin, .object = m.object, .offset = m.offset};
   if (is_kfd(m.file)) {
     r.kind = Range::Kind::doorbell;
     r.name = "doorbells";
@@ -59,7 +59,7 @@ std::vector<Mapping> mappings_of(int pid) {
     auto line = take_line(rest);
     const auto range = take_word(line), rights = take_word(line);
     const auto offset = whole_number<std::uint64_t>(take_word(line), 16);
-    for (int skipped = 0; skipped < 2; ++skipped) (void)take_word(line);  // device, inode
+    const auto device = take_word(line), inode = take_word(line);
     const auto dash = range.find('-');
     const auto begin = whole_number<std::uint64_t>(range.substr(0, dash), 16);
     const auto end = whole_number<std::uint64_t>(range.substr(dash == range.npos ? range.size() : dash + 1), 16);
@@ -67,7 +67,13 @@ std::vector<Mapping> mappings_of(int pid) {
     line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
     std::string file(line);
     if (is_software_kfd(file) && offset.value_or(0) >= kSoftwareMemory) file = kSoftwareRender;
-    all.push_back({.begin = *begin, .end = *end, .readable = rights.starts_with('r'), .file = std::move(file)});
+    all.push_back({.begin = *begin,
+                   .end = *end,
+                   .readable = rights.starts_with('r'),
+                   .shared = rights.ends_with('s'),
+                   .file = std::move(file),
+                   .object = rights.ends_with('s') ? fmt::format("{} {}", device, inode) : "",
+                   .offset = offset.value_or(0)});
   }
   return all;
 }

@@ -22,7 +22,10 @@ namespace sdma::inline v0::doctor {
 struct Mapping {
   std::uint64_t begin{}, end{};
   bool readable{};
-  std::string file{};  ///< "" without one
+  bool shared{};           ///< other processes may have it, too
+  std::string file{};      ///< "" without one
+  std::string object{};    ///< if it is shared: device and inode of the file
+  std::uint64_t offset{};  ///< in the file
 };
 /// Empty if the process has ended or may not be examined.
 std::vector<Mapping> mappings_of(int pid);
@@ -61,6 +64,15 @@ class ProcessMemory {
 std::string status_of(int pid, std::string_view name);
 /// When a process began, in seconds of the clock of the kernel's log; nothing if it has ended. Never later than it was.
 std::optional<double> start_of(int pid);
+/// A thread that sleeps until another thread of its process, or an event of a GPU, wakes it.
+struct SleepingThread {
+  int thread{};
+  std::string name{};
+  std::string in{};    ///< "a wait for events of the driver"
+  std::string call{};  ///< its system call, as /proc shows it: the same at two looks, if it has not moved
+};
+/// All threads of a process, if each of them sleeps so, without an end of time; otherwise none.
+std::vector<SleepingThread> sleeping_threads(int pid, const std::vector<Mapping>&, const ProcessMemory&);
 /// The thread that traces a process; 0: none.
 int tracer_of(int pid);
 

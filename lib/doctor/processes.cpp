@@ -29,6 +29,7 @@ std::vector<std::string> names_in(const std::string& directory) {
 
 bool is_below(int pid, int ancestor) {
   constexpr int kGenerations = 256;
+  if (ancestor == 0) return true;
   for (int n = 0; n < kGenerations && pid > 1; ++n) {
     if (pid == ancestor) return true;
     pid = static_cast<int>(parse_count(status_of(pid, "PPid")).value_or(0));

@@ -101,6 +101,13 @@ std::string paragraph(const Diagnosis& d, const Finding& f) {
 
 std::string position(const Known<std::uint64_t>& p) { return p ? fmt::format("{:#x}", *p) : "?"; }
 
+/// ", 1.2e+04 bytes of packets per second"
+std::string rate(const Diagnosis& d, const QueueState& q) {
+  if (d.watched_ns == 0) return {};
+  return fmt::format(", {:.3g} bytes of packets per second",
+                     static_cast<double>(q.moved_bytes) * 1e9 / static_cast<double>(d.watched_ns));
+}
+
 std::string table(const Diagnosis& d) {
   std::vector<std::vector<std::string>> rows{
       {"queue", "gpu", "engine", "rptr", "wptr", "doorbell", "pending", "state"}};
@@ -108,7 +115,7 @@ std::string table(const Diagnosis& d) {
     rows.push_back({q.name, q.gpu ? fmt::format("{}", q.gpu.value.value) : "?",
                     q.engine ? fmt::format("{}", q.engine.value.value) : "?", position(q.rptr), position(q.wptr),
                     position(q.doorbell), fmt::format("{}", q.pending_packets),
-                    q.moved ? "moves" : std::string(name(q.what))});
+                    q.moved ? "moves" + rate(d, q) : std::string(name(q.what))});
   std::vector<std::size_t> widths(rows.front().size());
   for (const auto& row : rows)
     for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
@@ -200,6 +207,7 @@ std::string to_json(const Diagnosis& d) {
                        {"doorbell", known(q.doorbell, number)},
                        {"pending_packets", q.pending_packets},
                        {"moved", q.moved},
+                       {"moved_bytes", q.moved_bytes},
                        {"class", name(q.what)}};
     queue["packets"] = detail::Json::array();
     for (const auto& p : q.near)

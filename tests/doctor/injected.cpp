@@ -495,6 +495,14 @@ struct Score {
   std::size_t right = 0, all = 0;
 };
 
+/// The answer about what was written for somebody else to read.
+std::string saved_and_read(doctor::Snapshot s) {
+  keep_what_is_read(s);
+  (void)diagnose(s);
+  const auto again = doctor::snapshot_from_json(to_json(s), "saved");
+  return again ? to_text(diagnose(*again)) : to_string(again.error());
+}
+
 }  // namespace
 
 TEST_CASE("hangs are named correctly at first answer") {
@@ -521,6 +529,7 @@ TEST_CASE("hangs are named correctly at first answer") {
                       std::string(name(d.findings.front().what)).c_str(), std::string(name(c.what)).c_str(),
                       text.c_str());
         }
+        if (seed == 0) CHECK(saved_and_read(snapshot) == to_text(d));
         // What was watched for 5 s is a verdict; a single moment may be a guess, and so is a doorbell that nobody can
         // read.
         const bool guess =

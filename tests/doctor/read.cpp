@@ -46,6 +46,27 @@ TEST_CASE("words are read as they were added last") {
   CHECK(w.read(kWord + 4, std::as_writable_bytes(std::span(&value, 1))) == Errc::unmapped);
 }
 
+TEST_CASE("a wait for a word that still changes is not a verdict") {
+  std::uint64_t end = 0;
+  Snapshot s;
+  s.queues.push_back(
+      {.name = "q", .ring = polling_ring(end), .rptr = {0, Source::memory}, .wptr = {end, Source::memory}});
+  s.words.add(kWord, 0, 8);
+  s.watched_ns = 2'000'000'000;
+  s.all_queues = s.all_threads = true;
+  CHECK(diagnose(s).verdict() == Verdict::hung);
+  s.moving.push_back({.va = kWord, .first = 7, .last = 0, .changes = 63, .looks = 64});
+  const auto d = diagnose(s);
+  CHECK(d.verdict() == Verdict::undecided);
+  CHECK(to_text(d).find("changed at 63 of 64") != std::string::npos);
+  // A word that nothing waits for decides nothing.
+  s.moving.front().va = kWord + 64;
+  CHECK(diagnose(s).verdict() == Verdict::hung);
+  s.queues.front().rptr_first = {0, Source::memory};
+  s.queues.front().rptr.value = end;
+  CHECK(to_text(diagnose(s)).find("moves, 20 bytes of packets per second") != std::string::npos);
+}
+
 TEST_CASE("a ring dump has positions, a doorbell and an engine") {
   std::uint64_t end = 0;
   RingDump e{.gpu = {1}, .engine = {4}, .label = "gather", .dwords = polling_ring(end)};

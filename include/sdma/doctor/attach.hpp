@@ -24,7 +24,8 @@
 //
 //   rptr, wptr, rings, words    /proc/PID/mem, where mappings of the driver answer
 //                               (process_vm_readv does not read them), at the first look and
-//                               again after `watch`; `peek` reads the words when `diagnose` asks
+//                               again after `watch`; `peek` reads the words when `diagnose` asks.
+//                               Words that queues wait for are read some 64 times meanwhile
 //   engine                      debugfs, else unknown: the driver's snapshot does not have it
 //   exceptions                  the driver's snapshot. It has no doorbells and no times
 //   ranges                      /proc/PID/maps. GPU memory that the process cannot access is in a reserved range there
@@ -51,7 +52,7 @@ namespace sdma::inline v0::doctor {
 /// How `examine` looks at a process.
 struct AttachOptions {
   bool attach = false;                                        ///< begin a debug session
-  std::chrono::milliseconds watch = std::chrono::seconds(1);  ///< the time between the two looks
+  std::chrono::milliseconds watch = std::chrono::seconds(1);  ///< from the first look to the last
 };
 
 /// `pid`: the leader of the process.

@@ -158,6 +158,7 @@ struct QueueState {
   HangClass what = HangClass::unknown;              ///< the class of its finding
   std::size_t pending_packets{};                    ///< without NOPs
   bool moved = false;                               ///< rptr changed while the queue was watched
+  std::uint64_t moved_bytes{};                      ///< by how much
   std::vector<NearPacket> near{};                   ///< the packets around rptr
 };
 

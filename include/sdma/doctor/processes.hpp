@@ -4,7 +4,8 @@
 //
 //   for (int pid : gpu_processes_below(child)) if (sdma_activity(pid) == before[pid]) ...    // its engines stand still
 //
-//   gpu_processes_below   the process and its descendants, of those that the driver lists in /sys/class/kfd/kfd/proc
+//   gpu_processes_below   the process and its descendants, of those that the driver lists in /sys/class/kfd/kfd/proc;
+//                         of process 0: all of them
 //   sdma_activity         what the driver counts of the process's sDMA work on all GPUs (sdma_GPUID). Only its change
 //                         means anything. No document says whether the driver counts an engine that waits at a poll: if
 //                         it does, such a process never seems to stand still

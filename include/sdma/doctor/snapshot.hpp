@@ -24,7 +24,12 @@
 // slow, and is never called hung. A snapshot of one moment has watched_ns = 0; then a queue at a copy may simply
 // be executing it.
 //
-// Plain values; any thread may use them. `peek` is called by `diagnose`, in its thread. Errors: none.
+// to_json writes a snapshot as a text, and snapshot_from_json reads it: the diagnosis is the same on any machine.
+//
+// Plain values; any thread may use them. `peek` is called by `diagnose`, in its thread. Errors: those of
+// snapshot_from_json.
+#include "sdma/core/diagnostic.hpp"
+#include "sdma/core/result.hpp"
 #include "sdma/core/units.hpp"
 #include "sdma/engine/fault.hpp"
 #include "sdma/packets/generation.hpp"
@@ -68,6 +73,7 @@ struct QueueSnapshot {
   Known<EngineId> engine{};                    ///< which engine serves it
   Generation generation = kDefaultGeneration;  ///< of the engine, which decides how packets are read
 
+  std::uint32_t process{};              ///< of `merged` snapshots: which of them it is from, so whose addresses it has
   Known<GpuVa> ring_va{};               ///< address of the ring's first dword
   std::vector<std::uint32_t> ring{};    ///< the whole ring; or, if `first` is not 0, a window of it
   std::uint64_t first = 0;              ///< position of the first dword in `ring`; nothing wraps if it is not 0
@@ -92,11 +98,21 @@ struct Range {
   /// `host`: host memory; `vram`: a GPU's memory; `ring`: a queue's; `doorbell`: a page of doorbells; `other`:
   /// anything else.
   enum class Kind : std::uint8_t { other, host, vram, ring, doorbell };
-  GpuVa va{};             ///< where it begins
-  std::uint64_t bytes{};  ///< its length
-  std::string name{};     ///< how reports call it: "gpu 0 memory", "[heap]"
-  Kind kind{};            ///< what is mapped there
-  Known<GpuId> gpu{};     ///< of vram: whose memory it is
+  GpuVa va{};              ///< where it begins
+  std::uint64_t bytes{};   ///< its length
+  std::string name{};      ///< how reports call it: "gpu 0 memory", "[heap]"
+  Kind kind{};             ///< what is mapped there
+  Known<GpuId> gpu{};      ///< of vram: whose memory it is
+  std::string object{};    ///< what other processes may have mapped, too: device and inode of a file; "": nothing
+  std::uint64_t offset{};  ///< where the range begins in it
+};
+
+/// Memory that a process of a merged snapshot has, and an earlier one as well.
+struct SharedRange {
+  std::uint32_t process{};  ///< the later one
+  GpuVa va{};               ///< where its queues find the memory
+  std::uint64_t bytes{};    ///< its length
+  GpuVa at{};               ///< where it is in the merged snapshot
 };
 
 /// A thread of the host that waits for a word.
@@ -119,6 +135,14 @@ struct PageFault {
   std::string from{};       ///< "the kernel's log", "dmesg.txt"
 };
 
+/// A word that changed while the queues were watched.
+struct MovingWord {
+  GpuVa va{};                     ///< the word
+  std::uint64_t first{}, last{};  ///< what it held at the first and at the last look
+  std::uint32_t changes{};        ///< how many looks found another value than the look before
+  std::uint32_t looks{};          ///< how often it was read
+};
+
 /// A store by the host to a word, or its intention to make one.
 struct HostPost {
   GpuVa signal{};         ///< the word that is stored to
@@ -136,6 +160,10 @@ class Words {
   bool empty() const noexcept { return pieces_.empty(); }
   /// Errc::unmapped if one of the bytes is not in it. What was added last wins.
   Errc read(GpuVa va, std::span<std::byte> out) const;
+  /// Calls `f(va, bytes)` for each part, in the order of `add`.
+  template <class Fn> void each(Fn f) const {
+    for (const auto& p : pieces_) f(p.va, std::span<const std::byte>(p.bytes));
+  }
 
  private:
   struct Piece {
@@ -159,7 +187,26 @@ struct Snapshot {
   bool all_threads = false;              ///< no thread but those in `waits` will store to a word or submit packets
   bool others_run = false;       ///< a queue that is not in `queues`, such as one of kernels, may be executing packets
   std::uint64_t watched_ns = 0;  ///< how long the queues were watched; 0: a single moment
-  std::vector<std::string> notes{};  ///< what could not be read, one sentence each, for the reader of the report
+  std::vector<SharedRange> shared{};  ///< of `merged` snapshots
+  std::vector<MovingWord> moving{};   ///< words that queues wait for, and that changed meanwhile
+  std::vector<std::string> notes{};   ///< what could not be read, one sentence each, for the reader of the report
 };
+
+/// Snapshots of several processes as one, so that cycles across memory that they share are found. An address of process
+/// n has n in its bits from 48 on, and memory that is shared has the address of the first process that has it: a note
+/// says so.
+Snapshot merged(std::vector<Snapshot>);
+/// The address in the snapshot of what process `process` calls `va`.
+GpuVa address_in(const Snapshot&, std::uint32_t process, GpuVa va) noexcept;
+
+/// From now on, what `peek` reads is added to `words`, so that `to_json` has all that a diagnosis used. The snapshot
+/// must not move meanwhile.
+void keep_what_is_read(Snapshot&);
+/// One object with a newline. It has `words`, and not what `peek` could still read.
+std::string to_json(const Snapshot&);
+/// Is this the beginning of such a text?
+bool is_snapshot(std::string_view text) noexcept;
+/// Errors name the file and what is wrong with it.
+Result<Snapshot, Diagnostic> snapshot_from_json(std::string_view text, std::string_view file);
 
 }  // namespace sdma::inline v0::doctor

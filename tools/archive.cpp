@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+#include "archive.hpp"
+
+#include "sdma/core/file.hpp"
+#include "sdma/core/number.hpp"
+
+#include <fmt/format.h>
+
+#include <archive.h>
+#include <archive_entry.h>
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+#include <filesystem>
+#include <memory>
+#include <utility>
+
+namespace sdma::tool {
+namespace {
+
+using namespace std::string_view_literals;
+
+/// How files begin that are unpacked: gzip, xz, zstd, bzip2.
+constexpr std::array kCompressed{"\x1f\x8b\x08"sv,
+                                 "\xfd"
+                                 "7zXZ\0"sv,
+                                 "\x28\xb5\x2f\xfd"sv, "BZh"sv};
+constexpr int kMostLayers = 8;
+
+Diagnostic too_much(const std::string& name, const std::string& limit) {
+  return {.where = name,
+          .message = fmt::format("the archive has more than {}, which is the most that is read", limit),
+          .hint = "unpack it, and give only the files that matter: rings, recordings, core files, logs"};
+}
+
+bool is_tar(std::string_view head) noexcept {
+  constexpr std::size_t kMagic = 257;
+  return head.size() > kMagic && head.substr(kMagic).starts_with("ustar");
+}
+
+/// Unpacks one layer after the other.
+class Unpacking {
+ public:
+  /// `member`: the name of what is unpacked. `name`: the same with those of the archives around it.
+  Result<void, Diagnostic> add(std::string_view bytes, const std::string& name, const std::string& member, int layers) {
+    if (layers == 0) return too_much(name, fmt::format("{} layers", kMostLayers));
+    const std::unique_ptr<archive, decltype(&archive_read_free)> in(archive_read_new(), archive_read_free);
+    // A file of zeros would count as an empty tar, too.
+    const bool tar = is_tar(bytes);
+    if (tar) {
+      (void)archive_read_support_format_tar(in.get());
+    } else {
+      for (const auto support :
+           {archive_read_support_filter_gzip, archive_read_support_filter_xz, archive_read_support_filter_zstd,
+            archive_read_support_filter_bzip2, archive_read_support_format_raw, archive_read_support_format_empty})
+        (void)support(in.get());
+    }
+    const auto broken = [&] {
+      const char* why = archive_error_string(in.get());
+      return Diagnostic{.where = name,
+                        .message = fmt::format("cannot be unpacked: {}", why ? why : "it is damaged"),
+                        .hint = "the file may be cut off; copy it again"};
+    };
+    if (archive_read_open_memory(in.get(), bytes.data(), bytes.size()) != ARCHIVE_OK) return broken();
+    for (archive_entry* e = nullptr;;) {
+      const int next = archive_read_next_header(in.get(), &e);
+      if (next == ARCHIVE_EOF) return {};
+      if (next < ARCHIVE_WARN) return broken();
+      if (tar && (archive_entry_filetype(e) != AE_IFREG || archive_entry_hardlink(e))) continue;
+      const char* path = tar ? archive_entry_pathname(e) : nullptr;
+      Member m{.name = path ? std::string(path) : std::filesystem::path(member).stem().string()};
+      for (std::string piece(std::size_t{1} << 16, '\0');;) {
+        const auto n = archive_read_data(in.get(), piece.data(), piece.size());
+        if (n < 0) return broken();
+        if (n == 0) break;
+        if (bytes_ + m.bytes.size() + static_cast<std::size_t>(n) > kMostUnpacked)
+          return too_much(name, size_text(kMostUnpacked) + " of contents");
+        m.bytes.append(piece, 0, static_cast<std::size_t>(n));
+      }
+      if (is_packed(m.bytes)) {
+        const auto inner = tar ? fmt::format("{}: {}", name, m.name) : name;
+        if (auto done = add(m.bytes, inner, m.name, layers - 1); !done) return done;
+        continue;
+      }
+      if (all.size() == kMostMembers) return too_much(name, fmt::format("{} files", kMostMembers));
+      bytes_ += m.bytes.size();
+      all.push_back(std::move(m));
+    }
+  }
+  std::vector<Member> all{};
+
+ private:
+  std::uint64_t bytes_ = 0;
+};
+
+}  // namespace
+
+bool is_packed(std::string_view head) noexcept {
+  return is_tar(head) ||
+         std::any_of(kCompressed.begin(), kCompressed.end(), [&](auto magic) { return head.starts_with(magic); });
+}
+
+Result<std::vector<Member>, Diagnostic> unpack(std::string_view bytes, const std::string& name) {
+  Unpacking u;
+  if (auto done = u.add(bytes, name, name, kMostLayers); !done) return std::move(done.error());
+  if (u.all.empty()) return Diagnostic{.where = name, .message = "the archive has no files", .hint = "give the files"};
+  return std::move(u.all);
+}
+
+Result<void, Diagnostic> save_archive(const std::string& path, const std::vector<Member>& members) {
+  std::string bytes;
+  {
+    const std::unique_ptr<archive, decltype(&archive_write_free)> out(archive_write_new(), archive_write_free);
+    const auto take = [](archive*, void* to, const void* from, std::size_t n) {
+      static_cast<std::string*>(to)->append(static_cast<const char*>(from), n);
+      return static_cast<la_ssize_t>(n);
+    };
+    (void)archive_write_add_filter_gzip(out.get());
+    (void)archive_write_set_format_ustar(out.get());
+    bool done = archive_write_open(out.get(), &bytes, nullptr, take, nullptr) == ARCHIVE_OK;
+    for (const auto& m : members) {
+      const std::unique_ptr<archive_entry, decltype(&archive_entry_free)> e(archive_entry_new(), archive_entry_free);
+      archive_entry_set_pathname(e.get(), m.name.c_str());
+      archive_entry_set_filetype(e.get(), AE_IFREG);
+      archive_entry_set_perm(e.get(), 0644);
+      archive_entry_set_mtime(e.get(), std::time(nullptr), 0);
+      archive_entry_set_size(e.get(), static_cast<la_int64_t>(m.bytes.size()));
+      done = done && archive_write_header(out.get(), e.get()) == ARCHIVE_OK &&
+             archive_write_data(out.get(), m.bytes.data(), m.bytes.size()) == static_cast<la_ssize_t>(m.bytes.size());
+    }
+    if (archive_write_close(out.get()) != ARCHIVE_OK || !done) {
+      const char* why = archive_error_string(out.get());
+      return Diagnostic{.where = path, .message = fmt::format("cannot be packed: {}", why ? why : "out of memory")};
+    }
+  }
+  return save_file(path, bytes);
+}
+
+}  // namespace sdma::tool

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// Archives of a bug report: gzip, xz and other compressed files, and tar of them, read and written in memory.
+//
+//   if (is_packed(bytes))
+//     if (auto all = unpack(bytes, "report.tar.gz")) for (const auto& m : *all) use(m.name, m.bytes);
+//   auto saved = save_archive("report.tar.gz", {{"answer.txt", text}});
+//
+// A compressed file is one member, whose name has no suffix: "dmesg.gz" has "dmesg". Members that are packed themselves
+// are unpacked, too, down to eight layers. Nothing is written to disk. At most kMostMembers files and kMostUnpacked
+// bytes: beyond, an error names the limit. Only regular files count: a link or a device of an archive is left out.
+#include "sdma/core/diagnostic.hpp"
+#include "sdma/core/result.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sdma::tool {
+
+inline constexpr std::size_t kMostMembers = 1000;
+inline constexpr std::uint64_t kMostUnpacked = std::uint64_t{1} << 30;
+
+struct Member {
+  std::string name{};   ///< its path in the archive
+  std::string bytes{};  ///< its contents
+};
+
+/// Does a file that begins with these bytes have to be unpacked?
+bool is_packed(std::string_view head) noexcept;
+
+/// `name`: the file's, for errors.
+Result<std::vector<Member>, Diagnostic> unpack(std::string_view bytes, const std::string& name);
+
+/// Writes a tar.gz, whole or not at all.
+Result<void, Diagnostic> save_archive(const std::string& path, const std::vector<Member>& members);
+
+}  // namespace sdma::tool

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: MIT
+#include "doctor_files.hpp"
+
+#include "output.hpp"
+#include "sdma/doctor/kernel_log.hpp"
+#include "sdma/doctor/read.hpp"
+#include "sdma/trace/write.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+
+namespace sdma::tool {
+namespace {
+
+/// The bytes of a core file, which may be larger than memory.
+class MappedFile {
+ public:
+  /// Of an archive.
+  explicit MappedFile(std::string bytes) : own_(std::move(bytes)), at_(own_.data()), bytes_(own_.size()) {}
+  static std::shared_ptr<MappedFile> open(const std::string& path) {
+    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    struct stat st {};
+    void* at = MAP_FAILED;
+    if (fd >= 0 && ::fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0)
+      at = ::mmap(nullptr, static_cast<std::size_t>(st.st_size), PROT_READ, MAP_PRIVATE, fd, 0);
+    if (fd >= 0) ::close(fd);
+    if (at == MAP_FAILED) return nullptr;
+    return std::shared_ptr<MappedFile>(new MappedFile(at, static_cast<std::size_t>(st.st_size)));
+  }
+  ~MappedFile() {
+    if (own_.empty()) ::munmap(at_, bytes_);
+  }
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+  std::span<const std::byte> bytes() const noexcept { return {static_cast<const std::byte*>(at_), bytes_}; }
+
+ private:
+  MappedFile(void* at, std::size_t bytes) : at_(at), bytes_(bytes) {}
+  std::string own_{};
+  void* at_;
+  std::size_t bytes_;
+};
+
+/// Diagnostic::rule of a file in an archive that the doctor does not use.
+constexpr std::string_view kNotKnown = "not-known";
+
+/// Reads files of every form into one snapshot.
+class Files {
+ public:
+  explicit Files(const DoctorFiles& o) : o_(o) {}
+
+  Result<doctor::Snapshot, Diagnostic> read() {
+    // Memory first: the rings of a gpucore file's queues may be in the kernel's core file.
+    const auto host_core = [](const std::string& path) {
+      const auto file = path == "-" ? nullptr : MappedFile::open(path);
+      return file && is_host_core(file->bytes());
+    };
+    auto paths = o_.files;
+    std::stable_partition(paths.begin(), paths.end(), host_core);
+    for (const auto& path : paths)
+      if (auto done = add({.path = path, .form = o_.form, .archives = true}); !done) return std::move(done.error());
+    if (s_.queues.empty()) return no_queue();
+    if (o_.has_positions() && s_.queues.size() > 1)
+      return Diagnostic{
+          .where = shown(o_.files.front()),
+          .message = fmt::format("--rptr, --wptr and --base are those of one ring, but there are {}", s_.queues.size()),
+          .hint = "give `.ring` files, which have positions of their own"};
+    if (s_.from.empty())
+      s_.from = o_.files.size() == 1
+                    ? shown(o_.files.front())
+                    : fmt::format("{} and {} other files", shown(o_.files.front()), o_.files.size() - 1);
+    if (s_.peek)
+      s_.peek = [peek = std::move(s_.peek), cores = cores_](GpuVa va, std::span<std::byte> out) {
+        return peek(va, out);
+      };
+    return std::move(s_);
+  }
+
+ private:
+  static bool is_host_core(std::span<const std::byte> bytes) {
+    return doctor::is_core(bytes) && !doctor::is_gpu_core(bytes);
+  }
+
+  Result<void, Diagnostic> add(const InputOptions& file) {
+    auto in = Input::open(file);
+    if (!in) return std::move(in.error());
+    if (auto members = in->members()) return archive(in->name(), std::move(*members));
+    const auto head = in->beginning();
+    const auto bytes = std::as_bytes(std::span(head));
+    if (head.empty())
+      return not_known({.where = in->name(), .message = "the file is empty", .hint = "a dump has at least one dword"});
+    if (doctor::is_core(bytes)) return core(file);
+    if (doctor::is_snapshot(head)) return saved(*in);
+    if (head.starts_with("{\"sdma_trace\"")) return trace(*in);
+    if (is_dump(bytes)) return ring_file(*in);
+    return in->is_text() ? text(*in) : binary(*in);
+  }
+
+  /// A bug report has files of many kinds. Those that are neither a log nor a ring with positions are named in a note.
+  Result<void, Diagnostic> archive(const std::string& name, std::vector<Member> members) {
+    std::stable_partition(members.begin(), members.end(),
+                          [](const Member& m) { return is_host_core(std::as_bytes(std::span(m.bytes))); });
+    // With --save, the doctor has written everything into one of them.
+    const auto saved =
+        std::find_if(members.begin(), members.end(), [](const Member& m) { return doctor::is_snapshot(m.bytes); });
+    if (saved != members.end()) return add({.path = name, .contents = std::move(saved->bytes)});
+    const bool report_of_all = members.size() > 1;
+    std::string left;
+    for (auto& m : members) {
+      const InputOptions file{.path = report_of_all ? name + ": " + m.name : name, .contents = std::move(m.bytes)};
+      in_report_ = report_of_all;
+      auto done = add(file);
+      in_report_ = false;
+      if (!done && done.error().rule != kNotKnown) return done;
+      if (!done) left += fmt::format("{}{} ({})", left.empty() ? "" : ", ", m.name, done.error().message);
+    }
+    if (!left.empty())
+      s_.notes.push_back(
+          fmt::format("{}: not used, because they are neither logs, recordings, core files "
+                      "nor rings with positions: {}.",
+                      name, left));
+    return {};
+  }
+  /// What the input says all the same is reported. A log without a queue is a warning: its lines decide nothing.
+  Diagnostic no_queue() const {
+    for (const auto& n : s_.notes) report({.severity = Severity::note, .message = n});
+    std::string message = "there is no queue in this input";
+    if (log_) message += ", so nothing is decided";
+    for (const auto& p : s_.page_faults) message += fmt::format("; {} reports a page fault at {}", p.from, in_words(p));
+    return {.severity = log_ ? Severity::warning : Severity::error,
+            .where = shown(o_.files.front()),
+            .message = std::move(message),
+            .hint = "give the dump of a ring, a trace.jsonl or a gpucore file as well"};
+  }
+
+  Result<void, Diagnostic> core(const InputOptions& in) {
+    const auto file = in.contents ? std::make_shared<MappedFile>(*in.contents) : MappedFile::open(in.path);
+    if (!file)
+      return Diagnostic{.where = shown(in.path),
+                        .message = "a core file has to be a regular file",
+                        .hint = "save it, and give its name"};
+    cores_.push_back(file);
+    return doctor::add_core(s_, file->bytes(), shown(in.path));
+  }
+  Result<void, Diagnostic> saved(Input& in) {
+    if (!s_.queues.empty() || o_.files.size() > 1)
+      return Diagnostic{
+          .where = in.name(), .message = "is a whole snapshot, to which no file can be added", .hint = "give it alone"};
+    auto text = in.whole_text();
+    if (!text) return std::move(text.error());
+    auto s = doctor::snapshot_from_json(*text, in.name());
+    if (!s) return std::move(s.error());
+    s_ = std::move(*s);
+    return {};
+  }
+  Result<void, Diagnostic> trace(Input& in) {
+    auto t = in.whole_text();
+    if (!t) return std::move(t.error());
+    const auto parsed = trace::from_json_lines(*t, in.name());
+    if (!parsed) return parsed.error();
+    doctor::add(s_, *parsed, in.name());
+    return {};
+  }
+  Result<void, Diagnostic> ring_file(Input& in) {
+    auto bytes = in.whole_text();
+    if (!bytes) return std::move(bytes.error());
+    auto d = from_bytes(std::as_bytes(std::span(*bytes)), in.name());
+    if (!d) return std::move(d.error());
+    if (d->dwords.empty()) return empty(in.name());
+    doctor::add(s_, *d, in.name());
+    s_.queues.back().generation = chosen_for(in.name(), {});
+    if (o_.rptr || o_.wptr) {
+      s_.queues.pop_back();
+      return place({.dwords = std::move(d->dwords)}, in.name());
+    }
+    return {};
+  }
+  Result<void, Diagnostic> text(Input& in) {
+    auto all = in.whole_text();
+    if (!all) return std::move(all.error());
+    if (doctor::is_kernel_log(*all)) {
+      log_ = true;
+      doctor::add_kernel_log(s_, *all, in.name(), o_.pid);
+    }
+    auto dumps = read_text_dump(*all, in.name());
+    if (!dumps && dumps.error().rule == kLogWithoutDump) return {};
+    if (!dumps) return not_known(std::move(dumps.error()));
+    for (auto& d : dumps->dumps) {
+      if (in_report_ && !d.rptr && !d.wptr && !o_.has_positions()) return without_positions();
+      if (d.dwords.empty()) return empty(in.name());
+      if (!d.form.empty())
+        report({.severity = Severity::note,
+                .where = in.name(),
+                .message = "read as " + d.form + generation_text(o_.generation, d.generation)});
+      if (auto done = place(std::move(d), in.name()); !done) return done;
+    }
+    for (const auto& b : dumps->buffers) s_.words.add(GpuVa{b.va}, std::as_bytes(std::span(b.dwords)));
+    for (const auto& n : dumps->notes) s_.notes.push_back(n.message);
+    return {};
+  }
+  Result<void, Diagnostic> binary(Input& in) {
+    auto ring = in.ring();
+    if (!ring) return not_known(std::move(ring.error()));
+    if (in_report_ && !ring->positions.rptr && !o_.has_positions()) return without_positions();
+    if (ring->dwords.empty()) return empty(in.name());
+    return place({.dwords = std::move(ring->dwords), .rptr = ring->positions.rptr, .wptr = ring->positions.wptr},
+                 in.name());
+  }
+  /// Other files of a bug report may have any form.
+  Diagnostic not_known(Diagnostic d) const {
+    if (in_report_) d.rule = kNotKnown;
+    return d;
+  }
+  Diagnostic without_positions() const { return not_known({.message = "no positions"}); }
+  /// The generation of a ring. The diagnosis says if it is only assumed.
+  Generation chosen_for(const std::string& name, std::optional<Generation> said) {
+    const auto g = chosen(o_.generation, said);
+    if (!o_.generation && !said)
+      s_.notes.push_back(fmt::format("{}: it is assumed that these are packets of SDMA {} (--gfx)", name, name_of(g)));
+    return g;
+  }
+  static Diagnostic empty(const std::string& name) {
+    return {.where = name, .message = "the dump has no dwords", .hint = "dump the ring's memory as well"};
+  }
+
+  /// A ring whose positions come from the command line or from the text: they have to lie in it.
+  Result<void, Diagnostic> place(TextDump d, const std::string& name) {
+    RingPositions at{.rptr = o_.rptr, .wptr = o_.wptr, .first = 0, .generation = chosen_for(name, d.generation)};
+    const bool given = o_.rptr || o_.wptr;
+    const auto rptr = given ? at.rptr : d.rptr, wptr = given ? at.wptr : d.wptr;
+    at.first = given ? first_position(d.first.value_or(0), d.dwords.size(), at.rptr, at.wptr) : 0;
+    const auto first = given ? at.first : d.first.value_or(0);
+    if (const auto placed = place_ring(
+            d.dwords, {.rptr = rptr, .wptr = wptr, .first = rptr ? first : 0, .generation = at.generation}, name);
+        !placed)
+      return placed.error();
+    const auto bytes = std::uint64_t{d.dwords.size()} * 4;
+    if (first == 0 && rptr && wptr && (*rptr >= bytes) != (*wptr >= bytes) && *rptr >= bytes)
+      return Diagnostic{.rule = "dump",
+                        .where = name,
+                        .message = fmt::format("rptr {:#x} lies beyond the ring of {} bytes", *rptr, bytes)};
+    doctor::add(s_, d, name, at);
+    return {};
+  }
+
+  const DoctorFiles& o_;
+  doctor::Snapshot s_;
+  std::vector<std::shared_ptr<MappedFile>> cores_{};  // `peek` reads them
+  bool log_ = false;                                  // a log has been read
+  bool in_report_ = false;                            // the file that is read is one of several in an archive
+};
+
+}  // namespace
+
+Result<doctor::Snapshot, Diagnostic> read_files(const DoctorFiles& o) { return Files{o}.read(); }
+
+}  // namespace sdma::tool
