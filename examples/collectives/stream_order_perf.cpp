@@ -5,6 +5,7 @@
 //   hand      the same copies by hand in the stream of the kernel: copy to the peer, write its word, wait for one's own
 //   trigger   by hand as ours: a second stream waits for both kernels, copies, and writes both words
 //   ours      collectives::Run::enqueue, or publish before each launch of a graph
+//   nccl      ncclAllGather, by kernels, with --nccl yes; then without `hand` in graphs, which the driver refuses
 //   ahead     ours with all rounds published before the time is taken
 //
 // One process with both GPUs, and a thread for each. `hand` has no word that says that the peer may be written; as
@@ -16,6 +17,7 @@
 #include "collectives.hpp"
 #include "median.hpp"
 #include "perf/cuda_graphs.hpp"
+#include "perf/nccl_calls.hpp"
 #include "sdma/core/file.hpp"
 #include "sdma/device/cuda.hpp"
 
@@ -33,6 +35,7 @@ using collectives::Arguments;
 using collectives::Run;
 using collectives::perf::CudaGraphs;
 using collectives::perf::CudaOrdered;
+using collectives::perf::NcclCalls;
 using example::fail;
 using example::must;
 
@@ -45,14 +48,15 @@ constexpr char kUsage[] =
     "  -n N                  iterations of a run, a multiple of --graph (default: 100)\n"
     "  --graph N             iterations of a graph (default: 20)\n"
     "  --runs N              runs of each way, besides two to warm up (default: 7)\n"
+    "  --nccl yes|no         also NCCL's kernels, of libnccl.so.2 or SDMA_NCCL_LIBRARY (default: no)\n"
     "  --json FILE           also one JSON object per size and kind, in microseconds\n";
 constexpr auto kPatience = 60s;
 constexpr std::uint32_t kGpus = 2, kWarmups = 2;
 constexpr std::uint64_t kLine = 64;  ///< bytes between words
 constexpr std::uint64_t kStep = 7;   ///< between the values of two iterations
 
-enum Way : std::size_t { kernel, hand, trigger, ours, ahead, kWays };
-constexpr const char* kNames[] = {"kernel", "hand", "trigger", "ours", "ahead"};
+enum Way : std::size_t { kernel, hand, trigger, ours, ahead, nccl, kWays };
+constexpr const char* kNames[] = {"kernel", "hand", "trigger", "ours", "ahead", "nccl"};
 
 /// All threads meet here.
 class Barrier {
@@ -77,6 +81,8 @@ struct World {
   std::uint32_t iterations, graph, runs;
   Barrier barrier{};
   std::vector<SignalMemory> memory{};
+  std::optional<NcclCalls> nccl{};
+  NcclCalls::Id id{};
 
   Signal word() { return *memory.emplace_back(must(device.create_signal())); }
 };
@@ -104,6 +110,9 @@ class Rank {
     const auto& self = w.device.gpus()[gpu];
     if (self.physical != gpu) fail("the GPUs are shared: this needs two");
     bounce_ = must(w.device.allocate({.bytes = 64 << 10}));
+    if (!w.nccl) return;
+    const auto code = w.nccl->init_rank(&comm_, kGpus, w.id, static_cast<int>(gpu));
+    if (code != NcclCalls::kSuccess) fail(fmt::format("ncclCommInitRank: {}", w.nccl->error_string(code)));
   }
 
   /// Median microseconds of an iteration, for each way; 0: not measured.
@@ -112,9 +121,11 @@ class Rank {
     std::array<CudaGraphs::GraphExec, kWays> first{}, second{};
     rounds_ = must(s.run.stream(gpu_).graph(graphs ? world_.graph : world_.iterations));
     if (graphs)
-      for (std::size_t way = 0; way < kWays; ++way) capture(s, way, first[way], second[way]);
+      for (std::size_t way = 0; way < kWays; ++way)
+        if (has(way, graphs)) capture(s, way, first[way], second[way]);
     for (std::uint32_t run = 0; run < world_.runs + kWarmups; ++run)
       for (std::size_t way = 0; way < kWays; ++way) {
+        if (!has(way, graphs)) continue;
         if (way == ahead)
           for (std::uint32_t i = 0; i < world_.iterations; i += rounds_.iterations) publish(s);
         world_.barrier.wait();
@@ -150,6 +161,8 @@ class Rank {
   }
 
  private:
+  /// With NCCL in the process, the driver refuses to launch a graph of a kernel, copies and words: invalid value.
+  bool has(std::size_t way, bool graphs) const { return world_.nccl ? way != hand || !graphs : way != nccl; }
   void good(const char* call, CudaGraphs::Status s) const {
     if (auto r = cuda_.good(call, s); !r) fail(to_string(r.error()));
   }
@@ -202,6 +215,13 @@ class Rank {
       case ahead:
         if (!s.run.stream(gpu_).pass(calls(), rounds_.value(i))) fail("the stream refuses");
         break;
+      case nccl: {
+        auto* const to = reinterpret_cast<std::byte*>(s.part(gpu_, 0, 0).value);
+        const auto code =
+            world_.nccl->symmetric(to + gpu_ * s.bytes, to, s.bytes, NcclCalls::kBytes, comm_, rank_.stream);
+        if (code != NcclCalls::kSuccess) fail(fmt::format("ncclAllGather: {}", world_.nccl->error_string(code)));
+        break;
+      }
       default: break;
     }
   }
@@ -264,6 +284,7 @@ class Rank {
   CudaGraphs::Rank rank_;
   CudaOrdered ordered_{&cuda_, rank_.stream};
   StreamGraph rounds_{};
+  NcclCalls::Comm comm_{};
   Memory bounce_{};
   Signal end_ = world_.word();
   std::uint32_t ended_ = 0;
@@ -314,17 +335,25 @@ int main(int argc, char** argv) {
   const auto runs = static_cast<std::uint32_t>(a.size("--runs", 7, 1, 1000));
   const auto json = a.word("--json", "");
   if (iterations % graph != 0) a.fail("-n: not a multiple of --graph");
+  const auto wanted = a.word("--nccl", "no");
+  if (wanted != "yes" && wanted != "no") a.fail("--nccl: '" + wanted + "' is neither yes nor no");
   a.done();
   const auto device = must(CudaDevice::open());
   if (device->physical_gpus() < kGpus) fail("this needs two GPUs");
   World world{
       .device = *device, .cuda = must(CudaGraphs::load()), .iterations = iterations, .graph = graph, .runs = runs};
+  if (wanted == "yes") {
+    const auto library = must(NcclCalls::find(collectives::perf::Rival::nccl));
+    world.nccl = must(NcclCalls::load(library, collectives::Collective::all_gather));
+    if (world.nccl->get_unique_id(&world.id) != NcclCalls::kSuccess) fail("ncclGetUniqueId fails");
+  }
 
   std::array<std::string, 2> tables, lines;  // one by one, and in graphs
   for (const bool graphs : {false, true}) {
     tables[graphs] = fmt::format("{}, us an iteration, medians of {} runs of {}\n{:>10}",
                                  graphs ? fmt::format("graphs of {}", graph) : "one by one", runs, iterations, "bytes");
-    for (const auto* name : kNames) tables[graphs] += fmt::format(" {:>9}", name);
+    for (std::size_t way = 0; way < kWays; ++way)
+      if (way != nccl || world.nccl) tables[graphs] += fmt::format(" {:>9}", kNames[way]);
     tables[graphs] += "\n";
   }
   std::array<std::array<double, kWays>, kGpus> measured{};
@@ -333,7 +362,10 @@ int main(int argc, char** argv) {
     lines[graphs] += fmt::format("{{\"kind\":\"{}\",\"bytes\":{}", graphs ? "graph" : "stream", s.bytes);
     for (std::size_t way = 0; way < kWays; ++way) {
       const auto us = std::max(measured[0][way], measured[1][way]);
-      if (us == 0) continue;
+      if (us == 0) {
+        if (way != nccl) tables[graphs] += fmt::format(" {:>9}", "-");
+        continue;
+      }
       tables[graphs] += fmt::format(" {:>9.2f}", us);
       lines[graphs] += fmt::format(",\"{}\":{:.3f}", kNames[way], us);
     }
