@@ -28,9 +28,7 @@ void absent(VerbOptions& verb, Action& action, const std::string& name) {
 }  // namespace
 
 bool is_packed(std::string_view) noexcept { return false; }
-Result<std::vector<Member>, Diagnostic> unpack(std::string_view, const std::string&) {
-  return std::vector<Member>{};
-}
+Result<std::vector<Member>, Diagnostic> unpack(std::string_view, const std::string&) { return std::vector<Member>{}; }
 void add_doctor(VerbOptions& verb, Action& action) { absent(verb, action, "doctor"); }
 void add_run(VerbOptions& verb, Action& action) { absent(verb, action, "run"); }
 void add_explore(VerbOptions& verb, Action& action) { absent(verb, action, "explore"); }

@@ -115,9 +115,7 @@ template <class Node> class SharedNode {
     hold();
     return Memory(Lease(give_back<&SharedNode::free_memory>, n, b->id), b->va, r.bytes, b->host);
   }
-  std::optional<MemoryOwner> origin(GpuVa va) const {
-    return in_opening_process() ? opened_.origin(va) : std::nullopt;
-  }
+  std::optional<MemoryOwner> origin(GpuVa va) const { return in_opening_process() ? opened_.origin(va) : std::nullopt; }
 
  protected:
   struct NewBlock {  // memory that does not have a handle yet

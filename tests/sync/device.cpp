@@ -12,7 +12,7 @@ using test::RingBytes;
 
 namespace {
 
-constexpr CopyLinear kCopy{.src = GpuVa{0x1000}, .dst = GpuVa{0x2000}, .bytes = 256};
+constexpr CopyLinear kTile{.src = GpuVa{0x1000}, .dst = GpuVa{0x2000}, .bytes = 256};
 
 /// A ring that no engine reads, and two words.
 struct Scene {
@@ -34,10 +34,10 @@ std::vector<std::uint32_t> dwords(const auto&... packets) {
 TEST_CASE("a put is a copy; with a signal, a fence or an addition follows in the same slot") {
   Scene s;
   Puts puts{s.ring};
-  CHECK(puts.put(kCopy) == Errc::ok);
-  CHECK(puts.put_signal(kCopy, s.signal(0), 7) == Errc::ok);
-  CHECK(puts.put_add(kCopy, s.signal(1), 3) == Errc::ok);
-  CHECK(s.published() == dwords(kCopy, kCopy, Fence{.addr = GpuVa{0x3000}, .value = 7}, kCopy,
+  CHECK(puts.put(kTile) == Errc::ok);
+  CHECK(puts.put_signal(kTile, s.signal(0), 7) == Errc::ok);
+  CHECK(puts.put_add(kTile, s.signal(1), 3) == Errc::ok);
+  CHECK(s.published() == dwords(kTile, kTile, Fence{.addr = GpuVa{0x3000}, .value = 7}, kTile,
                                 Atomic{.addr = GpuVa{0x3008}, .op = AtomicOp::add_rtn_64, .value = 3}));
 }
 
@@ -60,7 +60,7 @@ TEST_CASE("consumed waits for rptr to pass what was put before") {
   Scene s;
   Puts puts{s.ring};
   CHECK(puts.consumed(1) == Errc::ok);
-  CHECK(puts.put(kCopy) == Errc::ok);
+  CHECK(puts.put(kTile) == Errc::ok);
   CHECK(puts.consumed(2) == Errc::timed_out);
   s.bytes.read_to(s.bytes.published() - 4);
   CHECK(puts.consumed(2) == Errc::timed_out);
@@ -72,13 +72,13 @@ TEST_CASE("a full ring, a wrong packet and a wrong generation are refused, and n
   Scene s;
   Puts puts{s.ring};
   CHECK(puts.put({.src = GpuVa{1}, .dst = GpuVa{2}, .bytes = 0}) == Errc::bad_packet);
-  CHECK(Puts<Generation::v6_0>(s.ring).put(kCopy) == Errc::wrong_generation);
+  CHECK(Puts<Generation::v6_0>(s.ring).put(kTile) == Errc::wrong_generation);
   CHECK(s.bytes.published() == 0);
   int fit = 0;
-  while (puts.put(kCopy) == Errc::ok) ++fit;
+  while (puts.put(kTile) == Errc::ok) ++fit;
   CHECK(fit == 36);  // of 7 dwords: one dword of 256 stays free
-  CHECK(puts.put(kCopy) == Errc::no_space);
+  CHECK(puts.put(kTile) == Errc::no_space);
   CHECK(puts.quiet(s.signal(0), 1, 1) == Errc::no_space);
   s.bytes.read_to(s.bytes.published());
-  CHECK(puts.put(kCopy) == Errc::ok);
+  CHECK(puts.put(kTile) == Errc::ok);
 }
