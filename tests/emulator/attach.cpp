@@ -51,7 +51,7 @@ TEST_CASE("a queue at a poll: its ring, its positions, its word, as they are in 
   const auto s = snapshot_of(t.state.pid);
   REQUIRE(s.queues.size() == 1);
   const auto& q = s.queues[0];
-  CHECK(s.from == "process " + std::to_string(t.state.pid));
+  CHECK(s.from.starts_with("process " + std::to_string(t.state.pid) + " ("));
   CHECK(q.name == "gpu 0 queue 0");
   REQUIRE(q.gpu);
   CHECK(q.gpu.value == GpuId{0});

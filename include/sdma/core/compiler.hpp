@@ -8,7 +8,6 @@
 //   [&]() SDMA_ALWAYS_INLINE_LAMBDA { ... };                                    // before the body
 //   struct Holder { SDMA_NO_UNIQUE_ADDRESS Empty member; };
 //   SDMA_STORE_FENCE();                                                         // expressions of type void
-//   SDMA_DEVICE_BEGIN inline void g() {} SDMA_DEVICE_END                        // functions of kernels, too
 //
 // A program may define SDMA_STANDARD_ONLY before it includes any header of sdma. Then each macro has its standard
 // equivalent or is empty, as for a compiler that is not known here: the results are the same, the code is slower, and
@@ -65,29 +64,29 @@
 #define SDMA_INT128(name) __extension__ typedef __int128 name
 #endif
 
-/// Device code. Where clang compiles HIP or CUDA, functions between these two are compiled for the GPU as well as for
-/// the host, as constexpr functions are without a mark. Elsewhere they are empty. SDMA_DEVICE_PASS is 1 while the
-/// compiler compiles for the GPU: its stores have no write-combining buffers.
+/// Device code. Where clang compiles HIP or CUDA, functions between SDMA_DEVICE_BEGIN and SDMA_DEVICE_END are compiled
+/// for the GPU as well as for the host, as constexpr functions are without a mark. Elsewhere, the two are empty.
 #if defined(__clang__) && (defined(__HIP__) || defined(__CUDA__))
 #define SDMA_DEVICE_BEGIN _Pragma("clang force_cuda_host_device begin")
 #define SDMA_DEVICE_END _Pragma("clang force_cuda_host_device end")
 #else
+/// Device code begins; empty in this branch.
 #define SDMA_DEVICE_BEGIN
+/// Device code ends; empty in this branch.
 #define SDMA_DEVICE_END
 #endif
-/// SDMA_ASSERT is assert, and nothing there.
 #if defined(__AMDGCN__) || defined(__NVPTX__)
 #define SDMA_DEVICE_PASS 1
 #define SDMA_ASSERT(condition) static_cast<void>(0)
 #else
 #include <cassert>
+/// 1 while the compiler compiles for the GPU, whose stores have no write-combining buffers.
 #define SDMA_DEVICE_PASS 0
+/// Ends the program if the condition is false, unless NDEBUG is defined; nothing in a kernel.
 #define SDMA_ASSERT(condition) assert(condition)
 #endif
 
-/// The lanes of a wave, all of which must be active. SDMA_LANE: which one runs. SDMA_LANES: how many there are.
-/// SDMA_FIRST_LANE: the 32-bit value of lane 0. SDMA_WAVE_BARRIER: what the lanes have done before is done for the
-/// others afterwards. On the host, a wave is one lane.
+/// The lanes of a wave, all of which must be active. On the host, a wave is one lane.
 #if defined(__AMDGCN__)
 #define SDMA_LANE() __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0u))
 #define SDMA_LANES() __builtin_amdgcn_wavefrontsize()
@@ -99,9 +98,13 @@
 #define SDMA_FIRST_LANE(v) static_cast<std::uint32_t>(__nvvm_shfl_sync_idx_i32(~0u, static_cast<int>(v), 0, 31))
 #define SDMA_WAVE_BARRIER() __nvvm_bar_warp_sync(~0u)
 #else
+/// Which lane of the wave runs.
 #define SDMA_LANE() 0u
+/// How many lanes the wave has.
 #define SDMA_LANES() 1u
+/// The 32-bit value of lane 0.
 #define SDMA_FIRST_LANE(v) (v)
+/// What the lanes have done before is done for the others afterwards.
 #define SDMA_WAVE_BARRIER() static_cast<void>(0)
 #endif
 

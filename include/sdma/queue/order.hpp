@@ -98,8 +98,8 @@ struct Native {
     SDMA_STORE_FENCE();
   }
 };
-SDMA_DEVICE_END
 static_assert(atomic_ref<std::uint64_t>::is_always_lock_free, "a doorbell is one 64-bit store");
+SDMA_DEVICE_END
 
 }  // namespace order
 

@@ -3,12 +3,10 @@
 // A wave of a GPU writes a slot together: one lane reserves and publishes, and each lane stores one dword. All packets
 // of the slot leave the GPU as one store of neighbouring addresses.
 //
-//   __global__ void tile(Ring<Producers::many>* ring, ...) {
-//     ...                                                                   // every lane calls, with equal arguments
-//     Wave wave;
-//     const Errc e = submit_together(wave, *ring, CopyLinear{...}, Fence{...});
-//     if (e == Errc::no_space) ...                                          // every lane gets the same answer
-//   }
+//   Wave wave;                                       // in a kernel: every lane calls, with equal arguments
+//   const CopyLinear copy{.src = a, .dst = b, .bytes = n};
+//   const Errc e = submit_together(wave, ring, copy, Fence{.addr = go, .value = 1});
+//   if (e == Errc::no_space) return e;               // every lane gets the same answer
 //
 //   lane 0      reserve |         | d0 | release |         | publish: wptr, doorbell
 //   lane 1              | barrier | d1 | release | barrier |
@@ -46,8 +44,9 @@ struct Wave {
 struct OneLane {
   static constexpr std::uint32_t lane() noexcept { return 0; }   ///< it is lane 0
   static constexpr std::uint32_t lanes() noexcept { return 1; }  ///< there is no other
+  /// Its own value.
   template <class T> static constexpr T first(T v) noexcept { return v; }
-  static constexpr void barrier() noexcept {}
+  static constexpr void barrier() noexcept {}  ///< waits for no lane
 };
 
 /// Checks, encodes and publishes the packets in one slot with one doorbell: all of them or none. Every lane of the wave

@@ -2,14 +2,13 @@
 #pragma once
 // Puts: what a kernel asks an engine to copy, through a ring that the kernel writes itself. The host takes no part.
 //
-//   __global__ void tiles(Ring<Producers::many>* ring, Signal done, ...) {    // every lane of the wave calls
-//     Puts puts{*ring};
-//     for (std::uint32_t t = ...) {
-//       compute(t);                                                          // the lanes store the tile, then:
-//       while (puts.put_signal({.src = tile(t), .dst = peer(t), .bytes = n}, flag(t), epoch) == Errc::no_space) {...}
-//     }
-//     if (puts.quiet(done, epoch, 1'000'000) != Errc::ok) ...                // now all tiles may be overwritten
+//   Puts puts{ring};                                 // in a kernel: every lane of the wave calls
+//   for (std::uint32_t t = 0; t < n; ++t) {
+//     ...                                            // the lanes compute tile t and store it, then:
+//     const CopyLinear tile{.src = src + t * bytes, .dst = dst + t * bytes, .bytes = 4096};
+//     if (auto e = puts.put_signal(tile, flag, t + 1); e != Errc::ok) return e;        // no_space: try again
 //   }
+//   if (auto e = puts.quiet(done, epoch, 1'000'000); e != Errc::ok) return e;          // all tiles may be overwritten
 //
 //   after         the bytes are at dst   src may be overwritten   the ring has room again
 //   put                  no                      no                        no
