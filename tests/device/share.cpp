@@ -257,7 +257,8 @@ TEST_CASE("processes of other users neither open memory nor serve it") {
     const auto n =
         std::snprintf(at.sun_path + 1, sizeof at.sun_path - 1, "sdma-share-%016llx%016llx",
                       static_cast<unsigned long long>(h->socket[0]), static_cast<unsigned long long>(h->socket[1]));
-    if (connect(raw, reinterpret_cast<sockaddr*>(&at), static_cast<socklen_t>(sizeof at.sun_family + 1) + n) != 0)
+    if (connect(raw, reinterpret_cast<sockaddr*>(&at),
+                static_cast<socklen_t>(sizeof at.sun_family + 1 + static_cast<std::size_t>(n))) != 0)
       return 3;
     (void)send(raw, &h->object, sizeof h->object, MSG_NOSIGNAL);
     char answer[256];
