@@ -270,7 +270,7 @@ def variant(t, sdma, conformance):
 
 def hang_class(t, sdma, conformance):
     library, page = "lib/doctor/names.cpp", "docs/doctor.md"
-    doctor = [f"lib/doctor/{n}.cpp" for n in ("diagnose", "follow", "hosts", "line", "memory", "packets", "state", "text")]
+    doctor = [f"lib/doctor/{n}.cpp" for n in ("diagnose", "hosts", "line", "packets", "state", "text")]
     recognises = "lib/doctor/waits.cpp"
     with t.without(library):
         t.noticed(library, "static assertion failed", *t.compile("bare", library, only_syntax=True))
