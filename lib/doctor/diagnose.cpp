@@ -126,18 +126,19 @@ class Diagnostician {
         "the snapshot");
   }
 
-  /// Nothing is pending, and a condition may or may not have skipped a packet that waits.
+  /// Nothing else waits, and a condition that was read may or may not have skipped a packet that does.
   std::optional<std::size_t> perhaps_skipped(std::size_t q) const {
     const auto& line = lines_[q];
     for (const auto i : perhaps_[q])
-      if (!line.pending() && followed_.skipped[q][i]) return i;
+      if (followed_.skipped[q][i] &&
+          (!line.pending() || followed_.condition_of({q, i}).value_or(line.head) < line.head))
+        return i;
     return {};
   }
   void undecided(std::size_t q, std::size_t i) {
     auto& f = report(q, HangClass::unknown, Basis::guessed, "find out what the word of the condition was");
     f.at = case_.place({q, i});
-    say(f, Basis::guessed,
-        "Nothing is pending, but the engine may be at this packet, unless the condition before it skips it.",
+    say(f, Basis::guessed, "The engine may be at this packet, unless the condition before it skips it.",
         "what the condition's word was when it was read");
   }
 
@@ -370,14 +371,18 @@ class Diagnostician {
           "the contents of that buffer");
       f.basis = Basis::guessed;
     }
-    bool work = false;
-    for (auto i = line.head; i < stop; ++i) work = work || !line.packets[i].view.is<Nop>();
+    bool work = false, waits = false;
+    for (auto i = line.head; i < stop; ++i) {
+      work = work || !line.packets[i].view.is<Nop>();
+      waits = waits || wait_of(line.packets[i].view);
+    }
     if (!work) return;
     say(f, Basis::inferred,
         fmt::format("rptr {:#x} is before this packet: it lags, or the engine is not there yet.", *s_.queues[q].rptr),
         "the packets between them do not wait");
     // The engine may wait for something before it, which is not known.
-    if ((!case_.watched() && f.what != HangClass::cycle && !never) || followed_.assumed[q]) f.basis = Basis::guessed;
+    if ((!case_.watched() && f.what != HangClass::cycle && (!never || waits)) || followed_.assumed[q])
+      f.basis = Basis::guessed;
   }
 
   void follow(Finding& f, const Post& helper) {

@@ -30,6 +30,15 @@ class Memory {
     }
   }
 
+  /// The dwords from `va`, alone.
+  Memory part(std::uint64_t va, std::uint32_t bytes) const {
+    Memory out{s_, {}};
+    for (auto at = now_.lower_bound(va); at != now_.end() && at->first < va + bytes; ++at) {
+      out.sorted_.push_back(at->first);
+      out.now_.insert(*at);
+    }
+    return out;
+  }
   std::optional<std::uint32_t> dword(std::uint64_t va) const {
     const auto found = now_.find(va);
     return found == now_.end() ? std::nullopt : found->second;

@@ -370,6 +370,9 @@ class WaitExplainer {
       return !v || w_.met(*v);
     });
     if (useful != skipped_.rend()) return skipped(*useful);
+    auto stores = others_;
+    stores.insert(stores.end(), skipped_.begin(), skipped_.end());
+    if (!stores.empty()) f_.what = HangClass::wrong_value;
     only_the_host();
     buffers();
     const bool host = f_.release.by == Release::By::host;
@@ -379,13 +382,12 @@ class WaitExplainer {
                                                            "the memory,"
                                                          : "only a host thread or a queue that is not in the snapshot");
     say(f_, Basis::inferred,
-        others_.empty()
-            ? fmt::format("No packet of {} stores to the word, so {}.", rings, who)
-            : fmt::format("{} stores to the word{}, but no packet of {} stores a value that satisfies the "
-                          "wait, so {}.",
-                          c_.at(others_.front()),
-                          others_.size() == 1 ? "" : fmt::format(", and so do {} others", others_.size() - 1), rings,
-                          who),
+        stores.empty() ? fmt::format("No packet of {} stores to the word, so {}.", rings, who)
+                       : fmt::format("{} stores to the word{}{}, but no packet of {} stores a value that satisfies the "
+                                     "wait, so {}.",
+                                     c_.at(stores.front()), others_.empty() ? " unless a condition skips it" : "",
+                                     stores.size() == 1 ? "" : fmt::format(", and so do {} others", stores.size() - 1),
+                                     rings, who),
         "the packets in the rings, except those that were overwritten");
   }
 
@@ -416,7 +418,10 @@ class WaitExplainer {
   void skipped(const Post& p) {
     const auto condition = c_.followed.condition_of(p);
     const auto at = condition ? c_.at({p.queue, *condition}) : "a condition";
-    const bool known = condition && is_settled(c_, {p.queue, *condition});
+    // What it would have stored is not in the word, unless another packet has replaced it.
+    const bool replaced =
+        std::any_of(others_.begin(), others_.end(), [&](const Post& o) { return c_.packet(o).consumed; });
+    const bool known = condition && !replaced && is_settled(c_, {p.queue, *condition});
     if (!known) f_.basis = Basis::guessed;
     say(f_, known ? Basis::inferred : Basis::guessed,
         fmt::format("{} stores to the word, but {} {}.", c_.at(p), at,

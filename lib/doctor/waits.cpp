@@ -17,10 +17,81 @@ Condition condition_of(const Wait& w) noexcept {
   return {w.func, static_cast<std::uint32_t>(w.reference), static_cast<std::uint32_t>(w.mask)};
 }
 
-/// The dword at `va` after an atomic that waits: it replaces its word once it has the value.
-std::uint32_t part_of(const Atomic& a, std::uint64_t va) noexcept {
-  return static_cast<std::uint32_t>(a.value >> (8 * (va - a.addr.value)));
-}
+/// What becomes of the word of a wait, if packets are executed that store to it.
+class Helpers {
+ public:
+  Helpers(const Case& c, const Wait& w, std::optional<Post> self)
+      : c_(c), w_(w), self_(self), now_(c.followed.now.part(w.va.value / 8 * 8, 8)) {
+    for (const auto& p : posts_of(c, w))
+      if (c.followed.pending(p) && p != self) {
+        if (queues_.empty() || queues_.back().front().queue != p.queue) queues_.emplace_back();
+        queues_.back().push_back(p);
+      }
+  }
+
+  std::vector<Post> take() {
+    for (std::size_t by = 0; by < queues_.size(); ++by) {
+      for (const auto& p : queues_[by]) {
+        // What comes before it may be skipped.
+        auto alone = now_;
+        if (!execute(alone, p)) continue;
+        if (w_.met(alone).value_or(true) && !comes_after(p)) out_.push_back(p);
+      }
+      if (out_.empty() || out_.back().queue != queues_[by].front().queue) together(by);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  /// The packets of a queue one after the other, and then those of the others: several additions may reach the value.
+  void together(std::size_t by) {
+    auto m = now_;
+    std::vector<Post> adds;
+    for (const auto& p : queues_[by]) {
+      if (execute(m, p) && adds_to(p)) adds.push_back(p);
+      if (w_.met(m).value_or(false) && !comes_after(p)) return out_.push_back(p);
+    }
+    // What the waiting queue has to add itself comes too late.
+    if (adds.empty() || (self_ && queues_[by].front().queue == self_->queue)) return;
+    for (std::size_t other = 0; other < queues_.size(); ++other) {
+      if (other == by || (self_ && queues_[other].front().queue == self_->queue)) continue;
+      for (const auto& p : queues_[other]) {
+        execute(m, p);
+        if (w_.met(m).value_or(false)) return void(out_.insert(out_.end(), adds.begin(), adds.end()));
+      }
+    }
+  }
+  /// Returns whether the word changes, or may do so. An atomic that waits replaces its word once it has the value.
+  bool execute(Memory& m, const Post& p) const {
+    const auto before = m.word(w_.va.value, w_.bytes);
+    const auto& v = c_.packet(p).view;
+    if (v.is<Atomic>() && wait_of(v)) {
+      const auto a = decode<Atomic>(v.dwords, *v.info);
+      m.store(a.addr.value, a.value, width(a.op));
+    } else {
+      m.post(v, m.touches(v));
+    }
+    const auto after = m.word(w_.va.value, w_.bytes);
+    return !before || !after || *before != *after;
+  }
+  /// An atomic that waits for what satisfies this wait comes after what satisfies it.
+  bool comes_after(const Post& p) const {
+    const auto& v = c_.packet(p).view;
+    const auto own = v.is<Atomic>() ? wait_of(v) : std::nullopt;
+    return own && own->va == w_.va && own->bytes == w_.bytes && w_.met(own->reference);
+  }
+  bool adds_to(const Post& p) const {
+    const auto& v = c_.packet(p).view;
+    return (v.is<Atomic>() && !wait_of(v)) || v.is<Semaphore>() || v.is<MemIncr>();
+  }
+
+  const Case& c_;
+  const Wait& w_;
+  const std::optional<Post> self_;
+  const Memory now_;
+  std::vector<std::vector<Post>> queues_{};  ///< the packets that store to the word, by queue
+  std::vector<Post> out_{};
+};
 
 }  // namespace
 
@@ -37,46 +108,7 @@ std::vector<Post> posts_of(const Case& c, const Wait& w) {
 }
 
 std::vector<Post> helpers_of(const Case& c, const Wait& w, std::optional<Post> self) {
-  const auto& now = c.followed.now;
-  const auto value = now.word(w.va.value, w.bytes);
-  std::vector<Post> out, adds;
-  std::uint64_t sum = 0;
-  bool reached = false;
-  for (const auto& p : posts_of(c, w)) {
-    if (!c.followed.pending(p) || p == self) continue;
-    const auto& v = c.packet(p).view;
-    const auto own = v.is<Atomic>() ? wait_of(v) : std::nullopt;
-    // An atomic that waits for what satisfies this wait comes after what satisfies it.
-    if (own && own->va == w.va && own->bytes == w.bytes && w.met(own->reference)) continue;
-    const bool is_wait = own.has_value();
-    bool changes = false, known = true;
-    std::uint64_t then = 0;
-    for (std::uint32_t i = 0; i < w.bytes; i += 4) {
-      const auto at = w.va.value + i;
-      const auto before = now.dword(at);
-      const auto touched = now.touches(v);
-      const bool stores = std::find(touched.begin(), touched.end(), at) != touched.end();
-      const auto after = !stores ? before : is_wait ? part_of(decode<Atomic>(v.dwords, *v.info), at) : now.after(v, at);
-      changes = changes || !after || !before || *after != *before;
-      known = known && after;
-      then |= std::uint64_t{after.value_or(0)} << (8 * i);
-    }
-    if (!changes) continue;
-    if (!known || w.met(then)) {
-      out.push_back(p);
-    } else if ((v.is<Atomic>() && !is_wait) || v.is<Semaphore>() || v.is<MemIncr>()) {
-      // Several additions together may reach the value.
-      adds.push_back(p);
-      sum += then - value.value_or(0);
-      reached = reached ||
-                w.met(w.bytes == 4 ? static_cast<std::uint32_t>(value.value_or(0) + sum) : value.value_or(0) + sum);
-    }
-  }
-  if (reached) {
-    out.insert(out.end(), adds.begin(), adds.end());
-    std::sort(out.begin(), out.end());
-  }
-  return out;
+  return Helpers{c, w, self}.take();
 }
 
 bool is_settled(const Case& c, const Post& condition) {
