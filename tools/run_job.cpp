@@ -2,10 +2,10 @@
 #include "run_job.hpp"
 
 #include "output.hpp"
-#include "ranks.hpp"
 #include "sdma/core/nearest.hpp"
 #include "sdma/doctor/bound.hpp"
 #include "sdma/doctor/diagnose.hpp"
+#include "sdma/schedule/ranks.hpp"
 #include "sdma/schedule/timestamps.hpp"
 #include "sdma/trace/form.hpp"
 #include "verb.hpp"

@@ -96,6 +96,7 @@ Result<Run, std::vector<Diagnostic>> Run::prepare(const Plan& p, Device& d, cons
   if (p.options.prelaunch == Prelaunch::stream) run.make_streams();
   if (p.options.prelaunch == Prelaunch::off) return run;
   for (std::size_t q = 0; q < p.schedule.queues.size(); ++q) {
+    if (!run.bound_.owns(q)) continue;
     // A round that waits at its first poll frees no space for the rest of itself.
     const auto bytes = run.bound_.packets(q).size_bytes(), ring = run.bound_.ring(q).memory().dwords.size_bytes();
     if (bytes > ring / 2)
@@ -117,6 +118,7 @@ void Run::fill(std::uint64_t seed) {
   seed_ = seed;
   const auto& buffers = plan_.schedule.buffers;
   for (std::size_t i = 0; i < buffers.size(); ++i) {
+    if (!bound_.owns(buffers[i].place)) continue;
     const auto bytes = bound_.bytes({link_buffer(i), buffers[i].bytes});
     cover(
         contents(plan_, i, false), bytes.size(),
@@ -133,7 +135,7 @@ Check Run::check() const {
   flush();
   const auto& s = plan_.schedule;
   for (std::size_t i = 0; i < s.buffers.size(); ++i) {
-    if (is_stage(s.buffers[i])) continue;
+    if (is_stage(s.buffers[i]) || !bound_.owns(s.buffers[i].place)) continue;
     const std::span<const std::byte> bytes = bound_.bytes({link_buffer(i), s.buffers[i].bytes});
     const auto found = [&](const Mismatch& m, std::uint64_t base, const std::string& whose) {
       if (m.wrong != 0 && result.wrong == 0) {
@@ -181,6 +183,7 @@ Result<void, Diagnostic> Run::published(std::size_t q, Errc e) const {
 
 Result<void, Diagnostic> Run::publish(Deadline d) {
   for (std::size_t q = 0; q < plan_.schedule.queues.size(); ++q) {
+    if (!bound_.owns(q)) continue;
     const auto epoch = bound_.submit(q, d);
     if (auto r = published(q, epoch ? Errc::ok : epoch.error()); !r) return r;
   }
@@ -195,23 +198,39 @@ Result<void, Diagnostic> Run::start(Deadline d) {
   for (std::size_t q = 0; q < plan_.schedule.queues.size() && streams; ++q) bound_.set_epoch(q, value_ - 1);
   if (plan_.options.prelaunch == Prelaunch::off || streams) {
     if (auto e = publish(d); !e) return e;
-  } else if (!plan_.schedule.queues.empty() && ahead() == 0) {
+  } else if (own_queue() && ahead() == 0) {
     return Diagnostic{.where = "start", .message = "no round is published ahead", .hint = "call refill first"};
   }
   ++round_;
-  for (const auto t : triggers_) bound_.set(t, value_);
+  if (releases())
+    for (const auto t : triggers_) bound_.set(t, value_);
   return {};
 }
 
+bool Run::starts() const noexcept {
+  return plan_.options.prelaunch == Prelaunch::off ? own_queue().has_value() : releases();
+}
+/// The triggers are words of the host.
+bool Run::releases() const noexcept { return bound_.owns(Place{}); }
+std::optional<std::size_t> Run::own_queue() const noexcept {
+  for (auto q = plan_.schedule.queues.size(); q != 0; --q)
+    if (bound_.owns(q - 1)) return q - 1;
+  return {};
+}
 std::uint64_t Run::ahead() const noexcept {
-  const auto queues = plan_.schedule.queues.size();
-  const auto published = queues == 0 ? round_ : bound_.epoch(queues - 1);
+  const auto own = own_queue();
+  const auto published = own ? bound_.epoch(*own) : round_;
   return published > round_ ? published - round_ : 0;
 }
 
 void Run::trigger(std::size_t group) noexcept { bound_.set(triggers_[group], round_ + 1); }
 
 Result<void, Diagnostic> Run::wait(Deadline d) {
+  auto done = completed(d);
+  if (!done) bound_.give_up();
+  return done;
+}
+Result<void, Diagnostic> Run::completed(Deadline d) const {
   const bool counted = plan_.options.completion == Completion::atomic;
   const auto func = plan_.options.prelaunch == Prelaunch::stream && !counted ? Compare::eq : Compare::ge;
   for (std::size_t i = 0; i < completions_.size(); ++i) {
@@ -221,6 +240,7 @@ Result<void, Diagnostic> Run::wait(Deadline d) {
       const auto slice = Deadline::in(kSlice);
       if (sdma::wait(word, func, wanted, slice.at < d.at ? slice : d)) break;
       if (auto f = fault()) return *std::move(f);
+      if (auto lost = bound_.lost(); !lost.empty()) return Diagnostic{.where = "wait", .message = std::move(lost)};
       if (d.passed()) return standing(i, wanted);
     }
   }
@@ -250,7 +270,7 @@ Result<void, Diagnostic> Run::once(Deadline d) {
 
 std::optional<Diagnostic> Run::fault() const {
   for (std::size_t q = 0; q < plan_.schedule.queues.size(); ++q) {
-    const auto f = bound_.device().fault(bound_.queue(q));
+    const auto f = bound_.owns(q) ? bound_.device().fault(bound_.queue(q)) : std::nullopt;
     if (!f) continue;
     const auto name = bound_.name(f->va);
     return Diagnostic{.where = queue_name(q),
@@ -270,6 +290,7 @@ Diagnostic Run::standing(std::size_t completion, std::uint64_t wanted) const {
                .message = "its value is " + std::to_string(bound_.value(signal)) + " at the deadline, not " +
                           std::to_string(wanted)};
   for (std::size_t q = 0; q < plan_.schedule.queues.size(); ++q) {
+    if (!bound_.owns(q)) continue;
     const auto report = inspect(bound_.ring(q));
     if (report.read == report.committed) continue;
     const auto peek = [&](GpuVa va, std::span<std::byte> to) { return bound_.device().peek(va, to); };

@@ -36,6 +36,10 @@
 // the CUDA device, a queue that is destroyed while it waits leaves a stream that waits for ever, and slows the others
 // (docs/silicon.md). Rounds are epochs: a round that does not fit in 32 bits is refused, and `restart` begins again.
 //
+// Of several ranks (BindOptions::ranks), each fills, checks and submits what it has. Rank 0 also stores the triggers.
+// All wait for all completions. Let all have filled and published before one starts. A rank whose wait fails ends the
+// waits of the others. Prelaunch::stream is for one process.
+//
 // Several Runs may share a device, with separate or shared engines; one thread at a time drives each. If the links have
 // no atomics (Topology::completion), use fences.
 // Errors: Diagnostics. If a wait times out, the error names each stalled queue and what it probably waits for. A fault
@@ -99,6 +103,8 @@ class Run {
 
   const Plan& plan() const noexcept { return plan_; }
   const sdma::Bound& bound() const noexcept { return bound_; }
+  /// Does `start` of this rank begin something, or does it only count the round?
+  bool starts() const noexcept;
   std::uint64_t round() const noexcept { return round_; }  ///< the last started round, from 1
   /// The rounds that are published and not started.
   std::uint64_t ahead() const noexcept;
@@ -118,6 +124,9 @@ class Run {
   sdma::Result<void, sdma::Diagnostic> publish_value(std::uint32_t gpu, std::uint32_t value, sdma::Deadline);
   sdma::Result<void, sdma::Diagnostic> publish_empty(std::size_t queue, std::uint32_t value, sdma::Deadline);
   void make_streams();
+  sdma::Result<void, sdma::Diagnostic> completed(sdma::Deadline) const;
+  bool releases() const noexcept;
+  std::optional<std::size_t> own_queue() const noexcept;
   sdma::Diagnostic standing(std::size_t completion, std::uint64_t wanted) const;
   std::optional<sdma::Diagnostic> fault() const;
   std::string queue_name(std::size_t) const;

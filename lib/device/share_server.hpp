@@ -51,6 +51,7 @@ struct SharedObject {
   std::uint64_t host_access = 1;  ///< 0: the host cannot reach it
   std::uint64_t offset{};         ///< where it begins in what the token names
   ShareToken token{};             ///< the driver's name for it, if it has no descriptor
+  std::uint64_t bells{};          ///< the object with which the owner's sleepers are woken (bells.hpp); 0: none
 };
 
 /// A process that shares memory with this one.

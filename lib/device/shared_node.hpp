@@ -111,6 +111,7 @@ template <class Node> class SharedNode {
     if (auto d = refuse(r, n->topology())) return *d;
     const auto b = n->open_block(r, *f);
     if (!b) return b.error();
+    n->met(h, *f);
     opened_.add(b->id, {.va = b->va, .bytes = r.bytes, .socket = h.socket, .owner = f->owner});
     hold();
     return Memory(Lease(give_back<&SharedNode::free_memory>, n, b->id), b->va, r.bytes, b->host);
@@ -140,6 +141,8 @@ template <class Node> class SharedNode {
   static SharedObject shared_object(const Memory& m, std::optional<GpuId> owner, std::uint64_t gpus) noexcept {
     return {.gpu = owner ? owner->value : SharedObject::kHost, .bytes = m.bytes(), .gpus = gpus};
   }
+  /// This process has opened memory of that one. A node may learn more of it.
+  void met(const SharedHandle&, const FetchedObject&) {}
   /// Handles of this device's memory are no longer good.
   void stop_sharing() noexcept { shares_.stop(); }
 
@@ -176,6 +179,7 @@ template <class Node> class SharedNode {
   }
 
   mutable std::mutex memory_;
+  ShareServer shares_{Node::kShareName};
 
  private:
   void free_memory(std::uint64_t id) noexcept {
@@ -184,7 +188,6 @@ template <class Node> class SharedNode {
     static_cast<Node*>(this)->free_block(id);
   }
 
-  ShareServer shares_{Node::kShareName};
   OpenedMemory opened_;
   const int opener_pid_ = getpid();
   std::atomic<std::uint64_t> holders_{1};

@@ -32,7 +32,8 @@ SoftEngine::SoftEngine(SoftNode& node, GpuId gpu, EngineId engine)
       engine_(engine),
       reader_(node.space(), gpu),
       worker_(*this, kPace),
-      destroyed_counters_{.gpu = gpu, .engine = engine} {}
+      destroyed_counters_{.gpu = gpu, .engine = engine},
+      parking_(node.bells().engine(gpu.value, engine.value)) {}
 
 SoftEngine::~SoftEngine() { stop(); }
 
@@ -210,7 +211,7 @@ void SoftEngine::set_waiting(std::uint64_t polled) noexcept {
   const auto before = std::exchange(published_polls_, polled);
   if (before == polled) return;
   polled_.store(polled, std::memory_order_seq_cst);
-  if ((before != 0) != (polled != 0)) node_.set_waiting(gpu_, engine_, polled != 0);
+  if ((before != 0) != (polled != 0)) node_.bells().set_waiting(gpu_.value, engine_.value, polled != 0);
   std::atomic_thread_fence(std::memory_order_seq_cst);  // before the next check: see SoftNode::on_host_store
 }
 

@@ -10,6 +10,7 @@
 // A round checks the doorbell of each queue once and steps its pipeline. Changes are made under the worker's lock,
 // between two rounds. Any thread may call the public functions. Internal to the library.
 #include "../engine/worker.hpp"
+#include "bells.hpp"
 #include "published.hpp"
 #include "sdma/device/soft.hpp"
 #include "sdma/queue/ring.hpp"
@@ -102,7 +103,7 @@ class SoftEngine final : private Worker::Served {
   SoftQueue* engine_owner_ = nullptr;  // the queue whose poll keeps the engine
   EngineCounters destroyed_counters_;  // the counters of destroyed queues
 
-  Parking parking_;
+  Bells::Park& parking_;
   std::atomic<bool> awake_{false};
   std::atomic<std::uint64_t> polled_{0};  // bits of the words that polls wait for, as other threads see them
 

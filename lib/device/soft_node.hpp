@@ -6,7 +6,7 @@
 //
 // Locks, in the order in which they may be taken: `creation_` (queues are created and destroyed), an engine's mutex,
 // `memory_`, then the others. No engine thread takes `creation_` or `memory_`. Internal to the library.
-#include "../engine/park.hpp"
+#include "bells.hpp"
 #include "driverless_node.hpp"
 #include "sdma/core/atomic_ref.hpp"
 #include "sleepers.hpp"
@@ -37,7 +37,6 @@ class SoftNode final : public DriverlessNode<SoftNode> {
         gpu_bytes_(topology_.gpus.size()),
         next_va_(o.va_base.value),
         engines_(topology_.gpus.size() * 64),
-        waiting_(topology_.gpus.size()),
         engine_of_(engines_.size()),
         may_spin_(std::max(std::thread::hardware_concurrency(), 1u) - 1) {}
   void stop() noexcept {
@@ -105,16 +104,7 @@ class SoftNode final : public DriverlessNode<SoftNode> {
     if (adversarial()) sleepers_.activity();
     wake_waiters([](const SoftEngine&) { return true; });
   }
-  void set_waiting(GpuId g, EngineId e, bool waiting) noexcept {
-    const auto bit = std::uint64_t{1} << e.value;
-    if (waiting) {
-      waiting_engines_.fetch_add(1, std::memory_order_seq_cst);
-      waiting_[g.value].fetch_or(bit, std::memory_order_seq_cst);
-    } else {
-      waiting_[g.value].fetch_and(~bit, std::memory_order_seq_cst);
-      waiting_engines_.fetch_sub(1, std::memory_order_seq_cst);
-    }
-  }
+  const Bells& bells() const noexcept { return bells_; }
   /// Counts engines that are awake: an engine must not spin if others need its core.
   void count_awake(bool more) noexcept { awake_.fetch_add(more ? 1 : ~0u, std::memory_order_relaxed); }
   bool crowded() const noexcept { return awake_.load(std::memory_order_relaxed) > may_spin_ + 1; }
@@ -161,7 +151,10 @@ class SoftNode final : public DriverlessNode<SoftNode> {
     const std::lock_guard lock(memory_);
     const auto at = blocks_.find(m.id());
     if (at == blocks_.end() || at->second.va != m.va() || !at->second.file) return not_shareable(m);
-    return Offer{shared_object(m, at->second.owner, at->second.gpus), at->second.file.get()};
+    Offer o{shared_object(m, at->second.owner, at->second.gpus), at->second.file.get()};
+    if (bells_.file() >= 0)
+      if (const auto b = shares_.offer(kBells, {.bytes = Bells::bytes()}, bells_.file())) o.object.bells = b->object;
+    return o;
   }
   Result<NewBlock, Diagnostic> open_block(const MemoryRequest& r, const FetchedObject& f) {
     return map_block(r, f.fd.get(), false);
@@ -237,17 +230,38 @@ class SoftNode final : public DriverlessNode<SoftNode> {
   void map_queues(GpuId) noexcept;
   void destroy_queue(std::uint64_t id) noexcept;
   void scan() noexcept;
-  /// Wakes sleeping hosts, and those waiting engines for which `which` is true.
+  /// Wakes sleeping hosts, and those waiting engines for which `which` is true; and all of other processes that have
+  /// shared memory with this one.
   template <class F> void wake_waiters(F which) noexcept {
     // Orders the store before the loads that check for sleepers. Sleepers register first and then load the word.
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (signal_sleepers_.has_sleepers()) signal_sleepers_.wake();
-    if (waiting_engines_.load(std::memory_order_seq_cst) == 0) return;
-    for (std::size_t g = 0; g < waiting_.size(); ++g)
-      for (auto mask = waiting_[g].load(std::memory_order_seq_cst); mask != 0; mask &= mask - 1) {
-        const auto n = static_cast<std::size_t>(std::countr_zero(mask));
-        if (auto* e = engine_of_[g * 64 + n].load(std::memory_order_acquire); e && which(*e)) e->wake();
-      }
+    bells_.ring(topology_.gpus.size(), [&](std::size_t g, std::size_t n) {
+      if (auto* e = engine_of_[g * 64 + n].load(std::memory_order_acquire); e && which(*e)) e->wake();
+    });
+    const auto others = owners_.load(std::memory_order_acquire);
+    for (std::size_t i = 0; i < others; ++i) {
+      const auto& other = *owners_bells_[i].second;
+      other.ring(Bells::kGpus, [&](std::size_t g, std::size_t n) { other.engine(g, n).wake(); });
+    }
+  }
+  /// The bells of a process whose memory is opened. Those of the first kMostOwners are kept; threads of others read
+  /// their words again after a millisecond.
+  void met(const SharedHandle& h, const FetchedObject& f) {
+    const std::lock_guard lock(memory_);
+    const auto n = owners_.load(std::memory_order_relaxed);
+    const auto known = [&](const auto& o) { return o.first == h.socket; };
+    if (f.object.bells == 0 || n == kMostOwners ||
+        std::any_of(owners_bells_.begin(), owners_bells_.begin() + static_cast<std::ptrdiff_t>(n), known))
+      return;
+    auto asked = h;
+    asked.object = f.object.bells;
+    asked.bytes = Bells::bytes();
+    const auto got = fetch(asked, kShareName, f.owner);
+    if (!got) return;
+    auto bells = std::make_unique<Bells>(got->fd);
+    if (!*bells) return;
+    owners_bells_[n] = {h.socket, std::move(bells)};
+    owners_.store(n + 1, std::memory_order_release);
   }
   /// After an action of a host thread. An adversarial node may delay the thread here, until everything else has
   /// happened that can happen without it. Before the first doorbell there is nothing that could.
@@ -265,9 +279,10 @@ class SoftNode final : public DriverlessNode<SoftNode> {
   }
   static void sleep_for_signal(void* node, std::uint64_t* word, std::uint64_t seen, Deadline d) noexcept {
     auto& n = *static_cast<SoftNode*>(node);
-    // A store by the word's address calls no hook, so check the word again after a millisecond.
-    n.signal_sleepers_.sleep_unless(Deadline{std::min(d.at, Deadline::in(std::chrono::milliseconds(1)).at)},
-                                    [&] { return atomic_ref(*word).load(std::memory_order_seq_cst) != seen; });
+    // A store by the word's address calls no hook, nor does one of a process that has not opened memory of this one: so
+    // check the word again after a millisecond.
+    n.bells_.hosts().sleep_unless(Deadline{std::min(d.at, Deadline::in(std::chrono::milliseconds(1)).at)},
+                                  [&] { return atomic_ref(*word).load(std::memory_order_seq_cst) != seen; });
   }
   /// The Signal::wake hook: a host has stored this word.
   static void on_host_store(void* node, GpuVa va) noexcept {
@@ -299,11 +314,17 @@ class SoftNode final : public DriverlessNode<SoftNode> {
   std::uint64_t host_naps_ = 0;
   std::atomic<bool> rung_{false};  // has any doorbell rung?
 
-  Parking signal_sleepers_, scan_parking_;
+  static constexpr std::uint64_t kBells = ~std::uint64_t{};  ///< among the blocks that are offered
+  static constexpr std::size_t kMostOwners = 64;
+  Bells bells_;
+  /// By their sockets, in the order in which memory of theirs was first opened. Appended under memory_.
+  std::array<std::pair<std::array<std::uint64_t, 2>, std::unique_ptr<Bells>>, kMostOwners> owners_bells_;
+  std::atomic<std::size_t> owners_{0};
+
+  Parking scan_parking_;
   std::atomic<bool> scan_ends_{false};
   std::thread scan_thread_;
-  std::atomic<std::uint32_t> waiting_engines_{0}, spinning_{0}, awake_{0};
-  std::vector<std::atomic<std::uint64_t>> waiting_;  ///< one word per GPU; bit n: engine n has pending polls
+  std::atomic<std::uint32_t> spinning_{0}, awake_{0};
   std::vector<std::atomic<SoftEngine*>> engine_of_;  ///< the same as engines_, for engine threads
   const std::uint32_t may_spin_;
 };

@@ -26,7 +26,7 @@
 
 namespace sdma::inline v0::detail {
 
-class Parking {
+template <int kFlag> class BasicParking {
  public:
   std::uint32_t ticket() const noexcept { return word_.load(std::memory_order_seq_cst) & ~kSleeper; }
 
@@ -46,7 +46,7 @@ class Parking {
   void wake() noexcept {
     auto now = word_.load(std::memory_order_seq_cst);
     while (!word_.compare_exchange_weak(now, (now & ~kSleeper) + kWake, std::memory_order_seq_cst)) {}
-    if ((now & kSleeper) != 0) syscall(SYS_futex, address(), FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+    if ((now & kSleeper) != 0) syscall(SYS_futex, address(), FUTEX_WAKE | kFlag, INT_MAX, nullptr, nullptr, 0);
   }
 
   /// Did a thread go to sleep since the last `wake`? It may have woken up by itself since.
@@ -62,11 +62,14 @@ class Parking {
     if (left <= 0) return;
     const timespec t{.tv_sec = static_cast<std::time_t>(left / 1'000'000'000),
                      .tv_nsec = static_cast<long>(left % 1'000'000'000)};
-    syscall(SYS_futex, address(), FUTEX_WAIT_PRIVATE, now, &t, nullptr, 0);
+    syscall(SYS_futex, address(), FUTEX_WAIT | kFlag, now, &t, nullptr, 0);
     (void)word_.load(std::memory_order_seq_cst);
   }
 
   std::atomic<std::uint32_t> word_{0};
 };
+
+/// One in memory of this process; BasicParking<0> may lie in memory that several processes map.
+using Parking = BasicParking<FUTEX_PRIVATE_FLAG>;
 
 }  // namespace sdma::inline v0::detail

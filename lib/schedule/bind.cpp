@@ -30,8 +30,9 @@ class Linker {
     if (errors_.empty()) place_all();
     if (errors_.empty())
       for (std::size_t i = 0; i < s_.queues.size() && errors_.empty(); ++i) queue(i);
-    if (!errors_.empty()) return std::move(errors_);
-    return Bound{std::move(out_)};
+    if (errors_.empty()) return Bound{std::move(out_)};
+    if (out_->team) out_->team->stop();
+    return std::move(errors_);
   }
 
  private:

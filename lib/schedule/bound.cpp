@@ -65,6 +65,14 @@ std::uint64_t Bound::add(std::size_t i, std::uint64_t v) const noexcept {
 }
 
 std::uint32_t Bound::rank() const noexcept { return impl_->team ? impl_->team->mine() : 0; }
+bool Bound::owns(Place p) const noexcept { return !impl_->team || impl_->team->ranks().of(p) == rank(); }
+std::string Bound::lost() const {
+  const auto lost = impl_->team ? impl_->team->lost() : std::nullopt;
+  return lost ? to_string(*lost) : "";
+}
+void Bound::give_up() const noexcept {
+  if (impl_->team) impl_->team->stop();
+}
 bool Bound::owns(std::size_t q) const noexcept { return impl_->programs[q] != nullptr; }
 detail::Team* detail::team_of(const Bound& b) noexcept { return b.impl_->team ? &*b.impl_->team : nullptr; }
 

@@ -40,15 +40,21 @@ Result<std::vector<std::byte>, Diagnostic> FolderExchange::receive(std::uint32_t
   return std::vector<std::byte>(at, at + text->size());
 }
 
+std::ptrdiff_t SocketExchange::Peer::bytes() const noexcept {
+  std::uint64_t n = 0;
+  std::memcpy(&n, received.data(), sizeof n);
+  return static_cast<std::ptrdiff_t>(sizeof n + n);
+}
 bool SocketExchange::Peer::whole() const noexcept {
-  std::uint64_t bytes = 0;
-  if (received.size() < sizeof bytes) return false;
-  std::memcpy(&bytes, received.data(), sizeof bytes);
-  return received.size() - sizeof bytes >= bytes;
+  return received.size() >= sizeof(std::uint64_t) && received.size() >= static_cast<std::size_t>(bytes());
 }
 
 Result<void, Diagnostic> SocketExchange::publish(std::span<const std::byte> mine, Deadline) {
   const std::uint64_t bytes = mine.size();
+  for (auto& p : peers_) {
+    p.sent = 0;
+    if (p.whole()) p.received.erase(p.received.begin(), p.received.begin() + p.bytes());  // of the last time
+  }
   mine_.resize(sizeof bytes + mine.size());
   std::memcpy(mine_.data(), &bytes, sizeof bytes);
   std::copy(mine.begin(), mine.end(), mine_.begin() + sizeof bytes);
@@ -86,7 +92,8 @@ Result<std::vector<std::byte>, Diagnostic> SocketExchange::receive(std::uint32_t
     auto& from = peers_[rank];
     const bool sending = std::any_of(all.begin(), all.end(), [](const pollfd& p) { return (p.events & POLLOUT) != 0; });
     if (from.whole() && !sending)
-      return std::vector<std::byte>(from.received.begin() + sizeof(std::uint64_t), from.received.end());
+      return std::vector<std::byte>(from.received.begin() + sizeof(std::uint64_t),
+                                    from.received.begin() + from.bytes());
     if (from.closed && !from.whole()) return no_handles(rank, "it has ended");
     if (d.passed()) return no_handles(rank, "the time is over");
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(d.left()).count() + 1;

@@ -49,10 +49,15 @@ class Joiner {
     list();
     memory_.resize(pieces_.size());
     publish();
+    if (errors_.empty()) place(options_.rank);  // the words with which this rank says that it gives up
     for (std::uint32_t r = 0; r < options_.ranks && errors_.empty(); ++r)
       if (r != options_.rank) receive(r);
     for (std::size_t i = 0; i < pieces_.size() && errors_.empty(); ++i) place(i);
-    if (!errors_.empty()) return std::move(errors_);
+    if (!errors_.empty()) {
+      out_.team->stop();
+      out_.team.reset();  // its words go with memory_
+      return std::move(errors_);
+    }
     std::optional<LostRank> lost;
     if (!out_.team->barrier(end_, [&] { return (lost = out_.team->lost()).has_value(); }))
       add("bind", lost ? to_string(*lost) : "a rank has not bound the schedule in time",
@@ -169,7 +174,11 @@ class Joiner {
     auto& m = memory_[i];
     const auto host = m.host();
     if (host.empty()) return add(p.what, "the host cannot access this memory, but has to fill and compare it", "");
-    if (p.symbols.empty()) out_.team->join(p.rank, {m.as<std::uint64_t>().data(), m.va()});
+    if (p.symbols.empty()) {
+      auto first = out_.device.signal_at(m, 0);
+      if (!made(p, first)) return;
+      out_.team->join(p.rank, *first);
+    }
     for (const auto& l : p.symbols) {
       out_.home(l) = {m.va() + l.offset, host.data() + l.offset};
       if (!l.signal) continue;

@@ -15,7 +15,6 @@
 // waits for. So the order is that of the text. An actor all of whose actions concern its own rank waits for nothing.
 //
 // A Turn belongs to one thread; the rest is thread-safe. Waits end early if a rank has ended or stopped: `lost`.
-#include "sdma/core/atomic_ref.hpp"
 #include "sdma/device/device.hpp"
 #include "sdma/sync/wait.hpp"
 #include "symbols.hpp"
@@ -66,11 +65,6 @@ inline std::string to_string(const LostRank& l) {
 
 class Team {
  public:
-  /// The words of a rank's page, and its address here.
-  struct Page {
-    std::uint64_t* words{};
-    GpuVa va{};
-  };
   Team(const Schedule& s, std::uint32_t count, std::uint32_t mine, const Device& d)
       : ranks_{s, count}, mine_(mine), device_(d), pages_(count), steps_(actors(s).size()) {}
   static std::uint64_t page_bytes(const Schedule& s) { return 8 * (kSteps + actors(s).size()); }
@@ -78,12 +72,15 @@ class Team {
   const Ranks& ranks() const noexcept { return ranks_; }
   std::uint32_t mine() const noexcept { return mine_; }
   bool has(const SymbolOffset& l) const noexcept { return ranks_.of(l) == mine_; }
-  void join(std::uint32_t rank, Page p) noexcept { pages_[rank] = p; }
+  /// `first`: the first word of the rank's page.
+  void join(std::uint32_t rank, const Signal& first) noexcept { pages_[rank] = first; }
   /// The actor's thread in this rank has ended. The next run counts on from its last step.
   void ended(std::size_t actor, std::uint64_t step) noexcept { steps_[actor] = step; }
 
   /// This rank gives up: the others stop, too.
-  void stop() const noexcept { store(kStopped, 1); }
+  void stop() const noexcept {
+    if (pages_[mine_].word) store(kStopped, 1);
+  }
   /// A rank that keeps the others waiting for ever, if one is known to. A rank stops when it loses another: so a
   /// process that has ended without that comes first.
   std::optional<LostRank> lost() const {
@@ -112,29 +109,27 @@ class Team {
   static constexpr std::size_t kBarriers = 0, kStopped = 1, kSteps = 2;
   static constexpr std::chrono::milliseconds kLook{20};  ///< from one call of `stopped` to the next
 
-  std::uint64_t load(std::uint32_t rank, std::size_t word) const noexcept {
-    return atomic_ref(pages_[rank].words[word]).load(std::memory_order_acquire);
+  std::uint64_t load(std::uint32_t rank, std::size_t word) const noexcept { return at(rank, word).load(); }
+  Signal at(std::uint32_t rank, std::size_t word) const noexcept {
+    auto s = pages_[rank];
+    s.word += word;
+    s.va = s.va + 8 * word;
+    return s;
   }
-  void store(std::size_t word, std::uint64_t v) const noexcept {
-    order::Native::before_doorbell(Caching::write_combining);
-    atomic_ref(pages_[mine_].words[word]).store(v, std::memory_order_release);
-  }
+  void store(std::size_t word, std::uint64_t v) const noexcept { at(mine_, word).set(v); }
   template <class Stopped>
   bool reached(std::uint32_t rank, std::size_t word, std::uint64_t v, Deadline d, Stopped stopped) const {
-    auto look = Deadline::in(kLook);
-    for (Backoff backoff; load(rank, word) < v;) {
-      if (!backoff.step(d)) return load(rank, word) >= v;
-      if (!look.passed()) continue;
-      if (stopped()) return false;
-      look = Deadline::in(kLook);
+    for (;;) {
+      const auto look = Deadline::in(kLook);
+      if (wait(at(rank, word), Compare::ge, v, look.at < d.at ? look : d)) return true;
+      if (d.passed() || stopped()) return false;
     }
-    return true;
   }
 
   Ranks ranks_;
   std::uint32_t mine_;
   const Device& device_;
-  std::vector<Page> pages_;
+  std::vector<Signal> pages_;
   std::vector<std::uint64_t> steps_;  // of each actor
   std::uint64_t barriers_ = 0;
 };

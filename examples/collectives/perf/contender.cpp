@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "contender.hpp"
 
+#include "ranks.hpp"
+
 namespace collectives::perf {
 
 using namespace sdma;
@@ -21,6 +23,7 @@ class Ours final : public Contender {
   }
   Result<void, Diagnostic> start(Deadline d) override { return run_.start(d); }
   Result<void, Diagnostic> wait(Deadline d) override { return run_.wait(d); }
+  bool starts() const override { return run_.starts(); }
   Result<Check, Diagnostic> check() override { return run_.check(); }
   std::vector<std::string> notes() const override { return run_.plan().notes; }
 
@@ -31,7 +34,7 @@ class Ours final : public Contender {
 }  // namespace
 
 Result<std::unique_ptr<Contender>, std::vector<Diagnostic>> prepare_ours(const Plan& p, Device& d, const Settings& s) {
-  auto run = Run::prepare(p, d, {.gpus = s.gpus});
+  auto run = Run::prepare(p, d, bind_options(s));
   if (!run) return std::move(run.error());
   std::unique_ptr<Contender> ours = std::make_unique<Ours>(*std::move(run));
   if (p.options.prelaunch == Prelaunch::off) return ours;

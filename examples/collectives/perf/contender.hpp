@@ -29,6 +29,8 @@ class Contender {
   virtual sdma::Result<void, sdma::Diagnostic> arm(sdma::Deadline) = 0;
   virtual sdma::Result<void, sdma::Diagnostic> start(sdma::Deadline) = 0;
   virtual sdma::Result<void, sdma::Diagnostic> wait(sdma::Deadline) = 0;
+  /// Does `start` of this rank begin something? Its time counts only then.
+  virtual bool starts() const { return true; }
   /// The time of the last round, if the contender measures it: that from before `start` until after `wait` otherwise.
   virtual std::optional<double> microseconds() const { return {}; }
   virtual sdma::Result<Check, sdma::Diagnostic> check() = 0;

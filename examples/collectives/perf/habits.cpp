@@ -45,12 +45,21 @@ void read_habits(Reader& r, const Given& g, Settings& s) {
     if (!g.gpus.empty()) return r.refuse("--nthreads", "--gpus names all GPUs already", "omit -t");
     // As in nccl-tests, a thread has one GPU if -g does not say how many.
     const auto all = threads * (g.gpu_count.empty() && threads > 1 ? 1 : s.options.gpus);
-    if (all < 2 || all > kMostGpus)
+    if ((all < 2 && s.processes == 1) || all > kMostGpus)
       return r.refuse("--nthreads", fmt::format("{} GPUs in all: a collective needs 2 to {}", all, kMostGpus),
                       "-t 1 -g 8");
     s.options.gpus = all;
     if (threads > 1)
       note(fmt::format("-t {}: {} GPUs take part, and one host thread drives all of them", threads, all));
+  }
+  if (s.processes > 1) {
+    const auto all = s.processes * s.options.gpus;
+    if (all > kMostGpus)
+      return r.refuse("--ngpus",
+                      fmt::format("{} processes with {} GPUs each have {}, and a collective has at most {}",
+                                  s.processes, s.options.gpus, all, kMostGpus),
+                      "start fewer processes, or give a smaller -g");
+    s.options.gpus = all;
   }
   if (!g.operation.empty()) {
     if (std::find(std::begin(kOperations), std::end(kOperations), g.operation) == std::end(kOperations))

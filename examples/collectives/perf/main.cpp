@@ -13,10 +13,12 @@
 #include "companions.hpp"
 #include "elsewhere.hpp"
 #include "model.hpp"
+#include "mpi.hpp"
 #include "nccl_format.hpp"
 #include "options.hpp"
 #include "plot.hpp"
 #include "progress.hpp"
+#include "ranks.hpp"
 #include "records.hpp"
 #include "schedule_file.hpp"
 #include "sdma/core/descriptors.hpp"
@@ -24,6 +26,7 @@
 #include "sdma/core/version.hpp"
 #include "sdma/device/layout.hpp"
 #include "sdma/device/open.hpp"
+#include "sdma/schedule/ranks.hpp"
 #include "summary.hpp"
 #include "sweep.hpp"
 #include "table.hpp"
@@ -79,7 +82,21 @@ class Program {
   explicit Program(const Settings& s) : settings_(s) {}
 
   int run() {
+    const int code = of_rank();
+    if (!settings_.ranks) return code;
+    const auto end = settings_.ranks->end(code, std::move(error_));
+    if (end.error) error_ = *end.error;
+    return end.code;
+  }
+  /// Of several ranks: why they have failed, to be reported once.
+  const std::optional<Diagnostic>& error() const noexcept { return error_; }
+
+ private:
+  int of_rank() {
     if (settings_.tune) return tune();
+    if (settings_.ranks)
+      if (auto same = settings_.ranks->agree(settings_, settings_.command); !same)
+        return report(same.error()), end_with(kUsage), result();
     if (!open_table() || !open_published() || !open_schedules() || !open_files() || !open_device() ||
         !open_companions())
       return result();
@@ -91,13 +108,17 @@ class Program {
     finish();
     return result();
   }
-
- private:
   int result() const {
     const int code = interrupted != 0 ? kSignal + interrupted : code_;
     if (foreign_trouble_) end_at_once(code);
     return code;
   }
+  /// Of several ranks, only the first one's notes are printed, and its error when all have ended.
+  void report(const Diagnostic& d) {
+    if (!settings_.ranks || (d.severity != Severity::error && prints())) perf::report(d);
+    else if (d.severity == Severity::error && !error_) error_ = d;
+  }
+  bool prints() const noexcept { return !settings_.ranks || settings_.ranks->rank() == 0; }
   /// Keeps the first reason.
   void end_with(int code) { code_ = code_ == kOk ? code : code_; }
   bool tell(const Result<void, Diagnostic>& r) {
@@ -106,7 +127,7 @@ class Program {
     end_with(reader_gone(r.error()) ? kPipe : kInput);
     return false;
   }
-  bool say(const std::string& text) { return tell(out_.write(text)); }
+  bool say(const std::string& text) { return !prints() || tell(out_.write(text)); }
 
   std::optional<std::string> read(const std::string& option, const std::string& path) {
     std::ifstream file(path);
@@ -196,7 +217,7 @@ class Program {
   }
   /// Opens the files first, so that a missing folder is reported before the sweep.
   bool open(std::optional<FileWriter>& file, const std::string& path, FileWriter::Kind kind = FileWriter::Kind::whole) {
-    return path.empty() || tell(file.emplace(path, kind).open());
+    return path.empty() || !prints() || tell(file.emplace(path, kind).open());
   }
   void save(std::optional<FileWriter>& file, const std::string& text) {
     if (tell(file->write(text))) tell(file->close());
@@ -321,6 +342,11 @@ class Program {
     const auto go_on = [&] {
       progress.show(std::to_string(points_.size() + 1) + " of " + std::to_string(rows_) + ": " + size_text(bytes) +
                     " " + (ways.size() == 1 ? name(ways.front()) : "in " + std::to_string(ways.size()) + " ways"));
+      if (!settings_.ranks) return interrupted == 0;
+      const auto all = settings_.ranks->all(std::to_string(interrupted));
+      if (!all) return report(all.error()), end_with(kWrong), false;
+      for (const auto& one : *all)
+        if (one != "0") interrupted = std::stoi(one);
       return interrupted == 0;
     };
     if (settings_.where != Where::simulate)
@@ -374,6 +400,7 @@ class Program {
     if (plot_ && !points_.empty()) save(plot_, plot_svg(settings_, device_text_, points_, elsewhere_));
   }
 
+  std::optional<Diagnostic> error_{};
   Settings settings_;  ///< `completion` as the device needs it
   FileWriter out_{"-", FileWriter::Kind::live};
   std::optional<FileWriter> csv_, json_, plot_, best_;
@@ -390,18 +417,81 @@ class Program {
   bool foreign_trouble_ = false;  ///< another library may have left something on a GPU that never ends
 };
 
+int answered(const Answer& a) {
+  const auto said = save_file("-", a.text);
+  if (said) return kOk;
+  if (reader_gone(said.error())) return kPipe;
+  return report(said.error()), kInput;
+}
+
+constexpr std::chrono::seconds kRankPatience{60};  ///< beside the time of a round
+
+/// The processes that share the GPUs: started here.
+int run_ranks(Settings s) {
+  // The ranks end their sweep at Ctrl-C, and this process waits for them.
+  ::signal(SIGINT, SIG_IGN);
+  ::signal(SIGTERM, SIG_DFL);
+  const auto patience = s.timeout + kRankPatience;
+  const auto all = in_ranks(s.processes, patience, [&](std::uint32_t rank, Exchange& exchange) {
+    listen();
+    Ranks ranks(exchange, rank, s.processes, patience);
+    s.ranks = &ranks;
+    Program program{s};
+    const int code = program.run();
+    return fmt::format("{} {}", code, program.error() ? to_string(*program.error()) : "");
+  });
+  if (!all) return report(all.error()), kInput;
+  if (!all->front().answer) return report({.message = all->front().end}), kWrong;
+  for (const auto& r : *all)
+    if (r.rank == 0) {
+      const auto space = r.answer->find(' ');
+      if (space + 1 < r.answer->size()) std::fputs((r.answer->substr(space + 1) + "\n").c_str(), stderr);
+      return std::stoi(*r.answer);
+    }
+  return kWrong;
+}
+
+/// One of the processes that mpirun has started.
+int run_launched(const Launched& at, int argc, char** argv) {
+  if (!MpiExchange::kBuilt) {
+    if (at.rank == 0)
+      report({.where = fmt::format("mpirun -np {}", at.count),
+              .message = "this program is built without MPI",
+              .hint = fmt::format("build it with -Dmpi=enabled, or let it start the processes: --ranks={}", at.count)});
+    return kUsage;
+  }
+  MpiExchange exchange;
+  const auto given = parse(argc, argv, at.count);
+  const auto* settings = std::get_if<Settings>(&given);
+  Ranks ranks(exchange, at.rank, at.count, (settings ? settings->timeout : 0s) + kRankPatience);
+  const auto say = [&](int code, const std::optional<Diagnostic>& error) {
+    if (error && at.rank == 0) report(*error);
+    return code;
+  };
+  if (const auto* wrong = std::get_if<Diagnostic>(&given)) {
+    const auto end = ranks.end(kUsage, *wrong);
+    return say(end.code, end.error);
+  }
+  if (const auto* answer = std::get_if<Answer>(&given)) {
+    const auto end = ranks.end(at.rank == 0 ? answered(*answer) : kOk, {});
+    return say(end.code, end.error);
+  }
+  auto s = *settings;
+  s.ranks = &ranks;
+  Program program{s};
+  const int code = program.run();
+  return say(code, program.error());
+}
+
 int run(int argc, char** argv) {
   keep_standard_descriptors();
   listen();
+  if (const auto at = launched(); at.count > 1) return run_launched(at, argc, argv);
   const auto given = parse(argc, argv);
   if (const auto* wrong = std::get_if<Diagnostic>(&given)) return report(*wrong), kUsage;
-  if (const auto* answer = std::get_if<Answer>(&given)) {
-    const auto said = save_file("-", answer->text);
-    if (said) return kOk;
-    if (reader_gone(said.error())) return kPipe;
-    return report(said.error()), kInput;
-  }
-  return Program{std::get<Settings>(given)}.run();
+  if (const auto* answer = std::get_if<Answer>(&given)) return answered(*answer);
+  const auto& settings = std::get<Settings>(given);
+  return settings.processes > 1 ? run_ranks(settings) : Program{settings}.run();
 }
 
 }  // namespace

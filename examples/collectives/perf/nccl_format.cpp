@@ -33,7 +33,7 @@ std::string header(const Settings& s, std::string_view device, std::string_view 
       "# nThread 1 nGpus {} minBytes {} maxBytes {} step: {} warmup iters: {} iters: {} agg iters: 1 validation: {} "
       "graph: 0\n"
       "#\n# Using devices\n",
-      s.options.gpus, s.least, s.most,
+      s.options.gpus / s.processes, s.least, s.most,
       s.factor != 0 ? fmt::format("{}(factor)", s.factor) : fmt::format("{}(bytes)", s.step), s.warmups, s.iterations,
       s.checks);
   for (std::uint32_t i = 0; i < s.options.gpus; ++i)

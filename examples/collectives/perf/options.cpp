@@ -38,6 +38,7 @@ constexpr char kFooter[] =
     "--order=adversarial\n"
     "  collective_perf --device=cuda -g 2 --variant=pcpy+pl,b2b+pl --against=nccl --settle=30 --energy --beside=gemm\n"
     "  collective_perf --device=simulate --collective=all_to_all -e 1G\n"
+    "  mpirun -np 8 collective_perf -g 1 --device=kfd --format=nccl-tests\n"
     "  collective_perf --collective=alltoallv --matrix=moe.csv --variant=all\n"
     "  collective_perf --tune --machine=mine.json -e 1G > mine.txt && collective_perf --variant=auto --table=mine.txt\n"
     "  collective_perf --device=simulate --variant=all,ring.sdma,2_allgather_b2b.sdma:chunk=bytes/N\n"
@@ -73,8 +74,9 @@ std::optional<sdma::Diagnostic> misunderstood(const CLI::App& app, int argc, cha
 
 }  // namespace
 
-std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv) {
+std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv, std::uint32_t launched) {
   Given g;
+  g.launched = launched;
   CLI::App app{kWhat};
   app.name("collective_perf");
   app.get_formatter()->column_width(34);
@@ -120,7 +122,9 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv) {
   text("-e,--maxbytes", g.most, "SIZE", "largest size (default: 64M)");
   text("-f,--stepfactor", g.factor, "N", "factor from one size to the next (default: 2)");
   text("-i,--stepbytes", g.step, "SIZE", "increment from one size to the next, instead of a factor");
-  text("-g,--ngpus", g.gpu_count, "N", "number of GPUs (default: 8)");
+  text("-g,--ngpus", g.gpu_count, "N", "number of GPUs (default: 8), or of each process (default: 1)");
+  text("--ranks", g.ranks, "N",
+       "start N processes, which share the GPUs as those of mpirun do: N times -g GPUs take part");
   text("--gpus", g.gpus, "N|N,N..", "the same as -g, or a list of the node's GPUs: 0,2,5 (default: the first ones)");
   text("-n,--iters", g.iterations, "N", "timed rounds (default: 20)");
   text("-w,--warmup_iters", g.warmups, "N", "rounds before the timed ones (default: 5)");
@@ -149,7 +153,7 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv) {
   text("-z,--blocking", g.blocking, "0|1", kNoEffect);
   text("-m,--agg_iters", g.aggregated, "N", kNoEffect);
   text("-a,--average", g.average, "0..3",
-       "accepted as in nccl-tests: one process has one time, which is its own average");
+       "accepted as in nccl-tests: a round has one time, which is that of the slowest process");
   text("-G,--cudagraph", g.graph, "N", kNoEffect);
   text("-C,--report_cputime", g.cpu_time, "0|1", kNoEffect);
   text("-p,--parallel_init", g.parallel_init, "0|1", kNoEffect);
@@ -208,6 +212,11 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv) {
     if (const auto found = sdma::hardware()) g.found = sdma::name(*found);
   auto settings = settings_of(g);
   if (!settings) return std::move(settings.error());
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word == "--gpus") ++i;
+    else if (!word.starts_with("--gpus=")) (settings->command += settings->command.empty() ? "" : " ") += word;
+  }
   return *std::move(settings);
 }
 

@@ -14,6 +14,7 @@ struct Answer {
   std::string text{};
 };
 /// Settings to run with, an answer, or an error with a hint.
-std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv);
+/// `launched`: the number of processes that mpirun has started.
+std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv, std::uint32_t launched = 1);
 
 }  // namespace collectives::perf

@@ -126,7 +126,8 @@ void read_sizes(Reader& r, const Given& g, Settings& s) {
 
 /// The sizes, and the number of GPUs and the size that follow from them, unless other options say these.
 void read_matrix(Reader& r, const Given& g, Settings& s) {
-  r.number("--ngpus", g.gpu_count, s.options.gpus, g.threads.empty() ? 2 : 1, kMostGpus);
+  if (s.processes > 1) s.options.gpus = 1;  // of a process: read_habits multiplies
+  r.number("--ngpus", g.gpu_count, s.options.gpus, g.threads.empty() && s.processes == 1 ? 2 : 1, kMostGpus);
   if (g.matrix.empty()) return;
   auto o = s.options;
   if (o.collective != Collective::alltoallv)
@@ -150,12 +151,12 @@ void read_gpus(Reader& r, const Given& g, Settings& s) {
     return r.refuse("--gpus", in_quotes(g.gpus) + " is not a choice of GPUs",
                     "write 4 for the first 4, or 0,2,5 for these; each may appear once");
   const auto n = static_cast<std::uint32_t>(all->size());
-  if (n < 2) r.refuse("--gpus", "a collective needs at least 2 GPUs", "write 0,2,5");
+  if (n < 2 && s.processes == 1) r.refuse("--gpus", "a collective needs at least 2 GPUs", "write 0,2,5");
   if (!g.gpu_count.empty() && s.options.gpus != n)
     r.refuse("--gpus", in_quotes(g.gpus) + " lists " + std::to_string(n) + " GPUs, but -g is " + g.gpu_count,
              "omit -g");
   s.options.gpus = n;
-  if (g.gpus.find(',') != g.gpus.npos) s.gpus = *all;
+  if (g.gpus.find(',') != g.gpus.npos || s.processes > 1) s.gpus = *all;
 }
 
 void read_files(Reader& r, const Given& g, Settings& s) {
@@ -226,6 +227,36 @@ void read_companions(Reader& r, const Given& g, Settings& s) {
              "use it with --device=cuda or --device=kfd");
 }
 
+/// How many processes there are, which other options need.
+void read_ranks(Reader& r, const Given& g, Settings& s) {
+  s.processes = g.launched;
+  r.number("--ranks", g.ranks, s.processes, 1, kMostGpus);
+  if (g.launched > 1 && !g.ranks.empty())
+    r.refuse("--ranks", fmt::format("mpirun has started {} processes already", g.launched), "omit --ranks");
+}
+
+/// Refuses what one process does for all GPUs.
+void refuse_for_ranks(Reader& r, const Given& g, Settings& s) {
+  if (s.processes == 1) return;
+  const auto refuse = [&](const char* option, const std::string& what) {
+    r.refuse(option, what + " is for one process, and there are " + std::to_string(s.processes),
+             "omit it, or start the program without mpirun and --ranks");
+  };
+  if (!g.against.empty()) refuse("--against", "another library's time");
+  if (g.energy) refuse("--energy", "the energy of a row");
+  if (s.beside) refuse("--beside", "a matrix product");
+  if (!g.matrix.empty()) refuse("--matrix", "a matrix");
+  if (!s.files.empty()) refuse("--variant", "a schedule file (sdma run --ranks runs it in several)");
+  if (s.options.prelaunch == Prelaunch::stream) refuse("--set", "prelaunch=stream");
+  if (s.where == Where::simulate)
+    r.refuse("--device", fmt::format("a simulation is of one process, and there are {}", s.processes),
+             "choose a device: --device=soft; sdma emulate --gpus=8 -- provides one for --device=kfd");
+  s.remarks.push_back(
+      fmt::format("{} processes with {} GPU{} each: a time is from the first one's start to the last "
+                  "one's end, and wrong bytes are those of all",
+                  s.processes, s.options.gpus / s.processes, s.options.gpus == s.processes ? "" : "s"));
+}
+
 void read_simulation(Reader& r, const Given& g, Settings& s) {
   s.machine = g.machine;
   if ((g.tune || s.where == Where::simulate) && !s.gpus.empty())
@@ -286,6 +317,7 @@ sdma::Result<Settings, Diagnostic> settings_of(const Given& g) {
   s.options.prelaunch = Prelaunch::shared;
   s.timeout = kTimeout;
   r.word("--collective", g.collective, s.options.collective, kCollectives);
+  read_ranks(r, g, s);
   read_ways(r, g, s);
   read_sizes(r, g, s);
   read_matrix(r, g, s);
@@ -313,6 +345,7 @@ sdma::Result<Settings, Diagnostic> settings_of(const Given& g) {
   read_companions(r, g, s);
   r.time("--timeout", g.timeout, s.timeout);
   read_set(r, g, s);
+  refuse_for_ranks(r, g, s);
   read_files(r, g, s);
   if (s.format == Format::nccl_tests) {
     if (g.variants.empty()) s.ways = {{Variant::automatic, false}};

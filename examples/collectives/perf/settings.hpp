@@ -91,6 +91,8 @@ struct Tune {
   std::uint32_t gpus{};  ///< 0: from 2 to all GPUs of the machine
 };
 
+class Ranks;
+
 struct Settings {
   /// Collective, number of GPUs and everything else that is the same for
   /// each size and way. `prelaunch` is the kind that "+pl" uses, never off.
@@ -112,6 +114,9 @@ struct Settings {
   sdma::Ordering order{};
   std::uint64_t seed = 0;
   std::vector<sdma::GpuId> gpus{};     ///< the node's GPU for each GPU of the collective; empty: the first ones
+  std::uint32_t processes = 1;         ///< that share the GPUs evenly
+  std::string command{};               ///< the options as given, without --gpus: the same in all processes
+  Ranks* ranks{};                      ///< with several processes: this one's connection with the others. Not owned
   std::chrono::nanoseconds timeout{};  ///< time limit of a round
   std::chrono::microseconds settle{};  ///< spins that long before each start
   std::vector<Way> rivals{};           ///< if there are any, all ways of a size take turns
@@ -134,8 +139,10 @@ struct Given {
   std::vector<std::string> sweeps{};
   std::string csv{}, json{}, plot{}, table{}, best{}, machine{}, published{};
   std::string type{}, operation{}, blocking{}, threads{}, aggregated{}, average{}, graph{}, cpu_time{}, parallel_init{},
-      format{};         ///< of nccl-tests: habits.hpp
-  std::string found{};  ///< the hardware of this machine, if `where` is not given: "kfd", "cuda" or ""
+      format{};                ///< of nccl-tests: habits.hpp
+  std::string found{};         ///< the hardware of this machine, if `where` is not given: "kfd", "cuda" or ""
+  std::string ranks{};         ///< how many processes to start
+  std::uint32_t launched = 1;  ///< how many processes mpirun has started
   bool tune = false, energy = false;
 };
 

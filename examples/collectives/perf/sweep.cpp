@@ -2,6 +2,7 @@
 #include "sweep.hpp"
 
 #include "collectives/plan.hpp"
+#include "ranks.hpp"
 #include "schedule_file.hpp"
 #include "sdma/core/compiler.hpp"
 #include "sdma/sync/wait.hpp"
@@ -25,6 +26,7 @@ struct Entrant {
   Point point;
   std::unique_ptr<Contender> contender{};
   std::vector<double> us{};
+  std::vector<Span> spans{};  ///< of several ranks, in place of `us`
 };
 
 Failure failed(std::vector<Diagnostic> all, const Way& way, std::uint64_t bytes) {
@@ -127,11 +129,15 @@ class Size {
     auto& c = *e.contender;
     const auto deadline = Deadline::in(settings_.timeout);
     if (auto r = c.arm(deadline); !r) return failed(std::move(r.error()), e.point);
+    if (settings_.ranks)  // until all have filled and published
+      if (auto r = settings_.ranks->all(""); !r) return failed(std::move(r.error()), e.point);
     spin(settle);
     const auto begin = Clock::now();
     if (auto r = c.start(deadline); !r) return failed(std::move(r.error()), e.point);
     if (auto r = c.wait(deadline); !r) return failed(std::move(r.error()), e.point);
-    const std::chrono::duration<double, std::micro> us = Clock::now() - begin;
+    const auto end = Clock::now();
+    if (settings_.ranks) e.spans.push_back({c.starts() ? begin : Clock::time_point::max(), end});
+    const std::chrono::duration<double, std::micro> us = end - begin;
     return c.microseconds().value_or(us.count());
   }
 
@@ -146,6 +152,12 @@ class Size {
         if (i >= settings_.warmups) e.us.push_back(*us);
       }
     for (auto& e : entrants_) {
+      if (settings_.ranks) {
+        e.spans.erase(e.spans.begin(), e.spans.begin() + settings_.warmups);
+        auto us = settings_.ranks->slowest(e.spans);
+        if (!us) return failed(std::move(us.error()), e.point);
+        e.us = *std::move(us);
+      }
       e.point.us = times_of(std::move(e.us));
       set_bandwidths(e.point, bus_factor(options_of(settings_, e.point.way, e.point.bytes)));
     }
@@ -160,6 +172,8 @@ class Size {
         if (const auto us = round(e, settings_.settle); !us) return us.error();
         auto check = e.contender->check();
         if (!check) return failed(std::move(check.error()), e.point);
+        if (settings_.ranks)
+          if (auto r = settings_.ranks->add(*check); !r) return failed(std::move(r.error()), e.point);
         if (check->wrong != 0 && e.point.wrong.value_or(0) == 0) e.point.first_wrong = std::move(check->first);
         e.point.wrong = e.point.wrong.value_or(0) + check->wrong;
       }

@@ -23,8 +23,8 @@
 //   Signal ready = *device.signal_at(m, 64);              // the word at byte 64 of memory of one's own, or opened
 //   wait(ready, Compare::ge, 1, deadline);                // a store of any process or engine ends it
 //
-// A store of one process cannot call the wake hook of another, so threads and software engines that wait for a shared
-// word also check it at least every millisecond.
+// On the software device, a store wakes what waits in a process whose memory this one has opened. No other store of
+// another process does: threads and software engines also check a shared word at least every millisecond.
 //
 // Life. A handle is good while the owner's device is open and the owner holds the memory; after that, `open_shared`
 // fails. It never opens other memory, because nothing has the same random bits. What is open stays mapped until its own

@@ -120,6 +120,13 @@ class Bound {
 
   /// Which of the processes that bound the schedule this is; 0 if it is the only one.
   std::uint32_t rank() const noexcept;
+  /// Does this rank have the memory of this GPU or of the host? Without ranks, it has all.
+  bool owns(Place) const noexcept;
+  /// The rank that keeps this one waiting for ever, because it has ended or given up: "rank 1 does not answer: its
+  /// process 4711 has ended". "" if none is known to.
+  std::string lost() const;
+  /// This rank ends, without its part: from now on, `lost` of the others and their runs name it.
+  void give_up() const noexcept;
   /// Does this rank have the queue with this index? Without ranks, it has all. The functions below need it.
   bool owns(std::size_t queue) const noexcept;
 

@@ -8,10 +8,11 @@
 //   publish(mine)       this rank's bytes are for all others
 //   receive(r)          the bytes of rank r; waits for them
 //
-//   bind: publish, receive each other rank        then memory is shared, and no call of the exchange follows
+//   bind: publish, receive each other rank        then memory is shared, and bind calls the exchange no more
 //
-// `SocketExchange` has a connected stream socket to each other rank, as a program has that starts the ranks itself. A
-// program with MPI writes a class of its own, whose calls are those of MPI_Allgatherv.
+// `SocketExchange` has a connected stream socket to each other rank, as a program has that starts the ranks itself
+// (ranks.hpp); it may be used again, by a program or another bind. A program with MPI writes a class of its own, as
+// collective_perf does (examples/collectives/perf/mpi.cpp).
 //
 // One thread per object. Errors: a Diagnostic names the rank and says why its bytes do not come: it has ended, or the
 // deadline has passed.
@@ -31,7 +32,7 @@ namespace sdma::inline v0 {
 class Exchange {
  public:
   virtual ~Exchange();
-  /// Gives this rank's bytes to all others; called once, before any `receive`.
+  /// Gives this rank's bytes to all others, before it receives theirs. FolderExchange: at most once.
   virtual Result<void, Diagnostic> publish(std::span<const std::byte>, Deadline) = 0;
   /// The bytes that this rank has published. Never called for one's own rank.
   virtual Result<std::vector<std::byte>, Diagnostic> receive(std::uint32_t rank, Deadline) = 0;
@@ -67,8 +68,9 @@ class SocketExchange final : public Exchange {
   /// What has gone to a rank and come from it.
   struct Peer {
     std::size_t sent{};
-    std::vector<std::byte> received{};
+    std::vector<std::byte> received{};  ///< a message, and perhaps a part of the next
     bool closed{};
+    std::ptrdiff_t bytes() const noexcept;  ///< of the message, with its length
     bool whole() const noexcept;
   };
   std::vector<int> sockets_;

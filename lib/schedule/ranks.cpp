@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "ranks.hpp"
+#include "sdma/schedule/ranks.hpp"
 
 #include "sdma/core/deadline.hpp"
 
@@ -19,15 +19,15 @@
 #include <csignal>
 #include <cstring>
 
-namespace sdma::tool {
+namespace sdma::inline v0 {
 namespace {
 
-class Ranks {
+class Processes {
  public:
-  explicit Ranks(std::uint32_t n) : sockets_(n, std::vector<int>(n, -1)), children_(n) {}
-  Ranks(const Ranks&) = delete;
-  Ranks& operator=(const Ranks&) = delete;
-  ~Ranks() {
+  explicit Processes(std::uint32_t n) : sockets_(n, std::vector<int>(n, -1)), children_(n) {}
+  Processes(const Processes&) = delete;
+  Processes& operator=(const Processes&) = delete;
+  ~Processes() {
     for (const auto& c : children_)
       if (c.process > 0) ::kill(c.process, SIGKILL);
     for (std::uint32_t r = 0; r < children_.size(); ++r) (void)reap(r);
@@ -160,7 +160,7 @@ class Ranks {
 
 Result<std::vector<RankEnd>, Diagnostic> in_ranks(std::uint32_t ranks, std::chrono::nanoseconds patience,
                                                   const std::function<std::string(std::uint32_t, Exchange&)>& work) {
-  Ranks all(ranks);
+  Processes all(ranks);
   if (const int error = all.start(work); error != 0)
     return Diagnostic{.where = fmt::format("--ranks={}", ranks),
                       .message = fmt::format("the processes cannot be started: {}", std::strerror(error)),
@@ -169,4 +169,4 @@ Result<std::vector<RankEnd>, Diagnostic> in_ranks(std::uint32_t ranks, std::chro
   return all.wait(patience);
 }
 
-}  // namespace sdma::tool
+}  // namespace sdma::inline v0

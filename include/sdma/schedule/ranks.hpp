@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The processes of `sdma run --ranks`: a fork of this process for each rank, with sockets between them.
+// Starts the ranks of a schedule (BindOptions::ranks): a fork of this process for each, with sockets between them.
 //
 //   auto all = in_ranks(4, patience, [&](std::uint32_t rank, Exchange& e) { return text_of(rank, e); });
-//   for (const auto& r : *all) r.answer ? use(*r.answer) : report(r.end);
+//   for (const auto& r : *all) puts(r.answer ? r.answer->c_str() : r.end.c_str());
 //
 // Ranks that have ended without an answer come first, and then the others in the order in which they ended: so what
 // went wrong first comes before what followed from it. No rank outlives this process.
 //
 // Call it with one thread and without an open device. `patience`: how long the others may need after the first rank has
-// ended; then they are killed. Errors: no descriptor or process is left.
+// ended; then they are killed. Until then `work` is to end by itself, as everything does that takes a Deadline. Errors:
+// no descriptor or process is left.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/schedule/exchange.hpp"
@@ -21,15 +22,16 @@
 #include <string>
 #include <vector>
 
-namespace sdma::tool {
+namespace sdma::inline v0 {
 
 /// How the process of a rank has ended.
 struct RankEnd {
-  std::uint32_t rank{};
+  std::uint32_t rank{};                 ///< which one
   std::optional<std::string> answer{};  ///< what `work` has returned
   std::string end{};  ///< without an answer: "rank 1: its process 4711 was killed by signal 9 (Killed)"
 };
+/// Calls `work` in a process for each rank, and returns when all have ended.
 Result<std::vector<RankEnd>, Diagnostic> in_ranks(std::uint32_t ranks, std::chrono::nanoseconds patience,
                                                   const std::function<std::string(std::uint32_t, Exchange&)>& work);
 
-}  // namespace sdma::tool
+}  // namespace sdma::inline v0
