@@ -140,7 +140,8 @@ void World::launch(std::uint32_t queue) {
   }
   if (f.executes || o_.recorder) f.packet = q.front->current();
   f.position = q.front->current().position;
-  if (e.room.empty() && e.used + f.need <= cost(Cost::engine_window) * (1 + 1e-9)) return enter(id);
+  needs(Cost::engine_window, e.used + f.need);
+  if (e.room.empty() && e.used + f.need <= m_[Cost::engine_window] * (1 + 1e-9)) return enter(id);
   q.state = State::room;
   e.room.push_back(id);
 }
@@ -180,8 +181,8 @@ void World::describe_flight(const Program& q, Flight& f) {
         for (const auto shared : shares_[place_index(from) * places_ + place_index(to)]) use(shared, weight);
         const auto peer = from == place ? to : from;
         if (peer.is_host()) return void((host = true, to_host = to_host || to.is_host()));
-        const auto* l = m_.topology.link(LinkEnd::gpu(q.gpu), LinkEnd::gpu(peer.index));
-        other_link = other_link || (l && l->engine_mask != 0 && (l->engine_mask >> e.id & 1) == 0);
+        const auto suits = masks_[q.gpu * places_ + peer.index];
+        other_link = other_link || (suits != 0 && (suits >> e.id & 1) == 0);
       };
       footprint(p, [&](const Region& region) {
         const auto home = memory_->home(region.va);
@@ -213,7 +214,9 @@ void World::describe_flight(const Program& q, Flight& f) {
                               : cost(Cost::engine_host_rate) / cost(Cost::engine_rate) *
                                     (to_host && first ? cost(Cost::engine_first_down) : 1.0);
       use(e.resource, written / unit / part / rate / (other_link ? cost(Cost::engine_other_link) : 1.0));
-      f.need = std::min(read > 0 ? read : written, cost(Cost::engine_window));
+      const auto whole = read > 0 ? read : written;
+      needs(Cost::engine_window, whole);
+      f.need = std::min(whole, m_[Cost::engine_window]);
     }
     return Outcome::done;
   });
@@ -258,20 +261,24 @@ void World::own(std::uint32_t flow, std::uint32_t owner) {
 }
 
 void World::reschedule() {
-  for (const auto flow : net_.changed()) {
-    const auto id = flow_owner_[flow];
-    if ((id & kOfThread) != 0) {
-      at(net_.finish(flow), Event::computed, id & ~kOfThread, 0, threads_[id & ~kOfThread].version = ++versions_);
-      continue;
-    }
-    at(net_.finish(flow), Event::moved, id, 0, flights_[id].version = ++versions_);
-  }
+  for (const auto flow : net_.changed()) ends_.set({.t = net_.finish(flow), .number = numbers_++, .flow = flow});
 }
 
-void World::moved(std::uint32_t id, std::uint64_t version) {
+/// The next event: that of a flow, or another one.
+World::Scheduled World::next() {
+  if (ends_.empty() || (!events_.empty() && !ends_.next().before({events_.top().t, events_.top().number, 0}))) {
+    const auto e = events_.top();
+    events_.pop();
+    return e;
+  }
+  const auto t = ends_.next().t;
+  const auto owner = flow_owner_[ends_.take()];
+  const bool thread = (owner & kOfThread) != 0;
+  return {.t = t, .event = thread ? Event::computed : Event::moved, .id = owner & ~kOfThread};
+}
+
+void World::moved(std::uint32_t id) {
   auto& f = flights_[id];
-  if (f.version != version)
-    return;  // another flow has changed its rate meanwhile, or the event is that of an earlier flight
   auto& e = engines_[programs_[f.queue].engine];
   f.node = node(now_, f.node, resource_names_[net_.bound(f.flow)], What::moves, Phase::copy, f.queue, f.bytes);
   net_.end(now_, f.flow);
@@ -305,7 +312,6 @@ void World::landed(std::uint32_t id, std::uint32_t node) {
   if (o_.recorder) o_.recorder->packet_end(q.lane, ns(), flights_[id].position);
   e.used -= flights_[id].need;
   totals_.bytes += flights_[id].bytes;
-  flights_[id].version = 0;
   free_flights_.push_back(id);
   closed(e);
   --q.in_flight;
@@ -318,7 +324,7 @@ void World::landed(std::uint32_t id, std::uint32_t node) {
     }
     if (!e.front_busy) next_front(e);
   }
-  while (!e.room.empty() && e.used + flights_[e.room.front()].need <= cost(Cost::engine_window) * (1 + 1e-9)) {
+  while (!e.room.empty() && e.used + flights_[e.room.front()].need <= m_[Cost::engine_window] * (1 + 1e-9)) {
     const auto next = e.room.front();
     e.room.pop_front();
     flights_[next].node = node;  // it waited for this one to land

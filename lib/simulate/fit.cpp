@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <optional>
+#include <utility>
 
 namespace sdma::inline v0 {
 namespace {
@@ -78,6 +79,17 @@ std::string source(const FreeParameter& p, std::size_t observations, const Certa
   return out;
 }
 
+/// Adds parameters whose errors are independent of those that are there.
+void append(Covariance& to, const Covariance& more) {
+  const auto old = std::exchange(to.values, {});
+  const auto n = to.of.size(), k = more.of.size();
+  to.of.insert(to.of.end(), more.of.begin(), more.of.end());
+  to.values.resize((n + k) * (n + k));
+  for (std::size_t a = 0; a < n + k; ++a)
+    for (std::size_t b = 0; b < n + k; ++b)
+      if ((a < n) == (b < n)) to.values[a * (n + k) + b] = a < n ? old[a * n + b] : more.values[(a - n) * k + b - n];
+}
+
 void describe(Fit& out, const Certainty& c, const MachineDescription& initial, const FitOptions& o,
               std::size_t observations) {
   for (std::size_t i = 0; i < o.free.size(); ++i) {
@@ -90,8 +102,13 @@ void describe(Fit& out, const Certainty& c, const MachineDescription& initial, c
       continue;
     }
     if (c.known || own.state == Fit::State::range) p.uncertainty = own.deviation;
+    out.machine.covariance.drop(o.free[i].cost);
     p.source = source(o.free[i], observations, c, own);
   }
+  // What an earlier fit knows of other parameters stays.
+  auto& kept = out.machine.covariance;
+  for (const auto cost : c.covariance.of) kept.drop(cost);
+  if (c.known) append(kept, c.covariance);
   out.correlation = c.correlation;
   out.alike = c.alike;
 }

@@ -70,9 +70,13 @@ class Objective {
   }
 
   std::optional<Point> at(std::vector<double> x) {
-    if (!may_continue()) return {};
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::clamp(x[i], bounds_[i].low, bounds_[i].high);
     const auto m = machine(x);
+    return at(std::move(x), m);
+  }
+  /// With a machine that differs from that of `x` in parameters that are not free.
+  std::optional<Point> at(std::vector<double> x, const MachineDescription& m) {
+    if (!may_continue()) return {};
     Point p{.x = std::move(x)};
     std::vector<Timed> times;
     for (const auto* s : schedules_) {

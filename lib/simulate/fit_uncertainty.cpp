@@ -84,6 +84,61 @@ std::optional<Columns> probe(Objective& f, const Objective::Point& best, std::ve
   return columns;
 }
 
+/// A parameter, how far it may be off before anything is measured, and what that does to the parts of the cost.
+struct Unknown {
+  Cost cost{};
+  double deviation{};
+  std::vector<double> effect{};
+};
+/// Adds the uncertain parameters that are not free, if a part depends on them. False if a limit was reached.
+bool assumed(Objective& f, const Objective::Point& best, std::vector<Unknown>& out) {
+  auto m = f.machine(best.x);
+  const auto& free = f.options().free;
+  for (std::size_t i = 0; i < kCosts; ++i) {
+    const auto cost = static_cast<Cost>(i);
+    const auto value = m.parameters[i].value, deviation = m.parameters[i].uncertainty;
+    if (deviation == 0 || std::any_of(free.begin(), free.end(), [&](auto& p) { return p.cost == cost; })) continue;
+    const auto by = value > 0 ? std::min(deviation, kDifference * value) : deviation;
+    const auto high = unit(cost) == "fraction" ? std::min(1.0, value + by) : value + by;
+    const auto low = std::max(0.0, value - by);
+    m.parameters[i].value = high;
+    const auto up = f.at(best.x, m);
+    m.parameters[i].value = low;
+    const auto down = f.at(best.x, m);
+    m.parameters[i].value = value;
+    if (!up || !down) return false;
+    if (!std::isfinite(up->cost + down->cost) || !differ(*up, *down)) continue;
+    auto& added = out.emplace_back(Unknown{cost, deviation, {}});
+    for (std::size_t k = 0; k < best.parts.size(); ++k)
+      added.effect.push_back((up->parts[k] - down->parts[k]) / (high - low) * deviation);
+  }
+  return true;
+}
+/// What measurements leave of the uncertainty of all of them.
+Covariance together(const std::vector<Unknown>& all, const std::vector<double>& variances) {
+  constexpr double kLeastVariance = 1e-12;
+  const auto n = all.size();
+  Square known(n);
+  for (std::size_t a = 0; a < n; ++a) {
+    known(a, a) = 1;
+    for (std::size_t b = 0; b < n; ++b)
+      for (std::size_t k = 0; k < variances.size(); ++k)
+        known(a, b) += all[a].effect[k] * all[b].effect[k] / std::max(variances[k], kLeastVariance);
+  }
+  Covariance out;
+  for (std::size_t a = 0; a < n; ++a) {
+    out.of.push_back(all[a].cost);
+    std::vector<double> unit(n);
+    unit[a] = 1;
+    const auto row = solve(known, std::move(unit));
+    for (std::size_t b = 0; b < n; ++b) out.values.push_back(row[b] * all[a].deviation * all[b].deviation);
+  }
+  // Rounding must not leave the halves different.
+  for (std::size_t a = 0; a < n; ++a)
+    for (std::size_t b = 0; b < a; ++b) out.values[b * n + a] = out.values[a * n + b];
+  return out;
+}
+
 /// The variance of each part of the cost.
 struct Variances {
   std::vector<double> each{};
@@ -157,6 +212,10 @@ std::optional<Certainty> uncertainty(Objective& f, const Objective::Point& best)
     for (std::size_t a = 0; a < n; ++a)
       for (std::size_t b = 0; b < n; ++b) covariance(a, b) += variance.each[k] * influence[a] * influence[b];
   }
+  std::vector<Unknown> unknown;
+  for (const auto i : used) unknown.push_back({free[i].cost, std::exp(best.x[i]), (*columns)[i]});
+  if (!assumed(f, best, unknown)) return {};
+  out.covariance = together(unknown, variance.each);
 
   out.correlation.resize(free.size() * free.size());
   for (std::size_t a = 0; a < n; ++a) {

@@ -20,6 +20,7 @@ struct Certainty {
   };
   std::vector<Parameter> parameters{};
   std::vector<double> correlation{};  ///< as in Fit
+  Covariance covariance{};            ///< as in MachineDescription
   std::vector<Fit::Alike> alike{};
   bool known = true;  ///< are the deviations determined?
 };

@@ -112,7 +112,8 @@ class Loader {
   void load(const Json& j, MachineDescription& m) {
     if (j.value("sdma_machine", Json()) != 1)
       return in_.complain("", "this is not a machine description of version 1", "it must contain \"sdma_machine\": 1");
-    if (!in_.object(j, "", {"sdma_machine", "name", "notes", "topology", "model_error", "parameters"})) return;
+    if (!in_.object(j, "", {"sdma_machine", "name", "notes", "topology", "model_error", "parameters", "covariance"}))
+      return;
     in_.string(j, "name", "", m.name);
     in_.string(j, "notes", "", m.notes);
     if (j.contains("model_error")) in_.number(j, "model_error", "", m.model_error);
@@ -123,6 +124,38 @@ class Loader {
     else topology(j["topology"], m.topology);
     if (!j.contains("parameters")) in_.complain("", "\"parameters\" is missing");
     else parameters(j["parameters"], m);
+    if (j.contains("covariance") && !in_.failed()) covariance(j["covariance"], m.covariance);
+  }
+
+  void covariance(const Json& j, Covariance& to) {
+    if (!in_.object(j, "covariance", {"parameters", "rows"})) return;
+    for (const auto& name : in_.array(j, "parameters", "covariance")) {
+      const auto i = name.is_string() ? cost_named(name.get<std::string>()) : kCosts;
+      if (i == kCosts || std::find(to.of.begin(), to.of.end(), static_cast<Cost>(i)) != to.of.end())
+        return in_.complain("covariance: parameters",
+                            detail::json_text(name) + " is not a parameter, or is there twice",
+                            "sdma simulate --show-machine lists them");
+      to.of.push_back(static_cast<Cost>(i));
+    }
+    const auto n = to.of.size();
+    const auto& rows = in_.array(j, "rows", "covariance");
+    const auto wrong = [&] {
+      in_.complain("covariance: rows", "these are not the rows of a covariance",
+                   "row i has i + 1 numbers, the last one its variance; no correlation exceeds 1");
+    };
+    if (rows.size() != n) return wrong();
+    to.values.resize(n * n);
+    for (std::size_t a = 0; a < n; ++a) {
+      if (!rows[a].is_array() || rows[a].size() != a + 1) return wrong();
+      for (std::size_t b = 0; b <= a; ++b) {
+        if (!rows[a][b].is_number()) return wrong();
+        to.values[a * n + b] = to.values[b * n + a] = rows[a][b].get<double>();
+      }
+      for (std::size_t b = 0; b <= a; ++b)
+        if (const auto v = to.values[a * n + b], most = to.values[a * n + a] * to.values[b * n + b];
+            !std::isfinite(v) || to.values[a * n + a] < 0 || v * v > most * (1 + 1e-6))
+          return wrong();
+    }
   }
 
   void topology(const Json& j, Topology& to) {
@@ -189,6 +222,18 @@ std::size_t cost_named(std::string_view n) noexcept {
                                   kEntries.begin());
 }
 
+void Covariance::drop(Cost c) {
+  const auto n = of.size();
+  const auto at = static_cast<std::size_t>(std::find(of.begin(), of.end(), c) - of.begin());
+  if (at == n) return;
+  of.erase(of.begin() + static_cast<std::ptrdiff_t>(at));
+  std::size_t i = 0;
+  std::erase_if(values, [&](double) {
+    const auto k = i++;
+    return k / n == at || k % n == at;
+  });
+}
+
 Errc MachineDescription::set(std::string_view parameter, double value) noexcept {
   if (const auto rate = std::find(kLinkRates.begin(), kLinkRates.end(), parameter); rate != kLinkRates.end()) {
     constexpr LinkType kTypes[] = {LinkType::xgmi, LinkType::pcie, LinkType::other};
@@ -203,6 +248,7 @@ Errc MachineDescription::set(std::string_view parameter, double value) noexcept 
   const auto i = cost_named(parameter);
   if (i == kCosts || !refuse(i, value).empty()) return Errc::bad_argument;
   parameters[i] = {value, 0, "set"};
+  covariance.drop(static_cast<Cost>(i));
   return Errc::ok;
 }
 
@@ -248,7 +294,18 @@ std::string to_json(const MachineDescription& m) {
                        fmt::format("\"{}\":", kEntries[i].name), kWidth, p.value, p.uncertainty,
                        detail::json_string(p.source));
   }
-  return out + "\n  }\n}\n";
+  out += "\n  }";
+  if (const auto& c = m.covariance; !c.of.empty()) {
+    std::vector<std::string> names, rows;
+    for (std::size_t a = 0; a < c.of.size(); ++a) {
+      names.push_back(detail::json_string(sdma::name(c.of[a])));
+      const auto* const row = &c.values[a * c.of.size()];
+      rows.push_back(fmt::format("      [{:.9g}]", fmt::join(row, row + a + 1, ", ")));
+    }
+    out += fmt::format(",\n  \"covariance\": {{\n    \"parameters\": [{}],\n    \"rows\": [\n{}\n    ]\n  }}",
+                       fmt::join(names, ", "), fmt::join(rows, ",\n"));
+  }
+  return out + "\n}\n";
 }
 
 std::string to_table(const MachineDescription& m) {

@@ -10,8 +10,9 @@
 //   net.limit(now, link, 24);                                      // from now on, it has half of its rate
 //
 // Progressive filling: all rates grow together, and a flow stops growing when one of its resources is full. Only flows
-// that are connected by resources that could be full are recomputed, so unrelated copies cost each other nothing. Times
-// are in ns, rates in bytes/ns. No errors.
+// that are connected by resources that could be full are recomputed, so unrelated copies cost each other nothing. What
+// fill works on is apart from the rest, because hundreds of flows may be connected. Times are in ns, rates in bytes/ns.
+// No errors.
 #include "sdma/simulate/simulate.hpp"
 
 #include <algorithm>
@@ -27,14 +28,14 @@ struct Resource {
   Busy::Kind kind{};
   std::string name{};
   double rate{};
+  std::size_t cost = kCosts;  ///< the parameter that `rate` is a multiple of; kCosts: none
+  double peak{};              ///< the most demand so far
   // Since `reset`.
   double busy_ns{}, bytes{}, since{};
   double demand{};                     ///< the sum of its flows' rates, each as if it were alone
   std::vector<std::uint32_t> flows{};  ///< flows that use it now
-  // Temporary: used by fill.
-  double left{}, weight{};  ///< of its rate; of its flows that have no rate yet
-  std::uint32_t open{};     ///< how many these are
-  std::uint32_t mark{};     ///< the last fill in which it could be full
+  // Used by fill.
+  std::uint32_t mark{}, place{};  ///< the last fill in which it could be full, and where that has it
 };
 
 class Network {
@@ -64,7 +65,7 @@ class Network {
       auto& r = resources_[u.resource];
       if (r.flows.empty()) r.since = now;
       r.flows.push_back(id);
-      r.demand += u.weight * f.alone;
+      ask(r, u.weight * f.alone);
     }
     f.rate = f.alone;
     const auto own = f.uses;
@@ -96,7 +97,7 @@ class Network {
       auto& f = flows_[id];
       for (const auto& u : f.uses) resources_[u.resource].demand -= u.weight * f.alone;
       measure(f);
-      for (const auto& u : f.uses) resources_[u.resource].demand += u.weight * f.alone;
+      for (const auto& u : f.uses) ask(resources_[u.resource], u.weight * f.alone);
       uses.insert(uses.end(), f.uses.begin(), f.uses.end());
     }
     if (!uses.empty()) fill(now, uses);
@@ -112,6 +113,7 @@ class Network {
   const std::vector<std::uint32_t>& changed() const noexcept { return changed_; }
 
   std::vector<Resource>& resources() noexcept { return resources_; }
+  const std::vector<Resource>& resources() const noexcept { return resources_; }
   /// Brings `bytes` and `busy_ns` of everything to `now`; `reset` then sets them to zero.
   void account(double now, bool reset) noexcept {
     for (auto& f : flows_)
@@ -127,7 +129,7 @@ class Network {
     double left{}, rate{}, alone{}, updated{};
     std::vector<Use> uses{};
     std::uint32_t bound{};
-    std::uint32_t mark{};  ///< the last fill that included this flow
+    std::uint32_t mark{}, joined{};  ///< the last fill that included this flow, and where that has it
     bool fixed{};
   };
   static constexpr double kSlack = 1 + 1e-9;
@@ -137,6 +139,10 @@ class Network {
     f.updated = now;
     for (const auto& u : f.uses) resources_[u.resource].bytes += moved * u.weight;
   }
+  static void ask(Resource& r, double more) noexcept {
+    r.demand += more;
+    r.peak = std::max(r.peak, r.demand);
+  }
   /// Finds the rate that the flow would have alone.
   void measure(Flow& f) noexcept {
     f.alone = std::numeric_limits<double>::infinity();
@@ -144,37 +150,61 @@ class Network {
       if (const auto rate = resources_[u.resource].rate / u.weight; rate < f.alone)
         f.alone = rate, f.bound = u.resource;
   }
+  /// A flow that is recomputed, and which of `crossings_` are its.
+  struct Joined {
+    double alone{};
+    std::uint32_t flow{}, begin{}, end{};
+  };
+  /// A resource that could be full.
+  struct Crossed {
+    std::uint32_t resource{};
+    std::uint32_t open{};  ///< how many of its flows have no rate yet
+    double left{};         ///< of its rate
+    double weight{};       ///< of these flows
+    double fair{};         ///< left / weight
+  };
   void fill(double now, std::span<const Use> from) {
     changed_.clear();
     joined_.clear();
     crossed_.clear();
+    crossings_.clear();
     ++mark_;
     const auto join = [&](std::uint32_t resource) {
       for (const auto id : resources_[resource].flows)
-        if (flows_[id].mark != mark_) flows_[id].mark = mark_, flows_[id].fixed = false, joined_.push_back(id);
+        if (flows_[id].mark != mark_) {
+          flows_[id].mark = mark_;
+          flows_[id].fixed = false;
+          joined_.push_back({.alone = flows_[id].alone, .flow = id});
+        }
     };
     for (const auto& u : from) join(u.resource);
-    for (std::size_t i = 0; i < joined_.size(); ++i)
-      for (const auto& u : flows_[joined_[i]].uses) {
+    for (std::size_t i = 0; i < joined_.size(); ++i) {
+      joined_[i].begin = static_cast<std::uint32_t>(crossings_.size());
+      for (const auto& u : flows_[joined_[i].flow].uses) {
         auto& r = resources_[u.resource];
-        if (r.mark == mark_ || r.demand <= r.rate * kSlack) continue;
-        r.mark = mark_;
-        r.left = r.rate;
-        r.open = 0;
-        r.weight = 0;
-        crossed_.push_back(u.resource);
-        join(u.resource);
+        if (r.demand <= r.rate * kSlack) continue;
+        if (r.mark != mark_) {
+          r.mark = mark_;
+          r.place = static_cast<std::uint32_t>(crossed_.size());
+          crossed_.push_back({.resource = u.resource, .left = r.rate});
+          join(u.resource);
+        }
+        ++crossed_[r.place].open;
+        crossed_[r.place].weight += u.weight;
+        crossings_.push_back({r.place, u.weight});
       }
-    for (const auto id : joined_)
-      for (const auto& u : flows_[id].uses) ++resources_[u.resource].open, resources_[u.resource].weight += u.weight;
-    const auto fix = [&](std::uint32_t id, double rate, std::uint32_t bound) {
+      joined_[i].end = static_cast<std::uint32_t>(crossings_.size());
+      flows_[joined_[i].flow].joined = static_cast<std::uint32_t>(i);
+    }
+    for (auto& c : crossed_) c.fair = c.left / c.weight;
+    const auto fix = [&](std::uint32_t id, const Joined& j, double rate, std::uint32_t bound) {
       auto& f = flows_[id];
       f.fixed = true;
-      for (const auto& u : f.uses) {
-        auto& r = resources_[u.resource];
-        r.left -= rate * u.weight;
-        r.weight -= u.weight;
-        --r.open;
+      for (auto k = j.begin; k < j.end; ++k) {
+        auto& c = crossed_[crossings_[k].resource];
+        c.left -= rate * crossings_[k].weight;
+        c.weight -= crossings_[k].weight;
+        c.fair = --c.open == 0 ? std::numeric_limits<double>::infinity() : c.left / c.weight;
       }
       if (bound != ~0u) f.bound = bound;
       if (rate == f.rate) return;
@@ -184,31 +214,34 @@ class Network {
     };
     // The least rate at which a resource is full, or a flow reaches the rate that it would have alone. The flows come
     // in the order of the latter.
-    std::stable_sort(joined_.begin(), joined_.end(), [&](auto a, auto b) { return flows_[a].alone < flows_[b].alone; });
-    for (auto next = joined_.begin(); next != joined_.end();) {
-      if (flows_[*next].fixed) {
+    order_.assign(joined_.begin(), joined_.end());
+    const auto slower = [](const Joined& a, const Joined& b) { return a.alone < b.alone; };
+    if (!std::is_sorted(order_.begin(), order_.end(), slower)) std::stable_sort(order_.begin(), order_.end(), slower);
+    for (auto next = order_.begin(); next != order_.end();) {
+      if (flows_[next->flow].fixed) {
         ++next;
         continue;
       }
       double least = std::numeric_limits<double>::infinity();
       std::uint32_t full = ~0u;
-      std::erase_if(crossed_, [&](std::uint32_t r) { return resources_[r].open == 0; });
-      for (const auto r : crossed_)
-        if (const auto rate = resources_[r].left / resources_[r].weight; rate < least) least = rate, full = r;
-      if (flows_[*next].alone <= least * kSlack) {
-        for (; next != joined_.end() && flows_[*next].alone <= least * kSlack; ++next)
-          if (!flows_[*next].fixed) fix(*next, flows_[*next].alone, ~0u);
+      for (const auto& c : crossed_)
+        if (c.fair < least) least = c.fair, full = c.resource;
+      if (next->alone <= least * kSlack) {
+        for (; next != order_.end() && next->alone <= least * kSlack; ++next)
+          if (!flows_[next->flow].fixed) fix(next->flow, *next, next->alone, ~0u);
         continue;
       }
       for (const auto id : resources_[full].flows)
-        if (!flows_[id].fixed) fix(id, least, full);
+        if (!flows_[id].fixed) fix(id, joined_[flows_[id].joined], least, full);
     }
   }
 
   std::vector<Resource> resources_;
   std::vector<Flow> flows_;
-  std::vector<std::uint32_t> free_, changed_, joined_;
-  std::vector<std::uint32_t> crossed_;
+  std::vector<std::uint32_t> free_, changed_;
+  std::vector<Joined> joined_, order_;
+  std::vector<Crossed> crossed_;
+  std::vector<Use> crossings_;  ///< uses of `crossed_`, by their place in it
   std::uint32_t mark_ = 0;
 };
 

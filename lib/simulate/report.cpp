@@ -83,9 +83,11 @@ std::string to_table(const Simulation& s, const Sensitivity* hangs) {
     out += fmt::format("\n{:<29} {:>12} {:>26}\n", "time depends on", "+1 % gives", "within its uncertainty");
     for (std::size_t i = 0; i < std::min<std::size_t>(hangs->rows.size(), 12); ++i) {
       const auto& r = hangs->rows[i];
-      out += fmt::format("{:<29} {:>+10.2f} % {:>26}\n", name(r.cost), r.per_percent,
-                         time_text(r.low_ns) + " to " + time_text(r.high_ns));
+      out += fmt::format("{:<29} {:>+10.2f} % {:>26}\n", std::string(name(r.cost)) + (r.together ? " *" : ""),
+                         r.per_percent, time_text(r.low_ns) + " to " + time_text(r.high_ns));
     }
+    if (std::any_of(hangs->rows.begin(), hangs->rows.end(), [](const auto& r) { return r.together; }))
+      out += "* within its uncertainty alone; the +- of the time uses what the fit knows of these together\n";
   }
   return out;
 }

@@ -1,28 +1,63 @@
 // SPDX-License-Identifier: MIT
 #include "latent.hpp"
-#include "sdma/simulate/simulate.hpp"
+#include "world.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <optional>
 #include <utility>
 
 namespace sdma::inline v0 {
 
 namespace {
 
-/// The machine with another value of one parameter, which stays possible.
-MachineDescription changed(const MachineDescription& m, std::size_t i, double value) {
-  auto out = m;
-  const auto unit = sdma::unit(static_cast<Cost>(i));
-  const auto least = unit == "ns" || unit == "copies" ? 0.0 : m.parameters[i].value / 100;
-  out.parameters[i].value = std::max(least, unit == "fraction" ? std::min(value, 1.0) : value);
-  return out;
+/// A machine of which one parameter at a time has another value, which stays possible.
+class Variable {
+ public:
+  explicit Variable(const MachineDescription& m) : m_(m), now_(m) {}
+
+  const MachineDescription& with(std::size_t i, double value) {
+    now_.parameters[last_].value = m_.parameters[last_].value;
+    const auto unit = sdma::unit(static_cast<Cost>(i));
+    const auto least = unit == "ns" || unit == "copies" ? 0.0 : m_.parameters[i].value / 100;
+    now_.parameters[last_ = i].value = std::max(least, unit == "fraction" ? std::min(value, 1.0) : value);
+    return now_;
+  }
+
+ private:
+  const MachineDescription& m_;
+  MachineDescription now_;
+  std::size_t last_ = 0;
+};
+
+/// A simulation, and which others would be the same.
+struct Base {
+  Simulation result{};
+  detail::World::Needs needs{};
+  bool depends(const MachineDescription& from, const MachineDescription& to) const {
+    for (std::size_t i = 0; i < kCosts; ++i) {
+      const auto a = from.parameters[i].value, b = to.parameters[i].value;
+      if (a != b && std::min(a, b) < needs[i]) return true;
+    }
+    return false;
+  }
+};
+Result<Base, std::vector<Diagnostic>> base_of(const Schedule& s, const MachineDescription& m,
+                                              const SimulateOptions& o) {
+  detail::World world{s, m, o};
+  auto r = world.run();
+  if (!r) return std::move(r.error());
+  return Base{*std::move(r), world.needs()};
 }
 
-/// Of both ends of a parameter's uncertainty.
-std::pair<double, double> ends(const Parameter& p) { return {p.value - p.uncertainty, p.value + p.uncertainty}; }
+/// Does the machine have a covariance of this parameter with others?
+bool in_covariance(const MachineDescription& m, std::size_t i) {
+  const auto& of = m.covariance.of;
+  return std::find(of.begin(), of.end(), static_cast<Cost>(i)) != of.end();
+}
 
 /// Only times are wanted of a simulation that is repeated: no trace, no contents.
 SimulateOptions times_alone(const SimulateOptions& o) {
@@ -32,48 +67,104 @@ SimulateOptions times_alone(const SimulateOptions& o) {
   return out;
 }
 
+using Values = std::function<std::vector<double>(const MachineDescription&)>;
+
+/// Adds the variances that parameters without covariance give to what `values` computes for a machine.
+void add_alone(const MachineDescription& m, const std::vector<double>& base, const Values& values,
+               std::vector<double>& variances) {
+  Variable machine{m};
+  for (std::size_t i = 0; i < kCosts; ++i) {
+    const auto& p = m.parameters[i];
+    if (p.uncertainty == 0 || in_covariance(m, i)) continue;
+    std::vector<double> off(base.size());
+    for (const auto value : {p.value - p.uncertainty, p.value + p.uncertainty}) {
+      const auto there = values(machine.with(i, value));
+      for (std::size_t k = 0; k < base.size(); ++k) off[k] = std::max(off[k], std::abs(there[k] - base[k]));
+    }
+    for (std::size_t k = 0; k < base.size(); ++k) variances[k] += off[k] * off[k];
+  }
+}
+
+/// Adds those of the others: errors that make up for each other count as far as they do not.
+void add_together(const MachineDescription& m, const Values& values, std::vector<double>& variances) {
+  constexpr double kStep = 0.01;
+  Variable machine{m};
+  const auto& c = m.covariance;
+  std::vector<std::vector<double>> slopes;
+  for (const auto cost : c.of) {
+    const auto& p = m.parameter(cost);
+    auto& slope = slopes.emplace_back(variances.size());
+    if (p.uncertainty == 0) continue;  // declared to be exact
+    const auto by = p.value > 0 ? kStep * p.value : p.uncertainty;
+    const auto end = [&](double value) {
+      const auto& there = machine.with(static_cast<std::size_t>(cost), value);
+      return std::pair{there[cost], values(there)};
+    };
+    const auto high = end(p.value + by), low = end(p.value - by);
+    for (std::size_t k = 0; k < slope.size(); ++k)
+      slope[k] = (high.second[k] - low.second[k]) / (high.first - low.first);
+  }
+  for (std::size_t k = 0; k < variances.size(); ++k) {
+    double sum = 0;
+    for (std::size_t a = 0; a < slopes.size(); ++a)
+      for (std::size_t b = 0; b < slopes.size(); ++b)
+        sum += slopes[a][k] * slopes[b][k] * c.values[a * slopes.size() + b];
+    variances[k] += std::max(0.0, sum);
+  }
+}
+
 }  // namespace
 
 Result<Sensitivity, std::vector<Diagnostic>> sensitivity(const Schedule& s, const MachineDescription& m,
                                                          const SimulateOptions& o) {
   const auto quiet = times_alone(o);
-  const auto base = simulate(s, m, quiet);
-  if (!base) return base.error();
+  const auto found = base_of(s, m, quiet);
+  if (!found) return found.error();
+  const auto& base = found->result;
   // With any other cost, the simulation takes about as many steps.
-  constexpr std::uint64_t kSimulations = 3 * kCosts, kMost = 32;
-  if (base->steps > o.max_steps * kMost / kSimulations)
-    return std::vector<Diagnostic>{
-        {.where = "sensitivity",
-         .message =
-             fmt::format("the sensitivity needs {} simulations of {} steps each, but {} steps are allowed together",
-                         kSimulations, base->steps, o.max_steps * kMost),
-         .hint = "sdma simulate --no-sensitivity omits it; or repeat less often"}};
-  Sensitivity out{.ns = base->ns};
-  double variance = 0;
+  constexpr std::uint64_t kMost = 32;
+  auto left = o.max_steps * kMost;
+  bool enough = true;
+  Variable machine{m};
+  const auto at = [&](const MachineDescription& there) {
+    if (!found->depends(m, there)) return base;
+    enough = enough && left >= base.steps;
+    if (!enough) return base;
+    left -= base.steps;
+    auto r = simulate(s, there, quiet);
+    return r ? *std::move(r) : base;
+  };
+  Sensitivity out{.ns = base.ns};
+  std::vector<double> variance(1);
   for (std::size_t i = 0; i < kCosts; ++i) {
     const auto& p = m.parameters[i];
-    const auto part = unit(static_cast<Cost>(i)) == "fraction";
-    const auto with = [&](double value) {
-      auto r = simulate(s, changed(m, i, value), quiet);
-      return r ? *std::move(r) : *base;
-    };
+    const auto with = [&](double value) { return at(machine.with(i, value)); };
     // A step of a tenth is large enough that rounding to packets and turns
     // does not hide the effect. It goes down if the value cannot go up.
-    const auto step = part && p.value * 1.1 > 1 ? 0.9 : 1.1;
+    const auto step = unit(static_cast<Cost>(i)) == "fraction" && p.value * 1.1 > 1 ? 0.9 : 1.1;
     const auto stepped = with(p.value * step);
-    const auto [lower, upper] = ends(p);
-    const auto low = with(lower).ns, high = with(upper).ns;
+    const auto low = with(p.value - p.uncertainty).ns, high = with(p.value + p.uncertainty).ns;
     Sensitivity::Row row{.cost = static_cast<Cost>(i),
-                         .per_percent = base->ns > 0 ? (stepped.ns / base->ns - 1) / (step - 1) : 0,
-                         .low_ns = std::min({low, high, base->ns}),
-                         .high_ns = std::max({low, high, base->ns})};
+                         .per_percent = base.ns > 0 ? (stepped.ns / base.ns - 1) / (step - 1) : 0,
+                         .low_ns = std::min({low, high, base.ns}),
+                         .high_ns = std::max({low, high, base.ns}),
+                         .together = in_covariance(m, i)};
     for (std::size_t k = 0; k < kPhases; ++k)
-      row.phase_ns[k] = (stepped.phase_ns[k] - base->phase_ns[k]) / (step - 1) / 100;
-    const auto off = std::max(base->ns - row.low_ns, row.high_ns - base->ns);
-    variance += off * off;
+      row.phase_ns[k] = (stepped.phase_ns[k] - base.phase_ns[k]) / (step - 1) / 100;
+    const auto off = std::max(base.ns - row.low_ns, row.high_ns - base.ns);
+    if (!row.together) variance[0] += off * off;
     if (std::abs(row.per_percent) > 1e-4 || off > 0) out.rows.push_back(row);
   }
-  out.uncertainty_ns = std::hypot(std::sqrt(variance), m.model_error * detail::latent_part(*base) * base->ns);
+  add_together(
+      m, [&](const auto& there) { return std::vector<double>{at(there).ns}; }, variance);
+  if (!enough)
+    return std::vector<Diagnostic>{
+        {.where = "sensitivity",
+         .message = fmt::format("the sensitivity needs more than {} simulations of {} steps each, but {} steps are "
+                                "allowed together",
+                                (o.max_steps * kMost - left) / base.steps, base.steps, o.max_steps * kMost),
+         .hint = "sdma simulate --no-sensitivity omits it; or repeat less often"}};
+  out.uncertainty_ns = std::hypot(std::sqrt(variance[0]), m.model_error * detail::latent_part(base) * base.ns);
   std::stable_sort(out.rows.begin(), out.rows.end(),
                    [](const auto& a, const auto& b) { return std::abs(a.per_percent) > std::abs(b.per_percent); });
   return out;
@@ -83,32 +174,35 @@ Result<std::vector<SpeedUp>, std::vector<Diagnostic>> speed_ups(const Schedule& 
                                                                 std::span<const Schedule* const> all,
                                                                 const MachineDescription& m, const SimulateOptions& o) {
   const auto quiet = times_alone(o);
-  const auto slow = simulate(baseline, m, quiet);
+  const auto slow = base_of(baseline, m, quiet);
   if (!slow) return slow.error();
   std::vector<SpeedUp> out(all.size());
-  std::vector<double> variances(all.size()), latent(all.size());
+  std::vector<double> values(all.size()), latent(all.size());
+  std::vector<Base> bases;
   for (std::size_t k = 0; k < all.size(); ++k) {
-    const auto fast = simulate(*all[k], m, quiet);
+    auto fast = base_of(*all[k], m, quiet);
     if (!fast) return fast.error();
-    if (fast->ns > 0) out[k].value = slow->ns / fast->ns;
-    latent[k] = detail::latent_part(*slow, *fast);
+    if (fast->result.ns > 0) out[k].value = values[k] = slow->result.ns / fast->result.ns;
+    latent[k] = detail::latent_part(slow->result, fast->result);
+    bases.push_back(*std::move(fast));
   }
-  std::vector<double> off(all.size());
-  for (std::size_t i = 0; i < kCosts; ++i) {
-    if (m.parameters[i].uncertainty == 0) continue;
-    const auto [lower, upper] = ends(m.parameters[i]);
-    std::fill(off.begin(), off.end(), 0);
-    for (const auto value : {lower, upper}) {
-      const auto there = changed(m, i, value);
-      const auto a = simulate(baseline, there, quiet);
-      for (std::size_t k = 0; a && k < all.size(); ++k)
-        if (const auto b = simulate(*all[k], there, quiet); b && b->ns > 0)
-          off[k] = std::max(off[k], std::abs(a->ns / b->ns - out[k].value));
-    }
-    for (std::size_t k = 0; k < all.size(); ++k) variances[k] += off[k] * off[k];
-  }
+  const auto time = [&](const Base& base, const Schedule& s, const MachineDescription& there) -> std::optional<double> {
+    if (!base.depends(m, there)) return base.result.ns;
+    const auto r = simulate(s, there, quiet);
+    return r ? std::optional(r->ns) : std::nullopt;
+  };
+  const auto ratios = [&](const MachineDescription& there) {
+    auto at = values;
+    const auto a = time(*slow, baseline, there);
+    for (std::size_t k = 0; a && k < all.size(); ++k)
+      if (const auto b = time(bases[k], *all[k], there); b && *b > 0) at[k] = *a / *b;
+    return at;
+  };
+  std::vector<double> variance(all.size());
+  add_alone(m, values, ratios, variance);
+  add_together(m, ratios, variance);
   for (std::size_t k = 0; k < all.size(); ++k)
-    out[k].uncertainty = std::hypot(std::sqrt(variances[k]), m.model_error * latent[k] * out[k].value);
+    out[k].uncertainty = std::hypot(std::sqrt(variance[k]), m.model_error * latent[k] * out[k].value);
   return out;
 }
 

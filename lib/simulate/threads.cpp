@@ -236,6 +236,7 @@ void World::works(Thread& t, std::uint32_t id, double ns, const std::map<std::ui
     if (n > 0) uses.push_back({resource, n / most});
   t.flow = net_.start(now_, most, std::move(uses));
   own(t.flow, kOfThread | id);
+  t.works = true;
   reschedule();
   share_units(t.place);
 }
@@ -244,7 +245,7 @@ void World::works(Thread& t, std::uint32_t id, double ns, const std::map<std::ui
 void World::share_units(Place gpu) {
   double needed = 0;
   for (const auto& t : threads_)
-    if (t.place == gpu && t.version != 0) needed += t.share;
+    if (t.place == gpu && t.works) needed += t.share;
   const auto pace = 1 / std::max(1.0, needed);
   for (const auto& t : threads_) {
     if (t.place != gpu || net_.resources()[t.pace].rate == pace) continue;
@@ -278,10 +279,9 @@ void World::add(Thread& t, std::uint32_t id, const Schedule::Action& a) {
   works(t, id, ns, all);
 }
 
-void World::computed(std::uint32_t id, std::uint64_t version) {
+void World::computed(std::uint32_t id) {
   auto& t = threads_[id];
-  if (t.version != version) return;  // another flow has changed its rate meanwhile
-  t.version = 0;
+  t.works = false;
   net_.end(now_, t.flow);
   reschedule();
   share_units(t.place);

@@ -61,7 +61,7 @@ void World::at(double t, Event e, std::uint32_t id, std::uint32_t node, std::uin
 
 double World::flight(std::uint32_t gpu, Place to) const noexcept {
   if (to.is_host()) return cost(Cost::pcie_flight);
-  return to.index == gpu ? 0 : flights_between_[gpu * places_ + to.index];
+  return to.index == gpu ? 0 : cost(flights_between_[gpu * places_ + to.index]);
 }
 
 double World::flight(const Thread& t, std::size_t signal) const noexcept {
@@ -76,21 +76,34 @@ trace::LaneId World::lane(const Node& n) const noexcept {
   return n.queue < programs_.size() ? programs_[n.queue].lane : threads_.front().lane;
 }
 
+/// A resource whose rate is a parameter, or a multiple of it.
+std::uint32_t World::resource(Busy::Kind kind, std::string name, Cost c, double times) {
+  return net_.add({.kind = kind, .name = std::move(name), .rate = times * m_[c], .cost = static_cast<std::size_t>(c)});
+}
+
+/// A resource that was never full does not matter while its rate covers what its flows could use.
+World::Needs World::needs() const {
+  constexpr double kMargin = 1 + 1e-6;
+  auto out = needs_;
+  for (const auto& r : net_.resources())
+    if (r.cost < kCosts) out[r.cost] = std::max(out[r.cost], m_.parameters[r.cost].value * r.peak / r.rate * kMargin);
+  return out;
+}
+
 /// Every link that the schedule's GPUs could use, by both of its ends.
 void World::links() {
   places_ = s_.gpus + std::size_t{1};
   links_.assign(places_ * places_, ~0u);
   for (std::uint32_t g = 0; g < s_.gpus; ++g)
-    memories_.push_back(
-        net_.add({.kind = Busy::Kind::memory, .name = fmt::format("gpu{} memory", g), .rate = cost(Cost::hbm_rate)}));
-  memories_.push_back(net_.add({.kind = Busy::Kind::memory, .name = "host memory", .rate = cost(Cost::host_memory)}));
+    memories_.push_back(resource(Busy::Kind::memory, fmt::format("gpu{} memory", g), Cost::hbm_rate));
+  memories_.push_back(resource(Busy::Kind::memory, "host memory", Cost::host_memory));
   shares_.resize(links_.size());
-  flights_between_.assign(links_.size(), cost(Cost::xgmi_flight));
+  masks_.resize(links_.size());
+  flights_between_.assign(links_.size(), Cost::xgmi_flight);
   pages_.resize(s_.gpus);
   std::vector<std::uint32_t> shared;
   for (const auto& s : m_.topology.shared)
-    shared.push_back(net_.add(
-        {.kind = Busy::Kind::link, .name = "link " + s.name, .rate = s.mb_per_s / 1e3 * cost(Cost::nic_efficiency)}));
+    shared.push_back(resource(Busy::Kind::link, "link " + s.name, Cost::nic_efficiency, s.mb_per_s / 1e3));
   // Host memory is on the first socket: what GPUs of another one exchange with it also crosses the link between both.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> sockets;
   for (const auto& l : m_.topology.links)
@@ -105,20 +118,20 @@ void World::links() {
     const auto place = [&](LinkEnd e) { return e.kind == LinkEnd::Kind::cpu ? Place::host() : Place::gpu(e.index); };
     auto& at = links_[place_index(place(l.from)) * places_ + place_index(place(l.to))];
     if (at != ~0u) continue;  // a second socket: the nearest one, named first, is used
-    const auto part = cost(l.type == LinkType::xgmi   ? Cost::xgmi_efficiency
-                           : l.type == LinkType::pcie ? Cost::pcie_efficiency
-                                                      : Cost::nic_efficiency);
+    const auto part = l.type == LinkType::xgmi   ? Cost::xgmi_efficiency
+                      : l.type == LinkType::pcie ? Cost::pcie_efficiency
+                                                 : Cost::nic_efficiency;
     const auto raw = l.mb_per_s != 0 ? l.mb_per_s / 1e3 : 64.0;
     const auto index = static_cast<std::size_t>(&at - links_.data());
-    at = net_.add({.kind = Busy::Kind::link,
-                   .name = fmt::format("link {}->{}", to_string(place(l.from)), to_string(place(l.to))),
-                   .rate = raw * part});
+    at = resource(Busy::Kind::link, fmt::format("link {}->{}", to_string(place(l.from)), to_string(place(l.to))), part,
+                  raw);
+    masks_[index] = l.engine_mask;
     for (const auto i : l.shares)
       if (i < shared.size()) shares_[index].push_back(shared[i]);
     const auto socket = [&](LinkEnd e) { return e.kind == LinkEnd::Kind::cpu ? e.index : 0; };
     if (const auto between = sockets.find({socket(l.from), socket(l.to)}); between != sockets.end())
       shares_[index].push_back(between->second);
-    if (l.type == LinkType::other) flights_between_[index] = cost(Cost::nic_flight);
+    if (l.type == LinkType::other) flights_between_[index] = Cost::nic_flight;
   }
 }
 
@@ -129,15 +142,16 @@ std::optional<std::uint32_t> World::engine_of(const Schedule::Queue& q, const st
           refuse(QueueRequest{.gpu = GpuId{q.place.index}, .engine = *found, .ring_bytes = ring_bytes(q)}, m_.topology))
     return find(where, std::move(d->message), std::move(d->hint)), std::nullopt;
   const auto id = found->value;
-  for (std::uint32_t i = 0; i < engines_.size(); ++i)
-    if (engines_[i].gpu == q.place.index && engines_[i].id == id) return i;
+  const auto [known, added] =
+      engine_numbers_.try_emplace({q.place.index, id}, static_cast<std::uint32_t>(engines_.size()));
+  if (!added) return known->second;
   auto& e = engines_.emplace_back();
   e.gpu = q.place.index;
   e.id = id;
   const auto name = fmt::format("gpu{} engine {}", e.gpu, e.id);
-  e.resource = net_.add({.kind = Busy::Kind::engine, .name = name, .rate = cost(Cost::engine_rate)});
+  e.resource = resource(Busy::Kind::engine, name, Cost::engine_rate);
   e.where = named(name);
-  return static_cast<std::uint32_t>(engines_.size() - 1);
+  return known->second;
 }
 
 void World::queue(std::size_t i) {
@@ -222,13 +236,13 @@ void World::handle(const Scheduled& e) {
     case Event::thread:
       if (e.node == 1) round_ends(threads_[e.id]);
       return step(e.id);
-    case Event::computed: return computed(e.id, e.argument);
+    case Event::computed: return computed(e.id);
     case Event::store: return store_lands(e.id, e.node);
     case Event::doorbell: return doorbell(e.id, e.argument, e.node);
     case Event::front: return front_done(e.id);
     case Event::look: return look(e.id, e.node);
     case Event::decide: return decide(e.id);
-    case Event::moved: return moved(e.id, e.argument);
+    case Event::moved: return moved(e.id);
     case Event::landed: return landed(e.id, e.node);
     case Event::release: return release(e.id, e.node);
   }
@@ -250,9 +264,8 @@ Result<Simulation, std::vector<Diagnostic>> World::run() {
   if (o_.contents)
     for (const auto& a : actors(s_)) remember(*a.actions);
   for (std::uint32_t i = 0; i < threads_.size(); ++i) at(0, Event::thread, i);
-  while (findings_.empty() && (!events_.empty() || release_trigger())) {
-    const auto e = events_.top();
-    events_.pop();
+  while (findings_.empty() && (!events_.empty() || !ends_.empty() || release_trigger())) {
+    const auto e = next();
     if (e.t > o_.time_limit_ns) {
       find("simulate",
            fmt::format("the simulation has not ended after {:.3g} s of virtual time", o_.time_limit_ns / 1e9));
@@ -313,7 +326,7 @@ void World::compare(const Thread& t, const Schedule::Action& a) {
 
 /// Reports each compute that needs more of the memory than there is: it cannot take the time that it asks for.
 void World::too_fast(const Thread& t, const std::vector<Schedule::Action>& all, Simulation& r) const {
-  const auto rate = cost(Cost::hbm_rate);
+  const auto rate = m_[Cost::hbm_rate];
   for (const auto& a : all) {
     too_fast(t, a.body, r);
     const auto least = static_cast<double>(a.hbm) / rate;

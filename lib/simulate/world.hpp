@@ -16,6 +16,7 @@
 #include "../schedule/link.hpp"
 #include "../schedule/rounds.hpp"
 #include "../schedule/samples.hpp"
+#include "ends.hpp"
 #include "memory.hpp"
 #include "network.hpp"
 #include "sdma/queue/ring.hpp"
@@ -66,6 +67,9 @@ class World {
   ~World();
   Result<Simulation, std::vector<Diagnostic>> run();
   bool can_begin() { return prepare(), findings_.empty(); }
+  /// Of each parameter, the least value above which the run would have been the same: infinite if any change matters.
+  using Needs = std::array<double, kCosts>;
+  Needs needs() const;
 
  private:
   enum class Event : std::uint8_t { thread, computed, store, doorbell, front, look, decide, moved, landed, release };
@@ -96,11 +100,11 @@ class World {
     std::uint64_t reference{};
     Samples samples{};
     double busy_ns{};
-    std::uint32_t pace{};     ///< a kernel's resource of its own: the ns that it computes alone
-    double share{};           ///< of the compute units of its GPU, while it computes
-    std::uint32_t flow{};     ///< of the bytes of its compute, or of its time if there are none
-    double since{};           ///< the start of that flow
-    std::uint64_t version{};  ///< as Flight::version
+    std::uint32_t pace{};  ///< a kernel's resource of its own: the ns that it computes alone
+    double share{};        ///< of the compute units of its GPU, while it computes
+    std::uint32_t flow{};  ///< of the bytes of its compute, or of its time if there are none
+    double since{};        ///< the start of that flow
+    bool works{};          ///< that flow has not ended
     trace::LaneId lane{};
     bool kernel() const noexcept { return !place.is_host(); }
   };
@@ -141,7 +145,6 @@ class World {
     std::uint64_t bytes{}, number{}, position{};
     double need{}, extra_ns{};
     std::uint32_t peer = kNoPeer;  ///< the place with which it exchanges bytes, if it is one
-    std::uint64_t version{};       ///< of the event at which its bytes have moved; no two events have the same
     std::vector<Network::Use> uses{};
     Fetched packet{};
     bool executes{};
@@ -163,10 +166,12 @@ class World {
 
   // world.cpp
   void prepare();
+  std::uint32_t resource(Busy::Kind, std::string name, Cost, double times = 1);
   void links();
   void queue(std::size_t);
   std::optional<std::uint32_t> engine_of(const Schedule::Queue&, const std::string& where);
   void handle(const Scheduled&);
+  Scheduled next();
   void stuck();
   void expectations(Simulation&);
   void too_fast(const Thread&, const std::vector<Schedule::Action>&, Simulation&) const;
@@ -176,7 +181,14 @@ class World {
   bool spend(std::uint64_t steps, const Thread* = nullptr);
   /// "host main, line 12": the thread, and the action that it performs.
   std::string where(const Thread&) const;
-  double cost(Cost c) const noexcept { return m_[c]; }
+  double cost(Cost c) const noexcept {
+    needs_[static_cast<std::size_t>(c)] = std::numeric_limits<double>::infinity();
+    return m_[c];
+  }
+  void needs(Cost c, double least) noexcept {
+    auto& n = needs_[static_cast<std::size_t>(c)];
+    n = std::max(n, least);
+  }
   double flight(std::uint32_t gpu, Place to) const noexcept;
   double flight(const Thread&, std::size_t signal) const noexcept;
   std::uint32_t named(std::string);
@@ -194,7 +206,7 @@ class World {
   void works(Thread&, std::uint32_t id, double ns, const std::map<std::uint32_t, double>& bytes);
   void share_units(Place gpu);
   void add(Thread&, std::uint32_t id, const Schedule::Action&);
-  void computed(std::uint32_t id, std::uint64_t version);
+  void computed(std::uint32_t id);
   void remember(const std::vector<Schedule::Action>&);
   std::span<std::byte> bytes(const Schedule::Range&);
   template <class Expects> std::span<const std::byte> expected(const Expects&, std::vector<std::byte>& sum);
@@ -249,7 +261,7 @@ class World {
   double fresh_pages(std::uint32_t gpu, const Region&);
   void enter(std::uint32_t flight);
   void begin_flow(Engine&);
-  void moved(std::uint32_t flight, std::uint64_t version);
+  void moved(std::uint32_t flight);
   void landed(std::uint32_t flight, std::uint32_t node);
   void own(std::uint32_t flow, std::uint32_t owner);
   void reschedule();
@@ -265,17 +277,20 @@ class World {
   const SimulateOptions& o_;
   std::vector<Diagnostic> findings_;
   Budget steps_;
+  mutable Needs needs_{};
   std::optional<LinkMemory> memory_;
   Network net_;
   std::vector<std::string> names_;
   std::vector<Node> nodes_;
-  std::priority_queue<Scheduled> events_;
-  std::uint64_t numbers_ = 0, flights_made_ = 0, versions_ = 0;
+  std::priority_queue<Scheduled> events_;  ///< but ends of flows
+  Ends ends_;
+  std::uint64_t numbers_ = 0, flights_made_ = 0;
   double now_ = 0;
 
   std::deque<Thread> threads_;
   std::deque<Program> programs_;
   std::deque<Engine> engines_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> engine_numbers_;  ///< by GPU and engine
   std::vector<Flight> flights_;
   static constexpr std::uint32_t kOfThread = 0x8000'0000u;  ///< the owner of a flow is a thread
   std::vector<std::uint32_t> free_flights_, flow_owner_;
@@ -295,7 +310,8 @@ class World {
     return links_[place_index(from) * places_ + place_index(to)];
   }
   std::vector<std::vector<std::uint32_t>> shares_;  ///< resources that a link crosses beside itself; as links_
-  std::vector<double> flights_between_;             ///< between two GPUs; as links_
+  std::vector<std::uint64_t> masks_;                ///< engines that suit a link; 0: all; as links_
+  std::vector<Cost> flights_between_;               ///< between two GPUs; as links_
   std::vector<trace::LaneId> resource_lanes_;
 
   std::vector<Simulation::Round> rounds_;

@@ -54,6 +54,31 @@ TEST_CASE("a machine goes through JSON and comes back, topology and all") {
   CHECK_FALSE(mi300x_machine(0));
 }
 
+TEST_CASE("a covariance goes through JSON and comes back, and a parameter that is set leaves it") {
+  auto m = *mi300x_machine();
+  m.covariance = {{Cost::engine_poll, Cost::xgmi_flight, Cost::engine_latency}, {4, 1, -2.5, 1, 9, 0, -2.5, 0, 16}};
+  CHECK(*machine_from_json(to_json(m)) == m);
+  REQUIRE(m.set("xgmi.flight_ns", 300) == Errc::ok);
+  CHECK(m.covariance == Covariance{{Cost::engine_poll, Cost::engine_latency}, {4, -2.5, -2.5, 16}});
+  REQUIRE(m.set("engine.release_ns", 300) == Errc::ok);
+  CHECK(m.covariance.of.size() == 2);
+}
+
+TEST_CASE("a covariance that is none is refused") {
+  const auto with = [](const std::string& parameters, const std::string& rows) {
+    return error(
+        replaced(file(), "\"model_error\"",
+                 "\"covariance\": {\"parameters\": " + parameters + ", \"rows\": " + rows + "}, \"model_error\""));
+  };
+  const std::string two = R"(["engine.poll_ns", "xgmi.flight_ns"])";
+  const auto* const rows = "these are not the rows of a covariance";
+  for (const auto* wrong :
+       {"[[4]]", "[[4, 1], [1, 9]]", "[[4], [7, 9]]", "[[-4], [1, 9]]", "[[4], [\"1\", 9]]", "[4, 9]"})
+    CHECK(with(two, wrong).find(rows) != std::string::npos);
+  CHECK(with(R"(["engine.poll_ns", "engine.poll_ns"])", "[[4], [1, 9]]").find("twice") != std::string::npos);
+  CHECK(with(R"(["engine.pole_ns"])", "[[4]]").find("\"engine.pole_ns\" is not a parameter") != std::string::npos);
+}
+
 TEST_CASE("every parameter has a name, a unit, a source") {
   const auto m = *mi300x_machine();
   for (std::size_t i = 0; i < kCosts; ++i) {

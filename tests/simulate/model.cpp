@@ -227,7 +227,10 @@ TEST_CASE("a simulation takes a limited number of steps, and says where it was")
   REQUIRE(whole);
   CHECK(why(*busy, {.max_steps = whole->steps}) == "");
   CHECK(why(*busy, {.max_steps = whole->steps - 1}) != "");
-  const auto many = sensitivity(*busy, machine(), {.max_steps = whole->steps});
+  // Many parameters matter to a copy, and each of them is varied.
+  const auto moves = parse_schedule(schedule(copy("4K", "gpu0.in", "gpu1.out") + "\nnop times=1000" + kDone), "t.sdma");
+  const auto m = *mi300x_machine(4);
+  const auto many = sensitivity(*moves, m, {.max_steps = simulate(*moves, m)->steps});
   REQUIRE_FALSE(many);
   CHECK(many.error()[0].message.starts_with("the sensitivity needs "));
 }

@@ -35,6 +35,10 @@
 // parameters, and no spread is known, the uncertainty of the initial machine stays, and the source says "; its
 // uncertainty is not determined".
 //
+// The machine also gets the covariance of the parameters that the measurements determine and of the uncertain ones that
+// were not free: had one of these another value, the fit would make up for it. Where only the sum of two is known, each
+// is uncertain, but a time in which both occur is not. A file keeps it (machine.hpp), and `sensitivity` uses it.
+//
 // What measurements cannot decide is part of the result:
 //
 //   state         meaning                                   value    uncertainty     source

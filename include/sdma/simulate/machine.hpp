@@ -18,7 +18,11 @@
 //
 // The topology gives the raw rates of links; a parameter here says what fraction of that rate is left for data. Each
 // parameter has a unit, an uncertainty and a source: a public fact, "fitted" (by fit.hpp to measurements),
-// or "assumed".
+// or "assumed". Parameters that were fitted together can be known together much better than alone: the covariance of
+// the fit says how their errors go together, as a lower triangle in the file. A file without one is valid.
+//
+//   "covariance": {"parameters": ["engine.latency_ns", "engine.release_ns"], "rows": [[476100], [-467793, 462400]]}
+//
 //
 // Plain values that allocate; one thread may write, or many may read. Errors: a Diagnostic names the file, the key and
 // the problem: a parameter is missing, unknown or negative, or has no source.
@@ -30,6 +34,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace sdma::inline v0 {
 
@@ -95,6 +100,15 @@ struct Parameter {
   friend bool operator==(const Parameter&, const Parameter&) = default;
 };
 
+/// How the errors of parameters that were fitted together depend on each other.
+struct Covariance {
+  std::vector<Cost> of{};        ///< the parameters, each once
+  std::vector<double> values{};  ///< a square matrix in their order, row by row, in the product of both units
+  /// Leaves a parameter out: its error is independent of the others'.
+  void drop(Cost);
+  friend bool operator==(const Covariance&, const Covariance&) = default;
+};
+
 struct MachineDescription {
   std::string name{};   ///< what reports call the machine
   std::string notes{};  ///< for people: the origin of the numbers
@@ -104,13 +118,15 @@ struct MachineDescription {
   /// What is left of a fit's errors, relative to the part of a time in which neither bytes move nor kernels compute: 68
   /// % of the times and ratios that it was fitted to are off by less. 0: not known.
   double model_error{};
+  /// Of fitted parameters; their `uncertainty` is for each alone. The errors of all others are independent.
+  Covariance covariance{};
 
   double operator[](Cost c) const noexcept { return parameters[static_cast<std::size_t>(c)].value; }
   Parameter& parameter(Cost c) noexcept { return parameters[static_cast<std::size_t>(c)]; }
   /// The parameter for a cost.
   const Parameter& parameter(Cost c) const noexcept { return parameters[static_cast<std::size_t>(c)]; }
   /// Sets a parameter by name. `xgmi.rate`, `pcie.rate` and `nic.rate` are the raw rates of all links of that type, in
-  /// GB/s. bad_argument: there is no such parameter, or it cannot have this value.
+  /// GB/s. The parameter is exact from now on. bad_argument: there is no such parameter, or it cannot have this value.
   [[nodiscard]] Errc set(std::string_view parameter, double value) noexcept;
   friend bool operator==(const MachineDescription&, const MachineDescription&) = default;
 };

@@ -129,14 +129,16 @@ struct Sensitivity {
     double per_percent{};        ///< by how many percent the time grows if the parameter grows by one percent
     double low_ns{}, high_ns{};  ///< the time with the parameter at either end of its uncertainty, the lower first
     std::array<double, kPhases> phase_ns{};  ///< by how much each phase grows if the parameter grows by one percent
+    bool together{};  ///< the machine has a covariance of it with others: alone, it may be off by more than with them
   };
   /// `ns` is the time, and `uncertainty_ns` half the width of its 68 % interval. The uncertainty combines the
-  /// deviations of the rows and the machine's model_error, as independent errors. The model_error applies to the part
+  /// deviations of the rows and the machine's model_error, as independent errors; for rows that are `together`, the
+  /// machine's covariance says how errors make up for each other. The model_error applies to the part
   /// of the time in which neither bytes move nor kernels compute: rates are known better.
   double ns{}, uncertainty_ns{};
   std::vector<Row> rows{};  ///< the parameters that matter, the most important first
 };
-/// Runs one simulation for each end of each parameter's uncertainty.
+/// Runs a few simulations for each parameter on which the time can depend, two more for each in the covariance.
 Result<Sensitivity, std::vector<Diagnostic>> sensitivity(const Schedule&, const MachineDescription&,
                                                          const SimulateOptions& = {});
 
