@@ -3,9 +3,9 @@
 //
 //   state          a program
 //   refuted        an outcome that the rule excludes was seen: "excluded" has them
-//   weaker         what a profile assumes did not hold: "breaks" names the profile
+//   weaker         an outcome that an ordering of the software engine does not have: "breaks" names the ordering
 //   confirmed      the rule excludes every other outcome, and none was seen
-//   open           the rule permits other outcomes, which no profile excludes or which were not seen
+//   open           the rule permits other outcomes, which every ordering has or which were not seen
 #include "contact/steps.hpp"
 #include "litmus/device.hpp"
 

@@ -63,7 +63,7 @@ std::string rule_line(const Json& j) {
     for (const auto& outcome : j["excluded"])
       line += fmt::format("\n       the rule excludes '{}'", outcome.get<std::string>());
   if (j.contains("breaks"))
-    line += fmt::format("\n       --profile={} assumes that this does not happen", word(j, "breaks"));
+    line += fmt::format("\n       weaker than the ordering {} of the software engine", word(j, "breaks"));
   return line;
 }
 
@@ -167,7 +167,7 @@ Reading read_answer(const Json& answer, const std::vector<std::pair<std::string,
   const auto left = with(answer, {"left out", "not tried"});
   Reading r;
   r.text = section("refuted: rules that did not hold", refuted) + section("does not work", broken) +
-           section("weaker: rules that hold, and profiles that assume more", rules(answer, "weaker")) +
+           section("weaker: rules that hold, on a node that is weaker than an ordering", rules(answer, "weaker")) +
            section("confirmed: no excluded outcome was seen", rules(answer, "confirmed")) +
            section("open: the weaker outcome was never seen", rules(answer, "open")) +
            section("proofs that change", changed(answer, schedules)) + predictions(answer) +
