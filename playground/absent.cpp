@@ -35,6 +35,7 @@ void add_explore(VerbOptions& verb, Action& action) { absent(verb, action, "expl
 void add_reduce(VerbOptions& verb, Action& action) { absent(verb, action, "reduce"); }
 void add_compare(VerbOptions& verb, Action& action) { absent(verb, action, "compare"); }
 void add_calibrate(VerbOptions& verb, Action& action) { absent(verb, action, "calibrate"); }
+void add_contact(VerbOptions& verb, Action& action) { absent(verb, action, "contact"); }
 void add_topology(VerbOptions& verb, Action& action) { absent(verb, action, "topology"); }
 void add_trace(VerbOptions& verb, Action& action) { absent(verb, action, "trace"); }
 void add_emulate(VerbOptions& verb, Action& action) {

@@ -31,7 +31,7 @@ CHAPTERS = {
     "Schedules": ["schedules", "recipes", "text", "check", "rules", "simulate", "explore", "overlap", "trace", "collectives"],
     "Queues": ["embedding", "packets", "ordering", "sync", "stream_order", "device", "processes", "engine", "doctor", "dumps", "porting"],
     "Tools": ["emulator", "python", "json", "museum"],
-    "Evidence": ["silicon", "litmus", "performance", "reproduction"],
+    "Evidence": ["first_contact", "silicon", "litmus", "performance", "reproduction"],
     "The project": ["architecture", "stability", "suite"],
 }
 

@@ -67,6 +67,11 @@ constexpr ExitMeaning kCalibrate[] = {
      "errors in the table or the machine description, a measured schedule that cannot be simulated or run, or an\n"
      "error of the input or output"},
     {kUndecided, "the limit ended the fit, or the measured machine is busy; no machine is written"}};
+constexpr ExitMeaning kContact[] = {{kOk, "everything was tried, and nothing contradicts a rule"},
+                                    {kRefuted, "a rule of docs/ordering.md is refuted, or something does not work"},
+                                    {kInput, "no device, another run on this node, or an error of the input or output"},
+                                    {kUndecided, "not everything was tried"},
+                                    {kInterrupted, "Ctrl-C ended the run; what is known is written"}};
 constexpr ExitMeaning kTopology[] = {{kInput, "no device, or an error of the input or output"}};
 constexpr ExitMeaning kTrace[] = {{kUndecided, "written, but events were lost during recording"}};
 constexpr ExitMeaning kEmulate[] = {{kOk, "the program's own code, whatever it is, once it runs"},
@@ -84,6 +89,7 @@ constexpr Verb kVerbs[] = {
     {"explore", "find the fastest of the schedules that a file leaves open", kExplore, add_explore},
     {"compare", "compare a measured run with its simulation", kCompare, add_compare},
     {"calibrate", "fit a machine to measurements", kCalibrate, add_calibrate},
+    {"contact", "find out what a node does, and write it to one file", kContact, add_contact},
     {"topology", "show a node's GPUs, engines and links", kTopology, add_topology},
     {"trace", "convert a trace, or draw it", kTrace, add_trace},
     {"emulate", "run a program on a software node, without GPUs", kEmulate, add_emulate},

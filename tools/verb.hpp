@@ -32,6 +32,7 @@ void add_explore(VerbOptions&, Action&);
 void add_reduce(VerbOptions&, Action&);
 void add_calibrate(VerbOptions&, Action&);
 void add_compare(VerbOptions&, Action&);
+void add_contact(VerbOptions&, Action&);
 void add_topology(VerbOptions&, Action&);
 void add_trace(VerbOptions&, Action&);
 void add_emulate(VerbOptions&, Action&);

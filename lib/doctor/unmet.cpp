@@ -369,7 +369,7 @@ class WaitExplainer {
       const auto v = stored(p);
       return !v || w_.met(*v);
     });
-    if (useful != skipped_.rend()) return skipped(*useful);
+    if (useful != skipped_.rend()) return skipped(*useful), buffers();
     auto stores = others_;
     stores.insert(stores.end(), skipped_.begin(), skipped_.end());
     if (!stores.empty()) f_.what = HangClass::wrong_value;

@@ -7,7 +7,7 @@ from .packets import Packet
 from .results import Calibration, Check, Explore, Reduced, Run, Simulation, Sweep
 from .schedules import EPOCH, Epoch, Queue, Sampled, Schedule, Script, sampled
 from .traces import Trace
-from .verbs import (Machine, Plan, calibrate, check, compare, doctor, emulate, explore, plan, reduce, run, simulate, speed_ups,
+from .verbs import (Machine, Plan, calibrate, check, compare, contact, doctor, emulate, explore, plan, reduce, run, simulate, speed_ups,
                     sweep, topology, trace)
 
 __version__ = _sdma.version

@@ -373,5 +373,8 @@ class Plan:
 def plan(collective: str, *, bytes: Params, gpus: int = 8, **options: Any) -> Plan:
     """The schedule of a collective (docs/collectives.md): plan("all_gather", bytes="1M", variant="b2b", prelaunch="shared")."""
 
+def contact(folder: str | os.PathLike[str] = "contact", *, device: str = "soft", **options: Any) -> subprocess.CompletedProcess[Any]:
+    """Runs `sdma contact`, which needs the installed tools: the folder then has contact.tar.gz. Options are those of subprocess.run."""
+
 def emulate(command: Sequence[str], *, gpus: int | None = None, **options: Any) -> subprocess.CompletedProcess[Any]:
     """Runs a program on a software node, by the program `sdma`, which must be in PATH. `options`: as of subprocess.run."""

@@ -194,12 +194,20 @@ class Plan:
         return f"<Plan {self.variant}: {self.schedule!r}>"
 
 
-def emulate(command, *, gpus=None, **options):
+def _run_tool(words, options):
     import shutil
     import subprocess
 
     program = shutil.which("sdma")
     if program is None:
         raise FileNotFoundError("there is no program sdma in PATH: install the tools (the wheel has only this package)")
+    return subprocess.run([program, *words], **options)
+
+
+def emulate(command, *, gpus=None, **options):
     words = [f"--gpus={gpus}"] if gpus is not None else []
-    return subprocess.run([program, "emulate", *words, "--", *map(os.fspath, command)], **options)
+    return _run_tool(["emulate", *words, "--", *map(os.fspath, command)], options)
+
+
+def contact(folder="contact", *, device="soft", **options):
+    return _run_tool(["contact", f"--device={device}", os.fspath(folder)], options)

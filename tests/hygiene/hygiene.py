@@ -29,6 +29,8 @@ MAY_USE["emulator/model"] = MAY_USE["emulator"] | {"emulator/model"}
 MAY_USE["emulator/queues"] = MAY_USE["emulator"] | {"emulator/queues"}
 MAY_USE["emulator/node"] = MAY_USE["emulator/queues"] | {"emulator/node"}
 MAY_USE["emulator/preload"] = MAY_USE["emulator/node"] | {"emulator/preload"}
+# Programs on devices, for clients: no folder includes them.
+MAY_USE["litmus"] = MAY_USE["device"] | {"litmus"}
 # Precompiled for all, included by nobody.
 MAY_USE["pch"] = MAY_USE["packets"]
 

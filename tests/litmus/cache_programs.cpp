@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "litmus.hpp"
+#include "cache_programs.hpp"
 
 namespace sdma::litmus {
 

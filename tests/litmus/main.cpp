@@ -4,7 +4,8 @@
 // choices in each ordering, which must give exactly the outcomes of the table, and with N seeds of the whole model,
 // which must give no other. On the kernel driver's device: N runs of each program that needs no kernel, which must give
 // no outcome that the table does not have. Exit code: 0 as the table says, 1 not so, 2 usage.
-#include "device.hpp"
+#include "cache_programs.hpp"
+#include "litmus/device.hpp"
 #include "sdma/device/open.hpp"
 #include "soft.hpp"
 
@@ -85,7 +86,11 @@ bool maps_vram(Device& d) {
 
 bool run_on_device(Device& d, DeviceKind kind, const Program& p, std::uint64_t runs) {
   Histogram seen;
-  for (std::uint64_t i = 0; i < runs; ++i) ++seen[DeviceWorld(d, p).run()];
+  for (std::uint64_t i = 0; i < runs; ++i) {
+    const auto world = DeviceWorld::on(d, p);
+    if (!world) return std::fprintf(stderr, "litmus: %s\n", to_string(world.error()).c_str()), false;
+    ++seen[(*world)->run()];
+  }
   print(p, std::string(name(kind)).c_str(), seen);
   return as_expected(p, Ordering::adversarial, seen, false);
 }

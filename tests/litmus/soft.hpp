@@ -7,7 +7,7 @@
 //
 // The scheduler lets one queue, the host, or the L2 make one step at a time; what a step may do is the engine's model.
 // A run ends when nobody can do anything. GPU addresses are not the host's.
-#include "litmus.hpp"
+#include "litmus/litmus.hpp"
 #include "sdma/engine/pipeline.hpp"
 
 #include <array>

@@ -60,7 +60,7 @@ CASES = [
     # line, key, words of the line after it
     ("sdma simu", TAB, "sdma simulate"),
     ("sdma --ver", TAB, "sdma --version"),
-    ("sdma ", ALL, "sdma as calibrate check compare dis doctor emulate explore fmt reduce run simulate topology trace"),
+    ("sdma ", ALL, "sdma as calibrate check compare contact dis doctor emulate explore fmt reduce run simulate topology trace"),
     ("sdma dis --inp", TAB, "sdma dis --input"),
     ("sdma dis --format=", ALL, "sdma dis --format=hex json text"),
     ("sdma dis --format j", TAB, "sdma dis --format json"),

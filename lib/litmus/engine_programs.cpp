@@ -25,6 +25,7 @@ std::vector<Program> engine_programs() {
                      },
                  .outcome = [](World& w) { return w.load(kDone) == 1 ? "done" : "stalled"; },
                  .outcomes = {{"done", true, true}, {"stalled", false, false}},
+                 .release = kFlag,
                  .parts = {.holding_polls = true}});
 
   all.push_back({.rule = "X3",

@@ -2,14 +2,17 @@
 #pragma once
 // A World on a device: real queues of one GPU, words in uncached host memory, steps in the order of the program.
 //
-//   DeviceWorld world{device, program};
-//   histogram[world.run()] += 1;
+//   auto world = DeviceWorld::on(device, program);       // an error: the device lends no memory or no queue
+//   histogram[(*world)->run()] += 1;
 //
 // Rings and doorbells are used raw, as the programs need it. Each step waits until the engines stand still, which
-// is all that a host can know; a run ends when nothing has changed for a while. Programs with a kernel (rules C)
-// are not for it.
+// is all that a host can know; a run ends when nothing has changed for a while. A word that a poll may still wait for
+// is then stored, so that no engine is left waiting. Programs with a kernel (rules C) are not for it.
 #include "litmus.hpp"
 #include "sdma/device/device.hpp"
+
+#include <chrono>
+#include <memory>
 
 namespace sdma::litmus {
 
@@ -17,8 +20,12 @@ class DeviceWorld final : public World {
  public:
   static constexpr std::size_t kRing = 256;  ///< dwords
 
-  /// Ends the program if the device lends nothing.
-  DeviceWorld(Device&, const Program&);
+  /// An engine in software may be kept from its processor for long: what has not moved for less may still move.
+  static constexpr std::chrono::milliseconds kStill{50};
+
+  /// `still`: what has not changed for so long will not change. Both arguments must outlive it.
+  static Result<std::unique_ptr<DeviceWorld>, Diagnostic> on(Device&, const Program&,
+                                                             std::chrono::nanoseconds still = kStill);
 
   std::string run();
 
@@ -40,13 +47,15 @@ class DeviceWorld final : public World {
     Queue queue{};
     std::uint64_t put = 0;  ///< dwords
   };
+  DeviceWorld(const Program& p, std::chrono::nanoseconds still) : program_(p), still_(still) {}
   void settle();
   std::uint32_t words() const noexcept { return vram_ ? kWords : kVram; }
   std::uint32_t& dword(std::uint32_t word, std::uint32_t index) const;
 
   const Program& program_;
+  std::chrono::nanoseconds still_;
   Memory memory_, vram_;     // vram_: only if the program uses it
-  std::vector<Lane> lanes_;  // behind the memory that their packets name
+  std::vector<Lane> lanes_;  // destroyed before the memory that their packets name
 };
 
 }  // namespace sdma::litmus

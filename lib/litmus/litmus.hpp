@@ -91,6 +91,5 @@ struct Program {
 
 std::vector<Program> queue_programs();   ///< inside one queue: Q
 std::vector<Program> engine_programs();  ///< between queues, rings, registers: X, H, E
-std::vector<Program> cache_programs();   ///< a kernel's L2: C
 
 }  // namespace sdma::litmus

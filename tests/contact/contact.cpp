@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+// A first contact: healthy nodes are not accused, broken ones are named, and what is known survives.
+#include "broken.hpp"
+#include "contact/answer.hpp"
+#include "exit.hpp"
+#include "support/catch.hpp"
+
+#include "archive.hpp"
+#include "sdma/core/file.hpp"
+
+#include <unistd.h>
+
+#include <filesystem>
+
+using namespace sdma;
+using namespace sdma::tool::contact;
+using test::Break;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr Ordering kOrderings[] = {Ordering::strict, Ordering::rocr, Ordering::adversarial};
+
+/// Deadlines end what would hang, and decide nothing.
+Settings healthy(std::uint32_t gpus, Ordering order, std::set<std::string> steps) {
+  Settings s{.time = 1h, .patience = 60s, .runs = 1, .gentle = true, .only = std::move(steps)};
+  s.open = [=]() -> Result<std::unique_ptr<Device>, Diagnostic> {
+    return std::unique_ptr<Device>(std::move(*SoftDevice::open({.gpus = gpus, .ordering = order, .seed = 5})));
+  };
+  return s;
+}
+Settings broken(Break b, Ordering order, std::set<std::string> steps) {
+  auto s = healthy(2, order, std::move(steps));
+  s.patience = 2s;  // only what hangs waits for so long
+  s.runs = 5;
+  s.open = [=]() -> Result<std::unique_ptr<Device>, Diagnostic> {
+    return test::broken_node(b, {.gpus = 2, .ordering = order, .seed = 5});
+  };
+  return s;
+}
+
+std::string state(const Json& answer, const char* step, std::string_view id) {
+  for (const auto& j : answer[step])
+    if (j["id"] == id) return j["state"];
+  return "absent";
+}
+std::vector<std::string> accused(const Json& answer) {
+  std::vector<std::string> out;
+  for (const auto* step : {"there", "works", "order", "speed"})
+    if (answer.contains(step))
+      for (const auto& j : answer[step])
+        if (j["state"] == "failed" || j["state"] == "hung" || j["state"] == "refuted") out.push_back(j.dump());
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("everything works on a healthy node, in three orderings, with one and two GPUs") {
+  for (const auto order : kOrderings)
+    for (const std::uint32_t gpus : {1u, 2u}) {
+      CAPTURE(name(order), gpus);
+      auto s = healthy(gpus, order, {"works"});
+      s.risky = gpus == 2;
+      const auto answer = meet(s);
+      CHECK(accused(answer) == std::vector<std::string>{});
+      CHECK(answer["ended"] == "complete");
+      CHECK(state(answer, "works", "engine 15") == "passed");
+      CHECK(state(answer, "works", "copy_swap, an engine facing the host") == "passed");
+      CHECK(state(answer, "works", "indirect, an engine facing the host") == "passed");
+      CHECK(state(answer, "works", "atomic, an engine facing gpu1") == (gpus == 2 ? "passed" : "absent"));
+      CHECK(state(answer, "works", "semaphore, an engine facing gpu1") == (gpus == 2 ? "passed" : "absent"));
+      CHECK(state(answer, "works", "4 queues") == "passed");
+    }
+}
+
+TEST_CASE("no rule is refuted on a healthy node, and what a profile assumes too much is weaker") {
+  for (const auto order : kOrderings) {
+    CAPTURE(name(order));
+    const auto answer = meet(healthy(1, order, {"order"}));
+    CHECK(accused(answer) == std::vector<std::string>{});
+    CHECK(state(answer, "order", "fence-as-completion") == "confirmed");
+    CHECK(state(answer, "order", "copy-after-barrier") == "confirmed");
+    if (order == Ordering::strict) CHECK(state(answer, "order", "copy-after-fence") == "open");
+    const auto reading = read_answer(answer, {});
+    CHECK(reading.text.find("refuted") == reading.text.npos);
+    CHECK(reading.code == tool::kUndecided);  // one step of three
+  }
+}
+
+TEST_CASE("a broken node is named, whatever its ordering") {
+  for (const auto order : kOrderings) {
+    CAPTURE(name(order));
+    const auto dead = meet(broken(Break::dead_engine, order, {"works"}));
+    CHECK(state(dead, "works", "engine 1") == "hung");
+    CHECK(state(dead, "works", "engine 2") == "passed");
+    const auto hanging = meet(broken(Break::hanging_engine, order, {"works"}));
+    CHECK(state(hanging, "works", "engine 3") == "hung");
+    CHECK(state(hanging, "works", "engine 4") == "passed");
+    const auto reading = read_answer(hanging, {});
+    CHECK(reading.code == tool::kRefuted);
+    CHECK(reading.text.find("engine 3: hung") != reading.text.npos);
+    const auto atomics = meet(broken(Break::atomics_lost, order, {"works"}));
+    CHECK(state(atomics, "works", "atomic, an engine facing the host") == "failed");
+    CHECK(state(atomics, "works", "fence, an engine facing the host") == "passed");
+    const auto bytes = meet(broken(Break::wrong_byte, order, {"works"}));
+    CHECK(state(bytes, "works", "a large copy, an engine facing the host") == "failed");
+    CHECK(state(bytes, "works", "fence, an engine facing the host") == "passed");
+  }
+}
+
+TEST_CASE("a fence that overtakes copies refutes its rule, and takes proofs with it") {
+  const std::string text =
+      "sdma 1\ngpus 1\nbuffer gpu0.a bytes=4K\nbuffer host.b bytes=4K\nsignal host.done value=0\n"
+      "queue gpu0.q peer=host\n  copy_linear bytes=4K src=gpu0.a dst=host.b\n  fence addr=host.done value=1\nend\n"
+      "host main\n  submit *\n  wait host.done == 1\nend\n";
+  for (const auto order : kOrderings) {
+    CAPTURE(name(order));
+    const auto answer = meet(broken(Break::fences_overtake, order, {"order"}));
+    CHECK(state(answer, "order", "fence-as-completion") == "refuted");
+    const auto reading = read_answer(answer, {{"copy.sdma", text}});
+    CHECK(reading.text.rfind("refuted", 0) == 0);
+    CHECK(reading.text.find("copy.sdma: no longer proved") != reading.text.npos);
+    CHECK(reading.code == tool::kRefuted);
+    const auto early = meet(broken(Break::rptr_early, order, {"order"}));
+    CHECK(state(early, "order", "rptr-as-completion") == "weaker");
+  }
+}
+
+TEST_CASE("an answer is written and read back, and has nothing private") {
+  char folder[] = "/tmp/sdma-contact-XXXXXX";
+  REQUIRE(::mkdtemp(folder));
+  const auto answer = meet(healthy(1, Ordering::strict, {"works"}));
+  REQUIRE(save_answer(answer, folder));
+  const auto file = std::string(folder) + "/contact.tar.gz";
+  const auto again = load_answer(file);
+  REQUIRE(again);
+  CHECK(*again == answer);
+  const auto members = tool::unpack(*read_file(file), file);
+  REQUIRE(members);
+  CHECK(members->front().name == "contents.txt");
+  char host[256] = {};
+  REQUIRE(::gethostname(host, sizeof host - 1) == 0);
+  for (const auto& m : *members)
+    if (std::string_view(host).size() > 5) CHECK(m.bytes.find(host) == m.bytes.npos);
+  const auto page = *read_file(std::string(folder) + "/contact.html");
+  CHECK(page.find("http") == page.npos);  // it opens offline
+  CHECK_FALSE(load_answer(std::string(folder) + "/contact.html"));
+  CHECK_FALSE(save_answer(answer, "/dev/null/folder"));
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("without a device, what is missing is said; after Ctrl-C, what is known is kept") {
+  auto s = healthy(1, Ordering::strict, {});
+  s.open = []() -> Result<std::unique_ptr<Device>, Diagnostic> { return Diagnostic{.message = "no driver"}; };
+  const auto none = meet(s);
+  CHECK(none["ended"] == "no device");
+  CHECK(none["there"].back()["why"].get<std::string>().find("no driver") != std::string::npos);
+
+  auto interrupted = healthy(1, Ordering::strict, {"works", "order"});
+  volatile std::sig_atomic_t stop = 0;
+  interrupted.stop = &stop;
+  interrupted.progress = [&](const std::string&, const std::string& item) { stop = stop != 0 || item == "engine 2"; };
+  const auto some = meet(interrupted);
+  CHECK(some["ended"] == "interrupted");
+  CHECK(state(some, "works", "engine 1") == "passed");
+  CHECK(state(some, "works", "engine 9") == "not tried");
+  CHECK(state(some, "order", "two-copies") == "not tried");
+}
+
+TEST_CASE("a process that ends or does not answer costs its item alone") {
+  auto s = healthy(1, Ordering::strict, {});
+  const std::vector<Item> items{
+      {.id = "ends", .group = "a", .work = [](Device*) -> Json { ::_exit(3); }, .bare = true},
+      {.id = "works", .group = "b", .work = [](Device*) { return with_state("passed"); }, .bare = true}};
+  const auto all = perform(s, "test", items, Deadline::in(1h));
+  REQUIRE(all.size() == 2);
+  CHECK(all[0]["state"] == "hung");
+  CHECK(all[0]["why"] == "its process ended with code 3");
+  CHECK(all[1]["state"] == "passed");
+}

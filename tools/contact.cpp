@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+// sdma contact: what one evening on a machine with GPUs can tell, in one file.
+#include "contact/answer.hpp"
+#include "input.hpp"
+#include "progress.hpp"
+#include "verb.hpp"
+
+#include "core/descriptor.hpp"
+
+#include <fmt/format.h>
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <csignal>
+#include <cstddef>
+#include <cstring>
+#include <filesystem>
+
+namespace sdma::tool {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct ContactArguments {
+  contact::Settings settings{};
+  std::vector<std::string> paths{};
+  std::string read{};
+  std::vector<std::string> steps{};
+  std::uint64_t minutes = 10;
+  std::uint32_t gpus = 2;
+  Ordering order = Ordering::strict;
+};
+
+volatile std::sig_atomic_t contact_interrupted = 0;
+
+/// The first Ctrl-C ends the run, with what is known; the second ends the program.
+void keep_what_is_known() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { contact_interrupted = 1; };
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  ::sigaction(SIGINT, &action, nullptr);
+}
+
+/// A name that only one process of this node can have; it ends with the process. Empty if another one has it.
+detail::Descriptor only_one() {
+  detail::Descriptor s(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  constexpr char kName[] = "\0sdma-contact";  // not a file
+  std::memcpy(name.sun_path, kName, sizeof kName - 1);
+  const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + sizeof kName - 1);
+  if (s && ::bind(s.get(), reinterpret_cast<const sockaddr*>(&name), bytes) != 0) return detail::Descriptor();
+  return s;
+}
+
+int read_verb(const ContactArguments& o) {
+  const auto answer = contact::load_answer(o.read);
+  if (!answer) return report(answer.error()), kInput;
+  std::vector<std::pair<std::string, std::string>> schedules;
+  for (const auto& path : o.paths) {
+    auto text = read_text(path);
+    if (!text) return report(text.error()), kInput;
+    schedules.emplace_back(path, *std::move(text));
+  }
+  auto reading = contact::read_answer(*answer, schedules);
+  const int code = write_text("-", std::move(reading.text));
+  return code == kOk ? reading.code : code;
+}
+
+int contact_verb(ContactArguments& o) {
+  if (!o.read.empty()) return read_verb(o);
+  if (o.paths.size() > 1) return complain("more than one FOLDER", "sdma contact --help"), kUsage;
+  auto& s = o.settings;
+  for (const auto& step : o.steps)
+    if (step != "works" && step != "order" && step != "speed")
+      return complain("--step: '" + step + "' is not works, order or speed", "sdma contact --help"), kUsage;
+  s.only = {o.steps.begin(), o.steps.end()};
+  const auto folder = o.paths.empty() ? std::string("contact") : o.paths[0];
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);  // before ten minutes are spent
+  if (error) return complain(folder + ": cannot be created: " + error.message(), "name another FOLDER"), kInput;
+  const bool software = s.device == DeviceKind::soft || emulated();
+  detail::Descriptor lock;
+  if (!software && !(lock = only_one()))
+    return complain("another sdma contact runs on this node", "wait until it has ended: both would be disturbed"),
+           kInput;
+  s.time = std::chrono::minutes(o.minutes);
+  if (!software) s.still = 1ms;
+  s.open = [&o] { return open_device(o.settings.device, {.soft = {.gpus = o.gpus, .ordering = o.order}}); };
+  keep_what_is_known();
+  s.stop = &contact_interrupted;
+  contact::Json answer;
+  {
+    Progress progress;
+    s.progress = [&](const std::string& step, const std::string& item) {
+      progress.show([&] { return step + ": " + item; });
+    };
+    answer = contact::meet(s);
+  }
+  auto reading = contact::read_answer(answer, {});
+  const auto saved = contact::save_answer(answer, folder);
+  if (saved)
+    reading.text += fmt::format("{0}/contact.tar.gz is the file to send, {0}/contact.html the page to read\n", folder);
+  if (const int code = write_text("-", std::move(reading.text)); code != kOk) return code;
+  if (!saved) return report(saved.error()), kInput;
+  return contact_interrupted != 0 ? kInterrupted : answer["ended"] == "no device" ? kInput : reading.code;
+}
+
+}  // namespace
+
+void add_contact(VerbOptions& verb, Action& action) {
+  const auto o = std::make_shared<ContactArguments>();
+  verb.values("FOLDER", o->paths,
+              "folder for contact.tar.gz and contact.html (default: contact); with --read, schedules whose proofs are "
+              "examined again");
+  add_choice<DeviceKind>(
+      verb, "--device", o->settings.device,
+      {{"soft", DeviceKind::soft}, {"kfd", DeviceKind::kfd}, {"cuda", DeviceKind::cuda}, {"rocr", DeviceKind::rocr}},
+      "device to meet: a software node (default), the node of the kernel driver, NVIDIA GPUs, or AMD GPUs through ROCr");
+  add_count(verb, "--minutes", o->minutes, 1, 1000, "end after about so many minutes");
+  verb.flag("--gentle", o->settings.gentle, "on a shared machine: few queues, little memory, small copies");
+  verb.flag("--risky", o->settings.risky,
+            "also try packets whose effect is only inferred: an engine may hang, and the driver may then reset the GPU "
+            "for all its users");
+  add_texts(verb, "--step", o->steps, "only this step: works, order or speed; may be repeated").type("NAME");
+  add_count(verb, "--runs", o->settings.runs, 1, 1'000'000, "run each litmus program at most so often");
+  add_count(verb, "--gpus", o->gpus, 1, 8, "GPUs of the software node");
+  add_choice<Ordering>(verb, "--order", o->order,
+                       {{"strict", Ordering::strict}, {"rocr", Ordering::rocr}, {"adversarial", Ordering::adversarial}},
+                       "ordering of the software node (default: strict)");
+  verb.value("--read", o->read, "print what the contact.tar.gz of a run says: refuted rules first").type("FILE");
+  verb.footer(
+      "It finds out what is there, tries every packet of a user queue, runs the litmus programs, measures, fits a\n"
+      "machine, and predicts collectives before it measures them. Each step runs in a process of its own, with a\n"
+      "deadline; Ctrl-C keeps what is known. It resets nothing and needs no root. docs/first_contact.md is the manual.\n"
+      "Examples:\n"
+      "  sdma contact --device=kfd evening\n"
+      "  sdma contact --device=kfd --gentle --minutes=3\n"
+      "  sdma contact --read evening/contact.tar.gz\n"
+      "  sdma contact --read evening/contact.tar.gz examples/schedules/*.sdma\n"
+      "  sdma emulate --gpus=2 --order=adversarial -- sdma contact --device=kfd");
+  action = [o] { return contact_verb(*o); };
+}
+
+}  // namespace sdma::tool
