@@ -82,12 +82,12 @@ Result<void, Diagnostic> save_answer(const Json& answer, const std::string& fold
       "answer.json has the results of all steps: products, engines, links, versions, limits, outcomes and times. "
       "reading.txt is what sdma contact --read prints of it. No file has a name of a host or a user, or a serial number.\n";
   members.insert(members.begin(), {"contents.txt", contents});
+  if (auto done = save_file(in("contact.html"), page_of(answer, reading)); !done) return done;
   if (bytes > kMostBytes)
     return Diagnostic{
         .where = in("contact.tar.gz"),
         .message = fmt::format("its files would have {} bytes, and at most {} are wanted", bytes, kMostBytes),
-        .hint = "report this; the page has everything"};
-  if (auto done = save_file(in("contact.html"), page_of(answer, reading)); !done) return done;
+        .hint = "report this, and send contact.html"};
   return save_archive(in("contact.tar.gz"), members);
 }
 
