@@ -145,6 +145,15 @@ TEST_CASE("an answer is written and read back, and has nothing private") {
   const auto page = *read_file(std::string(folder) + "/contact.html");
   CHECK(page.find("http") == page.npos);  // it opens offline
   CHECK_FALSE(load_answer(std::string(folder) + "/contact.html"));
+  for (const auto* edited :
+       {R"({"form": "sdma contact 1", "works": [{"id": "engine 0"}]})",
+        R"({"form": "sdma contact 1", "works": [{"id": 3, "state": "hung"}]})",
+        R"({"form": "sdma contact 1", "order": [{"id": "x", "state": "open", "outcomes": "x"}]})",
+        R"({"form": "sdma contact 1", "there": [{"id": "x", "state": "passed", "missing": [{}]}]})"}) {
+    CAPTURE(edited);
+    REQUIRE(tool::save_archive(file, {{"answer.json", edited}}));
+    CHECK_FALSE(load_answer(file));
+  }
   CHECK_FALSE(save_answer(answer, "/dev/null/folder"));
   std::filesystem::remove_all(folder);
 }

@@ -44,7 +44,7 @@ std::string word(const Json& j, const char* key) { return j.value(key, std::stri
 
 std::string outcomes(const Json& j) {
   std::string out;
-  for (const auto& [outcome, n] : j["outcomes"].items())
+  for (const auto& [outcome, n] : j.at("outcomes").items())
     out += fmt::format("{}{}: {}", out.empty() ? "" : "; ", outcome, n.get<std::uint64_t>());
   return out;
 }
@@ -60,7 +60,7 @@ std::string section(const std::string& title, const std::vector<std::string>& li
 std::string rule_line(const Json& j) {
   auto line = fmt::format("{:<4} {:<32} {}", word(j, "rule"), word(j, "id"), outcomes(j));
   if (j.contains("excluded"))
-    for (const auto& outcome : j["excluded"])
+    for (const auto& outcome : j.at("excluded"))
       line += fmt::format("\n       the rule excludes '{}'", outcome.get<std::string>());
   if (j.contains("breaks"))
     line += fmt::format("\n       weaker than the ordering {} of the software engine", word(j, "breaks"));
@@ -70,15 +70,15 @@ std::string rule_line(const Json& j) {
 std::vector<std::string> rules(const Json& answer, std::string_view state) {
   std::vector<std::string> out;
   for (const auto& j : results(answer, "order"))
-    if (j["state"] == state) out.push_back(rule_line(j));
+    if (j.at("state") == state) out.push_back(rule_line(j));
   return out;
 }
 
 /// The first of what a result has to say.
 std::string reason(const Json& j) {
   if (j.contains("why")) return word(j, "why");
-  if (j.contains("findings") && !j["findings"].empty()) {
-    const auto& f = j["findings"].front();
+  if (j.contains("findings") && !j.at("findings").empty()) {
+    const auto& f = j.at("findings").front();
     return (word(f, "where").empty() ? "" : word(f, "where") + ": ") + word(f, "message");
   }
   return {};
@@ -94,7 +94,7 @@ std::vector<std::string> with(const Json& answer, std::initializer_list<std::str
   std::vector<std::string> out;
   for (const auto* step : {"there", "works", "order", "speed"})
     for (const auto& j : results(answer, step)) {
-      if (std::find(states.begin(), states.end(), j["state"].get<std::string>()) == states.end()) continue;
+      if (std::find(states.begin(), states.end(), j.at("state").get<std::string>()) == states.end()) continue;
       auto line = fmt::format("{}: {}", word(j, "id"), word(j, "state"));
       if (const auto why = reason(j); !why.empty()) line += ": " + indented(why, "    ");
       if (j.contains("doctor")) line += "\n    " + indented(word(j, "doctor"), "    ");
@@ -107,7 +107,7 @@ std::vector<std::string> missing(const Json& answer) {
   std::vector<std::string> out;
   for (const auto& j : results(answer, "there"))
     if (j.contains("missing"))
-      for (const auto& m : j["missing"]) {
+      for (const auto& m : j.at("missing")) {
         const auto d = json::diagnostic(m);
         out.push_back(fmt::format("{}: {}{}", d.where, d.message, d.hint.empty() ? "" : "\n    " + d.hint));
       }
@@ -119,7 +119,7 @@ std::vector<std::string> changed(const Json& answer,
                                  const std::vector<std::pair<std::string, std::string>>& schedules) {
   std::vector<const Consequence*> seen;
   for (const auto& j : results(answer, "order"))
-    if (j["state"] == "refuted" || j["state"] == "weaker")
+    if (j.at("state") == "refuted" || j.at("state") == "weaker")
       for (const auto& c : kConsequences)
         if (c.program == word(j, "id")) seen.push_back(&c);
   std::vector<std::string> out;
@@ -148,12 +148,12 @@ std::string predictions(const Json& answer) {
   std::vector<std::string> outside;
   for (const auto& j : results(answer, "speed"))
     if (j.contains("predicted_ns")) {
-      const int inside = j["inside"];
+      const int inside = j.at("inside");
       ++all, one += inside == 1, two += inside != 0;
       if (inside != 1)
         outside.push_back(fmt::format("{}: predicted {:.1f} +- {:.1f} us, measured {:.1f} us", word(j, "id"),
-                                      j["predicted_ns"].get<double>() / 1e3, j["interval_ns"].get<double>() / 1e3,
-                                      j["measured_ns"].get<double>() / 1e3));
+                                      j.at("predicted_ns").get<double>() / 1e3, j.at("interval_ns").get<double>() / 1e3,
+                                      j.at("measured_ns").get<double>() / 1e3));
     }
   if (all == 0) return {};
   return fmt::format("predictions: {} of {} inside one interval, {} inside two\n\n", one, all, two) +
@@ -173,7 +173,7 @@ Reading read_answer(const Json& answer, const std::vector<std::pair<std::string,
            section("proofs that change", changed(answer, schedules)) + predictions(answer) +
            section("missing for a full run", missing(answer)) + section("not tried, or left out", left);
   std::size_t passed = 0;
-  for (const auto& j : results(answer, "works")) passed += j["state"] == "passed";
+  for (const auto& j : results(answer, "works")) passed += j.at("state") == "passed";
   r.text += fmt::format("{} passed; the run is {}\n", plural(passed, "trial"), word(answer, "ended"));
   if (!refuted.empty() || !broken.empty())
     r.text += "report: send contact.tar.gz with an issue whose title is the first line above\n";

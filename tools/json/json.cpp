@@ -25,8 +25,8 @@ Json of(std::span<const Diagnostic> all) {
 }
 
 Diagnostic diagnostic(const Json& j) {
-  const auto severity = j["severity"].get<std::string>();
-  Diagnostic d{.rule = j["rule"], .where = j["where"], .message = j["message"], .hint = j["hint"]};
+  const auto severity = j.at("severity").get<std::string>();
+  Diagnostic d{.rule = j.at("rule"), .where = j.at("where"), .message = j.at("message"), .hint = j.at("hint")};
   for (const auto s : {Severity::note, Severity::warning})
     if (severity == name(s)) d.severity = s;
   d.at.file = j.value("file", "");
