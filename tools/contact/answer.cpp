@@ -105,7 +105,7 @@ Result<Json, Diagnostic> load_answer(const std::string& file) {
   auto answer = Json::parse(at->bytes, nullptr, false);
   if (!answer.is_object() || answer.value("form", "") != "sdma contact 1") return other;
   try {
-    read_answer(answer, {});  // what somebody has edited may lack what this reads
+    read_answer(answer, {});  // an edited file may lack what this reads
   } catch (const Json::exception&) {
     return other;
   }
