@@ -419,8 +419,12 @@ class WaitExplainer {
     const auto condition = c_.followed.condition_of(p);
     const auto at = condition ? c_.at({p.queue, *condition}) : "a condition";
     // What it would have stored is not in the word, unless another packet has replaced it.
+    const auto read = [&](const Post& o) { return c_.packet(o).consumed; };
+    const auto apart = [&](const Post& o) {
+      return read(o) && (o.queue != p.queue || c_.followed.condition_of(o) != condition);
+    };
     const bool replaced =
-        std::any_of(others_.begin(), others_.end(), [&](const Post& o) { return c_.packet(o).consumed; });
+        std::any_of(others_.begin(), others_.end(), read) || std::any_of(skipped_.begin(), skipped_.end(), apart);
     const bool known = condition && !replaced && is_settled(c_, {p.queue, *condition});
     if (!known) f_.basis = Basis::guessed;
     say(f_, known ? Basis::inferred : Basis::guessed,
