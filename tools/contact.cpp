@@ -2,6 +2,7 @@
 // sdma contact: what one evening on a machine with GPUs can tell, in one file.
 #include "contact/answer.hpp"
 #include "input.hpp"
+#include "interrupt.hpp"
 #include "progress.hpp"
 #include "verb.hpp"
 
@@ -12,7 +13,6 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include <csignal>
 #include <cstddef>
 #include <cstring>
 #include <filesystem>
@@ -31,16 +31,6 @@ struct ContactArguments {
   std::uint32_t gpus = 2;
   Ordering order = Ordering::strict;
 };
-
-volatile std::sig_atomic_t contact_interrupted = 0;
-
-/// The first Ctrl-C ends the run, with what is known; the second ends the program.
-void keep_what_is_known() {
-  struct sigaction action {};
-  action.sa_handler = [](int) { contact_interrupted = 1; };
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
-  ::sigaction(SIGINT, &action, nullptr);
-}
 
 /// A name that only one process of this node can have; it ends with the process. Empty if another one has it.
 detail::Descriptor only_one() {
@@ -89,7 +79,7 @@ int contact_verb(ContactArguments& o) {
   if (!software) s.still = 1ms;
   s.open = [&o] { return open_device(o.settings.device, {.soft = {.gpus = o.gpus, .ordering = o.order}}); };
   keep_what_is_known();
-  s.stop = &contact_interrupted;
+  s.stop = &interrupted;
   contact::Json answer;
   {
     Progress progress;
@@ -104,7 +94,7 @@ int contact_verb(ContactArguments& o) {
     reading.text += fmt::format("{0}/contact.tar.gz is the file to send, {0}/contact.html the page to read\n", folder);
   if (const int code = write_text("-", std::move(reading.text)); code != kOk) return code;
   if (!saved) return report(saved.error()), kInput;
-  return contact_interrupted != 0 ? kInterrupted : answer["ended"] == "no device" ? kInput : reading.code;
+  return interrupted != 0 ? kInterrupted : answer["ended"] == "no device" ? kInput : reading.code;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // sdma explore: the fastest of the schedules that a file leaves open.
 #include "json/explore.hpp"
 #include "input.hpp"
+#include "interrupt.hpp"
 #include "json/check.hpp"
 #include "output.hpp"
 #include "progress.hpp"
@@ -16,7 +17,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <csignal>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -141,16 +141,6 @@ std::string explore_file(const Explored& e, std::size_t i, const std::string& co
 
 constexpr std::chrono::seconds kBudget{10};
 constexpr std::uint64_t kMostTries = 1'000'000'000;
-
-volatile std::sig_atomic_t interrupted = 0;
-
-/// The first Ctrl-C ends the search, and the second the program.
-void listen() {
-  struct sigaction action {};
-  action.sa_handler = [](int) { interrupted = 1; };
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
-  ::sigaction(SIGINT, &action, nullptr);
-}
 
 /// "ag" of "schedules/ag.sdma".
 std::string stem(const std::string& path) {
@@ -281,7 +271,7 @@ class Exploring {
 };
 
 int explore_verb(const ExploreArguments& o) {
-  listen();
+  keep_what_is_known();
   const auto m = load_machine(o.machine);
   if (!m) return exit_code(o.machine);
   auto text = read_text(o.path);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "sdma/schedule/ranks.hpp"
 
+#include "../core/write_all.hpp"
 #include "sdma/core/deadline.hpp"
 
 #include <fmt/chrono.h>
@@ -105,11 +106,7 @@ class Processes {
   [[noreturn]] void be(std::uint32_t rank, const std::function<std::string(std::uint32_t, Exchange&)>& work) {
     SocketExchange exchange(sockets_[rank]);
     const auto text = work(rank, exchange);
-    for (std::size_t at = 0; at < text.size();) {
-      const auto n = ::write(children_[rank].answer, text.data() + at, text.size() - at);
-      if (n > 0) at += static_cast<std::size_t>(n);
-      else if (errno != EINTR) ::_exit(1);
-    }
+    if (detail::write_all(children_[rank].answer, text) != 0) ::_exit(1);
     const auto byte = static_cast<std::uint8_t>(rank);
     ::_exit(::write(ended_[1], &byte, 1) == 1 ? 0 : 1);
   }
