@@ -19,6 +19,7 @@ template class sdma::Ring<sdma::Producers::one>;
 template class sdma::Ring<sdma::Producers::many>;
 
 using namespace sdma;
+using test::kPoison;
 using test::Memory;
 
 namespace {
@@ -63,6 +64,57 @@ TEMPLATE_TEST_CASE_SIG("a slot is at least one dword and at most the ring less o
   CHECK(s->end == 1020);
   CHECK(r.reserve(1).error() == Errc::no_space);
   r.publish(*s, 0);
+}
+
+TEMPLATE_TEST_CASE_SIG("a second ring over the same memory is named", "", ((Producers K), K), Producers::one,
+                       Producers::many) {
+  Memory m(256);
+  auto memory = m.ring();
+  memory.caching = Caching::write_combining;  // wptr is not compared each time
+  Ring<K> ours(memory), theirs(memory);
+  SECTION("it has published less, last") {
+    use(ours, 200);
+    use(theirs, 60);
+    CHECK(ours.submit(Nop{60}) == Errc::two_producers);
+  }
+  SECTION("it has published more, last") {
+    use(ours, 100);
+    use(theirs, 250);
+    CHECK(ours.submit(Nop{100}) == Errc::ok);  // over theirs
+    use(theirs, 2);
+    CHECK(ours.submit(Nop{100}) == Errc::two_producers);
+  }
+  SECTION("its packets have been read") {
+    for (int i = 0; i < 3; ++i) {
+      use(theirs, 120);
+      m.rptr = m.wptr;
+    }
+    use(ours, 100);
+    CHECK(ours.reserve(200).error() == Errc::two_producers);
+  }
+  SECTION("a full ring is no second one") {
+    use(ours, 200);
+    const auto open = ours.reserve(10);
+    REQUIRE(open);
+    CHECK(ours.reserve(60).error() == Errc::no_space);
+    ours.publish(*open, 0);
+    CHECK(ours.submit(Nop{60}) == Errc::no_space);
+  }
+}
+
+TEST_CASE("one producer notices a second one before it overwrites anything") {
+  Memory m(256);
+  Ring<> ours(m.ring()), theirs(m.ring());
+  CHECK(ours.submit(Nop{8}) == Errc::ok);
+  const auto open = ours.reserve(8);
+  REQUIRE(open);
+  CHECK(ours.submit(Nop{247}) == Errc::no_space);
+  const auto wptr = m.wptr;
+  CHECK(theirs.submit(Nop{1}) == Errc::two_producers);
+  CHECK(theirs.submit(Nop{200}) == Errc::two_producers);
+  CHECK(m.wptr == wptr);
+  CHECK(m.dwords[8] == kPoison);
+  ours.publish(*open, 0);
 }
 
 TEMPLATE_TEST_CASE_SIG("a slot that cannot begin at any later position of this lap waits for the start of the ring", "",

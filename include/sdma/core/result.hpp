@@ -33,6 +33,7 @@ enum class Errc : std::uint8_t {
   unmapped,          ///< no memory is mapped at this address for this GPU
   stopped,           ///< the queue has stopped after a fault, or was destroyed
   wrong_generation,  ///< the packets are of another generation than the ring: RingMemory::generation
+  two_producers,     ///< wptr is not what this producer left: another Ring publishes on the same memory
   epoch_overflow,    ///< the next epoch does not fit its field: restart the timeline, or the schedule
 };
 
@@ -49,6 +50,7 @@ constexpr std::string_view message(Errc e) noexcept {
     case Errc::unmapped: return "no memory is mapped at this address for this GPU";
     case Errc::stopped: return "the queue has stopped";
     case Errc::wrong_generation: return "the packets are of another generation than the ring's engines";
+    case Errc::two_producers: return "another producer publishes on this ring, and neither knows of the other";
     case Errc::epoch_overflow: return "the next epoch does not fit its field (a poll compares 32 bits): restart";
   }
   return "unknown error";

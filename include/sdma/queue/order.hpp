@@ -61,6 +61,7 @@ struct Native {
   static constexpr auto kSeenRead = std::memory_order_acquire;  ///< 7, when another producer has loaded rptr
   static constexpr auto kTellRead = std::memory_order_release;  ///< the other producer's side of kSeenRead
   static constexpr auto kTurn = std::memory_order_acquire;      ///< the doorbells of the slots before it have been rung
+  static constexpr auto kSeenWptr = std::memory_order_acquire;  ///< what was published had been reserved before
   /// A producer whose turn has not come makes its dwords visible to the one that rings for it; or its turn comes now.
   static constexpr auto kLeave = std::memory_order_acq_rel;
   static constexpr auto kFront = std::memory_order_acquire;  ///< the producer that rings for a slot has seen its dwords

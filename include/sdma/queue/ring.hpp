@@ -49,7 +49,12 @@
 // Generations: a ring has that of its engine (RingMemory::generation), and `submit` writes its packets. A Writer for
 // its slots is AnyWriter{slot.dwords, {ring.generation()}}. Frames, which are built once, are in stream/frame.hpp.
 //
-// Errors: Errc::no_space and Errc::too_large from reserve and submit; Errc::bad_packet and Errc::wrong_generation from
+// Two Rings over the same memory overwrite each other's packets, in two processes or on a host and in a kernel.
+// Errc::two_producers says so: wptr is not what this Ring stored, or rptr is past it. A Ring<one> on the host whose
+// memory is write_back compares wptr in every reserve; others compare both when the ring seems full, and so do not
+// notice a producer whose packets they have covered with their own.
+//
+// Errors: Errc::no_space, Errc::two_producers and Errc::too_large from reserve and submit; Errc::bad_packet and Errc::wrong_generation from
 // submit; Errc::bad_ring for memory that `validate` rejects.
 #include "sdma/core/compiler.hpp"
 #include "sdma/core/result.hpp"
@@ -163,6 +168,7 @@ template <Producers K = Producers::one, class OrderOf = order::Native> class Rin
     init(reserved_, pack(at, 0));
     init(committed_, pack(at, 0));
     if constexpr (kMany) init(turn_[0], turn(at));
+    else if (m.caching == Caching::write_back) watched_ = m.wptr;
     init(read_, Order::load(m.rptr, Order::kRptr));
   }
   Ring(const Ring&) = delete;
@@ -174,7 +180,7 @@ template <Producers K = Producers::one, class OrderOf = order::Native> class Rin
   std::size_t max_slot_anywhere() const noexcept { return bytes_ / 8; }
 
   /// Reserves room for `dwords` dwords. Errors: no_space (retry after the engine has read more), too_large (more than
-  /// max_slot(), or zero), bad_ring.
+  /// max_slot(), or zero), two_producers (end this Ring or the other one), bad_ring.
   Result<Slot> reserve(std::size_t dwords) noexcept { return take<false>(dwords); }
 
   /// Like `reserve`, but where `reserve` would publish NOPs up to the end of the ring, the slot is that part of the
@@ -295,6 +301,13 @@ template <Producers K = Producers::one, class OrderOf = order::Native> class Rin
     if constexpr (kMany) return std::exchange(r, reserved_.load(Order::kReserve)) != r;
     else return false;
   }
+  /// Are the positions in memory outside what this Ring has published and reserved?
+  bool intruded(std::uint64_t read) const noexcept {
+    const auto published = position(load(committed_, Order::kCommitted));
+    const auto w = Order::load(m_.wptr, Order::kSeenWptr);
+    const auto reserved = position(load(reserved_, Order::kReserve));
+    return w < published || w > reserved || read > reserved;
+  }
   // What the word of a slot holds: that it may ring, or that it is complete; or one of these of an earlier slot, which
   // is less. Positions are multiples of 4.
   static constexpr std::uint64_t kDoneBit = 2;
@@ -315,6 +328,9 @@ template <Producers K = Producers::one, class OrderOf = order::Native> class Rin
     if constexpr (!Rare)
       if (dwords - 1 >= max_plain_) [[unlikely]]
         return take_rare<Rest>(dwords);
+    if constexpr (!kMany && !SDMA_DEVICE_PASS)
+      if (watched_ && Order::load(watched_, std::memory_order_relaxed) != committed_) [[unlikely]]
+        return Errc::two_producers;
     const std::uint64_t want = dwords * 4;
     auto r = load(reserved_, Order::kReserve);
     for (;;) {
@@ -331,7 +347,7 @@ template <Producers K = Producers::one, class OrderOf = order::Native> class Rin
         store(read_, read, Order::kTellRead);
         if (end - read >= bytes_) {
           if (outdated(r)) continue;
-          return Errc::no_space;
+          return intruded(read) ? Errc::two_producers : Errc::no_space;
         }
       }
       if constexpr (kMany)
@@ -371,6 +387,7 @@ template <Producers K = Producers::one, class OrderOf = order::Native> class Rin
   std::uint64_t bytes_;
   std::size_t max_slot_ = 0, max_plain_ = 0;  ///< the longest slot, and the longest that needs no padding
   Word reserved_{}, committed_{}, read_{};
+  const std::uint64_t* watched_{};  ///< wptr, where one producer may load it often
   struct None {};
   SDMA_NO_UNIQUE_ADDRESS
   std::conditional_t<kMany, std::array<typename Order::template Atomic<std::uint64_t>, kOpenSlots>, None> turn_{};

@@ -58,6 +58,7 @@ TEST_CASE("each memory order is needed: weakened, it breaks a promise") {
   WEAKEN(kRptr);
   WEAKEN(kSeenRead);
   WEAKEN(kTellRead);
+  WEAKEN(kSeenWptr);
   WEAKEN(kTurn);
   WEAKEN(kLeave);
   WEAKEN(kFront);

@@ -43,8 +43,11 @@ COPIES = {
                           ("if (end - load(read_, Order::kSeenRead) >= bytes_) {", "if (end - load(read_, Order::kSeenRead) > bytes_) {")],
     "rptr_not_reloaded": [("const auto read = Order::load(m_.rptr, Order::kRptr);\n        store",
                            "const auto read = load(read_, Order::kSeenRead);\n        store")],
-    "stale_position_is_full": [("if (outdated(r)) continue;\n          return Errc::no_space;\n        }\n      }",
-                                "return Errc::no_space;\n        }\n      }")],
+    "stale_position_is_full": [("if (outdated(r)) continue;\n          return intruded(read)", "return intruded(read)")],
+    "reserved_before_wptr": [
+        ("    const auto w = Order::load(m_.wptr, Order::kSeenWptr);\n    const auto reserved = position(load(reserved_, Order::kReserve));\n",
+         "    const auto reserved = position(load(reserved_, Order::kReserve));\n    const auto w = Order::load(m_.wptr, Order::kSeenWptr);\n"),
+    ],
     "tickets_unlimited": [("kOpenSlots = 64", "kOpenSlots = 2"), ("& kTicketMask) >= kOpenSlots)", "& kTicketMask) >= 200)")],
     "skip_not_filled": [("          fill_nops({at, static_cast<std::size_t>(skip / 4)});\n", "")],
     "rest_not_filled": [("    if (used != s.dwords.size()) fill_nops(s.dwords.subspan(used));\n", "")],

@@ -155,6 +155,7 @@ struct Model {
   static inline auto kReserve = sdma::order::Native::kReserve;
   static inline auto kSeenRead = sdma::order::Native::kSeenRead;
   static inline auto kTellRead = sdma::order::Native::kTellRead;
+  static inline auto kSeenWptr = sdma::order::Native::kSeenWptr;
   static inline auto kTurn = sdma::order::Native::kTurn;
   static inline auto kLeave = sdma::order::Native::kLeave;
   static inline auto kFront = sdma::order::Native::kFront;
