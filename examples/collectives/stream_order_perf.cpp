@@ -6,6 +6,7 @@
 //   trigger   by hand as ours: a second stream waits for both kernels, copies, and writes both words
 //   ours      collectives::Run::enqueue, or publish before each launch of a graph
 //   nccl      ncclAllGather, by kernels, with --nccl yes; then without `hand` in graphs, which the driver refuses
+//   nccl-ce   the same by NCCL's copy engines, with NCCL 2.28 where it makes symmetric windows
 //   ahead     ours with all rounds published before the time is taken
 //
 // One process with both GPUs, and a thread for each. `hand` has no word that says that the peer may be written; as
@@ -23,6 +24,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstring>
@@ -48,15 +50,15 @@ constexpr char kUsage[] =
     "  -n N                  iterations of a run, a multiple of --graph (default: 100)\n"
     "  --graph N             iterations of a graph (default: 20)\n"
     "  --runs N              runs of each way, besides two to warm up (default: 7)\n"
-    "  --nccl yes|no         also NCCL's kernels, of libnccl.so.2 or SDMA_NCCL_LIBRARY (default: no)\n"
+    "  --nccl yes|no         also NCCL, of libnccl.so.2 or SDMA_NCCL_LIBRARY: its kernels and its copy engines (default: no)\n"
     "  --json FILE           also one JSON object per size and kind, in microseconds\n";
 constexpr auto kPatience = 60s;
 constexpr std::uint32_t kGpus = 2, kWarmups = 2;
 constexpr std::uint64_t kLine = 64;  ///< bytes between words
 constexpr std::uint64_t kStep = 7;   ///< between the values of two iterations
 
-enum Way : std::size_t { kernel, hand, trigger, ours, ahead, nccl, kWays };
-constexpr const char* kNames[] = {"kernel", "hand", "trigger", "ours", "ahead", "nccl"};
+enum Way : std::size_t { kernel, hand, trigger, ours, ahead, nccl, nccl_ce, kWays };
+constexpr const char* kNames[] = {"kernel", "hand", "trigger", "ours", "ahead", "nccl", "nccl-ce"};
 
 /// All threads meet here.
 class Barrier {
@@ -82,7 +84,8 @@ struct World {
   Barrier barrier{};
   std::vector<SignalMemory> memory{};
   std::optional<NcclCalls> nccl{};
-  NcclCalls::Id id{};
+  std::array<NcclCalls::Id, 2> ids{};  ///< of the communicators for kernels, and for copy engines
+  std::uint64_t most = 0;              ///< bytes of a GPU's part
 
   Signal word() { return *memory.emplace_back(must(device.create_signal())); }
 };
@@ -111,8 +114,17 @@ class Rank {
     if (self.physical != gpu) fail("the GPUs are shared: this needs two");
     bounce_ = must(w.device.allocate({.bytes = 64 << 10}));
     if (!w.nccl) return;
-    const auto code = w.nccl->init_rank(&comm_, kGpus, w.id, static_cast<int>(gpu));
-    if (code != NcclCalls::kSuccess) fail(fmt::format("ncclCommInitRank: {}", w.nccl->error_string(code)));
+    agreed("ncclCommInitRank", w.nccl->init_rank(&comms_[0], kGpus, w.ids[0], static_cast<int>(gpu)));
+    if (!w.nccl->copies()) return;
+    NcclCalls::Config engines{.cta_policy = NcclCalls::kNoKernels};
+    agreed("ncclCommInitRankConfig",
+           w.nccl->init_rank_config(&comms_[1], kGpus, w.ids[1], static_cast<int>(gpu), &engines));
+    constexpr std::uint64_t kUnit = 2 << 20;  // windows are multiples of it
+    const auto bytes = (kGpus * w.most + kUnit - 1) / kUnit * kUnit;
+    agreed("ncclMemAlloc", w.nccl->allocate(&window_, bytes));
+    NcclCalls::Window made{};
+    agreed("ncclCommWindowRegister", w.nccl->register_window(comms_[1], window_, bytes, &made, NcclCalls::kSymmetric));
+    copies_ = made != nullptr;
   }
 
   /// Median microseconds of an iteration, for each way; 0: not measured.
@@ -162,7 +174,13 @@ class Rank {
 
  private:
   /// With NCCL in the process, the driver refuses to launch a graph of a kernel, copies and words: invalid value.
-  bool has(std::size_t way, bool graphs) const { return world_.nccl ? way != hand || !graphs : way != nccl; }
+  bool has(std::size_t way, bool graphs) const {
+    if (way == nccl) return world_.nccl.has_value();
+    return way == nccl_ce ? copies_ : way != hand || !graphs || !world_.nccl;
+  }
+  void agreed(const char* call, NcclCalls::Status s) const {
+    if (s != NcclCalls::kSuccess) fail(fmt::format("{}: {}", call, world_.nccl->error_string(s)));
+  }
   void good(const char* call, CudaGraphs::Status s) const {
     if (auto r = cuda_.good(call, s); !r) fail(to_string(r.error()));
   }
@@ -179,6 +197,7 @@ class Rank {
 
   /// Where an iteration's kernel writes, and where the peer's part arrives.
   GpuVa mine(const Setting& s, std::size_t way, std::uint32_t i) const {
+    if (way == nccl_ce) return GpuVa{reinterpret_cast<std::uint64_t>(window_)} + gpu_ * s.bytes;
     return way == ours || way == ahead ? s.run.bound().address(s.plan.inputs[gpu_]) + gpu_ * s.bytes
                                        : s.part(gpu_, gpu_, way == hand ? i % 2 : 0);
   }
@@ -215,11 +234,11 @@ class Rank {
       case ahead:
         if (!s.run.stream(gpu_).pass(calls(), rounds_.value(i))) fail("the stream refuses");
         break;
-      case nccl: {
-        auto* const to = reinterpret_cast<std::byte*>(s.part(gpu_, 0, 0).value);
-        const auto code =
-            world_.nccl->symmetric(to + gpu_ * s.bytes, to, s.bytes, NcclCalls::kBytes, comm_, rank_.stream);
-        if (code != NcclCalls::kSuccess) fail(fmt::format("ncclAllGather: {}", world_.nccl->error_string(code)));
+      case nccl:
+      case nccl_ce: {
+        auto* const from = reinterpret_cast<std::byte*>(mine(s, way, i).value);
+        agreed("ncclAllGather", world_.nccl->symmetric(from, from - gpu_ * s.bytes, s.bytes, NcclCalls::kBytes,
+                                                       comms_[way - nccl], rank_.stream));
         break;
       }
       default: break;
@@ -284,7 +303,9 @@ class Rank {
   CudaGraphs::Rank rank_;
   CudaOrdered ordered_{&cuda_, rank_.stream};
   StreamGraph rounds_{};
-  NcclCalls::Comm comm_{};
+  std::array<NcclCalls::Comm, 2> comms_{};
+  void* window_{};       ///< an all-gather, for copy engines
+  bool copies_ = false;  ///< NCCL copies by engines here
   Memory bounce_{};
   Signal end_ = world_.word();
   std::uint32_t ended_ = 0;
@@ -345,7 +366,9 @@ int main(int argc, char** argv) {
   if (wanted == "yes") {
     const auto library = must(NcclCalls::find(collectives::perf::Rival::nccl));
     world.nccl = must(NcclCalls::load(library, collectives::Collective::all_gather));
-    if (world.nccl->get_unique_id(&world.id) != NcclCalls::kSuccess) fail("ncclGetUniqueId fails");
+    for (auto& id : world.ids)
+      if (world.nccl->get_unique_id(&id) != NcclCalls::kSuccess) fail("ncclGetUniqueId fails");
+    world.most = *std::max_element(sizes.begin(), sizes.end());
   }
 
   std::array<std::string, 2> tables, lines;  // one by one, and in graphs
@@ -353,7 +376,7 @@ int main(int argc, char** argv) {
     tables[graphs] = fmt::format("{}, us an iteration, medians of {} runs of {}\n{:>10}",
                                  graphs ? fmt::format("graphs of {}", graph) : "one by one", runs, iterations, "bytes");
     for (std::size_t way = 0; way < kWays; ++way)
-      if (way != nccl || world.nccl) tables[graphs] += fmt::format(" {:>9}", kNames[way]);
+      if (way < nccl || world.nccl) tables[graphs] += fmt::format(" {:>9}", kNames[way]);
     tables[graphs] += "\n";
   }
   std::array<std::array<double, kWays>, kGpus> measured{};
@@ -363,7 +386,7 @@ int main(int argc, char** argv) {
     for (std::size_t way = 0; way < kWays; ++way) {
       const auto us = std::max(measured[0][way], measured[1][way]);
       if (us == 0) {
-        if (way != nccl) tables[graphs] += fmt::format(" {:>9}", "-");
+        if (way < nccl || world.nccl) tables[graphs] += fmt::format(" {:>9}", "-");
         continue;
       }
       tables[graphs] += fmt::format(" {:>9.2f}", us);

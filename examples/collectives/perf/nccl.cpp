@@ -150,8 +150,7 @@ class World final : public Nccl {
       note_ = "nccl-ce is left out: NCCL sends and receives by kernels in every mode";
       return {};
     }
-    if (nccl_.version < NcclCalls::kCopyEngines || !nccl_.init_rank_config || !nccl_.register_window ||
-        !nccl_.allocate) {
+    if (!nccl_.copies()) {
       note_ = fmt::format("nccl-ce is left out: the copy-engine mode needs NCCL 2.28, and this is {}", version());
       return {};
     }

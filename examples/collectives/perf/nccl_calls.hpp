@@ -132,6 +132,8 @@ struct NcclCalls {
     }
     return c;
   }
+  /// Has it the calls of the copy-engine mode?
+  bool copies() const { return version >= kCopyEngines && init_rank_config && register_window && allocate; }
   /// "2.28.9"
   std::string version_text() const {
     return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
