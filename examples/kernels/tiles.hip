@@ -45,6 +45,13 @@ extern "C" __global__ void put_all_tiles(Ring* ring, example::Tiles tiles) {
   example::put_tiles(puts, wave, tiles, BLOCK());
 }
 
+/// Work in registers alone, for what runs beside.
+extern "C" __global__ void compute(float* out, std::uint32_t loops) {
+  auto v = static_cast<float>(THREAD());
+  for (std::uint32_t i = 0; i < loops; ++i) v = v * 0.999f + 1.0f;
+  if (v < 0) *out = v;
+}
+
 /// The same movement by the kernel's own stores: all threads copy; block 0 waits for the others, sets the flag, and lets
 /// them go on. `arrived`: a word for each block.
 extern "C" __global__ void store_tiles(example::Tiles tiles, std::uint64_t words, std::uint32_t* arrived) {
