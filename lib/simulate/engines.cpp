@@ -209,10 +209,11 @@ void World::describe_flight(const Program& q, Flight& f) {
       f.extra_ns += far_ns;
       if constexpr (std::is_same_v<P, CopySwap>) f.extra_ns += cost(Cost::engine_swap_time);
       const auto& gpu = m_.topology.gpus[q.gpu];
-      const bool first = (gpu.live_host_engines() & ((std::uint64_t{2} << e.id) - 1)) == std::uint64_t{1} << e.id;
-      const auto rate = !host ? 1.0
-                              : cost(Cost::engine_host_rate) / cost(Cost::engine_rate) *
-                                    (to_host && first ? cost(Cost::engine_first_down) : 1.0);
+      constexpr std::uint32_t kFar = 8;  // the first engine that is slow towards the host
+      const auto facing = gpu.live_host_engines(), before = facing & Gpu::first(e.id);
+      const bool second = before != 0 && (before & (before - 1)) == 0 && (facing >> e.id & 1) != 0;
+      const auto down = e.id >= kFar ? cost(Cost::engine_far_down) : second ? cost(Cost::engine_second_down) : 1.0;
+      const auto rate = !host ? 1.0 : cost(Cost::engine_host_rate) / cost(Cost::engine_rate) * (to_host ? down : 1.0);
       use(e.resource, written / unit / part / rate / (other_link ? cost(Cost::engine_other_link) : 1.0));
       const auto whole = read > 0 ? read : written;
       needs(Cost::engine_window, whole);

@@ -51,7 +51,8 @@ constexpr std::array<Entry, kCosts> kEntries{{
     {"engine.release_ns", "ns"},
     {"engine.poll_ns", "ns"},
     {"engine.host_bytes_per_ns", "bytes/ns"},
-    {"engine.first_to_host_efficiency", "fraction"},
+    {"engine.second_to_host_efficiency", "fraction"},
+    {"engine.far_to_host_efficiency", "fraction"},
     {"engine.broadcast_ns", "ns"},
     {"engine.copies_to_a_peer", "copies"},
     {"engine.occupied_ns", "ns"},
@@ -68,10 +69,10 @@ struct Optional {
   Cost cost{};
   double off{};
 };
-constexpr Optional kOptional[] = {{Cost::engine_first_down, 1},     {Cost::engine_broadcast_time, 0},
-                                  {Cost::engine_peer_copies, 0},    {Cost::engine_occupied, 0},
-                                  {Cost::engine_doorbell, 0},       {Cost::engine_page, 0},
-                                  {Cost::engine_page_size, 2 << 20}};
+constexpr Optional kOptional[] = {{Cost::engine_second_down, 1},    {Cost::engine_far_down, 1},
+                                  {Cost::engine_broadcast_time, 0}, {Cost::engine_peer_copies, 0},
+                                  {Cost::engine_occupied, 0},       {Cost::engine_doorbell, 0},
+                                  {Cost::engine_page, 0},           {Cost::engine_page_size, 2 << 20}};
 constexpr std::string_view kNotInFile = "not in the file: off";
 
 /// "" if the parameter may have this value. Rates, fractions and the window are divisors, so they cannot be zero.
@@ -198,7 +199,7 @@ class Loader {
   void one(const std::string& where, std::size_t i, const Json& j, Parameter& to) {
     if (!j.is_object())
       return in_.complain(where, "this is not a JSON object", R"({"value": 1, "uncertainty": 0, "source": "..."})");
-    if (!in_.object(j, where, {"value", "uncertainty", "source"})) return;
+    if (!in_.object(j, where, {"value", "uncertainty", "alternative", "when", "source"})) return;
     if (!j.contains("value")) return in_.complain(where, "\"value\" is missing");
     in_.number(j, "value", where, to.value);
     in_.number(j, "uncertainty", where, to.uncertainty);
@@ -206,7 +207,15 @@ class Loader {
     if (to.source.empty())
       return in_.complain(where, "\"source\" is missing or empty",
                           "say where the number comes from, or write \"assumed\"");
+    if (j.contains("alternative")) {
+      in_.number(j, "alternative", where, to.alternative.emplace());
+      in_.string(j, "when", where, to.when);
+      if (to.when.empty())
+        return in_.complain(where, "\"when\" is missing or empty", "say what is the case with the alternative");
+    }
     if (const auto why = refuse(i, to.value); !why.empty()) return in_.complain(where, "\"value\" " + why);
+    if (const auto why = refuse(i, to.alternative.value_or(to.value)); !why.empty())
+      return in_.complain(where, "\"alternative\" " + why);
     if (!(to.uncertainty >= 0 && to.uncertainty <= 1e12)) in_.complain(where, "\"uncertainty\" is not from 0 to 1e12");
   }
 
@@ -290,8 +299,11 @@ std::string to_json(const MachineDescription& m) {
   constexpr std::size_t kWidth = 32;
   for (std::size_t i = 0; i < kCosts; ++i) {
     const auto& p = m.parameters[i];
-    out += fmt::format("{}\n    {:<{}}{{\"value\": {}, \"uncertainty\": {}, \"source\": {}}}", i == 0 ? "" : ",",
-                       fmt::format("\"{}\":", kEntries[i].name), kWidth, p.value, p.uncertainty,
+    const auto instead =
+        p.alternative ? fmt::format(R"("alternative": {}, "when": {}, )", *p.alternative, detail::json_string(p.when))
+                      : "";
+    out += fmt::format("{}\n    {:<{}}{{\"value\": {}, \"uncertainty\": {}, {}\"source\": {}}}", i == 0 ? "" : ",",
+                       fmt::format("\"{}\":", kEntries[i].name), kWidth, p.value, p.uncertainty, instead,
                        detail::json_string(p.source));
   }
   out += "\n  }";

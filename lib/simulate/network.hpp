@@ -31,9 +31,9 @@ struct Resource {
   std::size_t cost = kCosts;  ///< the parameter that `rate` is a multiple of; kCosts: none
   double peak{};              ///< the most demand so far
   // Since `reset`.
-  double busy_ns{}, bytes{}, since{};
-  double demand{};                     ///< the sum of its flows' rates, each as if it were alone
-  std::vector<std::uint32_t> flows{};  ///< flows that use it now
+  double busy_ns{}, bytes{}, moved{}, since{};  ///< moved: bytes of its flows, without their weights
+  double demand{};                              ///< the sum of its flows' rates, each as if it were alone
+  std::vector<std::uint32_t> flows{};           ///< flows that use it now
   // Used by fill.
   std::uint32_t mark{}, place{};  ///< the last fill in which it could be full, and where that has it
 };
@@ -120,7 +120,7 @@ class Network {
       if (!f.uses.empty()) advance(now, f);
     for (auto& r : resources_) {
       if (!r.flows.empty()) r.busy_ns += now - r.since, r.since = now;
-      if (reset) r.busy_ns = 0, r.bytes = 0;
+      if (reset) r.busy_ns = 0, r.bytes = 0, r.moved = 0;
     }
   }
 
@@ -137,7 +137,10 @@ class Network {
     const auto moved = std::min(f.left, f.rate * (now - f.updated));
     f.left -= moved;
     f.updated = now;
-    for (const auto& u : f.uses) resources_[u.resource].bytes += moved * u.weight;
+    for (const auto& u : f.uses) {
+      resources_[u.resource].bytes += moved * u.weight;
+      resources_[u.resource].moved += moved;
+    }
   }
   static void ask(Resource& r, double more) noexcept {
     r.demand += more;

@@ -30,7 +30,7 @@ std::vector<Row> rows(const Simulation& s) {
     if (b.kind == Busy::Kind::engine && b.bytes == 0 && b.busy_ns == 0) continue;
     const auto alike = std::find_if(out.begin(), out.end(), [&](const Row& r) {
       return b.kind != Busy::Kind::host && b.kind != Busy::Kind::agent && r.first->kind == b.kind &&
-             r.first->bytes == b.bytes && r.first->rate == b.rate;
+             r.first->bytes == b.bytes && std::abs(r.first->rate - b.rate) <= 1e-9 * b.rate;
     });
     if (alike == out.end()) {
       out.push_back({&b, 0, used, used});
@@ -56,6 +56,8 @@ std::string to_table(const Simulation& s, const Sensitivity* hangs) {
   std::string out = "time        " + time_text(s.ns);
   if (hangs) out += " +- " + time_text(hangs->uncertainty_ns);
   if (s.rounds.size() > 1) out += fmt::format("  (the last of {} rounds)", s.rounds.size());
+  for (const auto& a : hangs ? hangs->alternatives : std::vector<Sensitivity::Alternative>{})
+    out += fmt::format("\nor          {} if {} ({}={})", time_text(a.ns), a.when, name(a.cost), a.value);
   out += fmt::format("\nbottleneck  {}\nwork        packets: {}, bytes moved: {}, doorbells: {}; {} in total\n",
                      s.bottleneck.empty() ? "none: nothing ran" : s.bottleneck, s.packets, s.bytes, s.doorbells,
                      time_text(s.total_ns));
@@ -149,6 +151,9 @@ std::string to_json(const Simulation& s, const Sensitivity* hangs) {
                                   {"low_ns", r.low_ns},
                                   {"high_ns", r.high_ns}});
     }
+    j["alternatives"] = Json::array();
+    for (const auto& a : hangs->alternatives)
+      j["alternatives"].push_back({{"if", a.when}, {"parameter", name(a.cost)}, {"value", a.value}, {"ns", a.ns}});
   }
   return detail::json_text(j, 2) + "\n";
 }

@@ -155,6 +155,16 @@ Result<Sensitivity, std::vector<Diagnostic>> sensitivity(const Schedule& s, cons
     if (!row.together) variance[0] += off * off;
     if (std::abs(row.per_percent) > 1e-4 || off > 0) out.rows.push_back(row);
   }
+  for (std::size_t i = 0; i < kCosts; ++i) {
+    constexpr double kLeast = 0.01;  // of the time
+    const auto& p = m.parameters[i];
+    if (!p.alternative) continue;
+    auto other = m;
+    other.parameters[i].value = *p.alternative;
+    const auto ns = at(other).ns;
+    if (std::abs(ns - base.ns) > kLeast * base.ns)
+      out.alternatives.push_back({static_cast<Cost>(i), *p.alternative, ns, p.when});
+  }
   add_together(
       m, [&](const auto& there) { return std::vector<double>{at(there).ns}; }, variance);
   if (!enough)

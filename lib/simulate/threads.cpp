@@ -364,11 +364,13 @@ void World::snapshot() {
   for (const auto& t : threads_)
     busy_.push_back({.kind = t.kernel() ? Busy::Kind::agent : Busy::Kind::host, .name = t.name, .busy_ns = t.busy_ns});
   const auto add = [&](const Resource& r, double busy_ns) {
+    // An engine is slower with some packets: what it moved, at the rate that it has with these.
+    const bool engine = r.kind == Busy::Kind::engine && r.bytes > 0;
     busy_.push_back({.kind = r.kind,
                      .name = r.name,
                      .busy_ns = busy_ns,
-                     .bytes = static_cast<std::uint64_t>(r.bytes + 0.5),
-                     .rate = r.rate});
+                     .bytes = static_cast<std::uint64_t>((engine ? r.moved : r.bytes) + 0.5),
+                     .rate = engine ? r.rate * r.moved / r.bytes : r.rate});
   };
   for (const auto& e : engines_) add(net_.resources()[e.resource], e.busy_ns + (e.open != 0 ? now_ - e.since : 0));
   for (const auto& r : net_.resources())

@@ -16,7 +16,8 @@ namespace {
 MachineDescription off() {
   auto m = *mi300x_machine(4);
   REQUIRE(m.set("engine.host_bytes_per_ns", m[Cost::engine_rate]) == Errc::ok);
-  REQUIRE(m.set("engine.first_to_host_efficiency", 1) == Errc::ok);
+  REQUIRE(m.set("engine.second_to_host_efficiency", 1) == Errc::ok);
+  REQUIRE(m.set("engine.far_to_host_efficiency", 1) == Errc::ok);
   for (const auto* p :
        {"engine.broadcast_ns", "engine.copies_to_a_peer", "engine.occupied_ns", "engine.doorbell_ns", "engine.page_ns"})
     REQUIRE(m.set(p, 0) == Errc::ok);
@@ -51,7 +52,7 @@ const std::string kDown = "copy_linear bytes=4M src=gpu0.in dst=host.out\n",
 
 }  // namespace
 
-TEST_CASE("an engine has a rate of its own towards the host, and the first host engine less of it in one direction") {
+TEST_CASE("an engine has a rate of its own towards the host, and the second host engine less of it in one direction") {
   auto m = off();
   REQUIRE(m.set("pcie.efficiency", 1) == Errc::ok);
   const auto peer = ns(m, copy(1, "4M")), down = ns(m, kDown, "engine=1"), up = ns(m, kUp, "engine=0");
@@ -61,13 +62,19 @@ TEST_CASE("an engine has a rate of its own towards the host, and the first host 
   CHECK(ns(m, kDown, "engine=1") - down == Approx(bytes / 2));
   CHECK(ns(m, kDown, "engine=0") - down == Approx(bytes / 2));
   CHECK(ns(m, kUp, "engine=0") - up == Approx(bytes / 2));
-  REQUIRE(m.set("engine.first_to_host_efficiency", 0.75) == Errc::ok);
-  CHECK(ns(m, kDown, "engine=1") - down == Approx(bytes / 2));
-  CHECK(ns(m, kDown, "engine=0") - down == Approx(bytes));
-  CHECK(ns(m, kUp, "engine=0") - up == Approx(bytes / 2));
+  REQUIRE(m.set("engine.second_to_host_efficiency", 0.75) == Errc::ok);
+  CHECK(ns(m, kDown, "engine=0") - down == Approx(bytes / 2));
+  CHECK(ns(m, kDown, "engine=1") - down == Approx(bytes));
+  CHECK(ns(m, kUp, "engine=1") - up == Approx(bytes / 2));
+  // Engines from 8 on, in one direction.
+  REQUIRE(m.set("engine.far_to_host_efficiency", 0.5) == Errc::ok);
+  CHECK(ns(m, kDown, "engine=7") - down == Approx(bytes / 2));
+  CHECK(ns(m, kDown, "engine=8") - down == Approx(2 * bytes));
+  CHECK(ns(m, kDown, "engine=15") - down == Approx(2 * bytes));
+  CHECK(ns(m, kUp, "engine=8") - up == Approx(bytes / 2));
   // Where the first engine is dead, the next one is the first.
   for (auto& g : m.topology.gpus) g.dead_engines = 1;
-  CHECK(ns(m, kDown, "engine=1") - down == Approx(bytes));
+  CHECK(ns(m, kDown, "engine=1") - down == Approx(bytes / 2));
 }
 
 TEST_CASE("a broadcast needs the front end for longer") {
@@ -222,9 +229,9 @@ TEST_CASE("a link through a switch has its own latency and efficiency") {
 
 TEST_CASE("a file that does not have these parameters has the mechanisms off") {
   auto text = to_json(with("engine.bytes_per_ns", 33));
-  for (const auto* p : {"engine.host_bytes_per_ns", "engine.first_to_host_efficiency", "engine.broadcast_ns",
-                        "engine.copies_to_a_peer", "engine.occupied_ns", "engine.doorbell_ns", "engine.page_ns",
-                        "engine.page_bytes", "nic.flight_ns", "nic.efficiency"}) {
+  for (const auto* p : {"engine.host_bytes_per_ns", "engine.second_to_host_efficiency", "engine.far_to_host_efficiency",
+                        "engine.broadcast_ns", "engine.copies_to_a_peer", "engine.occupied_ns", "engine.doorbell_ns",
+                        "engine.page_ns", "engine.page_bytes", "nic.flight_ns", "nic.efficiency"}) {
     const auto at = text.find("\n    \"" + std::string(p));
     REQUIRE(at != text.npos);
     text.erase(at, text.find('\n', at + 1) - at);
@@ -232,7 +239,8 @@ TEST_CASE("a file that does not have these parameters has the mechanisms off") {
   const auto m = machine_from_json(text, "old.json");
   REQUIRE(m);
   CHECK((*m)[Cost::engine_host_rate] == 33);
-  CHECK((*m)[Cost::engine_first_down] == 1);
+  CHECK((*m)[Cost::engine_second_down] == 1);
+  CHECK((*m)[Cost::engine_far_down] == 1);
   for (const auto c : {Cost::engine_broadcast_time, Cost::engine_peer_copies, Cost::engine_occupied,
                        Cost::engine_doorbell, Cost::engine_page})
     CHECK((*m)[c] == 0);

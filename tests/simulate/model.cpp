@@ -356,6 +356,53 @@ TEST_CASE("threads and kernels load and store at the rate of memory, and add") {
   CHECK(with("repeat 2\n    add host.x += 3\n  end", {.contents = true}).findings[0].message == "host.x is 6, not 0");
 }
 
+TEST_CASE("a mechanism that is on or off is an alternative with a name, and not part of the interval") {
+  const auto copies =
+      parse_schedule(schedule("for i in 0..64" + copy("4K", "gpu0.in", "gpu1.out") + "\nend" + kDone), "t.sdma");
+  REQUIRE(copies);
+  const auto m = machine();
+  const auto h = *sensitivity(*copies, m);
+  const auto found = std::find_if(h.alternatives.begin(), h.alternatives.end(),
+                                  [](const auto& a) { return a.cost == Cost::engine_peer_copies; });
+  REQUIRE(found != h.alternatives.end());
+  auto one = m;
+  REQUIRE(one.set("engine.copies_to_a_peer", 1) == Errc::ok);
+  CHECK(found->ns == simulate(*copies, one)->ns);
+  CHECK(found->ns > 3 * h.ns);
+  CHECK(h.uncertainty_ns < h.ns / 4);
+  const auto t = to_table(*simulate(*copies, m), &h);
+  CHECK(t.find(" if an engine has one copy to a peer in flight") != t.npos);
+  // What is set is certain, and what changes nothing is not said.
+  const auto set = *sensitivity(*copies, one);
+  for (const auto& a : set.alternatives) CHECK(a.cost != Cost::engine_peer_copies);
+  const auto single = parse_schedule(schedule(copy("4K", "gpu0.in", "gpu1.out") + kDone), "t.sdma");
+  const auto few = *sensitivity(*single, m);
+  for (const auto& a : few.alternatives) CHECK(a.cost == Cost::engine_occupied);
+}
+
+TEST_CASE("an engine's row says what it moved, at the rate that it has with these packets") {
+  const auto engine = [](const std::string& packets) {
+    const auto t =
+        *simulate(*parse_schedule(
+                      schedule(packets + kDone, "submit *\nwait host.done == 1", "buffer host.a bytes=1M\n"), "t.sdma"),
+                  machine());
+    const auto at = std::find_if(t.busy.begin(), t.busy.end(),
+                                 [](const auto& b) { return b.kind == Busy::Kind::engine && b.bytes != 0; });
+    return at == t.busy.end() ? Busy{} : *at;
+  };
+  const auto m = machine();
+  const auto plain = engine(copy("1M", "gpu0.in", "gpu1.out"));
+  CHECK(plain.bytes == 1 << 20);
+  CHECK(plain.rate == Approx(m[Cost::engine_rate]));
+  const auto host = engine(copy("1M", "gpu0.in", "host.a"));
+  CHECK(host.bytes == 1 << 20);
+  CHECK(host.rate > plain.rate);
+  CHECK(host.rate <= m[Cost::engine_host_rate] * (1 + 1e-9));
+  const auto broadcast = engine("copy_broadcast bytes=1M src=gpu0.in dst1=gpu1.out dst2=gpu2.out");
+  CHECK(broadcast.bytes == 1 << 20);
+  CHECK(broadcast.rate == Approx(m[Cost::engine_rate] * m[Cost::engine_broadcast] / 2));
+}
+
 TEST_CASE("a result hangs on what it waits for: half of one engine's rate, twice the time") {
   const auto s = parse_schedule(schedule(copy("1M", "gpu0.in", "gpu1.out") + kDone), "t.sdma");
   const auto h = sensitivity(*s, machine());

@@ -32,6 +32,7 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -71,7 +72,8 @@ enum class Cost : std::uint8_t {
   engine_release,     ///< fence, atomic: time from the landing of the last earlier packet until the word leaves
   engine_poll,        ///< time from a change of a polled word until the engine reads it again, without the flight
   engine_host_rate,   ///< rate that an engine sustains between a GPU and its host
-  engine_first_down,  ///< fraction of that rate that a GPU's first host engine gets towards the host
+  engine_second_down,     ///< fraction of that rate that a GPU's second host engine gets towards the host
+  engine_far_down,        ///< the same for engines from 8 on
   engine_broadcast_time,  ///< additional time of the front end for a broadcast
   engine_peer_copies,     ///< copies that an engine can have in flight to one peer; 0: no limit but the window
   engine_occupied,        ///< time that a fence or atomic occupies the front end, from when it is sent
@@ -80,7 +82,7 @@ enum class Cost : std::uint8_t {
   kernel_release,         ///< time for a compute kernel to make its stores visible at system scope
   kernel_poll,            ///< time for a compute kernel to see that a word has changed, with a system-scope acquire
 };
-inline constexpr std::size_t kCosts = 38;  ///< how many costs there are
+inline constexpr std::size_t kCosts = 39;  ///< how many costs there are
 /// The rates that MachineDescription::set knows beside the parameters.
 inline constexpr std::array<std::string_view, 3> kLinkRates{"xgmi.rate", "pcie.rate", "nic.rate"};
 /// "engine.poll_ns"; `cost_named` is the inverse.
@@ -95,6 +97,8 @@ struct Parameter {
   double value{};        ///< in the parameter's unit: unit(Cost)
   double uncertainty{};  ///< in the parameter's unit: the true value may be larger or smaller by this much
   std::string source{};  ///< where the value comes from, for people: "fitted: ..."
+  std::optional<double> alternative{};  ///< what it may be instead, where a mechanism is on or off
+  std::string when{};                   ///< what is the case then: "an engine has one copy to a peer in flight"
   /// Was it fitted to measurements?
   bool fitted() const noexcept { return source.starts_with("fitted"); }
   friend bool operator==(const Parameter&, const Parameter&) = default;

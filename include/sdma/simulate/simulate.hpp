@@ -90,8 +90,8 @@ struct Busy {
   Kind kind{};         ///< what kind of resource it is
   std::string name{};  ///< "host main", "gpu0 engine 14", "link gpu0->gpu1", "gpu0 memory"
   double busy_ns{};    ///< in the last round: a thread that does not wait, an engine with a packet, a link with bytes
-  std::uint64_t bytes{};  ///< bytes that crossed it in the last round
-  double rate{};          ///< its maximum, in bytes/ns; 0: it has no rate
+  std::uint64_t bytes{};  ///< bytes that crossed it in the last round; of an engine, those that it moved
+  double rate{};          ///< its maximum, in bytes/ns; of an engine, for the packets that moved them; 0: it has none
 };
 
 /// What a simulation predicts for a run.
@@ -137,6 +137,14 @@ struct Sensitivity {
   /// of the time in which neither bytes move nor kernels compute: rates are known better.
   double ns{}, uncertainty_ns{};
   std::vector<Row> rows{};  ///< the parameters that matter, the most important first
+  /// The time if a mechanism that is on or off is not as the machine has it: Parameter::alternative.
+  struct Alternative {
+    Cost cost{};         ///< the parameter
+    double value{};      ///< its alternative
+    double ns{};         ///< the time with it
+    std::string when{};  ///< what is the case then
+  };
+  std::vector<Alternative> alternatives{};  ///< those that change the time by more than a percent
 };
 /// Runs a few simulations for each parameter on which the time can depend, two more for each in the covariance.
 Result<Sensitivity, std::vector<Diagnostic>> sensitivity(const Schedule&, const MachineDescription&,
