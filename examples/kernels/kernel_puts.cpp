@@ -4,7 +4,7 @@
 //   kernel_puts                                       threads stand in for waves, a software engine copies
 //   kernel_puts --device=cuda --ptx=tiles.ptx         kernels on one or two GPUs, whose copy engines copy
 //   kernel_puts --device=cuda --ptx=tiles.ptx --measure    time of one put, beside the host's and the kernel's stores
-//   kernel_puts --device=cuda --ptx=tiles.ptx --beside     what puts and stores cost in energy, and a kernel beside them
+//   kernel_puts --device=cuda --ptx=tiles.ptx --beside     their energy, and what they cost a kernel that computes
 //
 // With two GPUs, the kernel runs on GPU 0 and the tiles go to GPU 1. Exit code 1: a wrong word, or a wave that gave up.
 #include "../collectives/perf/cuda_library.hpp"

@@ -54,8 +54,8 @@
 // memory is write_back compares wptr in every reserve; others compare both when the ring seems full, and so do not
 // notice a producer whose packets they have covered with their own.
 //
-// Errors: Errc::no_space, Errc::two_producers and Errc::too_large from reserve and submit; Errc::bad_packet and Errc::wrong_generation from
-// submit; Errc::bad_ring for memory that `validate` rejects.
+// Errors: Errc::no_space, Errc::two_producers and Errc::too_large from reserve and submit; Errc::bad_packet and
+// Errc::wrong_generation from submit; Errc::bad_ring for memory that `validate` rejects.
 #include "sdma/core/compiler.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/packets/control.hpp"
