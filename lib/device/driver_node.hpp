@@ -119,9 +119,7 @@ template <class Node> class DriverNode : public SharedNode<Node> {
                         .hint = "all processes need the same driver and library, and GPUs that can reach the memory"};
     b.va = reinterpret_cast<std::uint64_t>(b.base) + f.object.offset;
     if (f.object.host_access != 0) b.host = reinterpret_cast<std::byte*>(b.va);
-    const std::lock_guard lock(this->memory_);
-    blocks_.emplace(b.va, b);
-    return NewBlock{.id = b.va, .va = GpuVa{b.va}, .host = b.host};
+    return keep(b);
   }
 
   Result<Fault> wait_fault(Deadline d) noexcept { return this->in_opening_process() ? faults_.wait(d) : Errc::stopped; }
@@ -222,6 +220,12 @@ template <class Node> class DriverNode : public SharedNode<Node> {
   }
 
   /// The block with this address, or null. Hold `memory_`.
+  /// From now on, the block belongs to the handle that this is for.
+  NewBlock keep(const Block& b) {
+    const std::lock_guard lock(this->memory_);
+    blocks_.emplace(b.va, b);
+    return {.id = b.va, .va = GpuVa{b.va}, .host = b.host};
+  }
   const Block* block_at(std::uint64_t at) const noexcept {
     const auto next = blocks_.upper_bound(at);
     if (next != blocks_.begin())
