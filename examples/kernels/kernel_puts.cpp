@@ -88,11 +88,6 @@ class Kernels {
   static constexpr std::uint32_t kMostBlocks = 132;  ///< of store_tiles: those that run at once
 
   explicit Kernels(const std::string& ptx) : cuda_(must(CudaLibrary::load())) {
-    cuda_.take(load_, "cuModuleLoadData");
-    cuda_.take(function_, "cuModuleGetFunction");
-    cuda_.take(launch_, "cuLaunchKernel");
-    cuda_.take(wait_, "cuStreamSynchronize");
-    cuda_.take(allocate_, "cuMemAlloc");
     if (auto d = cuda_.lacking()) fail(to_string(*d));
     CudaLibrary::Context context{};
     const auto text = must(read_file(ptx));
@@ -132,12 +127,12 @@ class Kernels {
     call("cuLaunchKernel", launch_(kernel, blocks, 1, 1, threads, 1, 1, 0, stream, arguments, nullptr));
   }
   CudaLibrary cuda_;
-  CudaLibrary::Status (*load_)(void**, const void*){};
-  CudaLibrary::Status (*function_)(void**, void*, const char*){};
+  CudaLibrary::Status (*load_)(void**, const void*) = cuda_["cuModuleLoadData"];
+  CudaLibrary::Status (*function_)(void**, void*, const char*) = cuda_["cuModuleGetFunction"];
   CudaLibrary::Status (*launch_)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*,
-                                 void**, void**){};
-  CudaLibrary::Status (*wait_)(void*){};
-  CudaLibrary::Status (*allocate_)(CudaLibrary::Pointer*, std::size_t){};
+                                 void**, void**) = cuda_["cuLaunchKernel"];
+  CudaLibrary::Status (*wait_)(void*) = cuda_["cuStreamSynchronize"];
+  CudaLibrary::Status (*allocate_)(CudaLibrary::Pointer*, std::size_t) = cuda_["cuMemAlloc"];
   CudaLibrary::Stream stream_{}, second_{};
   CudaLibrary::Pointer ring_{};
   void* module_ = nullptr;

@@ -34,7 +34,7 @@ namespace sdma::inline v0::detail {
 
 template <class Node> class DriverNode : public SharedNode<Node> {
  public:
-  Result<SignalMemory, Diagnostic> create_signal(const SignalRequest& r) {
+  Result<SignalMemory, Diagnostic> create_signal(const SignalRequest& r) final {
     if (!this->in_opening_process()) return this->forked_error("create_signal");
     const auto taken = this->take_signal(r.where);
     if (!taken) return taken.error();
@@ -46,7 +46,7 @@ template <class Node> class DriverNode : public SharedNode<Node> {
     return SignalMemory(Lease(Shared::template give_back<&Node::free_signal>, self(), id), signal);
   }
 
-  Result<Queue, Diagnostic> create_queue(const QueueRequest& r) {
+  Result<Queue, Diagnostic> create_queue(const QueueRequest& r) final {
     if (!this->in_opening_process()) return this->forked_error("create_queue");
     if (auto d = refuse(r, self()->topology())) return *d;
     const auto refused = [&](std::string message, std::string hint) {
@@ -71,6 +71,7 @@ template <class Node> class DriverNode : public SharedNode<Node> {
     return Queue(Lease(Shared::template give_back<&DriverNode::destroy_queue>, self(), id), q.memory, r.gpu, q.engine);
   }
 
+  Errc wait_event(const Event& e, Deadline d) noexcept final { return wait_event(e.id(), d); }
   Errc wait_event(std::uint32_t id, Deadline d) noexcept {
     if (!this->in_opening_process()) return Errc::stopped;
     kfd::EventData event;
@@ -83,10 +84,10 @@ template <class Node> class DriverNode : public SharedNode<Node> {
   }
 
   /// The fault that a queue of this GPU must report: after a fault, no completion of the process can be trusted.
-  std::optional<Fault> fault(GpuId g) noexcept {
+  std::optional<Fault> fault(const Queue& q) const noexcept override {
     if (!this->in_opening_process()) return {};
     (void)faults_.look();
-    const auto own = faults_.of_gpu(g);
+    const auto own = faults_.of_gpu(q.gpu());
     return own ? own : faults_.of_any_gpu();
   }
 
@@ -119,14 +120,14 @@ template <class Node> class DriverNode : public SharedNode<Node> {
                         .hint = "all processes need the same driver and library, and GPUs that can reach the memory"};
     b.va = reinterpret_cast<std::uint64_t>(b.base) + f.object.offset;
     if (f.object.host_access != 0) b.host = reinterpret_cast<std::byte*>(b.va);
-    const std::lock_guard lock(this->memory_);
-    blocks_.emplace(b.va, b);
-    return NewBlock{.id = b.va, .va = GpuVa{b.va}, .host = b.host};
+    return keep(b);
   }
 
-  Result<Fault> wait_fault(Deadline d) noexcept { return this->in_opening_process() ? faults_.wait(d) : Errc::stopped; }
+  Result<Fault> wait_fault(Deadline d) noexcept final {
+    return this->in_opening_process() ? faults_.wait(d) : Errc::stopped;
+  }
 
-  Errc flush_host_writes(GpuId g) const noexcept {
+  Errc flush_host_writes(GpuId g) const noexcept final {
     if (g.value >= gpus_.size()) return Errc::bad_argument;
     if (!this->in_opening_process()) return Errc::stopped;
     order::Native::before_doorbell(Caching::write_combining);
@@ -139,7 +140,7 @@ template <class Node> class DriverNode : public SharedNode<Node> {
     return Errc::ok;
   }
 
-  Errc peek(GpuVa va, std::span<std::byte> out) const noexcept {
+  Errc peek(GpuVa va, std::span<std::byte> out) const noexcept final {
     if (!this->in_opening_process()) return Errc::stopped;
     const std::lock_guard lock(this->memory_);  // nothing is freed meanwhile
     for (std::size_t done = 0; done < out.size();) {
@@ -155,7 +156,7 @@ template <class Node> class DriverNode : public SharedNode<Node> {
     return Errc::ok;
   }
 
-  Result<Clock> clock(GpuId g) const noexcept {
+  Result<Clock> clock(GpuId g) const noexcept final {
     if (g.value >= gpus_.size()) return Errc::bad_argument;
     if (!this->in_opening_process()) return Errc::stopped;
     // Reads the GPU's clock between two reads of the host's, several times, and takes the narrowest interval.
@@ -222,6 +223,12 @@ template <class Node> class DriverNode : public SharedNode<Node> {
   }
 
   /// The block with this address, or null. Hold `memory_`.
+  /// From now on, the block belongs to the handle that this is for.
+  NewBlock keep(const Block& b) {
+    const std::lock_guard lock(this->memory_);
+    blocks_.emplace(b.va, b);
+    return {.id = b.va, .va = GpuVa{b.va}, .host = b.host};
+  }
   const Block* block_at(std::uint64_t at) const noexcept {
     const auto next = blocks_.upper_bound(at);
     if (next != blocks_.begin())
@@ -241,9 +248,9 @@ template <class Node> class DriverNode : public SharedNode<Node> {
   std::vector<GpuState> gpus_;
   std::map<std::uint64_t, Block> blocks_;             // by VA, which is also the id; guarded by memory_
   std::unordered_map<std::uint64_t, Block> adopted_;  // by id, may overlap others; guarded by memory_
-  std::mutex queues_mutex_;
+  mutable std::mutex queues_mutex_;
   std::unordered_map<std::uint64_t, QueueState> queues_;
-  DriverFaults faults_;
+  mutable DriverFaults faults_;  // those that the driver has are fetched when they are asked for
 
  private:
   Node* self() noexcept { return static_cast<Node*>(this); }

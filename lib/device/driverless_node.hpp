@@ -91,7 +91,7 @@ class Interrupts {
 
 template <class Node> class DriverlessNode : public SharedNode<Node> {
  public:
-  Result<Event, Diagnostic> create_event() {
+  Result<Event, Diagnostic> create_event() final {
     auto* const n = static_cast<Node*>(this);
     auto word = n->create_signal({.value = Interrupts::kNone});
     if (!word) return word.error();
@@ -104,10 +104,10 @@ template <class Node> class DriverlessNode : public SharedNode<Node> {
     this->hold();
     return Event(Lease(SharedNode<Node>::template give_back<&DriverlessNode::free_event>, n, *id), mailbox, *id);
   }
-  Errc wait_event(std::uint32_t id, Deadline d) noexcept {
-    return this->in_opening_process() ? interrupts_.wait(id, d) : Errc::stopped;
+  Errc wait_event(const Event& e, Deadline d) noexcept final {
+    return this->in_opening_process() ? interrupts_.wait(e.id(), d) : Errc::stopped;
   }
-  Result<Fault> wait_fault(Deadline d) noexcept {
+  Result<Fault> wait_fault(Deadline d) noexcept final {
     if (!this->in_opening_process()) return Errc::stopped;
     return faults_.wait(d);
   }

@@ -103,6 +103,7 @@ void load_bytes(const std::byte* from, std::span<std::byte> to) noexcept {
 namespace sdma::inline v0 {
 
 Device::~Device() = default;
+ForwardingDevice::~ForwardingDevice() = default;
 
 Result<SharedHandle, Diagnostic> Device::share(const Memory&) {
   return Diagnostic{.where = "share",

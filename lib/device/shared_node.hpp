@@ -74,7 +74,7 @@ class SignalSlots {
   std::uint64_t next_ = 1;
 };
 
-template <class Node> class SharedNode {
+template <class Node> class SharedNode : public Device {
  public:
   SharedNode(const SharedNode&) = delete;
   SharedNode& operator=(const SharedNode&) = delete;
@@ -84,9 +84,15 @@ template <class Node> class SharedNode {
   static void drop(Node* n) noexcept {
     if (n->holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete n;
   }
+  /// For the destructor of a device. In the child of a fork, the node belongs to the parent.
+  static void shut_down(Node* n) noexcept {
+    if (!n->in_opening_process()) return;
+    n->stop();
+    drop(n);
+  }
   bool in_opening_process() const noexcept { return getpid() == opener_pid_; }
 
-  Result<Memory, Diagnostic> allocate(const MemoryRequest& r) {
+  Result<Memory, Diagnostic> allocate(const MemoryRequest& r) final {
     auto* const n = static_cast<Node*>(this);
     const auto b = n->allocate_block(r);
     if (!b) return b.error();
@@ -95,28 +101,23 @@ template <class Node> class SharedNode {
     return Memory(Lease(give_back<&SharedNode::free_memory>, n, b->id), b->va, r.bytes, visible ? b->host : nullptr);
   }
 
-  Result<SharedHandle, Diagnostic> share(const Memory& m) {
-    if (!in_opening_process()) return forked_error("share");
-    const auto o = static_cast<Node*>(this)->offer_of(m);
-    if (!o) return o.error();
-    return shares_.offer(m.id(), o->object, o->fd);
+  Result<SharedHandle, Diagnostic> share(const Memory& m) final {
+    if constexpr (Node::kShareName.empty()) {
+      return Device::share(m);
+    } else {
+      if (!in_opening_process()) return forked_error("share");
+      const auto o = static_cast<Node*>(this)->offer_of(m);
+      if (!o) return o.error();
+      return shares_.offer(m.id(), o->object, o->fd);
+    }
   }
-  Result<Memory, Diagnostic> open_shared(const SharedHandle& h) {
-    auto* const n = static_cast<Node*>(this);
-    if (!in_opening_process()) return forked_error("open_shared");
-    auto f = fetch(h, Node::kShareName, opened_.owner(h.socket));
-    if (!f) return f.error();
-    MemoryRequest r{.bytes = f->object.bytes, .gpus = f->object.gpus};
-    if (f->object.gpu != SharedObject::kHost) r.where = GpuId{f->object.gpu};
-    if (auto d = refuse(r, n->topology())) return *d;
-    const auto b = n->open_block(r, *f);
-    if (!b) return b.error();
-    n->met(h, *f);
-    opened_.add(b->id, {.va = b->va, .bytes = r.bytes, .socket = h.socket, .owner = f->owner});
-    hold();
-    return Memory(Lease(give_back<&SharedNode::free_memory>, n, b->id), b->va, r.bytes, b->host);
+  Result<Memory, Diagnostic> open_shared(const SharedHandle& h) final {
+    if constexpr (Node::kShareName.empty()) return Device::open_shared(h);
+    else return open_block_of(h);
   }
-  std::optional<MemoryOwner> origin(GpuVa va) const { return in_opening_process() ? opened_.origin(va) : std::nullopt; }
+  std::optional<MemoryOwner> origin(GpuVa va) const final {
+    return in_opening_process() ? opened_.origin(va) : std::nullopt;
+  }
 
  protected:
   struct NewBlock {  // memory that does not have a handle yet
@@ -182,6 +183,21 @@ template <class Node> class SharedNode {
   ShareServer shares_{Node::kShareName};
 
  private:
+  Result<Memory, Diagnostic> open_block_of(const SharedHandle& h) {
+    auto* const n = static_cast<Node*>(this);
+    if (!in_opening_process()) return forked_error("open_shared");
+    auto f = fetch(h, Node::kShareName, opened_.owner(h.socket));
+    if (!f) return f.error();
+    MemoryRequest r{.bytes = f->object.bytes, .gpus = f->object.gpus};
+    if (f->object.gpu != SharedObject::kHost) r.where = GpuId{f->object.gpu};
+    if (auto d = refuse(r, n->topology())) return *d;
+    const auto b = n->open_block(r, *f);
+    if (!b) return b.error();
+    n->met(h, *f);
+    opened_.add(b->id, {.va = b->va, .bytes = r.bytes, .socket = h.socket, .owner = f->owner});
+    hold();
+    return Memory(Lease(give_back<&SharedNode::free_memory>, n, b->id), b->va, r.bytes, b->host);
+  }
   void free_memory(std::uint64_t id) noexcept {
     shares_.withdraw(id);
     opened_.remove(id);

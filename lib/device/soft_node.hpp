@@ -52,7 +52,7 @@ class SoftNode final : public DriverlessNode<SoftNode> {
       if (e) e->stop();
   }
 
-  Result<SignalMemory, Diagnostic> create_signal(const SignalRequest& r) {
+  Result<SignalMemory, Diagnostic> create_signal(const SignalRequest& r) override {
     if (!in_opening_process()) return forked_error("create_signal");
     const auto taken = take_signal(r.where);
     if (!taken) return taken.error();
@@ -62,21 +62,31 @@ class SoftNode final : public DriverlessNode<SoftNode> {
     hold();
     return SignalMemory(Lease(give_back<&SoftNode::free_signal>, this, id), signal);
   }
-  Signal hooked(Signal s) noexcept {
+  Signal hooked(Signal s) const noexcept override {
     s.sleep = sleep_for_signal;
-    s.context = this;
+    s.context = const_cast<SoftNode*>(this);  // what sleeps and wakes changes it
     s.wake = on_host_store;
     return s;
   }
-  Result<Queue, Diagnostic> create_queue(const QueueRequest&);
+  Result<Queue, Diagnostic> create_queue(const QueueRequest&) override;
   /// A host has rung a doorbell of this engine.
   void on_doorbell(SoftEngine&) noexcept;
-  std::optional<Fault> fault(std::uint64_t queue) const noexcept {
+  std::optional<Fault> fault(const Queue& q) const noexcept override {
     if (!in_opening_process()) return {};
-    return faults_.of(queue);
+    return faults_.of(q.id());
   }
   std::uint64_t lost_faults() const noexcept { return in_opening_process() ? faults_.lost() : 0; }
-  Errc peek(GpuVa va, std::span<std::byte> out) const noexcept {
+  Errc flush_host_writes(GpuId g) const noexcept override {  // nothing to do
+    return g.value < topology_.gpus.size() ? Errc::ok : Errc::bad_argument;
+  }
+  Result<Clock> clock(GpuId g) const noexcept override {
+    if (g.value >= topology_.gpus.size()) return Errc::bad_argument;
+    const auto now = Deadline::Clock::now();
+    const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now.time_since_epoch()).count();
+    return Clock{.ticks = static_cast<std::uint64_t>(ns) / 10, .host = now};
+  }
+  bool kernels_stand_in() const noexcept override { return true; }
+  Errc peek(GpuVa va, std::span<std::byte> out) const noexcept override {
     if (!in_opening_process()) return Errc::stopped;
     std::lock_guard lock(memory_);  // nothing is unmapped meanwhile
     for (std::size_t done = 0; done < out.size();) {
@@ -91,7 +101,7 @@ class SoftNode final : public DriverlessNode<SoftNode> {
   }
   std::vector<EngineCounters> counters() const;
 
-  const Topology& topology() const noexcept { return topology_; }
+  const Topology& topology() const noexcept override { return topology_; }
   const SoftOptions& options() const noexcept { return options_; }
   AddressSpace& space() noexcept { return space_; }
   bool adversarial() const noexcept { return options_.ordering == Ordering::adversarial; }

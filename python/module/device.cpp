@@ -75,31 +75,18 @@ class Use {
   std::shared_ptr<Opened> opened_;
 };
 
-class Stoppable final : public Device {
+class Stoppable final : public ForwardingDevice {
  public:
-  Stoppable(Device& d, const Stop& stop) noexcept : device_(d), stop_(stop) {}
+  Stoppable(Device& d, const Stop& stop) noexcept : ForwardingDevice(d), stop_(stop) {}
 
-  const Topology& topology() const noexcept override { return device_.topology(); }
-  Result<Memory, Diagnostic> allocate(const MemoryRequest& r) override { return device_.allocate(r); }
-  Result<SignalMemory, Diagnostic> create_signal(const SignalRequest& r) override { return device_.create_signal(r); }
-  Result<Event, Diagnostic> create_event() override { return device_.create_event(); }
-  Result<Queue, Diagnostic> create_queue(const QueueRequest& r) override { return device_.create_queue(r); }
-  Errc wait_event(const Event& e, Deadline d) noexcept override { return device_.wait_event(e, d); }
   Result<Fault> wait_fault(Deadline d) noexcept override {
     // One fault for each call that asks: each host thread of a run has to see one, and stops asking at the next.
     thread_local bool given = false;
     given = stop_ && !given;
-    if (given) return Fault{};
-    return device_.wait_fault(d);
+    return given ? Fault{} : ForwardingDevice::wait_fault(d);
   }
-  std::optional<Fault> fault(const Queue& q) const noexcept override { return device_.fault(q); }
-  Errc flush_host_writes(GpuId g) const noexcept override { return device_.flush_host_writes(g); }
-  Errc peek(GpuVa va, std::span<std::byte> to) const noexcept override { return device_.peek(va, to); }
-  Result<Clock> clock(GpuId g) const noexcept override { return device_.clock(g); }
-  bool kernels_stand_in() const noexcept override { return device_.kernels_stand_in(); }
 
  private:
-  Device& device_;
   const Stop& stop_;
 };
 

@@ -101,20 +101,24 @@ class QueueRef {
   std::vector<std::uint32_t> dwords() const { return now().dwords; }
 
   /// The packet's dwords as they are, with its values that depend on the epoch.
-  void put(const py::object& data, const Words& epochs, const std::vector<EpochValue>& values) {
+  /// `epochs`: the fields whose value depends on the epoch.
+  void append(const py::object& data, const py::dict& epochs) {
+    std::vector<std::pair<std::string, EpochValue>> fields;
+    for (const auto& [name, value] : epochs)
+      fields.emplace_back(name.cast<std::string>(), value_of(py::reinterpret_borrow<py::object>(value)));
     const auto added = dwords_of(data);
     const auto* info = identify(added);
     auto& q = box_->edit().queues[index_];
     const auto begin = q.dwords.size();
     q.dwords.insert(q.dwords.end(), added.begin(), added.end());
-    for (std::size_t i = 0; i < epochs.size(); ++i)
+    for (const auto& [name, value] : fields)
       for (const auto& f : info->fields)
-        if (f.name == epochs[i].first) q.epochs.push_back({begin, f.name, values[i]});
+        if (f.name == name) q.epochs.push_back({begin, f.name, value});
   }
-  void copy(std::uint64_t src, std::uint64_t dst, std::uint64_t bytes) {
+  QueueRef& copy(std::uint64_t src, std::uint64_t dst, std::uint64_t bytes) {
     auto& q = box_->edit().queues[index_];
     q.copy({.src = GpuVa{src}, .dst = GpuVa{dst}, .bytes = bytes});
-    if (q.refused.empty()) return;
+    if (q.refused.empty()) return *this;
     const auto refused = std::exchange(q.refused, "");
     fail(fmt::format("queue {}: {}", name(), refused), "a copy has at least one byte");
   }
@@ -131,25 +135,50 @@ class ScriptRef {
   ScriptRef(BoxPtr box, bool kernel, std::size_t index, std::vector<std::size_t> path = {})
       : box_(std::move(box)), kernel_(kernel), index_(index), path_(std::move(path)) {}
 
-  template <class Fn> void add(Fn fn) {
-    auto& s = box_->edit();
-    Schedule::Script script{s, actions(s)};
-    fn(s, script);
-  }
-  void own(const QueueRef& q) const {
-    if (q.box() != box_)
-      fail(fmt::format("queue {} belongs to another schedule", q.name()), "give a queue of this one");
-  }
-  void submit(const std::vector<QueueRef>& queues) {
+  // Each appends an action, and returns the script: pybind11 finds the object of Python that has it.
+  ScriptRef& submit(const py::args& all) {
+    const auto queues = all.cast<std::vector<QueueRef>>();
     for (const auto& q : queues) own(q);
-    add([&](Schedule& s, Schedule::Script& script) {
+    return append([&](Schedule& s, Script& script) {
       if (queues.empty()) script.submit_all();
       for (const auto& q : queues) script.submit(s.queues[q.index()]);
     });
   }
+  ScriptRef& set(std::uint64_t signal, const py::object& value) {
+    return append([v = action_value_of(value), signal](auto&, Script& s) { s.set(GpuVa{signal}, v); });
+  }
+  ScriptRef& add(std::uint64_t signal, const py::object& value) {
+    return append([v = action_value_of(value), signal](auto&, Script& s) { s.add(GpuVa{signal}, v); });
+  }
+  ScriptRef& wait(std::uint64_t signal, const std::string& func, const py::object& value) {
+    return append(
+        [f = compare_of(func), v = action_value_of(value), signal](auto&, Script& s) { s.wait(GpuVa{signal}, f, v); });
+  }
+  ScriptRef& wait_rptr(const QueueRef& q) {
+    own(q);
+    return append([&](Schedule& s, Script& script) { script.wait_rptr(s.queues[q.index()]); });
+  }
+  ScriptRef& sample(std::string name, std::uint64_t signal) {
+    return append([&](auto&, Script& s) { s.sample(std::move(name), GpuVa{signal}); });
+  }
+  ScriptRef& compute(std::uint64_t ns, std::uint64_t hbm) {
+    return append([=](auto&, Script& s) { s.compute(ns, hbm); });
+  }
+  ScriptRef& load(std::uint64_t at, std::uint64_t bytes) {
+    return append([=](auto&, Script& s) { s.load(Range{GpuVa{at}, bytes}); });
+  }
+  ScriptRef& store(std::uint64_t at, std::uint64_t bytes, std::optional<std::uint8_t> byte) {
+    return append([=](auto&, Script& s) { s.store(Range{GpuVa{at}, bytes}, byte); });
+  }
+  ScriptRef& store_sum(std::uint64_t at, std::uint64_t bytes, const py::args& parts, const std::string& type,
+                       bool any_order) {
+    return append([&, sum = sum_of(parts, bytes, type, any_order)](auto&, Script& s) {
+      s.store(Range{GpuVa{at}, bytes}, sum);
+    });
+  }
   ScriptRef repeat(std::uint64_t rounds) {
     std::size_t at = 0;
-    add([&](Schedule& s, Schedule::Script& script) {
+    append([&](Schedule& s, Script& script) {
       at = actions(s).size();
       script.repeat(rounds, [](auto&) {});
     });
@@ -159,6 +188,19 @@ class ScriptRef {
   }
 
  private:
+  using Range = Schedule::Range;
+  using Script = Schedule::Script;
+
+  template <class Fn> ScriptRef& append(Fn fn) {
+    auto& s = box_->edit();
+    Script script{s, actions(s)};
+    fn(s, script);
+    return *this;
+  }
+  void own(const QueueRef& q) const {
+    if (q.box() != box_)
+      fail(fmt::format("queue {} belongs to another schedule", q.name()), "give a queue of this one");
+  }
   std::vector<Schedule::Action>& actions(Schedule& s) const {
     auto* all = kernel_ ? &s.kernels[index_].actions : &s.hosts[index_].actions;
     for (const auto i : path_) all = &(*all)[i].body;
@@ -261,86 +303,20 @@ std::string formatted(Box& b, bool as_flat) {
 }
 
 void add_script(py::module_& m) {
-  using Range = Schedule::Range;
-  using Script = Schedule::Script;
+  using py::arg;
   py::class_<ScriptRef>(m, "Script")
-      .def("submit",
-           [](py::object self, const py::args& queues) {
-             self.cast<ScriptRef&>().submit(queues.cast<std::vector<QueueRef>>());
-             return self;
-           })
-      .def(
-          "set",
-          [](py::object self, std::uint64_t signal, const py::object& value) {
-            self.cast<ScriptRef&>().add(
-                [v = action_value_of(value), signal](auto&, Script& s) { s.set(GpuVa{signal}, v); });
-            return self;
-          },
-          py::arg("signal"), py::arg("value"))
-      .def(
-          "add",
-          [](py::object self, std::uint64_t signal, const py::object& value) {
-            self.cast<ScriptRef&>().add(
-                [v = action_value_of(value), signal](auto&, Script& s) { s.add(GpuVa{signal}, v); });
-            return self;
-          },
-          py::arg("signal"), py::arg("value"))
-      .def(
-          "wait",
-          [](py::object self, std::uint64_t signal, const std::string& func, const py::object& value) {
-            self.cast<ScriptRef&>().add([f = compare_of(func), v = action_value_of(value), signal](auto&, Script& s) {
-              s.wait(GpuVa{signal}, f, v);
-            });
-            return self;
-          },
-          py::arg("signal"), py::arg("func"), py::arg("value"))
-      .def(
-          "wait_rptr",
-          [](py::object self, const QueueRef& q) {
-            auto& script = self.cast<ScriptRef&>();
-            script.own(q);
-            script.add([&](Schedule& s, Script& to) { to.wait_rptr(s.queues[q.index()]); });
-            return self;
-          },
-          py::arg("queue"))
-      .def(
-          "sample",
-          [](py::object self, std::string name, std::uint64_t signal) {
-            self.cast<ScriptRef&>().add([&](auto&, Script& s) { s.sample(std::move(name), GpuVa{signal}); });
-            return self;
-          },
-          py::arg("name"), py::arg("signal"))
-      .def(
-          "compute",
-          [](py::object self, std::uint64_t ns, std::uint64_t hbm) {
-            self.cast<ScriptRef&>().add([=](auto&, Script& s) { s.compute(ns, hbm); });
-            return self;
-          },
-          py::arg("ns"), py::arg("hbm") = 0)
-      .def(
-          "load",
-          [](py::object self, std::uint64_t at, std::uint64_t bytes) {
-            self.cast<ScriptRef&>().add([=](auto&, Script& s) { s.load(Range{GpuVa{at}, bytes}); });
-            return self;
-          },
-          py::arg("address"), py::arg("bytes"))
-      .def(
-          "store",
-          [](py::object self, std::uint64_t at, std::uint64_t bytes, std::optional<std::uint8_t> byte) {
-            self.cast<ScriptRef&>().add([=](auto&, Script& s) { s.store(Range{GpuVa{at}, bytes}, byte); });
-            return self;
-          },
-          py::arg("address"), py::arg("bytes"), py::arg("byte") = py::none())
-      .def(
-          "store_sum",
-          [](py::object self, std::uint64_t at, std::uint64_t bytes, const py::args& parts, const std::string& type,
-             bool any_order) {
-            const auto sum = sum_of(parts, bytes, type, any_order);
-            self.cast<ScriptRef&>().add([&](auto&, Script& s) { s.store(Range{GpuVa{at}, bytes}, sum); });
-            return self;
-          },
-          py::arg("address"), py::arg("bytes"), py::arg("type") = "f32", py::arg("any_order") = false)
-      .def("repeat", &ScriptRef::repeat, py::arg("rounds"))
+      .def("submit", &ScriptRef::submit)
+      .def("set", &ScriptRef::set, arg("signal"), arg("value"))
+      .def("add", &ScriptRef::add, arg("signal"), arg("value"))
+      .def("wait", &ScriptRef::wait, arg("signal"), arg("func"), arg("value"))
+      .def("wait_rptr", &ScriptRef::wait_rptr, arg("queue"))
+      .def("sample", &ScriptRef::sample, arg("name"), arg("signal"))
+      .def("compute", &ScriptRef::compute, arg("ns"), arg("hbm") = 0)
+      .def("load", &ScriptRef::load, arg("address"), arg("bytes"))
+      .def("store", &ScriptRef::store, arg("address"), arg("bytes"), arg("byte") = py::none())
+      .def("store_sum", &ScriptRef::store_sum, arg("address"), arg("bytes"), arg("type") = "f32",
+           arg("any_order") = false)
+      .def("repeat", &ScriptRef::repeat, arg("rounds"))
       .def("__enter__", [](py::object self) { return self; })
       .def("__exit__", [](const ScriptRef&, const py::args&) {});
 }
@@ -349,23 +325,8 @@ void add_queue_class(py::module_& m) {
   py::class_<QueueRef>(m, "Queue")
       .def_property_readonly("name", &QueueRef::name)
       .def_property_readonly("dwords", &QueueRef::dwords)
-      .def("append",
-           [](QueueRef& q, const py::object& data, const py::dict& epochs) {
-             Words names;
-             std::vector<EpochValue> values;
-             for (const auto& [name, value] : epochs) {
-               names.emplace_back(name.cast<std::string>(), "");
-               values.push_back(value_of(py::reinterpret_borrow<py::object>(value)));
-             }
-             q.put(data, names, values);
-           })
-      .def(
-          "copy",
-          [](py::object self, std::uint64_t src, std::uint64_t dst, std::uint64_t bytes) {
-            self.cast<QueueRef&>().copy(src, dst, bytes);
-            return self;
-          },
-          py::kw_only(), py::arg("src"), py::arg("dst"), py::arg("bytes"));
+      .def("append", &QueueRef::append)
+      .def("copy", &QueueRef::copy, py::kw_only(), py::arg("src"), py::arg("dst"), py::arg("bytes"));
 }
 
 }  // namespace

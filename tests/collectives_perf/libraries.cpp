@@ -43,15 +43,14 @@ TEST_CASE("a library is the first of its names that the loader finds") {
   auto library = LoadedLibrary::load(kRequest);
   REQUIRE(library);
   CHECK(library->name() == "libc.so.6");
-  int (*absolute)(int) = nullptr;
-  library->take(absolute, "abs");
+  int (*absolute)(int) = (*library)["abs"];
   CHECK_FALSE(library->lacking());
   REQUIRE(absolute);
   CHECK(absolute(-3) == 3);
-  library->take(absolute, "no_such_function", false);
+  absolute = library->may("no_such_function");
   CHECK_FALSE(library->lacking());
   CHECK_FALSE(absolute);
-  library->take(absolute, "no_such_function");
+  absolute = (*library)["no_such_function"];
   REQUIRE(library->lacking());
   CHECK(library->lacking()->message == "libc.so.6 has no function no_such_function");
 }

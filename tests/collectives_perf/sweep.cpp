@@ -18,41 +18,20 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// A device that is another one.
-class Through : public Device {
- public:
-  explicit Through(Device& real) : real_(real) {}
-
-  const Topology& topology() const noexcept override { return real_.topology(); }
-  Result<Memory, Diagnostic> allocate(const MemoryRequest& r) override { return real_.allocate(r); }
-  Result<SignalMemory, Diagnostic> create_signal(const SignalRequest& r) override { return real_.create_signal(r); }
-  Result<Event, Diagnostic> create_event() override { return real_.create_event(); }
-  Result<Queue, Diagnostic> create_queue(const QueueRequest& r) override { return real_.create_queue(r); }
-  Errc wait_event(const Event& e, Deadline d) noexcept override { return real_.wait_event(e, d); }
-  Result<Fault> wait_fault(Deadline d) noexcept override { return real_.wait_fault(d); }
-  std::optional<Fault> fault(const Queue& q) const noexcept override { return real_.fault(q); }
-  Errc peek(GpuVa va, std::span<std::byte> to) const noexcept override { return real_.peek(va, to); }
-  Result<Clock> clock(GpuId g) const noexcept override { return real_.clock(g); }
-  Errc flush_host_writes(GpuId g) const noexcept override { return real_.flush_host_writes(g); }
-
- private:
-  Device& real_;
-};
-
 /// A node whose GPU `victim` finds one byte changed once a collective is over: hardware that copies wrongly.
-class Wrong final : public Through {
+class Wrong final : public ForwardingDevice {
  public:
-  Wrong(Device& real, GpuId victim, std::size_t at) : Through(real), victim_(victim), at_(at) {}
+  Wrong(Device& real, GpuId victim, std::size_t at) : ForwardingDevice(real), victim_(victim), at_(at) {}
 
   Result<Memory, Diagnostic> allocate(const MemoryRequest& r) override {
-    auto m = Through::allocate(r);
+    auto m = ForwardingDevice::allocate(r);
     if (m && r.where == victim_) memory_ = m->host();
     return m;
   }
   /// Asked when the host has filled, which the collective writes over, and when it is about to compare.
   Errc flush_host_writes(GpuId g) const noexcept override {
     if (g == victim_) memory_[at_] ^= std::byte{1};
-    return Through::flush_host_writes(g);
+    return ForwardingDevice::flush_host_writes(g);
   }
 
  private:
@@ -62,11 +41,11 @@ class Wrong final : public Through {
 };
 
 /// Knows whether any of its queues has packets that have not been read.
-class Watched final : public Through {
+class Watched final : public ForwardingDevice {
  public:
-  using Through::Through;
+  explicit Watched(Device& real) : ForwardingDevice(real) {}
   Result<Queue, Diagnostic> create_queue(const QueueRequest& r) override {
-    auto q = Through::create_queue(r);
+    auto q = ForwardingDevice::create_queue(r);
     if (q) rings_.push_back(q->memory());
     return q;
   }

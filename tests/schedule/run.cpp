@@ -274,23 +274,10 @@ TEST_CASE("a difference names its runs, wherever the pieces are divided that are
 namespace {
 
 /// A device that cannot start kernels, as hardware without a loader for them.
-class NoKernels final : public Device {
+class NoKernels final : public ForwardingDevice {
  public:
-  explicit NoKernels(Device& d) : d_(d) {}
-  const Topology& topology() const noexcept override { return d_.topology(); }
-  Result<Memory, Diagnostic> allocate(const MemoryRequest& r) override { return d_.allocate(r); }
-  Result<SignalMemory, Diagnostic> create_signal(const SignalRequest& r) override { return d_.create_signal(r); }
-  Result<Event, Diagnostic> create_event() override { return d_.create_event(); }
-  Result<Queue, Diagnostic> create_queue(const QueueRequest& r) override { return d_.create_queue(r); }
-  Errc wait_event(const Event& e, Deadline d) noexcept override { return d_.wait_event(e, d); }
-  Result<Fault> wait_fault(Deadline d) noexcept override { return d_.wait_fault(d); }
-  std::optional<Fault> fault(const Queue& q) const noexcept override { return d_.fault(q); }
-  Errc flush_host_writes(GpuId g) const noexcept override { return d_.flush_host_writes(g); }
-  Errc peek(GpuVa va, std::span<std::byte> to) const noexcept override { return d_.peek(va, to); }
-  Result<Clock> clock(GpuId g) const noexcept override { return d_.clock(g); }
-
- private:
-  Device& d_;
+  explicit NoKernels(Device& d) : ForwardingDevice(d) {}
+  bool kernels_stand_in() const noexcept override { return false; }
 };
 
 const std::string kKernels =

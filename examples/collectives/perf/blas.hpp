@@ -46,18 +46,18 @@ class Blas {
     if (where == Where::cuda) {
       b.prefix_ = "cublas";
       b.numbers_ = kCublas;
-      library.take(b.create, "cublasCreate_v2");
-      library.take(b.set_stream, "cublasSetStream_v2");
-      library.take(b.gemm_, "cublasGemmEx");
-      library.take(b.error_, "cublasGetStatusString", false);
+      b.create = library["cublasCreate_v2"];
+      b.set_stream = library["cublasSetStream_v2"];
+      b.gemm_ = library["cublasGemmEx"];
+      b.error_ = library.may("cublasGetStatusString");
     } else {
       b.prefix_ = "hipblas";
-      library.take(b.create, "hipblasCreate");
-      library.take(b.set_stream, "hipblasSetStream");
-      library.take(b.gemm_, "hipblasGemmEx_v2", false);
+      b.create = library["hipblasCreate"];
+      b.set_stream = library["hipblasSetStream"];
+      b.gemm_ = library.may("hipblasGemmEx_v2");
       b.numbers_ = b.gemm_ || library.name().find(".so.3") != std::string::npos ? kHipblas2 : kHipblas;
-      if (!b.gemm_) library.take(b.gemm_, "hipblasGemmEx");
-      library.take(b.error_, "hipblasStatusToString", false);
+      if (!b.gemm_) b.gemm_ = library["hipblasGemmEx"];
+      b.error_ = library.may("hipblasStatusToString");
     }
     if (auto lacking = library.lacking()) return *lacking;
     return b;

@@ -49,18 +49,7 @@ END:
 }  // namespace
 
 Result<CudaGraphs, Diagnostic> CudaGraphs::load() {
-  const auto library = CudaLibrary::load();
-  if (!library) return library.error();
-  CudaGraphs c{*library};
-  c.take(c.load_module, "cuModuleLoadData");
-  c.take(c.function, "cuModuleGetFunction");
-  c.take(c.launch, "cuLaunchKernel");
-  c.take(c.begin_capture, "cuStreamBeginCapture");
-  c.take(c.end_capture, "cuStreamEndCapture");
-  c.take(c.instantiate, "cuGraphInstantiateWithFlags");
-  c.take(c.launch_graph, "cuGraphLaunch");
-  c.take(c.destroy_graph, "cuGraphDestroy");
-  c.take(c.destroy_exec, "cuGraphExecDestroy");
+  CudaGraphs c;
   if (auto d = c.lacking()) return *std::move(d);
   return c;
 }

@@ -29,16 +29,17 @@ struct CudaGraphs : CudaLibrary {
     Function produce{};
   };
 
-  Status (*load_module)(Module*, const void* text){};
-  Status (*function)(Function*, Module, const char* name){};
+  Status (*load_module)(Module*, const void* text) = (*this)["cuModuleLoadData"];
+  Status (*function)(Function*, Module, const char* name) = (*this)["cuModuleGetFunction"];
   Status (*launch)(Function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
-                   unsigned block_z, unsigned shared_bytes, Stream, void** arguments, void** extra){};
-  Status (*begin_capture)(Stream, int mode){};
-  Status (*end_capture)(Stream, Graph*){};
-  Status (*instantiate)(GraphExec*, Graph, unsigned long long flags){};
-  Status (*launch_graph)(GraphExec, Stream){};
-  Status (*destroy_graph)(Graph){};
-  Status (*destroy_exec)(GraphExec){};
+                   unsigned block_z, unsigned shared_bytes, Stream, void** arguments,
+                   void** extra) = (*this)["cuLaunchKernel"];
+  Status (*begin_capture)(Stream, int mode) = (*this)["cuStreamBeginCapture"];
+  Status (*end_capture)(Stream, Graph*) = (*this)["cuStreamEndCapture"];
+  Status (*instantiate)(GraphExec*, Graph, unsigned long long flags) = (*this)["cuGraphInstantiateWithFlags"];
+  Status (*launch_graph)(GraphExec, Stream) = (*this)["cuGraphLaunch"];
+  Status (*destroy_graph)(Graph) = (*this)["cuGraphDestroy"];
+  Status (*destroy_exec)(GraphExec) = (*this)["cuGraphExecDestroy"];
 
   static sdma::Result<CudaGraphs, sdma::Diagnostic> load();
   sdma::Result<Rank, sdma::Diagnostic> rank(int ordinal) const;

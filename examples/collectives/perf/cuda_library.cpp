@@ -19,33 +19,26 @@ Diagnostic no_cuda(std::string message) {
 
 }  // namespace
 
+CudaLibrary::GetProcAddress CudaLibrary::get_proc_address() noexcept {
+  void* library = dlopen(kLibcuda, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  return library ? reinterpret_cast<GetProcAddress>(dlsym(library, "cuGetProcAddress_v2")) : nullptr;
+}
+
 Result<CudaLibrary, Diagnostic> CudaLibrary::load() {
   CudaLibrary c;
-  void* library = dlopen(kLibcuda, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  c.find_ = library ? reinterpret_cast<GetProcAddress>(dlsym(library, "cuGetProcAddress_v2")) : nullptr;
-  if (!c.find_) return no_cuda(fmt::format("{} cannot be loaded", kLibcuda));
-  c.take(c.error_name, "cuGetErrorName");
-  c.take(c.error_string, "cuGetErrorString");
-  c.take(c.retain_context, "cuDevicePrimaryCtxRetain");
-  c.take(c.push_context, "cuCtxPushCurrent");
-  c.take(c.pop_context, "cuCtxPopCurrent");
-  c.take(c.stream_create, "cuStreamCreateWithPriority");
-  c.take(c.stream_query, "cuStreamQuery");
-  c.take(c.wait_value, "cuStreamWaitValue32");
-  c.take(c.write_value, "cuStreamWriteValue32");
-  c.take(c.copy, "cuMemcpyAsync");
   if (auto d = c.lacking()) return *std::move(d);
   return c;
 }
 
-void* CudaLibrary::find(const char* symbol) {
-  void* at = nullptr;
+Symbol CudaLibrary::operator[](const char* symbol) {
+  Symbol s;
   int found = 0;
-  if (find_(symbol, &at, kCudaAbi, 0, &found) != kSuccess || !at) lacking_ = symbol;
-  return at;
+  if (!find_ || find_(symbol, &s.at, kCudaAbi, 0, &found) != kSuccess || !s.at) lacking_ = symbol;
+  return s;
 }
 
 std::optional<Diagnostic> CudaLibrary::lacking() const {
+  if (!find_) return no_cuda(fmt::format("{} cannot be loaded", kLibcuda));
   if (!lacking_) return {};
   return no_cuda(fmt::format("{} has no function {}", kLibcuda, lacking_));
 }

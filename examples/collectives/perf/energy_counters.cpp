@@ -22,10 +22,11 @@ namespace fs = std::filesystem;
 struct Nvml {
   using Status = int;
   using Handle = struct HandleTag*;
-  Status (*init)(){};
-  Status (*handle)(const char* pci, Handle*){};
-  Status (*energy)(Handle, unsigned long long* millijoules){};
-  const char* (*error)(Status){};
+  LoadedLibrary library;
+  Status (*init)() = library["nvmlInit_v2"];
+  Status (*handle)(const char* pci, Handle*) = library["nvmlDeviceGetHandleByPciBusId_v2"];
+  Status (*energy)(Handle, unsigned long long* millijoules) = library["nvmlDeviceGetTotalEnergyConsumption"];
+  const char* (*error)(Status) = library["nvmlErrorString"];
 };
 
 Diagnostic energy_refused(std::string message, std::string hint) {
@@ -64,18 +65,15 @@ std::optional<EnergyCounter> counter_in(const fs::path& monitor) {
 }  // namespace
 
 Result<EnergyCounters, Diagnostic> nvml_counters(const std::vector<std::string>& pci) {
-  auto library = LoadedLibrary::load({.option = "--energy",
-                                      .what = "NVML",
-                                      .variable = "SDMA_NVML_LIBRARY",
-                                      .names = {"libnvidia-ml.so.1"},
-                                      .hint = "it comes with NVIDIA's driver: add its folder to LD_LIBRARY_PATH"});
-  if (!library) return std::move(library.error());
-  Nvml nvml;
-  library->take(nvml.init, "nvmlInit_v2");
-  library->take(nvml.handle, "nvmlDeviceGetHandleByPciBusId_v2");
-  library->take(nvml.energy, "nvmlDeviceGetTotalEnergyConsumption");
-  library->take(nvml.error, "nvmlErrorString");
-  if (auto d = library->lacking()) return *d;
+  const auto library =
+      LoadedLibrary::load({.option = "--energy",
+                           .what = "NVML",
+                           .variable = "SDMA_NVML_LIBRARY",
+                           .names = {"libnvidia-ml.so.1"},
+                           .hint = "it comes with NVIDIA's driver: add its folder to LD_LIBRARY_PATH"});
+  if (!library) return library.error();
+  const Nvml nvml{*library};
+  if (auto d = nvml.library.lacking()) return *d;
   if (const auto s = nvml.init(); s != 0)
     return energy_refused(fmt::format("NVML cannot be initialised: {}", nvml.error(s)),
                           "nvidia-smi needs it, too: see whether that works");

@@ -112,41 +112,18 @@ class HipDriver final : public StreamDriver {
 }  // namespace
 
 Result<void, Diagnostic> start_hip(LoadedLibrary library) {
-  HipCalls::Status (*start)(unsigned flags){};
-  const char* (*text)(HipCalls::Status){};
-  library.take(start, "hipInit");
-  library.take(text, "hipGetErrorString");
+  HipCalls::Status (*start)(unsigned flags) = library["hipInit"];
+  const char* (*text)(HipCalls::Status) = library["hipGetErrorString"];
   if (auto d = library.lacking()) return *d;
   if (const auto s = start(0); s != HipCalls::kSuccess) return hip_refused(fmt::format("hipInit: {}", text(s)));
   return {};
 }
 
-Result<HipCalls, Diagnostic> HipCalls::load(LoadedLibrary library) {
-  HipCalls c;
-  library.take(c.error_name, "hipGetErrorName");
-  library.take(c.error_string, "hipGetErrorString");
-  library.take(c.device_by_pci, "hipDeviceGetByPCIBusId");
-  library.take(c.get_device, "hipGetDevice");
-  library.take(c.set_device, "hipSetDevice");
-  library.take(c.can_access_peer, "hipDeviceCanAccessPeer");
-  library.take(c.enable_peer, "hipDeviceEnablePeerAccess");
-  library.take(c.stream_create, "hipStreamCreateWithFlags");
-  library.take(c.stream_query, "hipStreamQuery");
-  library.take(c.wait_value, "hipStreamWaitValue32");
-  library.take(c.write_value, "hipStreamWriteValue32");
-  library.take(c.copy, "hipMemcpyAsync");
-  library.take(c.allocate, "hipMalloc");
-  library.take(c.allocate_host, "hipHostMalloc");
-  library.take(c.allocate_signal, "hipExtMallocWithFlags");
-  if (auto d = library.lacking()) return *d;
-  return c;
-}
-
 Result<std::unique_ptr<StreamDriver>, Diagnostic> hip_driver(const Device& d, const Settings& s,
                                                              const LoadedLibrary& library) {
-  const auto calls = HipCalls::load(library);
-  if (!calls) return calls.error();
-  auto driver = std::make_unique<HipDriver>(*calls);
+  const HipCalls calls{library};
+  if (auto lacking = calls.library.lacking()) return *std::move(lacking);
+  auto driver = std::make_unique<HipDriver>(calls);
   if (auto r = driver->find(pci_addresses(d, s)); !r) return std::move(r.error());
   return std::unique_ptr<StreamDriver>(std::move(driver));
 }

@@ -29,23 +29,23 @@ struct HipCalls {
   static constexpr unsigned kPortable = 1, kCoherent = 1u << 30;  ///< hipHostMalloc...
   static constexpr int kByAddresses = 4;                          ///< hipMemcpyDefault
 
-  const char* (*error_name)(Status){};
-  const char* (*error_string)(Status){};
-  Status (*device_by_pci)(int* ordinal, const char* address){};
-  Status (*get_device)(int*){};
-  Status (*set_device)(int){};
-  Status (*can_access_peer)(int* can, int ordinal, int peer){};
-  Status (*enable_peer)(int peer, unsigned flags){};
-  Status (*stream_create)(Stream*, unsigned flags){};
-  Status (*stream_query)(Stream){};
-  Status (*wait_value)(Stream, void*, std::uint32_t value, unsigned flags, std::uint32_t mask){};
-  Status (*write_value)(Stream, void*, std::uint32_t value, unsigned flags){};
-  Status (*copy)(void* to, const void* from, std::size_t, int kind, Stream){};
-  Status (*allocate)(void**, std::size_t){};
-  Status (*allocate_host)(void**, std::size_t, unsigned flags){};
-  Status (*allocate_signal)(void**, std::size_t, unsigned flags){};
-
-  static sdma::Result<HipCalls, sdma::Diagnostic> load(LoadedLibrary);
+  LoadedLibrary library;
+  const char* (*error_name)(Status) = library["hipGetErrorName"];
+  const char* (*error_string)(Status) = library["hipGetErrorString"];
+  Status (*device_by_pci)(int* ordinal, const char* address) = library["hipDeviceGetByPCIBusId"];
+  Status (*get_device)(int*) = library["hipGetDevice"];
+  Status (*set_device)(int) = library["hipSetDevice"];
+  Status (*can_access_peer)(int* can, int ordinal, int peer) = library["hipDeviceCanAccessPeer"];
+  Status (*enable_peer)(int peer, unsigned flags) = library["hipDeviceEnablePeerAccess"];
+  Status (*stream_create)(Stream*, unsigned flags) = library["hipStreamCreateWithFlags"];
+  Status (*stream_query)(Stream) = library["hipStreamQuery"];
+  Status (*wait_value)(Stream, void*, std::uint32_t value, unsigned flags,
+                       std::uint32_t mask) = library["hipStreamWaitValue32"];
+  Status (*write_value)(Stream, void*, std::uint32_t value, unsigned flags) = library["hipStreamWriteValue32"];
+  Status (*copy)(void* to, const void* from, std::size_t, int kind, Stream) = library["hipMemcpyAsync"];
+  Status (*allocate)(void**, std::size_t) = library["hipMalloc"];
+  Status (*allocate_host)(void**, std::size_t, unsigned flags) = library["hipHostMalloc"];
+  Status (*allocate_signal)(void**, std::size_t, unsigned flags) = library["hipExtMallocWithFlags"];
 };
 
 sdma::Result<void, sdma::Diagnostic> start_hip(LoadedLibrary);

@@ -5,8 +5,10 @@
 //   auto nccl = LoadedLibrary::load({.option = "--against", .what = "NCCL", .variable = "SDMA_NCCL_LIBRARY",
 //                                    .names = {"libnccl.so.2"}, .hint = "..."});
 //   if (!nccl) return nccl.error();                     // what was not found, where, and what to do
-//   nccl->take(calls.get_version, "ncclGetVersion");
+//   int (*version)(int*) = (*nccl)["ncclGetVersion"];
 //   if (auto d = nccl->lacking()) return *d;            // a function that it does not have
+//
+// A struct of calls has its library as its first member, and takes the initial values of the others from it.
 //
 // The file that the variable names is the only one that is tried; without the variable, the names are tried in
 // their order, as the loader finds them. A library is never unloaded, because it may keep threads. One thread.
@@ -30,6 +32,15 @@ inline std::string searched() {
   return path && *path ? fmt::format("searched: LD_LIBRARY_PATH ({}) and the folders of the system", path)
                        : "searched: the folders of the system, because LD_LIBRARY_PATH is not set";
 }
+
+/// The address of a function, which becomes a pointer of the type that it initialises.
+struct Symbol {
+  void* at{};  ///< null: it was not found
+  template <class F> operator F*() const noexcept {
+    static_assert(std::is_function_v<F>);
+    return reinterpret_cast<F*>(at);
+  }
+};
 
 struct LibraryRequest {
   std::string option{};              ///< that needs it
@@ -57,11 +68,13 @@ class LoadedLibrary {
                             .hint = fmt::format("{}; or give the path of the file in {}", r.hint, r.variable)};
   }
 
-  /// Leaves `to` null if the library lacks the function.
-  template <class F> void take(F*& to, const char* symbol, bool needed = true) {
-    static_assert(std::is_function_v<F>);
-    to = reinterpret_cast<F*>(find(symbol));
-    if (!to && needed && lacking_.empty()) lacking_ = symbol;
+  /// Null if the library lacks the function.
+  Symbol may(const char* symbol) const noexcept { return {dlsym(handle_, symbol)}; }
+  /// The same, of a function that is needed.
+  Symbol operator[](const char* symbol) {
+    const auto found = may(symbol);
+    if (!found.at && lacking_.empty()) lacking_ = symbol;
+    return found;
   }
   /// An error about the first function that is needed and missing.
   std::optional<sdma::Diagnostic> lacking() const {
@@ -75,7 +88,6 @@ class LoadedLibrary {
  private:
   LoadedLibrary(void* handle, std::string name, std::string option) noexcept
       : handle_(handle), name_(std::move(name)), option_(std::move(option)) {}
-  void* find(const char* symbol) const noexcept { return dlsym(handle_, symbol); }
 
   void* handle_;
   std::string name_, option_, lacking_{};

@@ -9,413 +9,26 @@
 // The table goes to standard output, with '#' before every line that is not a row. Errors and, on a terminal, the
 // progress go to standard error. After Ctrl-C, a closed pipe or a full disk, the sweep ends after the current round,
 // and results are written.
-#include "axes.hpp"
-#include "companions.hpp"
-#include "elsewhere.hpp"
-#include "model.hpp"
 #include "mpi.hpp"
-#include "nccl_format.hpp"
 #include "options.hpp"
-#include "plot.hpp"
-#include "progress.hpp"
+#include "program.hpp"
 #include "ranks.hpp"
-#include "records.hpp"
-#include "schedule_file.hpp"
 #include "sdma/core/descriptors.hpp"
 #include "sdma/core/file.hpp"
-#include "sdma/core/version.hpp"
-#include "sdma/device/layout.hpp"
-#include "sdma/device/open.hpp"
 #include "sdma/schedule/ranks.hpp"
-#include "summary.hpp"
-#include "sweep.hpp"
-#include "table.hpp"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <exception>
-#include <fstream>
-#include <iterator>
-#include <memory>
-#include <optional>
 
 namespace collectives::perf {
 namespace {
 
 using namespace sdma;
 using namespace std::chrono_literals;
-
-enum Exit : int {
-  kOk = 0,
-  kWrong = 1,  ///< data was wrong, or a round timed out
-  kUsage = 2,
-  kInput = 3,  ///< something cannot be read, written or opened
-  kPipe = 141,
-  kSignal = 128,  ///< plus its number
-};
-
-volatile std::sig_atomic_t interrupted = 0;
-
-/// The first signal ends the sweep cleanly, the second ends the program.
-void listen() {
-  ::signal(SIGPIPE, SIG_IGN);
-  for (const int s : {SIGINT, SIGTERM}) {
-    struct sigaction action {};
-    action.sa_handler = [](int number) { interrupted = number; };
-    action.sa_flags = static_cast<int>(SA_RESETHAND);
-    ::sigaction(s, &action, nullptr);
-  }
-}
-
-void report(const Diagnostic& d) { std::fputs((to_string(d) + "\n").c_str(), stderr); }
-
-/// The fixed and the growing part of a row's time.
-double weight(std::uint64_t bytes) { return static_cast<double>(bytes) + (256 << 10); }
-
-/// Runs the sweep, and decides the exit code.
-class Program {
- public:
-  explicit Program(const Settings& s) : settings_(s) {}
-
-  int run() {
-    const int code = of_rank();
-    if (!settings_.ranks) return code;
-    const auto end = settings_.ranks->end(code, std::move(error_));
-    if (end.error) error_ = *end.error;
-    return end.code;
-  }
-  /// Of several ranks: why they have failed, to be reported once.
-  const std::optional<Diagnostic>& error() const noexcept { return error_; }
-
- private:
-  int of_rank() {
-    if (settings_.tune) return tune();
-    if (settings_.ranks)
-      if (auto same = settings_.ranks->agree(settings_, settings_.command); !same)
-        return report(same.error()), end_with(kUsage), result();
-    if (!open_table() || !open_published() || !open_schedules() || !open_files() || !open_device() ||
-        !open_companions())
-      return result();
-    const bool nccl = settings_.format == Format::nccl_tests;
-    const auto remarks = companions_ ? companions_->remarks() : "";
-    if (say(nccl ? nccl_format::header(settings_, device_text_, remarks) : header(settings_, device_text_, remarks)) &&
-        (!csv_ || tell(csv_->write(csv_header()))))
-      sweep();
-    finish();
-    return result();
-  }
-  int result() const {
-    const int code = interrupted != 0 ? kSignal + interrupted : code_;
-    if (foreign_trouble_) end_at_once(code);
-    return code;
-  }
-  /// Of several ranks, only the first one's notes are printed, and its error when all have ended.
-  void report(const Diagnostic& d) {
-    if (!settings_.ranks || (d.severity != Severity::error && prints())) perf::report(d);
-    else if (d.severity == Severity::error && !error_) error_ = d;
-  }
-  bool prints() const noexcept { return !settings_.ranks || settings_.ranks->rank() == 0; }
-  /// Keeps the first reason.
-  void end_with(int code) { code_ = code_ == kOk ? code : code_; }
-  bool tell(const Result<void, Diagnostic>& r) {
-    if (r) return true;
-    if (!reader_gone(r.error())) report(r.error());
-    end_with(reader_gone(r.error()) ? kPipe : kInput);
-    return false;
-  }
-  bool say(const std::string& text) { return !prints() || tell(out_.write(text)); }
-
-  std::optional<std::string> read(const std::string& option, const std::string& path) {
-    std::ifstream file(path);
-    std::string text{std::istreambuf_iterator<char>(file), {}};
-    if (file) return text;
-    report({.where = path, .message = "cannot be read", .hint = "check the path of " + option});
-    end_with(kInput);
-    return {};
-  }
-
-  bool open_machine() {
-    const auto named = names_layout(settings_.machine);
-    const auto text = settings_.machine.empty() || named ? std::nullopt : read("--machine", settings_.machine);
-    if (!settings_.machine.empty() && !named && !text) return false;
-    auto m = named  ? layout_machine(settings_.machine)
-             : text ? machine_from_json(*text, settings_.machine)
-                    : mi300x_machine();
-    if (!m) return report(m.error()), end_with(kInput), false;
-    machine_ = *std::move(m);
-    return enough_gpus(machine_->topology);
-  }
-
-  /// Prints only the table of auto on standard output.
-  int tune() {
-    if (!open_machine()) return code_;
-    Progress progress{1};
-    const auto table = tuned(*machine_, settings_, [&](std::size_t number, std::size_t of) {
-      progress.show("size " + std::to_string(number) + " of " + std::to_string(of));
-      progress.done(1.0 / static_cast<double>(of));
-      return interrupted == 0;
-    });
-    progress.clear();
-    if (!table) {
-      for (const auto& d : table.error()) report(d);
-      return kInput;
-    }
-    if (interrupted != 0) return kSignal + interrupted;
-    say(to_text(*table, "Simulated by collective_perf --tune " + std::string(version().string) + ": " + machine_->name +
-                            ", " + size_text(settings_.least) + " to " + size_text(settings_.most) + "."));
-    return code_;
-  }
-
-  bool open_table() {
-    if (settings_.table.empty()) return true;
-    const auto text = read("--table", settings_.table);
-    if (!text) return false;
-    auto table = parse_table(*text, settings_.table);
-    if (!table) return report(table.error()), end_with(kInput), false;
-    table_ = *std::move(table);
-    return true;
-  }
-
-  bool open_published() {
-    if (settings_.published.empty()) return true;
-    const auto table = read_measurements(settings_.published);
-    if (!table) {
-      for (const auto& d : table.error()) report(d);
-      return end_with(kInput), false;
-    }
-    elsewhere_ = elsewhere_of(*table, settings_);
-    if (elsewhere_.empty())
-      settings_.remarks.push_back(fmt::format("{} has no time of {} on {} GPUs", settings_.published,
-                                              name(settings_.options.collective), settings_.options.gpus));
-    return true;
-  }
-
-  /// Reads the schedule files, and refuses what the first or the last size shows to be wrong.
-  bool open_schedules() {
-    const auto refuse = [&](const std::vector<Diagnostic>& all) {
-      for (const auto& d : all) report(d);
-      return end_with(kInput), false;
-    };
-    for (const auto& file : settings_.files) {
-      auto text = read("--variant", file->path);
-      if (!text) return false;
-      if (auto r = load(*file, *std::move(text)); !r) return refuse(r.error());
-      for (const auto bytes : {settings_.least, settings_.most})
-        if (auto s = schedule_of(*file, options_of(settings_, {.file = file.get()}, bytes)); !s)
-          return refuse(s.error());
-    }
-    return true;
-  }
-
-  bool open_files() {
-    return open(json_, settings_.json) && open(plot_, settings_.plot) && open(best_, settings_.best) &&
-           open(csv_, settings_.csv, FileWriter::Kind::live);
-  }
-  /// Opens the files first, so that a missing folder is reported before the sweep.
-  bool open(std::optional<FileWriter>& file, const std::string& path, FileWriter::Kind kind = FileWriter::Kind::whole) {
-    return path.empty() || !prints() || tell(file.emplace(path, kind).open());
-  }
-  void save(std::optional<FileWriter>& file, const std::string& text) {
-    if (tell(file->write(text))) tell(file->close());
-  }
-
-  bool open_companions() {
-    if (settings_.rivals.empty() && !settings_.energy && !settings_.beside) return true;
-    auto opened = OpenCompanions::open(*device_, settings_);
-    if (!opened) return report(opened.error()), end_with(kInput), foreign_trouble_ = true, false;
-    companions_ = *std::move(opened);
-    settings_.rivals = companions_->rivals();
-    return true;
-  }
-
-  bool open_device() {
-    if (auto r = OpenCompanions::prepare(settings_); !r)
-      return report(r.error()), end_with(kInput), foreign_trouble_ = true, false;
-    if (settings_.where == Where::simulate) {
-      if (!open_machine()) return false;
-      device_text_ = machine_->name + " simulated";
-      return true;
-    }
-    auto opened = sdma::open_device(
-        *device_kind(name(settings_.where)),
-        {.gpus = settings_.options.gpus, .soft = {.ordering = settings_.order, .seed = settings_.seed}});
-    if (!opened) return report(opened.error()), end_with(kInput), false;
-    device_ = *std::move(opened);
-    settings_.caveat = caveat(*device_);
-    if (!settings_.caveat.empty())
-      report({.severity = Severity::note, .where = "--device", .message = settings_.caveat});
-    if (is_amd(settings_.where) && sdma::emulated())
-      settings_.caveat = "the node is that of sdma emulate, and times are those of this machine's CPUs, not of a GPU";
-    if (!enough_gpus(device_->topology())) return false;
-    device_text_ = device_->topology().name;
-    if (!settings_.completion_given &&
-        device_->topology().completion(GpuId{0}, std::nullopt) == sdma::Completion::fence)
-      settings_.options.completion = Completion::fence;
-    if (settings_.where == Where::soft)
-      device_text_ +=
-          " in software (" + std::string(name(settings_.order)) + ", seed " + std::to_string(settings_.seed) + ")";
-    return true;
-  }
-
-  bool enough_gpus(const Topology& node) {
-    const auto have = node.gpus.size();
-    const auto refuse = [&](const char* option, const std::string& what) {
-      report({.where = option,
-              .message = what + ": the node has " + std::to_string(have),
-              .hint = "GPUs are numbered from 0; sdma topology shows them"});
-      return end_with(kUsage), false;
-    };
-    for (const auto g : settings_.gpus)
-      if (g.value >= have) return refuse("--gpus", "there is no GPU " + std::to_string(g.value));
-    const bool all = settings_.tune && settings_.tune->gpus == 0;
-    if (!all && settings_.options.gpus > have)
-      return refuse("--ngpus", "there are fewer than " + std::to_string(settings_.options.gpus) + " GPUs");
-    return true;
-  }
-
-  void sweep() {
-    const auto all = sizes(settings_);
-    // With a rival, all ways of a size take turns; otherwise they follow one another.
-    std::vector<std::vector<Way>> groups;
-    for (const auto& way : settings_.ways) {
-      if (groups.empty() || settings_.rivals.empty()) groups.emplace_back();
-      groups.back().push_back(way);
-    }
-    for (const auto& way : settings_.rivals) groups.back().push_back(way);
-    const auto ways = settings_.ways.size() + settings_.rivals.size();
-    double whole = 0;
-    for (const auto bytes : all) whole += weight(bytes) * static_cast<double>(ways);
-    const auto swept = combinations(settings_.axes);
-    rows_ = all.size() * ways * swept.size();
-    Progress progress{whole * static_cast<double>(swept.size())};
-    const auto given = settings_;
-    const auto machine = machine_;
-    bool more = true;
-    for (auto values = swept.begin(); values != swept.end() && more; ++values) {
-      settings_ = given;
-      machine_ = machine;
-      more = begin_values(*values);
-      const auto first = points_.size();
-      for (const auto bytes : all) {
-        const auto of_size = points_.size();
-        for (const auto& group : groups) {
-          more = more && some(group, bytes, progress);
-          if (more) progress.done(weight(bytes) * static_cast<double>(group.size()));
-        }
-        more = more && ties(of_size);
-      }
-      if (more && !settings_.axes.empty()) say(summary(std::span(points_).subspan(first), comparable(settings_)));
-    }
-    settings_ = given;
-    machine_ = machine;
-    if (!more || settings_.axes.empty() || !machine_) return;
-    const auto capped = caps(settings_, table_, *machine_, points_);
-    if (capped) say(*capped);
-    else
-      for (const auto& d : capped.error()) report(d);
-  }
-
-  /// Finds what the model cannot tell apart among the last points.
-  bool ties(std::size_t first) {
-    if (!machine_ || settings_.ways.size() < 2) return true;
-    const auto found = find_ties(settings_, table_, *machine_, std::span(points_).subspan(first));
-    if (found) return true;
-    for (const auto& d : found.error()) report(d);
-    return end_with(kWrong), false;
-  }
-
-  /// Prints and applies the next values of --sweep.
-  bool begin_values(const std::vector<double>& values) {
-    at_ = at_text(settings_.axes, values);
-    if (at_.empty()) return true;
-    if (auto r = apply(settings_, machine_ ? &*machine_ : nullptr, values); !r)
-      return report(r.error()), end_with(kUsage), false;
-    return say("# " + at_ + "\n");
-  }
-
-  Result<std::vector<Point>, std::vector<Diagnostic>> points(std::span<const Way> ways, std::uint64_t bytes,
-                                                             Progress& progress) {
-    const auto go_on = [&] {
-      progress.show(std::to_string(points_.size() + 1) + " of " + std::to_string(rows_) + ": " + size_text(bytes) +
-                    " " + (ways.size() == 1 ? name(ways.front()) : "in " + std::to_string(ways.size()) + " ways"));
-      if (!settings_.ranks) return interrupted == 0;
-      const auto all = settings_.ranks->all(std::to_string(interrupted));
-      if (!all) return report(all.error()), end_with(kWrong), false;
-      for (const auto& one : *all)
-        if (one != "0") interrupted = std::stoi(one);
-      return interrupted == 0;
-    };
-    if (settings_.where != Where::simulate)
-      return measure(settings_, table_, *device_, ways, bytes, companions_ ? companions_->all() : Companions{}, go_on);
-    if (!go_on()) return std::vector<Point>{};
-    auto p = modelled(settings_, table_, *machine_, ways.front(), bytes);
-    if (!p) return std::move(p.error());
-    return std::vector<Point>{*std::move(p)};
-  }
-
-  /// False: the sweep is over.
-  bool some(std::span<const Way> ways, std::uint64_t bytes, Progress& progress) {
-    const auto measured = points(ways, bytes, progress);
-    progress.clear();
-    if (!measured) {
-      for (const auto& d : measured.error()) report(d);
-      end_with(kWrong);
-      foreign_trouble_ = companions_ != nullptr;
-      return false;
-    }
-    bool told = !measured->empty();
-    const bool nccl = settings_.format == Format::nccl_tests;
-    for (auto p : *measured) {
-      p.at = at_;
-      points_.push_back(p);
-      if (p.wrong.value_or(0) != 0) end_with(kWrong);
-      told = say((nccl ? nccl_format::row(settings_, p) : row(p, variant_width(settings_))) + notes(p, said_)) && told;
-      told = (!csv_ || tell(csv_->write(csv_line(settings_, p)))) && told;
-    }
-    return told;
-  }
-
-  void finish() {
-    const bool complete = points_.size() == rows_;
-    if (code_ != kPipe && !points_.empty()) {
-      if (!complete) say("# The sweep was not finished.\n");
-      if (settings_.format == Format::nccl_tests) say(nccl_format::footer(points_));
-      else
-        say(footer(points_) + (settings_.axes.empty() ? summary(points_, comparable(settings_)) : "") +
-            against(points_) + elsewhere_text(elsewhere_));
-    }
-    if (csv_) tell(csv_->close());
-    if (json_)
-      save(json_, to_json(settings_, device_text_, points_, complete,
-                          companions_ ? companions_->idle_watts() : std::nullopt, elsewhere_));
-    if (best_ && complete)
-      save(best_,
-           to_text(rows_of_sweep(settings_.options, points_),
-                   fmt::format("{} by collective_perf {}: {}, {} to {}.", machine_ ? "Simulated" : "Measured",
-                               version().string, device_text_, size_text(settings_.least), size_text(settings_.most))));
-    if (plot_ && !points_.empty()) save(plot_, plot_svg(settings_, device_text_, points_, elsewhere_));
-  }
-
-  std::optional<Diagnostic> error_{};
-  Settings settings_;  ///< `completion` as the device needs it
-  FileWriter out_{"-", FileWriter::Kind::live};
-  std::optional<FileWriter> csv_, json_, plot_, best_;
-  Table table_ = default_table();
-  std::unique_ptr<Device> device_;
-  std::unique_ptr<OpenCompanions> companions_;
-  std::optional<MachineDescription> machine_;
-  std::string device_text_, at_;
-  std::size_t rows_ = 0;
-  std::vector<Point> points_;
-  std::vector<Elsewhere> elsewhere_;
-  std::vector<std::string> said_;
-  int code_ = kOk;
-  bool foreign_trouble_ = false;  ///< another library may have left something on a GPU that never ends
-};
 
 int answered(const Answer& a) {
   const auto said = save_file("-", a.text);
@@ -436,9 +49,8 @@ int run_ranks(Settings s) {
     listen();
     Ranks ranks(exchange, rank, s.processes, patience);
     s.ranks = &ranks;
-    Program program{s};
-    const int code = program.run();
-    return fmt::format("{} {}", code, program.error() ? to_string(*program.error()) : "");
+    const auto [code, error] = perform(s);
+    return fmt::format("{} {}", code, error ? to_string(*error) : "");
   });
   if (!all) return report(all.error()), kInput;
   if (!all->front().answer) return report({.message = all->front().end}), kWrong;
@@ -478,9 +90,8 @@ int run_launched(const Launched& at, int argc, char** argv) {
   }
   auto s = *settings;
   s.ranks = &ranks;
-  Program program{s};
-  const int code = program.run();
-  return say(code, program.error());
+  const auto [code, error] = perform(s);
+  return say(code, error);
 }
 
 int run(int argc, char** argv) {
@@ -491,7 +102,7 @@ int run(int argc, char** argv) {
   if (const auto* wrong = std::get_if<Diagnostic>(&given)) return report(*wrong), kUsage;
   if (const auto* answer = std::get_if<Answer>(&given)) return answered(*answer);
   const auto& settings = std::get<Settings>(given);
-  return settings.processes > 1 ? run_ranks(settings) : Program{settings}.run();
+  return settings.processes > 1 ? run_ranks(settings) : perform(settings).code;
 }
 
 }  // namespace

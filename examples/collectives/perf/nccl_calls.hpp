@@ -58,22 +58,24 @@ struct NcclCalls {
   using Send = Status(const void* from, std::size_t count, int type, int peer, Comm, Stream);
   using Receive = Status(void* to, std::size_t count, int type, int peer, Comm, Stream);
 
-  Status (*get_version)(int*){};
-  Status (*get_unique_id)(Id*){};
-  Status (*init_rank)(Comm*, int ranks, Id, int rank){};
-  Status (*init_rank_config)(Comm*, int ranks, Id, int rank, Config*){};
-  const char* (*error_string)(Status){};
-  const char* (*last_error)(Comm){};
-  Status (*async_error)(Comm, Status*){};
-  Status (*group_start)(){};
-  Status (*group_end)(){};
+  LoadedLibrary library;
+  Status (*get_version)(int*) = library["ncclGetVersion"];
+  Status (*get_unique_id)(Id*) = library["ncclGetUniqueId"];
+  Status (*init_rank)(Comm*, int ranks, Id, int rank) = library["ncclCommInitRank"];
+  Status (*init_rank_config)(Comm*, int ranks, Id, int rank, Config*) = library.may("ncclCommInitRankConfig");
+  const char* (*error_string)(Status) = library["ncclGetErrorString"];
+  const char* (*last_error)(Comm) = library.may("ncclGetLastError");
+  Status (*async_error)(Comm, Status*) = library["ncclCommGetAsyncError"];
+  Status (*group_start)() = library["ncclGroupStart"];
+  Status (*group_end)() = library["ncclGroupEnd"];
   const char* name{};      ///< of the collective: "ncclAllGather"
   Symmetric* symmetric{};  ///< this, the next one, or the last two
   Rooted* rooted{};
   Send* send{};
   Receive* receive{};
-  Status (*allocate)(void**, std::size_t){};                                  ///< null: RCCL, older versions
-  Status (*register_window)(Comm, void*, std::size_t, Window*, int flags){};  ///< NCCL 2.27
+  Status (*allocate)(void**, std::size_t) = library.may("ncclMemAlloc");  ///< null: RCCL, older versions
+  Status (*register_window)(Comm, void*, std::size_t, Window*,
+                            int flags) = library.may("ncclCommWindowRegister");  ///< NCCL 2.27
 
   int version{};  ///< 22809: 2.28.9
 
@@ -94,39 +96,26 @@ struct NcclCalls {
                  "site-packages/nvidia/nccl/lib, Debian's package libnccl2 among the libraries of the system)"});
   }
   static sdma::Result<NcclCalls, sdma::Diagnostic> load(LoadedLibrary library, Collective collective) {
-    NcclCalls c;
-    library.take(c.get_version, "ncclGetVersion");
-    library.take(c.error_string, "ncclGetErrorString");
-    if (auto d = library.lacking()) return *d;
+    NcclCalls c{std::move(library)};
+    if (!c.get_version || !c.error_string) return *c.library.lacking();
     if (const auto s = c.get_version(&c.version); s != kSuccess)
       return sdma::Diagnostic{.where = "--against", .message = fmt::format("ncclGetVersion: {}", c.error_string(s))};
-    library.take(c.get_unique_id, "ncclGetUniqueId");
-    library.take(c.init_rank, "ncclCommInitRank");
-    library.take(c.init_rank_config, "ncclCommInitRankConfig", false);
-    library.take(c.last_error, "ncclGetLastError", false);
-    library.take(c.async_error, "ncclCommGetAsyncError");
-    library.take(c.group_start, "ncclGroupStart");
-    library.take(c.group_end, "ncclGroupEnd");
-    const auto take = [&](auto*& to, const char* symbol, bool needed = true) {
-      library.take(to, c.name = symbol, needed);
-    };
+    const auto take = [&](const char* symbol) { return c.library[c.name = symbol]; };
     switch (collective) {
-      case Collective::all_gather: take(c.symmetric, "ncclAllGather"); break;
+      case Collective::all_gather: c.symmetric = take("ncclAllGather"); break;
       case Collective::all_to_all:
-        take(c.symmetric, "ncclAllToAll", false);  // RCCL's
-        if (!c.symmetric) take(c.symmetric, "ncclAlltoAll");
+        c.symmetric = c.library.may(c.name = "ncclAllToAll");  // RCCL's
+        if (!c.symmetric) c.symmetric = take("ncclAlltoAll");
         break;
       case Collective::alltoallv:
-        take(c.receive, "ncclRecv");
-        take(c.send, "ncclSend");
+        c.receive = take("ncclRecv");
+        c.send = take("ncclSend");
         break;
-      case Collective::broadcast: take(c.rooted, "ncclBroadcast"); break;
-      case Collective::scatter: take(c.rooted, "ncclScatter"); break;
-      case Collective::gather: take(c.rooted, "ncclGather"); break;
+      case Collective::broadcast: c.rooted = take("ncclBroadcast"); break;
+      case Collective::scatter: c.rooted = take("ncclScatter"); break;
+      case Collective::gather: c.rooted = take("ncclGather"); break;
     }
-    library.take(c.allocate, "ncclMemAlloc", false);
-    library.take(c.register_window, "ncclCommWindowRegister", false);
-    if (auto d = library.lacking()) {
+    if (auto d = c.library.lacking()) {
       d->message += fmt::format(" (version {})", c.version_text());
       return *d;
     }

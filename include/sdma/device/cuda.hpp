@@ -93,7 +93,7 @@ struct CudaGpu {
   bool host_atomics{};         ///< the GPU's atomics to host memory are atomic for the host, too
 };
 
-class CudaDevice final : public Device {
+class CudaDevice final : public ForwardingDevice {
  public:
   /// Opens the GPUs. Errors: the first of what `missing` lists, such as no driver or no GPU.
   static Result<std::unique_ptr<CudaDevice>, Diagnostic> open(const CudaOptions& = {});
@@ -101,20 +101,6 @@ class CudaDevice final : public Device {
   /// driver if it can be loaded.
   [[nodiscard]] static std::vector<Diagnostic> missing(const CudaOptions& = {});
   ~CudaDevice() override;
-
-  const Topology& topology() const noexcept override;
-  Result<Memory, Diagnostic> allocate(const MemoryRequest&) override;
-  using Device::create_signal;  ///< the overload without a request
-  Result<SignalMemory, Diagnostic> create_signal(const SignalRequest&) override;
-  Result<Event, Diagnostic> create_event() override;
-  Result<Queue, Diagnostic> create_queue(const QueueRequest&) override;
-  [[nodiscard]] Errc wait_event(const Event&, Deadline) noexcept override;
-  Result<Fault> wait_fault(Deadline) noexcept override;
-  std::optional<Fault> fault(const Queue&) const noexcept override;
-  [[nodiscard]] Errc flush_host_writes(GpuId) const noexcept override;
-  [[nodiscard]] Errc peek(GpuVa, std::span<std::byte>) const noexcept override;
-  Result<Clock> clock(GpuId) const noexcept override;
-  bool rptr_is_of_engines() const noexcept override { return false; }
 
   /// Memory that others have allocated. The handle does not free it. `bytes` from `pointer` on must lie in one
   /// allocation. `gpus`: bit g lets GPU g access it. Errors: the range is empty, longer than its allocation, or
@@ -132,7 +118,7 @@ class CudaDevice final : public Device {
   std::uint32_t parked() const noexcept;
 
  private:
-  explicit CudaDevice(detail::cuda::Node* node) noexcept : node_(node) {}
+  explicit CudaDevice(detail::cuda::Node*) noexcept;
   detail::cuda::Node* node_;
 };
 

@@ -139,8 +139,41 @@ class Device {
   Device() = default;
   /// Adds this device's hooks to a signal.
   virtual Signal hooked(Signal s) const noexcept { return s; }
+  friend class ForwardingDevice;
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
+};
+
+/// A device that passes each call on to another one: a base for those that change some of them. The other device has
+/// to live as long.
+class ForwardingDevice : public Device {
+ public:
+  ~ForwardingDevice() override;
+
+  const Topology& topology() const noexcept override { return to_.topology(); }
+  Result<Memory, Diagnostic> allocate(const MemoryRequest& r) override { return to_.allocate(r); }
+  using Device::create_signal;  ///< the overload without a request
+  Result<SignalMemory, Diagnostic> create_signal(const SignalRequest& r) override { return to_.create_signal(r); }
+  Result<Event, Diagnostic> create_event() override { return to_.create_event(); }
+  Result<Queue, Diagnostic> create_queue(const QueueRequest& r) override { return to_.create_queue(r); }
+  Result<SharedHandle, Diagnostic> share(const Memory& m) override { return to_.share(m); }
+  Result<Memory, Diagnostic> open_shared(const SharedHandle& h) override { return to_.open_shared(h); }
+  std::optional<MemoryOwner> origin(GpuVa va) const override { return to_.origin(va); }
+  [[nodiscard]] Errc wait_event(const Event& e, Deadline d) noexcept override { return to_.wait_event(e, d); }
+  Result<Fault> wait_fault(Deadline d) noexcept override { return to_.wait_fault(d); }
+  std::optional<Fault> fault(const Queue& q) const noexcept override { return to_.fault(q); }
+  [[nodiscard]] Errc flush_host_writes(GpuId g) const noexcept override { return to_.flush_host_writes(g); }
+  [[nodiscard]] Errc peek(GpuVa va, std::span<std::byte> to) const noexcept override { return to_.peek(va, to); }
+  Result<Clock> clock(GpuId g) const noexcept override { return to_.clock(g); }
+  bool kernels_stand_in() const noexcept override { return to_.kernels_stand_in(); }
+  bool rptr_is_of_engines() const noexcept override { return to_.rptr_is_of_engines(); }
+
+ protected:
+  explicit ForwardingDevice(Device& to) noexcept : to_(to) {}
+  Signal hooked(Signal s) const noexcept override { return to_.hooked(s); }
+
+ private:
+  Device& to_;
 };
 
 }  // namespace sdma::inline v0

@@ -76,7 +76,7 @@ struct KfdGpu {
   std::string source{};              ///< what reported firmware, clock and driver: KfdOptions::libdrm, or "ioctl"
 };
 
-class KfdDevice final : public Device {
+class KfdDevice final : public ForwardingDevice {
  public:
   /// Opens the node of this machine. GPUs other than gfx94x and gfx950 are left out; the others keep their order.
   static Result<std::unique_ptr<KfdDevice>, Diagnostic> open(const KfdOptions& = {});
@@ -85,29 +85,13 @@ class KfdDevice final : public Device {
   [[nodiscard]] static std::vector<Diagnostic> missing(const KfdOptions& = {});
   ~KfdDevice() override;
 
-  const Topology& topology() const noexcept override;
-  Result<Memory, Diagnostic> allocate(const MemoryRequest&) override;
-  using Device::create_signal;  ///< the overload without a request
-  Result<SignalMemory, Diagnostic> create_signal(const SignalRequest&) override;
-  Result<Event, Diagnostic> create_event() override;
-  Result<Queue, Diagnostic> create_queue(const QueueRequest&) override;
-  Result<SharedHandle, Diagnostic> share(const Memory&) override;
-  Result<Memory, Diagnostic> open_shared(const SharedHandle&) override;
-  std::optional<MemoryOwner> origin(GpuVa) const override;
-  [[nodiscard]] Errc wait_event(const Event&, Deadline) noexcept override;
-  Result<Fault> wait_fault(Deadline) noexcept override;
-  std::optional<Fault> fault(const Queue&) const noexcept override;
-  [[nodiscard]] Errc flush_host_writes(GpuId) const noexcept override;
-  [[nodiscard]] Errc peek(GpuVa, std::span<std::byte>) const noexcept override;
-  Result<Clock> clock(GpuId) const noexcept override;
-
   /// The GPUs that were opened, in the order of Topology::gpus.
   const std::vector<KfdGpu>& gpus() const noexcept;
   /// "1.17": the version of the driver's interface.
   std::string version() const;
 
  private:
-  explicit KfdDevice(detail::KfdNode* node) noexcept : node_(node) {}
+  explicit KfdDevice(detail::KfdNode*) noexcept;
   [[maybe_unused]] detail::KfdNode* node_;
 };
 

@@ -71,7 +71,7 @@ enum class RocrQueues : std::uint8_t {
   thunk     ///< the libhsakmt that ROCr links to, or the driver
 };
 
-class RocrDevice final : public Device {
+class RocrDevice final : public ForwardingDevice {
  public:
   /// Opens the GPUs that ROCr shows, and initialises ROCr if this process has not done so.
   static Result<std::unique_ptr<RocrDevice>, Diagnostic> open(const RocrOptions& = {});
@@ -79,22 +79,6 @@ class RocrDevice final : public Device {
   /// shuts it down again unless others use it.
   [[nodiscard]] static std::vector<Diagnostic> missing(const RocrOptions& = {});
   ~RocrDevice() override;
-
-  const Topology& topology() const noexcept override;
-  Result<Memory, Diagnostic> allocate(const MemoryRequest&) override;
-  using Device::create_signal;  ///< the overload without a request
-  Result<SignalMemory, Diagnostic> create_signal(const SignalRequest&) override;
-  Result<Event, Diagnostic> create_event() override;
-  Result<Queue, Diagnostic> create_queue(const QueueRequest&) override;
-  Result<SharedHandle, Diagnostic> share(const Memory&) override;
-  Result<Memory, Diagnostic> open_shared(const SharedHandle&) override;
-  std::optional<MemoryOwner> origin(GpuVa) const override;
-  [[nodiscard]] Errc wait_event(const Event&, Deadline) noexcept override;
-  Result<Fault> wait_fault(Deadline) noexcept override;
-  std::optional<Fault> fault(const Queue&) const noexcept override;
-  [[nodiscard]] Errc flush_host_writes(GpuId) const noexcept override;
-  [[nodiscard]] Errc peek(GpuVa, std::span<std::byte>) const noexcept override;
-  Result<Clock> clock(GpuId) const noexcept override;
 
   /// Memory that others have allocated: with HIP, with a framework, or in the host. The handle does not free it.
   /// `bytes` from `pointer` on must lie in one allocation. `gpus`: bit g lets GPU g access it. Errors: the range is
@@ -107,7 +91,7 @@ class RocrDevice final : public Device {
   std::string version() const;
 
  private:
-  explicit RocrDevice(detail::RocrNode* node) noexcept : node_(node) {}
+  explicit RocrDevice(detail::RocrNode*) noexcept;
   [[maybe_unused]] detail::RocrNode* node_;
 };
 

@@ -69,29 +69,12 @@ struct EngineCounters {
   std::uint64_t doorbells{};         ///< how many the engine saw; it may see several as one
 };
 
-class SoftDevice final : public Device {
+class SoftDevice final : public ForwardingDevice {
  public:
   /// Makes a node. Errors: it would have no GPU or too many, or a GPU with more than 64 engines; `va_base` is not a
   /// multiple of 4096; `scan_interval` is negative.
   static Result<std::unique_ptr<SoftDevice>, Diagnostic> open(const SoftOptions& = {});
   ~SoftDevice() override;
-
-  const Topology& topology() const noexcept override;
-  Result<Memory, Diagnostic> allocate(const MemoryRequest&) override;
-  using Device::create_signal;  ///< the overload without a request
-  Result<SignalMemory, Diagnostic> create_signal(const SignalRequest&) override;
-  Result<Event, Diagnostic> create_event() override;
-  Result<Queue, Diagnostic> create_queue(const QueueRequest&) override;
-  Result<SharedHandle, Diagnostic> share(const Memory&) override;
-  Result<Memory, Diagnostic> open_shared(const SharedHandle&) override;
-  std::optional<MemoryOwner> origin(GpuVa) const override;
-  [[nodiscard]] Errc wait_event(const Event&, Deadline) noexcept override;
-  Result<Fault> wait_fault(Deadline) noexcept override;
-  std::optional<Fault> fault(const Queue&) const noexcept override;
-  [[nodiscard]] Errc flush_host_writes(GpuId) const noexcept override;  ///< nothing to do here
-  [[nodiscard]] Errc peek(GpuVa, std::span<std::byte>) const noexcept override;
-  Result<Clock> clock(GpuId) const noexcept override;
-  bool kernels_stand_in() const noexcept override { return true; }
 
   /// The counters of all engines that have or had a queue, by GPU and engine.
   std::vector<EngineCounters> counters() const;
@@ -100,8 +83,7 @@ class SoftDevice final : public Device {
   std::uint64_t lost_faults() const noexcept;
 
  private:
-  Signal hooked(Signal) const noexcept override;
-  explicit SoftDevice(detail::SoftNode* node) noexcept : node_(node) {}
+  explicit SoftDevice(detail::SoftNode*) noexcept;
   detail::SoftNode* node_;
 };
 

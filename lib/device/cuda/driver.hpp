@@ -12,6 +12,7 @@
 // What blocks while a stream of the process waits is not here, on purpose: cuMemFreeHost, cuCtxSynchronize and the
 // like. Modules are loaded once, when a GPU is first used.
 // Loaded once per name and never unloaded, because the driver keeps threads. Any thread may use it.
+#include "../loaded_library.hpp"
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 
@@ -87,34 +88,39 @@ struct BatchAttributes {
   unsigned flags{};
 };
 
+/// The function of ABI 12.0 that cuGetProcAddress, which is at `get`, finds.
+void* by_version(void* get, const char* symbol);
+
 struct Driver {
-  std::string name{};  ///< of the library
-  int version{};       ///< 13000: CUDA 13.0
+  LoadedLibrary library;
+  LoadedLibrary find{library.may("cuGetProcAddress_v2").at, by_version};
+  int version{};  ///< 13000: CUDA 13.0
 
-  Status (*init)(unsigned flags){};
-  Status (*driver_version)(int*){};
-  Status (*error_name)(Status, const char**){};
-  Status (*error_string)(Status, const char**){};
-  Status (*device_count)(int*){};
-  Status (*device)(DeviceOrdinal*, int ordinal){};
-  Status (*device_name)(char*, int room, DeviceOrdinal){};
-  Status (*device_memory)(std::size_t*, DeviceOrdinal){};
-  Status (*device_attribute)(int*, int attribute, DeviceOrdinal){};
-  Status (*peer_attribute)(int*, int attribute, DeviceOrdinal src, DeviceOrdinal dst){};
-  Status (*retain_context)(Context*, DeviceOrdinal){};
-  Status (*push_context)(Context){};
-  Status (*pop_context)(Context*){};
+  Status (*init)(unsigned flags) = find["cuInit"];
+  Status (*driver_version)(int*) = find["cuDriverGetVersion"];
+  Status (*error_name)(Status, const char**) = find["cuGetErrorName"];
+  Status (*error_string)(Status, const char**) = find["cuGetErrorString"];
+  Status (*device_count)(int*) = find["cuDeviceGetCount"];
+  Status (*device)(DeviceOrdinal*, int ordinal) = find["cuDeviceGet"];
+  Status (*device_name)(char*, int room, DeviceOrdinal) = find["cuDeviceGetName"];
+  Status (*device_memory)(std::size_t*, DeviceOrdinal) = find["cuDeviceTotalMem"];
+  Status (*device_attribute)(int*, int attribute, DeviceOrdinal) = find["cuDeviceGetAttribute"];
+  Status (*peer_attribute)(int*, int attribute, DeviceOrdinal src, DeviceOrdinal dst) = find["cuDeviceGetP2PAttribute"];
+  Status (*retain_context)(Context*, DeviceOrdinal) = find["cuDevicePrimaryCtxRetain"];
+  Status (*push_context)(Context) = find["cuCtxPushCurrent"];
+  Status (*pop_context)(Context*) = find["cuCtxPopCurrent"];
 
-  Status (*stream_create)(Stream*, unsigned flags, int priority){};
-  Status (*stream_query)(Stream){};
-  Status (*wait_value)(Stream, Pointer, std::uint32_t, unsigned flags){};
-  Status (*write_value)(Stream, Pointer, std::uint32_t, unsigned flags){};
-  Status (*copy)(Pointer dst, Pointer src, std::size_t, Stream){};
-  Status (*copy_2d)(const Copy2D*, Stream){};
-  Status (*set_8)(Pointer, unsigned char, std::size_t count, Stream){};
-  Status (*set_16)(Pointer, unsigned short, std::size_t count, Stream){};
-  Status (*set_32)(Pointer, unsigned, std::size_t count, Stream){};
-  Status (*set_2d)(Pointer, std::size_t pitch, unsigned char, std::size_t width, std::size_t height, Stream){};
+  Status (*stream_create)(Stream*, unsigned flags, int priority) = find["cuStreamCreateWithPriority"];
+  Status (*stream_query)(Stream) = find["cuStreamQuery"];
+  Status (*wait_value)(Stream, Pointer, std::uint32_t, unsigned flags) = find["cuStreamWaitValue32"];
+  Status (*write_value)(Stream, Pointer, std::uint32_t, unsigned flags) = find["cuStreamWriteValue32"];
+  Status (*copy)(Pointer dst, Pointer src, std::size_t, Stream) = find["cuMemcpyAsync"];
+  Status (*copy_2d)(const Copy2D*, Stream) = find["cuMemcpy2DAsync"];
+  Status (*set_8)(Pointer, unsigned char, std::size_t count, Stream) = find["cuMemsetD8Async"];
+  Status (*set_16)(Pointer, unsigned short, std::size_t count, Stream) = find["cuMemsetD16Async"];
+  Status (*set_32)(Pointer, unsigned, std::size_t count, Stream) = find["cuMemsetD32Async"];
+  Status (*set_2d)(Pointer, std::size_t pitch, unsigned char, std::size_t width, std::size_t height,
+                   Stream) = find["cuMemsetD2D8Async"];
   /// One of the two, or neither: CUDA 13.0 dropped the index of the copy that failed.
   Status (*copy_batch_12_8)(const Pointer* dst, const Pointer* src, const std::size_t* bytes, std::size_t count,
                             const BatchAttributes*, const std::size_t* from, std::size_t attributes,
@@ -122,23 +128,26 @@ struct Driver {
   Status (*copy_batch_13_0)(const Pointer* dst, const Pointer* src, const std::size_t* bytes, std::size_t count,
                             const BatchAttributes*, const std::size_t* from, std::size_t attributes, Stream){};
 
-  Status (*host_allocate)(void**, std::size_t, unsigned flags){};
-  Status (*granularity)(std::size_t*, const MemoryProperties*, int option){};
-  Status (*memory_create)(Handle*, std::size_t, const MemoryProperties*, unsigned long long flags){};
-  Status (*memory_release)(Handle){};
-  Status (*reserve)(Pointer*, std::size_t, std::size_t alignment, Pointer at, unsigned long long flags){};
-  Status (*unreserve)(Pointer, std::size_t){};
-  Status (*map)(Pointer, std::size_t, std::size_t offset, Handle, unsigned long long flags){};
-  Status (*unmap)(Pointer, std::size_t){};
-  Status (*set_access)(Pointer, std::size_t, const MemoryAccess*, std::size_t count){};
+  Status (*host_allocate)(void**, std::size_t, unsigned flags) = find["cuMemHostAlloc"];
+  Status (*granularity)(std::size_t*, const MemoryProperties*, int option) = find["cuMemGetAllocationGranularity"];
+  Status (*memory_create)(Handle*, std::size_t, const MemoryProperties*,
+                          unsigned long long flags) = find["cuMemCreate"];
+  Status (*memory_release)(Handle) = find["cuMemRelease"];
+  Status (*reserve)(Pointer*, std::size_t, std::size_t alignment, Pointer at,
+                    unsigned long long flags) = find["cuMemAddressReserve"];
+  Status (*unreserve)(Pointer, std::size_t) = find["cuMemAddressFree"];
+  Status (*map)(Pointer, std::size_t, std::size_t offset, Handle, unsigned long long flags) = find["cuMemMap"];
+  Status (*unmap)(Pointer, std::size_t) = find["cuMemUnmap"];
+  Status (*set_access)(Pointer, std::size_t, const MemoryAccess*, std::size_t count) = find["cuMemSetAccess"];
 
-  Status (*pointer_attribute)(void* out, int attribute, Pointer){};
-  Status (*enable_peer)(Context of, unsigned flags){};
+  Status (*pointer_attribute)(void* out, int attribute, Pointer) = find["cuPointerGetAttribute"];
+  Status (*enable_peer)(Context of, unsigned flags) = find["cuCtxEnablePeerAccess"];
 
-  Status (*load_module)(Module*, const void* text){};
-  Status (*function)(Function*, Module, const char* name){};
+  Status (*load_module)(Module*, const void* text) = find["cuModuleLoadData"];
+  Status (*function)(Function*, Module, const char* name) = find["cuModuleGetFunction"];
   Status (*launch)(Function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
-                   unsigned block_z, unsigned shared_bytes, Stream, void** arguments, void** extra){};
+                   unsigned block_z, unsigned shared_bytes, Stream, void** arguments,
+                   void** extra) = find["cuLaunchKernel"];
 
   /// "CUDA_ERROR_ILLEGAL_ADDRESS"; a string that is never freed.
   std::string_view name_of(Status) const noexcept;

@@ -57,7 +57,7 @@ Probe probe(const CudaOptions&);
 
 class Node final : public DriverlessNode<Node>, private Worker::Served {
  public:
-  static constexpr std::string_view kShareName = "cuda";
+  static constexpr std::string_view kShareName{};  ///< its memory cannot be shared
   static Result<Node*, Diagnostic> make(const CudaOptions&, const Probe&);
   void stop() noexcept {
     worker_.stop();
@@ -72,7 +72,7 @@ class Node final : public DriverlessNode<Node>, private Worker::Served {
     hold();
     return Memory(Lease(give_back<&Node::free_block>, this, b->first), b->second.va, bytes, b->second.host);
   }
-  Result<SignalMemory, Diagnostic> create_signal(const SignalRequest& r) {
+  Result<SignalMemory, Diagnostic> create_signal(const SignalRequest& r) override {
     if (!in_opening_process()) return forked_error("create_signal");
     if (auto d = refuse(MemoryRequest{.where = r.where, .bytes = sizeof r.value}, topology_)) return *d;
     const auto taken = take_signal(std::nullopt);  // the host sees only its own memory
@@ -83,8 +83,8 @@ class Node final : public DriverlessNode<Node>, private Worker::Served {
     hold();
     return SignalMemory(Lease(give_back<&Node::free_signal>, this, id), signal);
   }
-  Result<Queue, Diagnostic> create_queue(const QueueRequest&);
-  std::optional<Fault> fault(const Queue& q) const noexcept {
+  Result<Queue, Diagnostic> create_queue(const QueueRequest&) override;
+  std::optional<Fault> fault(const Queue& q) const noexcept override {
     if (!in_opening_process()) return {};
     if (auto f = faults_.of(q.id())) return f;
     const auto& gpu = physical(q.gpu());
@@ -93,12 +93,14 @@ class Node final : public DriverlessNode<Node>, private Worker::Served {
     f.rule = driver_.name_of(gpu.error());
     return f;
   }
-  Errc flush(GpuId g) noexcept { return in_opening_process() ? memory_pool_.flush(g) : Errc::stopped; }
-  Errc peek(GpuVa va, std::span<std::byte> out) noexcept {
+  Errc flush_host_writes(GpuId g) const noexcept override {
+    return in_opening_process() ? memory_pool_.flush(g) : Errc::stopped;
+  }
+  Errc peek(GpuVa va, std::span<std::byte> out) const noexcept override {
     return in_opening_process() ? memory_pool_.peek(va, out) : Errc::stopped;
   }
   /// The GPU's clock lies between two readings of the host's. The shortest of three tries counts.
-  Result<Clock> clock(GpuId g) noexcept {
+  Result<Clock> clock(GpuId g) const noexcept override {
     if (g.value >= gpus_.size()) return Errc::bad_argument;
     if (!in_opening_process()) return Errc::stopped;
     auto& gpu = physical(g);
@@ -118,7 +120,8 @@ class Node final : public DriverlessNode<Node>, private Worker::Served {
     return best;
   }
 
-  const Topology& topology() const noexcept { return topology_; }
+  bool rptr_is_of_engines() const noexcept override { return false; }
+  const Topology& topology() const noexcept override { return topology_; }
   const std::vector<CudaGpu>& gpus() const noexcept { return gpus_; }
   const Driver& driver() const noexcept { return driver_; }
   std::uint32_t physical_gpus() const noexcept { return static_cast<std::uint32_t>(physical_.size()); }
@@ -263,7 +266,7 @@ class Node final : public DriverlessNode<Node>, private Worker::Served {
   const std::vector<CudaGpu> gpus_;
   const std::vector<PhysicalGpu*> physical_;
   AddressSpace space_;
-  MemoryPool memory_pool_;
+  mutable MemoryPool memory_pool_;
 
   std::mutex creation_;           ///< queues are created one at a time
   std::uint64_t next_queue_ = 1;  // guarded by creation_

@@ -2,14 +2,13 @@
 #include "drm.hpp"
 
 #include "../../kfd/drm_abi.hpp"
+#include "../loaded_library.hpp"
 #include "driver.hpp"
 #include "thunk.hpp"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <array>
-#include <optional>
 
 namespace sdma::inline v0::detail::drm {
 namespace {
@@ -44,35 +43,17 @@ int by_ioctl(int render, KfdGpu& out) {
 }
 
 /// The functions of libdrm_amdgpu that are used here; they return 0 or a negative errno.
-struct Library {
-  int (*initialize)(int fd, std::uint32_t* major, std::uint32_t* minor, void** device){};
-  int (*deinitialize)(void* device){};
-  int (*gpu_info)(void* device, void* info){};
+struct Amdgpu {
+  LoadedLibrary library;
+  int (*initialize)(int fd, std::uint32_t* major, std::uint32_t* minor,
+                    void** device) = library["amdgpu_device_initialize"];
+  int (*deinitialize)(void* device) = library["amdgpu_device_deinitialize"];
+  int (*gpu_info)(void* device, void* info) = library["amdgpu_query_gpu_info"];
   int (*firmware)(void* device, unsigned type, unsigned instance, unsigned index, std::uint32_t* version,
-                  std::uint32_t* feature){};
+                  std::uint32_t* feature) = library["amdgpu_query_firmware_version"];
 };
 
-/// Never unloaded: the library keeps its handles per process, and other code in the process may have opened the same
-/// GPU.
-std::optional<Library> load(const std::string& name) {
-  void* handle = name.empty() ? nullptr : dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  if (!handle) return {};
-  Library l;
-  bool all = true;
-  const auto take = [&](auto& to, const char* symbol) {
-    to = reinterpret_cast<std::remove_reference_t<decltype(to)>>(dlsym(handle, symbol));
-    all = all && to;
-  };
-  take(l.initialize, "amdgpu_device_initialize");
-  take(l.deinitialize, "amdgpu_device_deinitialize");
-  take(l.gpu_info, "amdgpu_query_gpu_info");
-  take(l.firmware, "amdgpu_query_firmware_version");
-  dlclose(handle);
-  if (!all) return {};
-  return l;
-}
-
-int by_library(const Library& l, int render, KfdGpu& out) {
+int by_library(const Amdgpu& l, int render, KfdGpu& out) {
   std::uint32_t major = 0, minor = 0;
   void* device = nullptr;
   if (const int error = l.initialize(render, &major, &minor, &device)) return -error;
@@ -92,10 +73,14 @@ int by_library(const Library& l, int render, KfdGpu& out) {
 }  // namespace
 
 int identify(int render, const std::string& library, KfdGpu& out) {
-  const auto l = load(library);
+  if (library.empty()) return by_ioctl(render, out);
+  // Never unloaded: the library keeps its handles per process, and other code in the process may have opened the same
+  // GPU.
+  const auto l = load_once<Amdgpu>(
+      library, "", [](const Amdgpu& a) { return std::string(a.library.lacking() ? "lacks a function" : ""); });
   if (!l) return by_ioctl(render, out);
   out.source = library;
-  return by_library(*l, render, out);
+  return by_library(**l, render, out);
 }
 
 }  // namespace sdma::inline v0::detail::drm

@@ -50,16 +50,14 @@ Result<KfdNode::NewBlock, Diagnostic> KfdNode::allocate_block(const MemoryReques
   }
   const auto at = round_up(reinterpret_cast<std::uint64_t>(base), r.alignment);
   auto* const host = (flags & thunk::kHostAccess) != 0 ? reinterpret_cast<std::byte*>(at) : nullptr;
-  const std::lock_guard lock(memory_);
-  blocks_.emplace(at, Block{.base = base,
-                            .base_bytes = all,
-                            .va = at,
-                            .bytes = r.bytes,
-                            .host = host,
-                            .owner = r.where,
-                            .gpus = r.gpus,
-                            .shareable = r.shareable});
-  return NewBlock{.id = at, .va = GpuVa{at}, .host = host};
+  return keep({.base = base,
+               .base_bytes = all,
+               .va = at,
+               .bytes = r.bytes,
+               .host = host,
+               .owner = r.where,
+               .gpus = r.gpus,
+               .shareable = r.shareable});
 }
 
 thunk::Status KfdNode::map_for(std::uint64_t gpus, void* base, std::uint64_t bytes) noexcept {

@@ -21,9 +21,9 @@ class KfdNode final : public DriverNode<KfdNode> {
   /// Stops execution: disables all queues.
   void stop() noexcept;
 
-  Result<Event, Diagnostic> create_event();
+  Result<Event, Diagnostic> create_event() override;
 
-  const Topology& topology() const noexcept { return node_.topology; }
+  const Topology& topology() const noexcept override { return node_.topology; }
   const std::vector<KfdGpu>& gpus() const noexcept { return identities_; }
   thunk::Version version() const noexcept { return version_; }
 

@@ -12,6 +12,7 @@
 //
 // Loaded once per name and never unloaded: the library installs fork handlers and uses thread-local storage. Any thread
 // may use it.
+#include "../loaded_library.hpp"
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 
@@ -82,33 +83,36 @@ template <class T> struct alignas(8) Grown {
 };
 
 struct Thunk {
-  Status (*open)(){};
-  Status (*close)(){};
-  Status (*version)(Version*){};
-  Status (*acquire_system)(SystemProperties*){};
-  Status (*node)(std::uint32_t node, NodeProperties*){};
-  Status (*memory)(std::uint32_t node, std::uint32_t banks, MemoryProperties*){};
-  Status (*allocate)(std::uint32_t node, std::uint64_t bytes, MemoryFlags, void** address){};
-  Status (*free)(void* address, std::uint64_t bytes){};
+  LoadedLibrary library;
+  Status (*open)() = library["hsaKmtOpenKFD"];
+  Status (*close)() = library["hsaKmtCloseKFD"];
+  Status (*version)(Version*) = library["hsaKmtGetVersion"];
+  Status (*acquire_system)(SystemProperties*) = library["hsaKmtAcquireSystemProperties"];
+  Status (*node)(std::uint32_t node, NodeProperties*) = library["hsaKmtGetNodeProperties"];
+  Status (*memory)(std::uint32_t node, std::uint32_t banks,
+                   MemoryProperties*) = library["hsaKmtGetNodeMemoryProperties"];
+  Status (*allocate)(std::uint32_t node, std::uint64_t bytes, MemoryFlags,
+                     void** address) = library["hsaKmtAllocMemory"];
+  Status (*free)(void* address, std::uint64_t bytes) = library["hsaKmtFreeMemory"];
   Status (*map)(void* address, std::uint64_t bytes, std::uint64_t* gpu_va, MapFlags, std::uint64_t nodes,
-                std::uint32_t* node_array){};
-  Status (*unmap)(void* address){};
-  Status (*create_event)(EventDescriptor*, bool manual_reset, bool signalled, Event**){};
-  Status (*destroy_event)(Event*){};
-  Status (*destroy_queue)(std::uint64_t queue){};
+                std::uint32_t* node_array) = library["hsaKmtMapMemoryToGPUNodes"];
+  Status (*unmap)(void* address) = library["hsaKmtUnmapMemoryToGPU"];
+  Status (*create_event)(EventDescriptor*, bool manual_reset, bool signalled, Event**) = library["hsaKmtCreateEvent"];
+  Status (*destroy_event)(Event*) = library["hsaKmtDestroyEvent"];
+  Status (*destroy_queue)(std::uint64_t queue) = library["hsaKmtDestroyQueue"];
   Status (*update_queue)(std::uint64_t queue, std::uint32_t percentage, std::int32_t priority, void* ring,
-                         std::uint64_t bytes, Event*){};
+                         std::uint64_t bytes, Event*) = library["hsaKmtUpdateQueue"];
   // Null where the library cannot share memory. `handle`: 8 dwords.
-  Status (*share)(void* address, std::uint64_t bytes, std::uint32_t* handle){};
-  Status (*open_shared)(const std::uint32_t* handle, void** address, std::uint64_t* bytes){};
-  Status (*close_shared)(void* address){};
+  Status (*share)(void* address, std::uint64_t bytes, std::uint32_t* handle) = library.may("hsaKmtShareMemory");
+  Status (*open_shared)(const std::uint32_t* handle, void** address,
+                        std::uint64_t* bytes) = library.may("hsaKmtRegisterSharedHandle");
+  Status (*close_shared)(void* address) = library.may("hsaKmtDeregisterMemory");
   /// Null in older libraries: the device then calls the kernel driver directly.
   Status (*create_queue)(std::uint32_t node, std::uint32_t type, std::uint32_t percentage, std::int32_t priority,
-                         std::uint32_t engine, void* ring, std::uint64_t bytes, Event*, QueueResource*){};
+                         std::uint32_t engine, void* ring, std::uint64_t bytes, Event*,
+                         QueueResource*) = library.may("hsaKmtCreateQueueExt");
 };
 
-/// Finds the functions in a loaded library and in those that it links to. Null, or the name of one that it lacks.
-const char* take_functions(void* library, Thunk&);
 Result<const Thunk*, Diagnostic> load_thunk(const std::string& name);
 
 }  // namespace sdma::inline v0::detail::thunk

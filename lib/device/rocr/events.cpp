@@ -109,8 +109,8 @@ void RocrNode::queue_failed(GpuId g, Status s, HsaQueue* queue) noexcept {
   faults_.keep(f);
 }
 
-std::optional<Fault> RocrNode::fault(const Queue& q) noexcept {
-  if (auto f = DriverNode::fault(q.gpu())) return f;
+std::optional<Fault> RocrNode::fault(const Queue& q) const noexcept {
+  if (auto f = DriverNode::fault(q)) return f;
   if (ways_ != RocrQueues::runtime || !in_opening_process()) return {};
   const std::lock_guard lock(queues_mutex_);
   const auto at = queues_.find(q.id());

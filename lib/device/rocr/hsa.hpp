@@ -11,6 +11,7 @@
 //
 // Loaded once per name and never unloaded. Any thread may use it.
 #include "../kfd/thunk.hpp"
+#include "../loaded_library.hpp"
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 
@@ -121,39 +122,49 @@ struct SystemEvent {
 inline constexpr std::uint32_t kEventMemoryFault = 0;
 
 struct Hsa {
+  LoadedLibrary library;
   std::string name{};
-  Status (*init)(){};
-  Status (*shut_down)(){};
-  Status (*status_string)(Status, const char**){};
-  Status (*system_info)(std::uint32_t attribute, void*){};
-  Status (*iterate_agents)(Status (*)(Agent, void*), void*){};
-  Status (*agent_info)(Agent, std::uint32_t attribute, void*){};
-  Status (*iterate_pools)(Agent, Status (*)(Pool, void*), void*){};
-  Status (*pool_info)(Pool, std::uint32_t attribute, void*){};
-  Status (*agent_pool_info)(Agent, Pool, std::uint32_t attribute, void*){};
-  Status (*allocate)(Pool, std::size_t bytes, std::uint32_t flags, void**){};
-  Status (*free)(void*){};
-  Status (*allow_access)(std::uint32_t count, const Agent*, const std::uint32_t* flags, const void*){};
-  Status (*lock)(void*, std::size_t bytes, Agent*, int count, void** agent_address){};
-  Status (*unlock)(void*){};
-  Status (*pointer_info)(const void*, PointerInfo*, void* (*allocate)(std::size_t), std::uint32_t* count, Agent**){};
-  Status (*create_signal)(std::int64_t value, std::uint32_t consumers, const Agent*, SignalHandle*){};
-  Status (*destroy_signal)(SignalHandle){};
-  Status (*on_system_event)(Status (*)(const SystemEvent*, void*), void*){};
-  Status (*destroy_queue)(HsaQueue*){};
-  Status (*inactivate_queue)(HsaQueue*){};
+  Status (*init)() = library["hsa_init"];
+  Status (*shut_down)() = library["hsa_shut_down"];
+  Status (*status_string)(Status, const char**) = library["hsa_status_string"];
+  Status (*system_info)(std::uint32_t attribute, void*) = library["hsa_system_get_info"];
+  Status (*iterate_agents)(Status (*)(Agent, void*), void*) = library["hsa_iterate_agents"];
+  Status (*agent_info)(Agent, std::uint32_t attribute, void*) = library["hsa_agent_get_info"];
+  Status (*iterate_pools)(Agent, Status (*)(Pool, void*), void*) = library["hsa_amd_agent_iterate_memory_pools"];
+  Status (*pool_info)(Pool, std::uint32_t attribute, void*) = library["hsa_amd_memory_pool_get_info"];
+  Status (*agent_pool_info)(Agent, Pool, std::uint32_t attribute,
+                            void*) = library["hsa_amd_agent_memory_pool_get_info"];
+  Status (*allocate)(Pool, std::size_t bytes, std::uint32_t flags, void**) = library["hsa_amd_memory_pool_allocate"];
+  Status (*free)(void*) = library["hsa_amd_memory_pool_free"];
+  Status (*allow_access)(std::uint32_t count, const Agent*, const std::uint32_t* flags,
+                         const void*) = library["hsa_amd_agents_allow_access"];
+  Status (*lock)(void*, std::size_t bytes, Agent*, int count, void** agent_address) = library["hsa_amd_memory_lock"];
+  Status (*unlock)(void*) = library["hsa_amd_memory_unlock"];
+  Status (*pointer_info)(const void*, PointerInfo*, void* (*allocate)(std::size_t), std::uint32_t* count,
+                         Agent**) = library["hsa_amd_pointer_info"];
+  Status (*create_signal)(std::int64_t value, std::uint32_t consumers, const Agent*,
+                          SignalHandle*) = library["hsa_signal_create"];
+  Status (*destroy_signal)(SignalHandle) = library["hsa_signal_destroy"];
+  Status (*on_system_event)(Status (*)(const SystemEvent*, void*),
+                            void*) = library["hsa_amd_register_system_event_handler"];
+  Status (*destroy_queue)(HsaQueue*) = library["hsa_queue_destroy"];
+  Status (*inactivate_queue)(HsaQueue*) = library["hsa_queue_inactivate"];
   // Null if this ROCr does not have them.
-  Status (*share)(void*, std::size_t bytes, std::uint32_t* handle){};  ///< 8 dwords
-  Status (*open_shared)(const std::uint32_t* handle, std::size_t bytes, std::uint32_t count, const Agent*, void**){};
-  Status (*close_shared)(void*){};
-  Status (*create_queues)(Agent, QueueDescriptor*, std::uint32_t count){};
-  Status (*queue_info)(HsaQueue*, std::uint32_t attribute, void*){};
-  Status (*create_earlier)(Agent, std::uint32_t flags, std::uint32_t engines, std::uint32_t priority, void** queue){};
-  Status (*destroy_earlier)(void* queue){};
-  Status (*earlier_info)(void* queue, std::uint32_t attribute, void*){};
-  Status (*preferred_engines)(Agent to, Agent from, std::uint32_t* mask){};
-  thunk::Thunk thunk{};    ///< the functions of the libhsakmt that this ROCr links to
-  bool has_thunk = false;  ///< it links to one
+  Status (*share)(void*, std::size_t bytes,
+                  std::uint32_t* handle) = library.may("hsa_amd_ipc_memory_create");  ///< 8 dwords
+  Status (*open_shared)(const std::uint32_t* handle, std::size_t bytes, std::uint32_t count, const Agent*,
+                        void**) = library.may("hsa_amd_ipc_memory_attach");
+  Status (*close_shared)(void*) = library.may("hsa_amd_ipc_memory_detach");
+  Status (*create_queues)(Agent, QueueDescriptor*, std::uint32_t count) = library.may("hsa_amd_queue_create");
+  Status (*queue_info)(HsaQueue*, std::uint32_t attribute, void*) = library.may("hsa_amd_queue_get_info");
+  Status (*create_earlier)(Agent, std::uint32_t flags, std::uint32_t engines, std::uint32_t priority,
+                           void** queue) = library.may("hsa_amd_sdma_queue_create");
+  Status (*destroy_earlier)(void* queue) = library.may("hsa_amd_sdma_queue_destroy");
+  Status (*earlier_info)(void* queue, std::uint32_t attribute, void*) = library.may("hsa_amd_sdma_queue_get_info");
+  Status (*preferred_engines)(Agent to, Agent from,
+                              std::uint32_t* mask) = library.may("hsa_amd_memory_get_preferred_copy_engine");
+  thunk::Thunk thunk{LoadedLibrary(library.from())};    ///< the functions of the libhsakmt that this ROCr links to
+  bool has_thunk = thunk.library.lacking() == nullptr;  ///< it links to one
 
   /// What a status means, as ROCr says it.
   const char* message(Status) const noexcept;

@@ -84,16 +84,14 @@ Result<RocrNode::NewBlock, Diagnostic> RocrNode::allocate_block(const MemoryRequ
   const auto at = round_up(reinterpret_cast<std::uint64_t>(base), r.alignment);
   auto* const host = visible ? reinterpret_cast<std::byte*>(at) : nullptr;
   if (!r.where) std::memset(host, 0, bytes);  // ROCr may hand out what it had before
-  const std::lock_guard lock(memory_);
-  blocks_.emplace(at, Block{.base = base,
-                            .base_bytes = all,
-                            .va = at,
-                            .bytes = r.bytes,
-                            .host = host,
-                            .owner = r.where,
-                            .gpus = r.gpus,
-                            .shareable = r.shareable});
-  return NewBlock{.id = at, .va = GpuVa{at}, .host = host};
+  return keep({.base = base,
+               .base_bytes = all,
+               .va = at,
+               .bytes = r.bytes,
+               .host = host,
+               .owner = r.where,
+               .gpus = r.gpus,
+               .shareable = r.shareable});
 }
 
 void RocrNode::free_block(std::uint64_t id) noexcept {
@@ -129,17 +127,14 @@ Result<RocrNode::NewBlock, Diagnostic> RocrNode::lock_pages(const MemoryRequest&
     munmap(base, all);
     return failed(why(s));
   }
-  const auto va = reinterpret_cast<std::uint64_t>(at);
-  const std::lock_guard lock(memory_);
-  blocks_.emplace(va, Block{.base = base,
-                            .base_bytes = all,
-                            .va = va,
-                            .bytes = r.bytes,
-                            .host = host,
-                            .gpus = r.gpus,
-                            .shareable = true,
-                            .file = file.release()});
-  return NewBlock{.id = va, .va = GpuVa{va}, .host = host};
+  return keep({.base = base,
+               .base_bytes = all,
+               .va = reinterpret_cast<std::uint64_t>(at),
+               .bytes = r.bytes,
+               .host = host,
+               .gpus = r.gpus,
+               .shareable = true,
+               .file = file.release()});
 }
 
 std::string RocrNode::export_block(void* base, std::uint64_t bytes, ShareToken& token) {

@@ -37,10 +37,10 @@ class RocrNode final : public DriverNode<RocrNode> {
   void stop() noexcept;
 
   Result<Memory, Diagnostic> adopt(void* pointer, std::uint64_t bytes, std::uint64_t gpus);
-  Result<Event, Diagnostic> create_event();
+  Result<Event, Diagnostic> create_event() override;
 
-  std::optional<Fault> fault(const Queue&) noexcept;
-  const Topology& topology() const noexcept { return node_.topology; }
+  std::optional<Fault> fault(const Queue&) const noexcept override;
+  const Topology& topology() const noexcept override { return node_.topology; }
   RocrQueues queues() const noexcept { return ways_; }
   std::string version() const;
 
