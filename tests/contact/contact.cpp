@@ -155,7 +155,7 @@ void combination(std::uint32_t seed) {
 
 }  // namespace
 
-TEST_CASE("several broken rules at once are all named") { combination(1); }
+TEST_CASE("several broken rules at once are all named") { combination(2); }
 
 TEST_CASE("twenty combinations of broken rules", "[.many]") {
   for (std::uint32_t seed = 1; seed <= 20; ++seed) {
@@ -167,7 +167,7 @@ TEST_CASE("twenty healthy runs", "[.many]") {
   for (std::uint32_t seed = 1; seed <= 20; ++seed) {
     CAPTURE(seed);
     auto s = healthy(seed % 2 + 1, kOrderings[seed % 3], {"works", "order"}, seed);
-    s.runs = 20;
+    s.runs = 2;
     CHECK(accused(meet(s)) == std::vector<std::string>{});
   }
 }
