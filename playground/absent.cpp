@@ -5,6 +5,8 @@
 #include "output.hpp"
 #include "verb.hpp"
 
+#include <fmt/format.h>
+
 #include <sys/types.h>
 
 #include <cerrno>
@@ -27,8 +29,12 @@ void absent(VerbOptions& verb, Action& action, const std::string& name) {
 
 }  // namespace
 
-bool is_packed(std::string_view) noexcept { return false; }
-Result<std::vector<Member>, Diagnostic> unpack(std::string_view, const std::string&) { return std::vector<Member>{}; }
+Result<std::vector<Member>, Diagnostic> unpack(std::string_view bytes, const std::string& name) {
+  const auto& p = *packing_of(bytes);
+  return Diagnostic{.where = name,
+                    .message = fmt::format("this is packed ({}), and the playground does not unpack", p.name),
+                    .hint = fmt::format("{} {}, then give the file that it writes", p.command, name)};
+}
 void add_doctor(VerbOptions& verb, Action& action) { absent(verb, action, "doctor"); }
 void add_run(VerbOptions& verb, Action& action) { absent(verb, action, "run"); }
 void add_explore(VerbOptions& verb, Action& action) { absent(verb, action, "explore"); }

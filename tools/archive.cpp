@@ -9,8 +9,6 @@
 #include <archive.h>
 #include <archive_entry.h>
 
-#include <algorithm>
-#include <array>
 #include <ctime>
 #include <filesystem>
 #include <memory>
@@ -19,24 +17,12 @@
 namespace sdma::tool {
 namespace {
 
-using namespace std::string_view_literals;
-
-/// How files begin that are unpacked: gzip, xz, zstd, bzip2.
-constexpr std::array kCompressed{"\x1f\x8b\x08"sv,
-                                 "\xfd"
-                                 "7zXZ\0"sv,
-                                 "\x28\xb5\x2f\xfd"sv, "BZh"sv};
 constexpr int kMostLayers = 8;
 
 Diagnostic too_much(const std::string& name, const std::string& limit) {
   return {.where = name,
           .message = fmt::format("the archive has more than {}, which is the most that is read", limit),
           .hint = "unpack it, and give only the files that matter: rings, recordings, core files, logs"};
-}
-
-bool is_tar(std::string_view head) noexcept {
-  constexpr std::size_t kMagic = 257;
-  return head.size() > kMagic && head.substr(kMagic).starts_with("ustar");
 }
 
 /// Unpacks one layer after the other.
@@ -47,7 +33,8 @@ class Unpacking {
     if (layers == 0) return too_much(name, fmt::format("{} layers", kMostLayers));
     const std::unique_ptr<archive, decltype(&archive_read_free)> in(archive_read_new(), archive_read_free);
     // A file of zeros would count as an empty tar, too.
-    const bool tar = is_tar(bytes);
+    const auto* const packing = packing_of(bytes);
+    const bool tar = packing && packing->name == kTar.name;
     if (tar) {
       (void)archive_read_support_format_tar(in.get());
     } else {
@@ -95,11 +82,6 @@ class Unpacking {
 };
 
 }  // namespace
-
-bool is_packed(std::string_view head) noexcept {
-  return is_tar(head) ||
-         std::any_of(kCompressed.begin(), kCompressed.end(), [&](auto magic) { return head.starts_with(magic); });
-}
 
 Result<std::vector<Member>, Diagnostic> unpack(std::string_view bytes, const std::string& name) {
   Unpacking u;

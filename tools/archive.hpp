@@ -27,8 +27,26 @@ struct Member {
   std::string bytes{};  ///< its contents
 };
 
-/// Does a file that begins with these bytes have to be unpacked?
-bool is_packed(std::string_view head) noexcept;
+/// A form that has to be unpacked.
+struct Packing {
+  std::string_view magic{};  ///< what such a file has
+  std::size_t at{};          ///< at this byte
+  std::string_view name{}, command{};
+};
+inline constexpr Packing kTar{"ustar", 257, "tar", "tar xf"};
+inline constexpr Packing kPackings[] = {{"\x1f\x8b\x08", 0, "gzip", "gzip -d"},
+                                        {"\3757zXZ", 0, "xz", "xz -d"},
+                                        {"\x28\xb5\x2f\xfd", 0, "zstd", "zstd -d"},
+                                        {"BZh", 0, "bzip2", "bzip2 -d"},
+                                        kTar};
+
+/// The form of a file that begins with these bytes; null: it does not have to be unpacked.
+inline const Packing* packing_of(std::string_view head) noexcept {
+  for (const auto& p : kPackings)
+    if (head.size() > p.at && head.substr(p.at).starts_with(p.magic)) return &p;
+  return nullptr;
+}
+inline bool is_packed(std::string_view head) noexcept { return packing_of(head) != nullptr; }
 
 /// `name`: the file's, for errors.
 Result<std::vector<Member>, Diagnostic> unpack(std::string_view bytes, const std::string& name);

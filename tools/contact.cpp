@@ -30,6 +30,7 @@ struct ContactArguments {
   std::uint64_t minutes = 10;
   std::uint32_t gpus = 2;
   Ordering order = Ordering::strict;
+  bool json = false;
 };
 
 /// A name that only one process of this node can have; it ends with the process. Empty if another one has it.
@@ -53,13 +54,15 @@ int read_verb(const ContactArguments& o) {
     if (!text) return report(text.error()), kInput;
     schedules.emplace_back(path, *std::move(text));
   }
-  auto reading = contact::read_answer(*answer, schedules);
-  const int code = write_text("-", std::move(reading.text));
-  return code == kOk ? reading.code : code;
+  auto reading = contact::read_answer(*answer, schedules, o.read);
+  if (!reading) return report(reading.error()), kInput;
+  const int code = write_text("-", o.json ? json::document(reading->json) : std::move(reading->text));
+  return code == kOk ? reading->code : code;
 }
 
 int contact_verb(ContactArguments& o) {
   if (!o.read.empty()) return read_verb(o);
+  if (o.json) return complain("--json: only with --read", "a run writes answer.json into contact.tar.gz"), kUsage;
   if (o.paths.size() > 1) return complain("more than one FOLDER", "sdma contact --help"), kUsage;
   auto& s = o.settings;
   for (const auto& step : o.steps)
@@ -89,12 +92,13 @@ int contact_verb(ContactArguments& o) {
     answer = contact::meet(s);
   }
   auto reading = contact::read_answer(answer, {});
-  const auto saved = contact::save_answer(answer, folder);
+  if (!reading) return report(reading.error()), kInput;
+  const auto saved = contact::save_answer(answer, *reading, folder);
   if (saved)
-    reading.text += fmt::format("{0}/contact.tar.gz is the file to send, {0}/contact.html the page to read\n", folder);
-  if (const int code = write_text("-", std::move(reading.text)); code != kOk) return code;
+    reading->text += fmt::format("{0}/contact.tar.gz is the file to send, {0}/contact.html the page to read\n", folder);
+  if (const int code = write_text("-", std::move(reading->text)); code != kOk) return code;
   if (!saved) return report(saved.error()), kInput;
-  return interrupted != 0 ? kInterrupted : answer["ended"] == "no device" ? kInput : reading.code;
+  return interrupted != 0 ? kInterrupted : answer["ended"] == "no device" ? kInput : reading->code;
 }
 
 }  // namespace
@@ -120,6 +124,7 @@ void add_contact(VerbOptions& verb, Action& action) {
                        {{"strict", Ordering::strict}, {"rocr", Ordering::rocr}, {"adversarial", Ordering::adversarial}},
                        "ordering of the software node (default: strict)");
   verb.value("--read", o->read, "print what the contact.tar.gz of a run says: refuted rules first").type("FILE");
+  verb.flag("--json", o->json, "with --read: print it as one JSON object (share/schemas/contact.json)");
   verb.footer(
       "It finds out what is there, tries every packet of a user queue, runs the litmus programs, measures, fits a\n"
       "machine, and predicts collectives before it measures them. Each step runs in a process of its own, with a\n"

@@ -90,6 +90,7 @@ int doctor_verb(const DoctorArguments& o) {
   s->all_queues = s->all_queues || o.all_queues;
   s->all_threads = s->all_threads || o.all_threads;
   s->watched_ns = std::max(s->watched_ns, static_cast<std::uint64_t>(o.stalled.count()));
+  s->stalls = s->stalls || o.stalled.count() > 0;
   keep_what_is_read(*s);
   const auto d = diagnose(*s);
   int code = write_text(o.output, text_of(o, d));
@@ -149,6 +150,7 @@ void add_doctor(VerbOptions& verb, Action& action) {
   add_format(verb, "text", o->json, "output form: a paragraph, a table and packets (default), or one object");
   add_generation(verb, o->generation);
   add_positions(verb, o->rptr, o->wptr);
+  verb.value("--ring", o->ring, "name of the ring, if a text has several: sdma0").type("NAME");
   add_parsed(verb, "--base", o->base, parse_size, "an address", "address of the ring's first dword").type("VA");
   add_buffers(verb, o->buffers, "file that holds the memory at VA: indirect buffers, words; may be repeated");
   add_each(verb, "--word", o->words, parse_word, "VA=VALUE with an aligned address, such as 0x7f0000001000=3",

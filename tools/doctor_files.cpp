@@ -2,6 +2,7 @@
 #include "doctor_files.hpp"
 
 #include "output.hpp"
+#include "sdma/core/nearest.hpp"
 #include "sdma/doctor/kernel_log.hpp"
 #include "sdma/doctor/read.hpp"
 #include "sdma/trace/write.hpp"
@@ -65,12 +66,8 @@ class Files {
     std::stable_partition(paths.begin(), paths.end(), host_core);
     for (const auto& path : paths)
       if (auto done = add({.path = path, .form = o_.form, .archives = true}); !done) return std::move(done.error());
+    if (auto done = place_all(); !done) return std::move(done.error());
     if (s_.queues.empty()) return no_queue();
-    if (o_.has_positions() && s_.queues.size() > 1)
-      return Diagnostic{
-          .where = shown(o_.files.front()),
-          .message = fmt::format("--rptr, --wptr and --base are those of one ring, but there are {}", s_.queues.size()),
-          .hint = "give `.ring` files, which have positions of their own"};
     if (s_.from.empty())
       s_.from = o_.files.size() == 1
                     ? shown(o_.files.front())
@@ -173,12 +170,12 @@ class Files {
     auto d = from_bytes(std::as_bytes(std::span(*bytes)), in.name());
     if (!d) return std::move(d.error());
     if (d->dwords.empty()) return empty(in.name());
+    if (o_.rptr || o_.wptr) {
+      rings_.push_back({{.dwords = std::move(d->dwords), .rptr = d->read, .wptr = d->wptr}, in.name()});
+      return {};
+    }
     doctor::add(s_, *d, in.name());
     s_.queues.back().generation = chosen_for(in.name(), {});
-    if (o_.rptr || o_.wptr) {
-      s_.queues.pop_back();
-      return place({.dwords = std::move(d->dwords)}, in.name());
-    }
     return {};
   }
   Result<void, Diagnostic> text(Input& in) {
@@ -192,13 +189,15 @@ class Files {
     if (!dumps && dumps.error().rule == kLogWithoutDump) return {};
     if (!dumps) return not_known(std::move(dumps.error()));
     for (auto& d : dumps->dumps) {
+      names_.push_back(d.ring);
+      if (!o_.ring.empty() && d.ring != o_.ring) continue;
       if (in_report_ && !d.rptr && !d.wptr && !o_.has_positions()) return without_positions();
       if (d.dwords.empty()) return empty(in.name());
       if (!d.form.empty())
         report({.severity = Severity::note,
                 .where = in.name(),
                 .message = "read as " + d.form + generation_text(o_.generation, d.generation)});
-      if (auto done = place(std::move(d), in.name()); !done) return done;
+      rings_.push_back({std::move(d), in.name()});
     }
     for (const auto& b : dumps->buffers) s_.words.add(GpuVa{b.va}, std::as_bytes(std::span(b.dwords)));
     for (const auto& n : dumps->notes) s_.notes.push_back(n.message);
@@ -209,8 +208,9 @@ class Files {
     if (!ring) return not_known(std::move(ring.error()));
     if (in_report_ && !ring->positions.rptr && !o_.has_positions()) return without_positions();
     if (ring->dwords.empty()) return empty(in.name());
-    return place({.dwords = std::move(ring->dwords), .rptr = ring->positions.rptr, .wptr = ring->positions.wptr},
-                 in.name());
+    rings_.push_back(
+        {{.dwords = std::move(ring->dwords), .rptr = ring->positions.rptr, .wptr = ring->positions.wptr}, in.name()});
+    return {};
   }
   /// Other files of a bug report may have any form.
   Diagnostic not_known(Diagnostic d) const {
@@ -229,10 +229,32 @@ class Files {
     return {.where = name, .message = "the dump has no dwords", .hint = "dump the ring's memory as well"};
   }
 
-  /// A ring whose positions come from the command line or from the text: they have to lie in it.
-  Result<void, Diagnostic> place(TextDump d, const std::string& name) {
-    RingPositions at{.rptr = o_.rptr, .wptr = o_.wptr, .first = 0, .generation = chosen_for(name, d.generation)};
-    const bool given = o_.rptr || o_.wptr;
+  /// --rptr and --wptr are those of the only ring, or of the only one that has no positions of its own.
+  Result<void, Diagnostic> place_all() {
+    if (!o_.ring.empty() && rings_.empty())
+      return Diagnostic{.where = shown(o_.files.front()),
+                        .message = fmt::format("there is no ring '{}' in this input", o_.ring),
+                        .hint = "--ring names one of them" + did_you_mean(o_.ring, {names_.begin(), names_.end()})};
+    const bool only = rings_.size() == 1 && s_.queues.empty();
+    const auto is_open = [&](const Ring& r) { return only || (!r.dump.rptr && !r.dump.wptr); };
+    const auto open = std::count_if(rings_.begin(), rings_.end(), is_open);
+    if ((o_.base != 0 && s_.queues.size() + rings_.size() > 1) ||
+        ((o_.rptr || o_.wptr) && open != 1 && !rings_.empty()))
+      return Diagnostic{
+          .where = shown(o_.files.front()),
+          .message = fmt::format("--rptr, --wptr and --base are those of one ring, but there are {}{}",
+                                 s_.queues.size() + rings_.size(), open == 0 ? ", with positions of their own" : ""),
+          .hint = names_.size() > 1 && !names_.front().empty()
+                      ? "choose one: --ring=" + names_.front()
+                      : "give `.ring` files, which have positions of their own"};
+    for (auto& r : rings_)
+      if (auto done = place(r.dump, r.name, (o_.rptr || o_.wptr) && is_open(r)); !done) return done;
+    return {};
+  }
+  /// A ring whose positions are `given` on the command line, or come from its dump: they have to lie in it.
+  Result<void, Diagnostic> place(const TextDump& d, const std::string& name, bool given) {
+    RingPositions at{.first = 0, .generation = chosen_for(name, d.generation)};
+    if (given) at.rptr = o_.rptr, at.wptr = o_.wptr;
     const auto rptr = given ? at.rptr : d.rptr, wptr = given ? at.wptr : d.wptr;
     at.first = given ? first_position(d.first.value_or(0), d.dwords.size(), at.rptr, at.wptr) : 0;
     const auto first = given ? at.first : d.first.value_or(0);
@@ -249,8 +271,15 @@ class Files {
     return {};
   }
 
+  struct Ring {
+    TextDump dump;
+    std::string name;  ///< of its file
+  };
+
   const DoctorFiles& o_;
   doctor::Snapshot s_;
+  std::vector<Ring> rings_{};                         // of dumps, until all files are read
+  std::vector<std::string> names_{};                  // of the rings of texts
   std::vector<std::shared_ptr<MappedFile>> cores_{};  // `peek` reads them
   bool log_ = false;                                  // a log has been read
   bool in_report_ = false;                            // the file that is read is one of several in an archive

@@ -17,8 +17,9 @@ struct DoctorFiles {
   std::vector<std::string> files{};
   Form form = Form::automatic;
   std::optional<Generation> generation{};
-  std::optional<std::uint64_t> rptr{}, wptr{};  ///< positions of the only ring
-  std::uint64_t base = 0;                       ///< its address
+  std::string ring{};                           ///< of a text with several rings: the one with this name
+  std::optional<std::uint64_t> rptr{}, wptr{};  ///< positions of the only ring, or of the only one that has no others
+  std::uint64_t base = 0;                       ///< address of the only ring
   std::optional<std::uint32_t> pid{};           ///< of a log: the page faults of this process
 
   bool has_positions() const noexcept { return rptr || wptr || base != 0; }

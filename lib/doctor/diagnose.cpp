@@ -345,13 +345,16 @@ class Diagnostician {
     }
     const bool never = f.what == HangClass::beyond_mask;
     if (!line.pending() && !never) {
-      const bool needed = is_needed(q);
-      say(f, needed ? Basis::inferred : Basis::guessed,
+      const bool needed = is_needed(q), known = needed || (s_.stalls && s_.queues.size() == 1);
+      say(f, known ? Basis::inferred : Basis::guessed,
           fmt::format("rptr {:#x} is past this packet. {}", *s_.queues[q].rptr,
-                      needed ? "It is not complete: another queue waits for what comes after it."
-                             : "It may be complete: then its word has changed since, and the queue is idle."),
-          needed ? "the rings and the words" : "what was read is not what was executed; another queue may show it");
-      if (!needed) f.basis = Basis::guessed;
+                      needed  ? "It is not complete: another queue waits for what comes after it."
+                      : known ? "It is not complete: nothing else can be what stalls."
+                              : "It may be complete: then its word has changed since, and the queue is idle."),
+          needed  ? "the rings and the words"
+          : known ? "the statement that the queue stalls"
+                  : "what was read is not what was executed; another queue may show it");
+      if (!known) f.basis = Basis::guessed;
     } else if (stop < line.head && !never && (!case_.watched() || waits_at_rptr(case_, q))) {
       say(f, Basis::guessed,
           fmt::format("rptr {:#x} is past this packet, which may be complete: then its word has changed since.",

@@ -66,7 +66,8 @@ template <class F> void fields(F& f, Like<Snapshot> auto& s) {
   f("from", s.from), f("queues", s.queues), f("words", s.words), f("ranges", s.ranges);
   f("ranges_complete", s.ranges_complete), f("page_faults", s.page_faults), f("waits", s.waits), f("posts", s.posts);
   f("all_queues", s.all_queues), f("all_threads", s.all_threads), f("others_run", s.others_run);
-  f("watched_ns", s.watched_ns), f("moving", s.moving), f("shared", s.shared), f("notes", s.notes);
+  f("watched_ns", s.watched_ns), f("stalls", s.stalls), f("moving", s.moving), f("shared", s.shared);
+  f("notes", s.notes);
 }
 
 std::string hex(std::span<const std::byte> bytes) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// A node that breaks one rule: a software node, and a relay between the rings that programs see and its engines' rings.
+// A node that breaks some rules: a software node, and a relay between the rings that programs see and its engines'.
 //
-//   auto d = broken_node(Break::fences_overtake, {.gpus = 2, .ordering = Ordering::rocr});
+//   auto d = broken_node({Break::fences_overtake}, {.gpus = 2, .ordering = Ordering::rocr});
 //
 // A relay passes on what a doorbell publishes, changed as the break says. It consumes at once, so rptr is at wptr.
 // Threads: as Device. Errors: those of SoftDevice.
@@ -14,6 +14,7 @@
 #include <array>
 #include <atomic>
 #include <memory>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -27,6 +28,7 @@ enum class Break {
   wrong_byte,       ///< one byte in 2^20 of what copies store is missing
   hanging_engine,   ///< engine 3 stops at its second packet
 };
+using Breaks = std::set<Break>;
 inline std::string_view name(Break b) {
   constexpr std::string_view kNames[] = {"fences overtake", "atomics lost", "rptr early",
                                          "dead engine",     "wrong byte",   "hanging engine"};
@@ -35,8 +37,11 @@ inline std::string_view name(Break b) {
 
 class BrokenNode final : public Device {
  public:
-  BrokenNode(Break b, std::unique_ptr<SoftDevice> d)
-      : break_(b), d_(std::move(d)), slow_(*d_->allocate({.bytes = 2 * kSlow})), never_(*d_->allocate({.bytes = 64})) {}
+  BrokenNode(Breaks b, std::unique_ptr<SoftDevice> d)
+      : breaks_(std::move(b)),
+        d_(std::move(d)),
+        slow_(*d_->allocate({.bytes = 2 * kSlow})),
+        never_(*d_->allocate({.bytes = 64})) {}
 
   const Topology& topology() const noexcept override { return d_->topology(); }
   Result<Memory, Diagnostic> allocate(const MemoryRequest& r) override { return d_->allocate(r); }
@@ -79,6 +84,7 @@ class BrokenNode final : public Device {
     Memory ring;
     alignas(64) std::array<std::uint64_t, 8> words{};
     std::uint64_t passed = 0, packets = 0;
+    bool hangs = false;
 
     Relay(BrokenNode& n, Queue q, std::uint64_t bytes)
         : node(n),
@@ -87,24 +93,27 @@ class BrokenNode final : public Device {
           ring(*n.d_->allocate({.bytes = bytes, .alignment = 4096})) {}
 
     template <class P> void give(const P& p) {
-      // A queue that hangs loses what does not fit.
-      for (Backoff b; inner.submit(p) == Errc::no_space;)
-        if (!b.step(Deadline::in(std::chrono::seconds(1)))) return;
+      offer([&] { return inner.submit(p) != Errc::no_space; });
     }
     void give_dwords(std::span<const std::uint32_t> d) {
-      for (auto slot = inner.reserve(d.size());; slot = inner.reserve(d.size())) {
-        if (slot) {
-          std::copy(d.begin(), d.end(), slot->dwords.begin());
-          inner.publish(*slot, d.size());
-          return;
-        }
-      }
+      offer([&] {
+        auto slot = inner.reserve(d.size());
+        if (!slot) return false;
+        std::copy(d.begin(), d.end(), slot->dwords.begin());
+        inner.publish(*slot, d.size());
+        return true;
+      });
+    }
+    /// A queue that hangs loses what does not fit, and everything after it.
+    template <class F> void offer(F taken) {
+      const auto end = Deadline::in(std::chrono::seconds(1));
+      for (Backoff b; !hangs && !taken();) hangs = !b.step(end);
     }
     void pass(std::uint64_t wptr) noexcept {
       const auto all = ring.as<std::uint32_t>().first(queue.memory().dwords.size());
       std::vector<std::uint32_t> now;
       for (; passed < wptr; passed += 4) now.push_back(all[passed / 4 % all.size()]);
-      if (!(node.break_ == Break::dead_engine && queue.engine() == EngineId{1})) change(now);
+      if (!(node.breaks(Break::dead_engine) && queue.engine() == EngineId{1})) change(now);
       std::atomic_ref(words[0]).store(wptr, std::memory_order_release);
     }
     void slow() {
@@ -120,11 +129,11 @@ class BrokenNode final : public Device {
       for (Reader r{now}; r;) {
         const auto v = r.next();
         const bool copy = v.is<CopyLinear>();
-        if (node.break_ == Break::hanging_engine && queue.engine() == EngineId{3} && ++packets == 2)
+        if (node.breaks(Break::hanging_engine) && queue.engine() == EngineId{3} && ++packets == 2)
           give(PollMem{.addr = node.never_.va(), .func = Compare::eq, .reference = 1});
-        if (node.break_ == Break::atomics_lost && v.is<Atomic>()) continue;
-        if (node.break_ == Break::rptr_early && copy) slow();
-        if (node.break_ == Break::wrong_byte && copy) {
+        if (node.breaks(Break::atomics_lost) && v.is<Atomic>()) continue;
+        if (node.breaks(Break::rptr_early) && copy) slow();
+        if (node.breaks(Break::wrong_byte) && copy) {
           auto p = decode<CopyLinear>(v.dwords);
           if ((node.copied_ += p.bytes) >= kOften && p.bytes > 1) {
             node.copied_ = 0;
@@ -133,9 +142,9 @@ class BrokenNode final : public Device {
             continue;
           }
         }
-        if (node.break_ == Break::fences_overtake && copy) {
+        if (node.breaks(Break::fences_overtake) && copy) {
           late.push_back(v.dwords);
-        } else if (node.break_ == Break::fences_overtake && v.is<Fence>() && !late.empty()) {
+        } else if (node.breaks(Break::fences_overtake) && v.is<Fence>() && !late.empty()) {
           give_dwords(v.dwords);
           slow();
           barrier();
@@ -156,15 +165,17 @@ class BrokenNode final : public Device {
     }
   };
 
-  Break break_;
+  bool breaks(Break b) const { return breaks_.contains(b); }
+
+  Breaks breaks_;
   std::unique_ptr<SoftDevice> d_;
   Memory slow_, never_;
   std::atomic<std::uint64_t> copied_{0};
   std::atomic<std::uint32_t> barriers_{0};
 };
 
-inline std::unique_ptr<Device> broken_node(Break b, const SoftOptions& o) {
-  return std::make_unique<BrokenNode>(b, *SoftDevice::open(o));
+inline std::unique_ptr<Device> broken_node(Breaks b, const SoftOptions& o) {
+  return std::make_unique<BrokenNode>(std::move(b), *SoftDevice::open(o));
 }
 
 }  // namespace sdma::test

@@ -7,10 +7,16 @@
 
 #include "archive.hpp"
 #include "sdma/core/file.hpp"
+#include "sdma/device/kfd.hpp"
 
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <random>
+#include <tuple>
 
 using namespace sdma;
 using namespace sdma::tool::contact;
@@ -22,14 +28,14 @@ namespace {
 constexpr Ordering kOrderings[] = {Ordering::strict, Ordering::rocr, Ordering::adversarial};
 
 /// Deadlines end what would hang, and decide nothing.
-Settings healthy(std::uint32_t gpus, Ordering order, std::set<std::string> steps) {
+Settings healthy(std::uint32_t gpus, Ordering order, std::set<std::string> steps, std::uint64_t seed = 5) {
   Settings s{.time = 1h, .patience = 60s, .runs = 1, .gentle = true, .only = std::move(steps)};
   s.open = [=]() -> Result<std::unique_ptr<Device>, Diagnostic> {
-    return std::unique_ptr<Device>(std::move(*SoftDevice::open({.gpus = gpus, .ordering = order, .seed = 5})));
+    return std::unique_ptr<Device>(std::move(*SoftDevice::open({.gpus = gpus, .ordering = order, .seed = seed})));
   };
   return s;
 }
-Settings broken(Break b, Ordering order, std::set<std::string> steps) {
+Settings broken(const test::Breaks& b, Ordering order, std::set<std::string> steps) {
   auto s = healthy(2, order, std::move(steps));
   s.patience = 2s;  // only what hangs waits for so long
   s.runs = 5;
@@ -55,9 +61,9 @@ std::vector<std::string> accused(const Json& answer) {
 
 }  // namespace
 
-TEST_CASE("everything works on a healthy node, in three orderings, with one and two GPUs") {
+TEST_CASE("everything works on a healthy node, in three orderings, with one, two and eight GPUs") {
   for (const auto order : kOrderings)
-    for (const std::uint32_t gpus : {1u, 2u}) {
+    for (const std::uint32_t gpus : {1u, 2u, 8u}) {
       CAPTURE(name(order), gpus);
       auto s = healthy(gpus, order, {"works"});
       s.risky = gpus == 2;
@@ -67,7 +73,7 @@ TEST_CASE("everything works on a healthy node, in three orderings, with one and 
       CHECK(state(answer, "works", "engine 15") == "passed");
       CHECK(state(answer, "works", "copy_swap, an engine facing the host") == "passed");
       CHECK(state(answer, "works", "indirect, an engine facing the host") == "passed");
-      CHECK(state(answer, "works", "atomic, an engine facing gpu1") == (gpus == 2 ? "passed" : "absent"));
+      CHECK(state(answer, "works", "atomic, an engine facing gpu1") == (gpus > 1 ? "passed" : "absent"));
       CHECK(state(answer, "works", "semaphore, an engine facing gpu1") == (gpus == 2 ? "passed" : "absent"));
       CHECK(state(answer, "works", "4 queues") == "passed");
     }
@@ -81,7 +87,7 @@ TEST_CASE("no rule is refuted on a healthy node, and what a profile assumes too 
     CHECK(state(answer, "order", "fence-as-completion") == "confirmed");
     CHECK(state(answer, "order", "copy-after-barrier") == "confirmed");
     if (order == Ordering::strict) CHECK(state(answer, "order", "copy-after-fence") == "open");
-    const auto reading = read_answer(answer, {});
+    const auto reading = *read_answer(answer, {});
     CHECK(reading.text.find("refuted") == reading.text.npos);
     CHECK(reading.code == tool::kUndecided);  // one step of three
   }
@@ -90,21 +96,79 @@ TEST_CASE("no rule is refuted on a healthy node, and what a profile assumes too 
 TEST_CASE("a broken node is named, whatever its ordering") {
   for (const auto order : kOrderings) {
     CAPTURE(name(order));
-    const auto dead = meet(broken(Break::dead_engine, order, {"works"}));
+    const auto dead = meet(broken({Break::dead_engine}, order, {"works"}));
     CHECK(state(dead, "works", "engine 1") == "hung");
     CHECK(state(dead, "works", "engine 2") == "passed");
-    const auto hanging = meet(broken(Break::hanging_engine, order, {"works"}));
+    const auto hanging = meet(broken({Break::hanging_engine}, order, {"works"}));
     CHECK(state(hanging, "works", "engine 3") == "hung");
     CHECK(state(hanging, "works", "engine 4") == "passed");
-    const auto reading = read_answer(hanging, {});
+    const auto reading = *read_answer(hanging, {});
     CHECK(reading.code == tool::kRefuted);
     CHECK(reading.text.find("engine 3: hung") != reading.text.npos);
-    const auto atomics = meet(broken(Break::atomics_lost, order, {"works"}));
+    const auto atomics = meet(broken({Break::atomics_lost}, order, {"works"}));
     CHECK(state(atomics, "works", "atomic, an engine facing the host") == "failed");
     CHECK(state(atomics, "works", "fence, an engine facing the host") == "passed");
-    const auto bytes = meet(broken(Break::wrong_byte, order, {"works"}));
+    const auto bytes = meet(broken({Break::wrong_byte}, order, {"works"}));
     CHECK(state(bytes, "works", "a large copy, an engine facing the host") == "failed");
     CHECK(state(bytes, "works", "fence, an engine facing the host") == "passed");
+  }
+}
+
+namespace {
+
+/// The breaks of a seed that the answer does not name.
+std::vector<std::string_view> unnamed(const test::Breaks& breaks, const Json& answer) {
+  const auto is = [&](const char* step, std::string_view id, std::initializer_list<std::string_view> states) {
+    const auto now = state(answer, step, id);
+    return std::find(states.begin(), states.end(), now) != states.end();
+  };
+  std::vector<std::string_view> out;
+  for (const auto b : breaks) {
+    const bool named = b == Break::fences_overtake ? is("order", "fence-as-completion", {"refuted"})
+                       : b == Break::atomics_lost ? is("works", "atomic, an engine facing the host", {"failed", "hung"})
+                       : b == Break::rptr_early   ? is("order", "rptr-as-completion", {"weaker"})
+                       : b == Break::dead_engine  ? is("works", "engine 1", {"hung"})
+                       : b == Break::wrong_byte
+                           ? is("works", "a large copy, an engine facing the host", {"failed", "hung"})
+                           : is("works", "engine 3", {"hung"});
+    if (!named) out.push_back(name(b));
+  }
+  return out;
+}
+/// A combination of at least two breaks on a node of some ordering, chosen by a seed.
+void combination(std::uint32_t seed) {
+  std::mt19937 random(seed);
+  test::Breaks breaks;
+  while (breaks.size() < 2)
+    for (unsigned b = 0; b < 6; ++b)
+      if (random() % 2 != 0) breaks.insert(static_cast<Break>(b));
+  const auto order = kOrderings[random() % 3];
+  std::string list;
+  for (const auto b : breaks) list += std::string(list.empty() ? "" : ", ") + std::string(name(b));
+  CAPTURE(seed, name(order), list);
+  const bool order_breaks = breaks.contains(Break::fences_overtake) || breaks.contains(Break::rptr_early);
+  auto s =
+      broken(breaks, order, order_breaks ? std::set<std::string>{"works", "order"} : std::set<std::string>{"works"});
+  s.patience = 500ms;  // every node here is broken, so a slow trial accuses no healthy one
+  CHECK(unnamed(breaks, meet(s)) == std::vector<std::string_view>{});
+}
+
+}  // namespace
+
+TEST_CASE("several broken rules at once are all named") { combination(2); }
+
+TEST_CASE("twenty combinations of broken rules", "[.many]") {
+  for (std::uint32_t seed = 1; seed <= 20; ++seed) {
+    DYNAMIC_SECTION("seed " << seed) { combination(seed); }
+  }
+}
+
+TEST_CASE("twenty healthy runs", "[.many]") {
+  for (std::uint32_t seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    auto s = healthy(seed % 2 + 1, kOrderings[seed % 3], {"works", "order"}, seed);
+    s.runs = 2;
+    CHECK(accused(meet(s)) == std::vector<std::string>{});
   }
 }
 
@@ -115,13 +179,13 @@ TEST_CASE("a fence that overtakes copies refutes its rule, and takes proofs with
       "host main\n  submit *\n  wait host.done == 1\nend\n";
   for (const auto order : kOrderings) {
     CAPTURE(name(order));
-    const auto answer = meet(broken(Break::fences_overtake, order, {"order"}));
+    const auto answer = meet(broken({Break::fences_overtake}, order, {"order"}));
     CHECK(state(answer, "order", "fence-as-completion") == "refuted");
-    const auto reading = read_answer(answer, {{"copy.sdma", text}});
+    const auto reading = *read_answer(answer, {{"copy.sdma", text}});
     CHECK(reading.text.rfind("refuted", 0) == 0);
     CHECK(reading.text.find("copy.sdma: no longer proved") != reading.text.npos);
     CHECK(reading.code == tool::kRefuted);
-    const auto early = meet(broken(Break::rptr_early, order, {"order"}));
+    const auto early = meet(broken({Break::rptr_early}, order, {"order"}));
     CHECK(state(early, "order", "rptr-as-completion") == "weaker");
   }
 }
@@ -130,7 +194,8 @@ TEST_CASE("an answer is written and read back, and has nothing private") {
   char folder[] = "/tmp/sdma-contact-XXXXXX";
   REQUIRE(::mkdtemp(folder));
   const auto answer = meet(healthy(1, Ordering::strict, {"works"}));
-  REQUIRE(save_answer(answer, folder));
+  const auto reading = *read_answer(answer, {});
+  REQUIRE(save_answer(answer, reading, folder));
   const auto file = std::string(folder) + "/contact.tar.gz";
   const auto again = load_answer(file);
   REQUIRE(again);
@@ -152,9 +217,9 @@ TEST_CASE("an answer is written and read back, and has nothing private") {
         R"({"form": "sdma contact 1", "there": [{"id": "x", "state": "passed", "missing": [{}]}]})"}) {
     CAPTURE(edited);
     REQUIRE(tool::save_archive(file, {{"answer.json", edited}}));
-    CHECK_FALSE(load_answer(file));
+    CHECK_FALSE(read_answer(*load_answer(file), {}, file));
   }
-  CHECK_FALSE(save_answer(answer, "/dev/null/folder"));
+  CHECK_FALSE(save_answer(answer, reading, "/dev/null/folder"));
   std::filesystem::remove_all(folder);
 }
 
@@ -174,6 +239,50 @@ TEST_CASE("without a device, what is missing is said; after Ctrl-C, what is know
   CHECK(state(some, "works", "engine 1") == "passed");
   CHECK(state(some, "works", "engine 9") == "not tried");
   CHECK(state(some, "order", "two-copies") == "not tried");
+}
+
+TEST_CASE("a limit that is too low for a full run is named, with its remedy, and is no failure") {
+  auto s = healthy(1, Ordering::strict, {"none"});
+  s.device = DeviceKind::kfd;
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  rlimit few = before;
+  few.rlim_cur = 200;
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+  const auto low = meet(s)["there"][0]["missing"].dump();
+  few.rlim_cur = std::min<rlim_t>(before.rlim_max, 4096);
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+  const auto enough = meet(s)["there"][0]["missing"].dump();
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  CHECK(low.find("200 open files are permitted") != low.npos);
+  CHECK(low.find("ulimit -n 1024") != low.npos);
+  CHECK(enough.find("open files are permitted") == enough.npos);
+}
+
+TEST_CASE("without rights or libhsakmt, the answer has the reason and the remedy") {
+  char file[] = "/tmp/sdma-kfd-XXXXXX";
+  const int fd = ::mkstemp(file);
+  REQUIRE(fd >= 0);
+  REQUIRE(::fchmod(fd, 0) == 0);
+  ::close(fd);
+  KfdOptions no_library{.libhsakmt = "libnothing.so.1"}, no_rights{.kfd = file};
+  for (const auto& [o, reason, remedy] :
+       {std::tuple(no_library, "libnothing.so.1", "hint"), std::tuple(no_rights, "permission denied", "usermod -aG")}) {
+    CAPTURE(reason);
+    auto s = healthy(1, Ordering::strict, {});
+    s.open = [o = o]() -> Result<std::unique_ptr<Device>, Diagnostic> {
+      if (::geteuid() == 0 && ::seteuid(65534) != 0) ::_exit(3);
+      std::string all;
+      for (const auto& m : KfdDevice::missing(o)) all += to_string(m) + "\n";
+      return Diagnostic{.message = all};
+    };
+    const auto answer = meet(s);
+    CHECK(answer["ended"] == "no device");
+    const auto text = read_answer(answer, {})->text;
+    CHECK(text.find(reason) != text.npos);
+    CHECK(text.find(remedy) != text.npos);
+  }
+  ::unlink(file);
 }
 
 TEST_CASE("a process that ends or does not answer costs its item alone") {

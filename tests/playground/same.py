@@ -31,6 +31,7 @@ LEFT_OUT = {
     r"\bscript\b": "a terminal",
     r"PIPESTATUS": "a pipe whose reader exits",
     r"-o (\S+) < \1": "an input whose name the page does not know",
+    r"\b(xz|gzip|tar) ": "an archive, which the page does not unpack",
     r"\bmkdir\b": "a folder without files",
     r"\bstrace\b|ulimit|chmod|mkfifo|ln -s": "permissions, limits, links or pipes of the system",
 }

@@ -33,7 +33,7 @@ import cases  # noqa: E402
 # Schemas that belong to no verb.
 OTHERS = {"message": "what all verbs say on standard error", "version": "sdma --version"}
 # Verbs without an answer of their own.
-NO_ANSWER = {"emulate": "standard output is that of the program that it runs", "contact": "its answer in JSON is in a file"}
+NO_ANSWER = {"emulate": "standard output is that of the program that it runs"}
 # Verbs whose answer is a line for each thing in the input, which may be empty.
 MAY_BE_EMPTY = {"dis"}
 # Properties that no case can show, by "SCHEMA.json POINTER", with the reason.

@@ -63,14 +63,8 @@ std::string page_of(const Json& answer, const Reading& reading) {
          "</html>\n";
 }
 
-Result<void, Diagnostic> save_answer(const Json& answer, const std::string& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error)
-    return Diagnostic{
-        .where = folder, .message = "cannot be created: " + error.message(), .hint = "name another FOLDER"};
+Result<void, Diagnostic> save_answer(const Json& answer, const Reading& reading, const std::string& folder) {
   const auto in = [&](const char* name) { return (std::filesystem::path(folder) / name).string(); };
-  const auto reading = read_answer(answer, {});
   std::vector<Member> members{{"answer.json", json::document(answer)}, {"reading.txt", reading.text}};
   std::string contents = "contents.txt  this list\n";
   std::size_t bytes = 0;
@@ -94,9 +88,7 @@ Result<void, Diagnostic> save_answer(const Json& answer, const std::string& fold
 Result<Json, Diagnostic> load_answer(const std::string& file) {
   const auto bytes = read_file(file);
   if (!bytes) return bytes.error();
-  const Diagnostic other{.where = file,
-                         .message = "is not an answer of sdma contact",
-                         .hint = "give the contact.tar.gz that it has written"};
+  const auto other = no_answer(file);
   if (!is_packed(*bytes)) return other;
   const auto members = unpack(*bytes, file);
   if (!members) return members.error();
@@ -104,11 +96,6 @@ Result<Json, Diagnostic> load_answer(const std::string& file) {
   if (at == members->end()) return other;
   auto answer = Json::parse(at->bytes, nullptr, false);
   if (!answer.is_object() || answer.value("form", "") != "sdma contact 1") return other;
-  try {
-    read_answer(answer, {});  // an edited file may lack what this reads
-  } catch (const Json::exception&) {
-    return other;
-  }
   return answer;
 }
 

@@ -5,6 +5,7 @@
 #include "sdma/core/plural.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -67,10 +68,47 @@ std::string rule_line(const Json& j) {
   return line;
 }
 
-std::vector<std::string> rules(const Json& answer, std::string_view state) {
+/// The results of these steps in one of these states.
+std::vector<Json> in_state(const Json& answer, std::initializer_list<const char*> steps,
+                           std::initializer_list<std::string_view> states) {
+  std::vector<Json> out;
+  for (const auto* step : steps)
+    for (auto& j : results(answer, step))
+      if (std::find(states.begin(), states.end(), j.at("state").get<std::string>()) != states.end())
+        out.push_back(std::move(j));
+  return out;
+}
+
+template <class F> std::vector<std::string> lines(const std::vector<Json>& all, F line) {
   std::vector<std::string> out;
-  for (const auto& j : results(answer, "order"))
-    if (j.at("state") == state) out.push_back(rule_line(j));
+  for (const auto& j : all) out.push_back(line(j));
+  return out;
+}
+
+/// The members with these names of each.
+Json members(const std::vector<Json>& all, std::initializer_list<const char*> names) {
+  Json out = Json::array();
+  for (const auto& j : all) {
+    out.push_back(Json::object());
+    for (const auto* name : names)
+      if (j.contains(name)) out.back()[name] = j.at(name);
+  }
+  return out;
+}
+
+/// The rules of docs/ordering.md: the letter of a chapter, and how many it has.
+constexpr std::pair<char, int> kRules[] = {{'Q', 18}, {'X', 9}, {'H', 14}, {'C', 10}, {'E', 8}};
+
+/// Those that no program of this run is about.
+std::vector<std::string> never_seen(const Json& answer) {
+  std::vector<std::string> out;
+  const auto all = results(answer, "order");
+  for (const auto& [chapter, n] : kRules)
+    for (int i = 1; i <= n; ++i) {
+      const auto rule = fmt::format("{}{}", chapter, i);
+      if (std::none_of(all.begin(), all.end(), [&](const Json& j) { return word(j, "rule") == rule; }))
+        out.push_back(rule);
+    }
   return out;
 }
 
@@ -89,44 +127,43 @@ std::string indented(std::string text, std::string_view by) {
   return text;
 }
 
-/// Results of all steps in one of these states.
-std::vector<std::string> with(const Json& answer, std::initializer_list<std::string_view> states) {
-  std::vector<std::string> out;
-  for (const auto* step : {"there", "works", "order", "speed"})
-    for (const auto& j : results(answer, step)) {
-      if (std::find(states.begin(), states.end(), j.at("state").get<std::string>()) == states.end()) continue;
-      auto line = fmt::format("{}: {}", word(j, "id"), word(j, "state"));
-      if (const auto why = reason(j); !why.empty()) line += ": " + indented(why, "    ");
-      if (j.contains("doctor")) line += "\n    " + indented(word(j, "doctor"), "    ");
-      out.push_back(std::move(line));
-    }
-  return out;
+std::string result_line(const Json& j) {
+  auto line = fmt::format("{}: {}", word(j, "id"), word(j, "state"));
+  if (const auto why = word(j, "why"); !why.empty()) line += ": " + indented(why, "    ");
+  if (j.contains("doctor")) line += "\n    " + indented(word(j, "doctor"), "    ");
+  return line;
+}
+/// Results of all steps in one of these states, with what they have to say.
+std::vector<Json> with(const Json& answer, std::initializer_list<std::string_view> states) {
+  auto all = in_state(answer, {"there", "works", "order", "speed"}, states);
+  for (auto& j : all)
+    if (const auto why = reason(j); !why.empty()) j["why"] = why;
+  return all;
 }
 
-std::vector<std::string> missing(const Json& answer) {
-  std::vector<std::string> out;
+std::vector<Json> missing(const Json& answer) {
+  std::vector<Json> out;
   for (const auto& j : results(answer, "there"))
-    if (j.contains("missing"))
-      for (const auto& m : j.at("missing")) {
-        const auto d = json::diagnostic(m);
-        out.push_back(fmt::format("{}: {}{}", d.where, d.message, d.hint.empty() ? "" : "\n    " + d.hint));
-      }
+    if (j.contains("missing")) out.insert(out.end(), j.at("missing").begin(), j.at("missing").end());
   return out;
+}
+std::string missing_line(const Json& j) {
+  const auto d = json::diagnostic(j);
+  return fmt::format("{}: {}{}", d.where, d.message, d.hint.empty() ? "" : "\n    " + d.hint);
 }
 
 /// Schedules that are proved as long as nothing was seen, and not any more.
-std::vector<std::string> changed(const Json& answer,
-                                 const std::vector<std::pair<std::string, std::string>>& schedules) {
+std::vector<Json> changed(const Json& answer, const std::vector<std::pair<std::string, std::string>>& schedules) {
   std::vector<const Consequence*> seen;
   for (const auto& j : results(answer, "order"))
     if (j.at("state") == "refuted" || j.at("state") == "weaker")
       for (const auto& c : kConsequences)
         if (c.program == word(j, "id")) seen.push_back(&c);
-  std::vector<std::string> out;
+  std::vector<Json> out;
   for (const auto& [file, text] : schedules) {
     constexpr std::pair<const char*, Profile> kProfiles[] = {
         {"conservative", Profile::conservative()}, {"rocr", Profile::rocr()}, {"strict", Profile::strict()}};
-    std::string lost;
+    Json lost = Json::array();
     for (const auto& [profile, assumed] : kProfiles) {
       CheckOptions before{.profile = assumed, .max_mended = 0}, after = before;
       for (const auto* c : seen) {
@@ -135,51 +172,101 @@ std::vector<std::string> changed(const Json& answer,
           if (!thing.empty()) after.without.emplace_back(thing);
       }
       const auto was = check_text(text, file, {}, before), is = check_text(text, file, {}, after);
-      if (was && is && was->report.proved() && !is->report.proved())
-        lost += fmt::format("{}{}", lost.empty() ? "" : ", ", profile);
+      if (was && is && was->report.proved() && !is->report.proved()) lost.push_back(profile);
     }
-    if (!lost.empty()) out.push_back(fmt::format("{}: no longer proved with --profile={}", file, lost));
+    if (!lost.empty()) out.push_back({{"file", file}, {"profiles", lost}});
   }
   return out;
 }
 
-std::string predictions(const Json& answer) {
-  std::size_t all = 0, one = 0, two = 0;
-  std::vector<std::string> outside;
-  for (const auto& j : results(answer, "speed"))
-    if (j.contains("predicted_ns")) {
-      const int inside = j.at("inside");
-      ++all, one += inside == 1, two += inside != 0;
-      if (inside != 1)
-        outside.push_back(fmt::format("{}: predicted {:.1f} +- {:.1f} us, measured {:.1f} us", word(j, "id"),
-                                      j.at("predicted_ns").get<double>() / 1e3, j.at("interval_ns").get<double>() / 1e3,
-                                      j.at("measured_ns").get<double>() / 1e3));
-    }
-  if (all == 0) return {};
-  return fmt::format("predictions: {} of {} inside one interval, {} inside two\n\n", one, all, two) +
-         section("predictions outside one interval", outside);
+std::string proof_line(const Json& j) {
+  return fmt::format("{}: no longer proved with --profile={}", word(j, "file"),
+                     fmt::join(j.at("profiles").get<std::vector<std::string>>(), ", "));
+}
+
+std::vector<Json> predicted(const Json& answer) {
+  auto all = results(answer, "speed");
+  std::erase_if(all, [](const Json& j) { return !j.contains("predicted_ns"); });
+  return all;
+}
+std::string prediction_line(const Json& j) {
+  return fmt::format("{}: predicted {:.1f} +- {:.1f} us, measured {:.1f} us", word(j, "id"),
+                     j.at("predicted_ns").get<double>() / 1e3, j.at("interval_ns").get<double>() / 1e3,
+                     j.at("measured_ns").get<double>() / 1e3);
+}
+
+Reading read(const Json& answer, const std::vector<std::pair<std::string, std::string>>& schedules) {
+  const auto rules = [&](std::string_view state) { return in_state(answer, {"order"}, {state}); };
+  const auto refuted = rules("refuted"), weaker = rules("weaker"), confirmed = rules("confirmed"), open = rules("open");
+  const auto broken = with(answer, {"failed", "hung"}), left = with(answer, {"left out", "not tried"});
+  const auto proofs = changed(answer, schedules), lacks = missing(answer);
+  const auto unseen = never_seen(answer);
+  auto outside = predicted(answer);
+  const auto inside = [&](int most) {
+    return std::count_if(outside.begin(), outside.end(), [&](const Json& j) {
+      const int n = j.at("inside");
+      return n != 0 && n <= most;
+    });
+  };
+  const auto all = outside.size();
+  const auto one = inside(1), two = inside(2);
+  std::erase_if(outside, [](const Json& j) { return j.at("inside") == 1; });
+  const auto passed = in_state(answer, {"works"}, {"passed"}).size();
+  Reading r;
+  r.text = section("refuted: rules that did not hold", lines(refuted, rule_line)) +
+           section("does not work", lines(broken, result_line)) +
+           section("weaker: rules that hold, on a node that is weaker than an ordering", lines(weaker, rule_line)) +
+           section("confirmed: no excluded outcome was seen", lines(confirmed, rule_line)) +
+           section("open: the weaker outcome was never seen", lines(open, rule_line)) +
+           section("proofs that change", lines(proofs, proof_line));
+  if (all != 0) r.text += fmt::format("predictions: {} of {} inside one interval, {} inside two\n\n", one, all, two);
+  r.text += section("predictions outside one interval", lines(outside, prediction_line)) +
+            section("missing for a full run", lines(lacks, missing_line)) +
+            section("not tried, or left out", lines(left, result_line));
+  if (answer.contains("order"))
+    r.text +=
+        fmt::format("never seen: no program ran for {} of the rules: {}\n\n", unseen.size(), fmt::join(unseen, " "));
+  r.text += fmt::format("{} passed; the run is {}\n", plural(passed, "trial"), word(answer, "ended"));
+  if (!refuted.empty() || !broken.empty())
+    r.text += "report: send contact.tar.gz with an issue whose title is the first line above\n";
+  const auto of_rules = [](const std::vector<Json>& some) {
+    return members(some, {"rule", "id", "runs", "outcomes", "excluded", "breaks"});
+  };
+  const auto of_results = [](const std::vector<Json>& some) { return members(some, {"id", "state", "why", "doctor"}); };
+  r.json = {{"refuted", of_rules(refuted)},
+            {"broken", of_results(broken)},
+            {"weaker", of_rules(weaker)},
+            {"confirmed", of_rules(confirmed)},
+            {"open", of_rules(open)},
+            {"never_seen", unseen},
+            {"proofs", proofs},
+            {"predictions", {{"all", all}, {"inside_one", one}, {"inside_two", two}}},
+            {"outside", members(outside, {"id", "predicted_ns", "interval_ns", "measured_ns"})},
+            {"missing", members(lacks, {"where", "message", "hint"})},
+            {"left_out", of_results(left)},
+            {"passed", passed},
+            {"ended", word(answer, "ended")}};
+  const bool whole = answer.contains("works") && answer.contains("order") && word(answer, "ended") == "complete";
+  r.code = !refuted.empty() || !broken.empty() ? kRefuted : !whole ? kUndecided : kOk;
+  return r;
 }
 
 }  // namespace
 
-Reading read_answer(const Json& answer, const std::vector<std::pair<std::string, std::string>>& schedules) {
-  const auto refuted = rules(answer, "refuted"), broken = with(answer, {"failed", "hung"});
-  const auto left = with(answer, {"left out", "not tried"});
-  Reading r;
-  r.text = section("refuted: rules that did not hold", refuted) + section("does not work", broken) +
-           section("weaker: rules that hold, on a node that is weaker than an ordering", rules(answer, "weaker")) +
-           section("confirmed: no excluded outcome was seen", rules(answer, "confirmed")) +
-           section("open: the weaker outcome was never seen", rules(answer, "open")) +
-           section("proofs that change", changed(answer, schedules)) + predictions(answer) +
-           section("missing for a full run", missing(answer)) + section("not tried, or left out", left);
-  std::size_t passed = 0;
-  for (const auto& j : results(answer, "works")) passed += j.at("state") == "passed";
-  r.text += fmt::format("{} passed; the run is {}\n", plural(passed, "trial"), word(answer, "ended"));
-  if (!refuted.empty() || !broken.empty())
-    r.text += "report: send contact.tar.gz with an issue whose title is the first line above\n";
-  const bool whole = answer.contains("works") && answer.contains("order") && word(answer, "ended") == "complete";
-  r.code = !refuted.empty() || !broken.empty() ? kRefuted : !whole ? kUndecided : kOk;
-  return r;
+Diagnostic no_answer(const std::string& file) {
+  return {.where = file,
+          .message = "is not an answer of sdma contact",
+          .hint = "give the contact.tar.gz that it has written"};
+}
+
+Result<Reading, Diagnostic> read_answer(const Json& answer,
+                                        const std::vector<std::pair<std::string, std::string>>& schedules,
+                                        const std::string& file) {
+  try {
+    return read(answer, schedules);
+  } catch (const Json::exception&) {
+    return no_answer(file);
+  }
 }
 
 }  // namespace sdma::tool::contact

@@ -19,6 +19,19 @@ Json limit(int which) {
   return std::uint64_t{r.rlim_cur};
 }
 
+/// A limit of the process that is too low for a full run.
+struct Limit {
+  int which;
+  std::uint64_t least;
+  const char *what, *remedy;
+};
+constexpr Limit kLimits[] = {
+    {RLIMIT_NOFILE, 1024, "open files", "ulimit -n 1024"},
+    {RLIMIT_MEMLOCK, std::uint64_t{64} << 20, "bytes of locked memory",
+     "ulimit -l unlimited, after a line for memlock in /etc/security/limits.conf"},
+    {RLIMIT_AS, std::uint64_t{1} << 40, "bytes of address space", "ulimit -v unlimited"},
+};
+
 /// The system, of which only the version of the kernel is written, and what keeps a device from being opened.
 Json system_of(const Settings& s) {
   utsname u{};
@@ -27,6 +40,14 @@ Json system_of(const Settings& s) {
   if (s.device == DeviceKind::kfd) missing = KfdDevice::missing();
   if (s.device == DeviceKind::cuda) missing = CudaDevice::missing();
   Json j = with_state(missing.empty() ? "passed" : "failed");
+  if (s.device != DeviceKind::soft)
+    for (const auto& l : kLimits)
+      if (const auto now = limit(l.which); !now.is_null() && now < l.least)
+        missing.push_back({.severity = Severity::note,
+                           .where = "limits",
+                           .message = fmt::format("{} {} are permitted, and a full run may need {}",
+                                                  now.get<std::uint64_t>(), l.what, l.least),
+                           .hint = fmt::format("in the shell before it: {}", l.remedy)});
   j["kernel"] = std::string(u.release);
   j["processors"] = ::sysconf(_SC_NPROCESSORS_ONLN);
   j["locked_memory_bytes"] = limit(RLIMIT_MEMLOCK);

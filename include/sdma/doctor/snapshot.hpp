@@ -187,6 +187,7 @@ struct Snapshot {
   bool all_threads = false;              ///< no thread but those in `waits` will store to a word or submit packets
   bool others_run = false;       ///< a queue that is not in `queues`, such as one of kernels, may be executing packets
   std::uint64_t watched_ns = 0;  ///< how long the queues were watched; 0: a single moment
+  bool stalls = false;           ///< the user says that these queues have not completed what they should
   std::vector<SharedRange> shared{};  ///< of `merged` snapshots
   std::vector<MovingWord> moving{};   ///< words that queues wait for, and that changed meanwhile
   std::vector<std::string> notes{};   ///< what could not be read, one sentence each, for the reader of the report
