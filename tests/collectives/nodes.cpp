@@ -5,10 +5,13 @@
 #include "sdma/check/check.hpp"
 #include "sdma/device/layout.hpp"
 #include "sdma/device/soft.hpp"
+#include "sdma/schedule/ranks.hpp"
 #include "sdma/schedule/run.hpp"
 #include "sdma/schedule/text.hpp"
 #include "sdma/simulate/simulate.hpp"
 #include "support.hpp"
+
+#include <csignal>
 
 namespace collectives::test {
 namespace {
@@ -84,6 +87,33 @@ TEST_CASE("bytes of the network are awaited: without a poll, a fence or a comple
       const auto s = parse_schedule(text);
       REQUIRE(s);
       CHECK(unproved(*s, machine_of(c)) != "");
+    }
+  }
+}
+
+TEST_CASE("two ranks are two nodes; one that stops is named, and the other does not wait for it") {
+  const Case c{"all_gather", "hierarchical", 2, 2, "40000"};
+  const auto s = parse_schedule(text_of(c));
+  REQUIRE(s);
+  for (const bool stops : {false, true}) {
+    const auto all = in_ranks(2, 60s, [&](std::uint32_t rank, Exchange& exchange) -> std::string {
+      const auto device = SoftDevice::open({.gpus = s->gpus, .ordering = Ordering::adversarial, .seed = rank});
+      if (!device) return to_string(device.error());
+      const auto bound = bind(*s, **device, {.rank = rank, .ranks = 2, .exchange = &exchange});
+      if (!bound) return to_string(bound.error().front());
+      if (stops && rank == 1) std::raise(SIGKILL);
+      const auto r = run(*bound, {.timeout = 600s});
+      return r.findings.empty() ? "" : to_string(r.findings.front());
+    });
+    REQUIRE(all);
+    REQUIRE(all->size() == 2);
+    if (!stops) {
+      CHECK((*all)[0].answer == "");
+      CHECK((*all)[1].answer == "");
+    } else {
+      CHECK((*all)[0].end.find("was killed by signal 9") != std::string::npos);
+      REQUIRE((*all)[1].answer);
+      CHECK((*all)[1].answer->find("rank 1 does not answer") != std::string::npos);
     }
   }
 }
