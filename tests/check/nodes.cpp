@@ -24,42 +24,44 @@ std::string queue(const std::string& head, const std::string& packets) {
 std::string host(const std::string& name, const std::string& actions) {
   return "host " + name + "\n" + actions + "end\n";
 }
-const std::string kCopy = "  copy_linear bytes=4K src=gpu0.a dst=gpu1.b\n",
-                  kAdd = "  atomic op=add_rtn_64 addr=host.x value=1\n";
+const std::string kInside = "  copy_linear bytes=4K src=gpu0.a dst=gpu1.b\n",
+                  kCounts = "  atomic op=add_rtn_64 addr=host.x value=1\n";
 const std::string kMain = host("main", "  submit gpu0.q\n  wait host.x == 1\n");
 
 }  // namespace
 
 TEST_CASE("an engine reaches its own node") {
-  CHECK(said(on_nodes(queue("gpu0.q peer=gpu1", kCopy + kAdd) + kMain)) == "");
-  const auto r = on_nodes(queue("gpu0.q peer=gpu2", "  copy_linear bytes=4K src=gpu0.a dst=gpu2.c\n" + kAdd) + kMain);
+  CHECK(said(on_nodes(queue("gpu0.q peer=gpu1", kInside + kCounts) + kMain)) == "");
+  const auto r =
+      on_nodes(queue("gpu0.q peer=gpu2", "  copy_linear bytes=4K src=gpu0.a dst=gpu2.c\n" + kCounts) + kMain);
   CHECK(said(r) == "other-node: gpu0.q: an engine of node 0 writes gpu2.c, which is in node 1\n");
   REQUIRE(r.findings.size() == 1);
   CHECK(r.findings[0].diagnostic.where == "case.sdma:10:3");
   CHECK(r.verdict() == Verdict::refuted);
-  CHECK(said(on_nodes(queue("gpu0.q peer=gpu2", "  copy_linear bytes=4K src=gpu2.c dst=gpu0.a\n" + kAdd) + kMain)) ==
+  CHECK(said(on_nodes(queue("gpu0.q peer=gpu2", "  copy_linear bytes=4K src=gpu2.c dst=gpu0.a\n" + kCounts) + kMain)) ==
         "other-node: gpu0.q: an engine of node 0 reads gpu2.c, which is in node 1\n");
-  CHECK(said(on_nodes(queue("gpu0.q peer=gpu1", "  fence addr=gpu2.at value=1\n" + kAdd) + kMain))
+  CHECK(said(on_nodes(queue("gpu0.q peer=gpu1", "  fence addr=gpu2.at value=1\n" + kCounts) + kMain))
             .starts_with("other-node: gpu0.q: an engine of node 0 writes gpu2.at, which is in node 1\n"));
 }
 
 TEST_CASE("host memory and host threads are in the node of what uses them") {
-  const auto both = queue("gpu0.q peer=gpu1", kCopy + kAdd) + queue("gpu2.r peer=gpu3", kAdd);
+  const auto both = queue("gpu0.q peer=gpu1", kInside + kCounts) + queue("gpu2.r peer=gpu3", kCounts);
   CHECK(said(on_nodes(both + host("main", "  submit *\n  wait host.x == 2\n"))) ==
         "other-node: host main: a host thread of node 0 submits gpu2.r, whose doorbell is in node 1\n"
         "other-node: gpu2.r: an engine of node 1 writes host.x, which is in node 0\n");
-  const auto r = on_nodes(queue("gpu0.q peer=gpu1", kCopy + kAdd) +
+  const auto r = on_nodes(queue("gpu0.q peer=gpu1", kInside + kCounts) +
                           host("main", "  submit gpu0.q\n  wait host.x == 1\n  add gpu2.at += 1\n"));
   CHECK(said(r).starts_with("other-node: host main: a host thread of node 0 stores to gpu2.at, which is in node 1\n"));
   CHECK(r.findings[0].diagnostic.where == "case.sdma:16:3");
-  CHECK(said(on_nodes(queue("gpu0.q peer=gpu1", kCopy + kAdd) +
+  CHECK(said(on_nodes(queue("gpu0.q peer=gpu1", kInside + kCounts) +
                       host("main", "  submit gpu0.q\n  wait host.x == 1\n  load gpu2.c\n")))
             .starts_with("other-node: host main: a host thread of node 0 reads gpu2.c, which is in node 1\n"));
   // One node has the words of one thread, and the other those of the other.
-  CHECK(said(on_nodes(queue("gpu0.q peer=gpu1", kCopy + kAdd) +
+  CHECK(said(on_nodes(queue("gpu0.q peer=gpu1", kInside + kCounts) +
                       queue("gpu2.r peer=gpu3", "  atomic op=add_rtn_64 addr=host.y value=1\n") + kMain +
                       host("other", "  submit gpu2.r\n  wait host.y == 1\n"))) == "");
-  CHECK(said(on_nodes(queue("gpu0.q peer=gpu1", kCopy + kAdd) + kMain + "kernel gpu2.k\n  wait host.x == 1\nend\n")) ==
+  CHECK(said(on_nodes(queue("gpu0.q peer=gpu1", kInside + kCounts) + kMain +
+                      "kernel gpu2.k\n  wait host.x == 1\nend\n")) ==
         "other-node: kernel gpu2.k: a kernel of node 1 waits for host.x, which is in node 0\n");
 }
 
@@ -92,7 +94,7 @@ TEST_CASE("the network sends: the bytes are there when its word is set, and noth
 }
 
 TEST_CASE("the network leads to another node, and executes few packets") {
-  CHECK(said(on_nodes(queue("gpu0.q peer=gpu1 network=1", kCopy + kAdd) + kMain)) ==
+  CHECK(said(on_nodes(queue("gpu0.q peer=gpu1 network=1", kInside + kCounts) + kMain)) ==
         "other-node: gpu0.q: the network leads to another node, but gpu0 and gpu1 are in node 0\n");
   CHECK(said(on_nodes(send("  copy_linear bytes=4K src=gpu2.c dst=gpu0.a\n  fence addr=gpu2.at value=1\n", kPoll)))
             .starts_with("other-node: gpu0.net: the network of node 0 reads gpu2.c, which is in node 1\n"));
