@@ -11,6 +11,7 @@
 #include "sdma/schedule/text.hpp"
 #include "source.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -46,7 +47,9 @@ const std::string kUsage =
     collectives::variant_names(", ") +
     "; of reduce_scatter and all_reduce, one of ring, halving, swing.\n"
     "These two have --bytes, --gpus, --variant, --type=f32|bf16|i32 and --share=N, the percent of the compute units\n"
-    "that each kernel keeps busy.\n";
+    "that each kernel keeps busy.\n"
+    "  --ranks-per-node=N    all_gather, all_to_all or broadcast over nodes of N GPUs: engines copy inside a node, the\n"
+    "                        network sends between nodes. With --algorithm=hierarchical|flat|ring, --pieces=N\n";
 
 int usage_error(const std::string& why) {
   std::fprintf(stderr, "collective_plan: %s\n%s", why.c_str(), kUsage.c_str());
@@ -60,6 +63,12 @@ std::string member_of(std::string_view option) {
   for (const auto& [given, member] : kShort)
     if (option == given) return std::string(member);
   return option.starts_with("--") ? std::string(option.substr(2)) : "";
+}
+
+constexpr std::string_view kPerNode = "ranks-per-node";
+/// The param that this option sets, in a text that has no Options.
+std::string param_of(const std::string& member) {
+  return member == "gpus" ? "N" : member == kPerNode ? "per_node" : member;
 }
 
 /// Prints it. Returns the exit code.
@@ -76,7 +85,7 @@ int refuse(const sdma::Diagnostic& why) { return std::fprintf(stderr, "%s\n", to
 int main(int argc, char** argv) {
   collectives::Options o{.bytes = 1 << 20};
   bool named = false, flat = false;
-  std::optional<collectives::Source> reduction;
+  std::optional<collectives::Source> reduction;            // or over nodes: a text whose params are all that can be set
   std::vector<std::pair<std::string, std::string>> given;  // in order
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
@@ -104,8 +113,12 @@ int main(int argc, char** argv) {
       given.emplace_back(std::move(member), std::move(value));
     }
   }
-  for (const auto& [member, value] : given)
-    if (member == "collective") reduction = collectives::reduction(value);
+  const bool nodes = std::any_of(given.begin(), given.end(), [](auto& g) { return g.first == kPerNode; });
+  for (const auto& [member, value] : given) {
+    if (member != "collective") continue;
+    reduction = nodes ? collectives::over_nodes(value) : collectives::reduction(value);
+    if (nodes && !reduction) return usage_error("over nodes there are all_gather, all_to_all and broadcast");
+  }
   // A matrix says how many GPUs and bytes there are, which other options may say, too.
   for (const auto& [member, value] : given) {
     if (member != "matrix") continue;
@@ -118,7 +131,7 @@ int main(int argc, char** argv) {
     if (member == "matrix" && !reduction) continue;
     std::string wrong;
     if (!reduction) wrong = set(o, member, value);
-    else if (member != "collective" && !set_param(*reduction, member == "gpus" ? "N" : member, value))
+    else if (member != "collective" && !set_param(*reduction, param_of(member), value))
       wrong = reduction->set.front().value + " has no option " + member;
     if (!wrong.empty()) return usage_error(wrong);
   }
@@ -126,7 +139,7 @@ int main(int argc, char** argv) {
   if (reduction) {
     const auto s = sdma::parse_schedule(reduction->text, reduction->name, {.set = reduction->set});
     if (!s) return refuse(s.error().front());
-    std::fprintf(stderr, "note: it uses compute units: a kernel on each GPU adds\n");
+    if (!nodes) std::fprintf(stderr, "note: it uses compute units: a kernel on each GPU adds\n");
     return print(flat ? sdma::to_text(*s) : with_params(*reduction));
   }
   const auto p = collectives::plan(o);

@@ -76,6 +76,13 @@ std::optional<Source> reduction(std::string_view collective) {
   return s;
 }
 
+std::optional<Source> over_nodes(std::string_view collective) {
+  if (collective != "all_gather" && collective != "all_to_all" && collective != "broadcast") return {};
+  Source s{"nodes.sdma", kNodesText};
+  set_param(s, "collective", std::string(collective));
+  return s;
+}
+
 bool set_param(Source& s, std::string_view param, std::string value) {
   if (s.text.find(line_of(param)) == s.text.npos) return false;
   s.set.push_back({std::string(param), std::move(value)});

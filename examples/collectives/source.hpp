@@ -29,6 +29,8 @@ Source source_of(const Options&);
 
 /// The text of reduce_scatter or all_reduce; nothing for any other name.
 std::optional<Source> reduction(std::string_view collective);
+/// The text of all_gather, all_to_all or broadcast over several nodes (docs/nodes.md); nothing for any other name.
+std::optional<Source> over_nodes(std::string_view collective);
 /// Gives a param of the text this value. False if the text has no such param.
 bool set_param(Source&, std::string_view param, std::string value);
 

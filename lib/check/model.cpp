@@ -115,10 +115,17 @@ bool contributes(const Step& poll, const Word& w, const Step& post) noexcept {
   }
 }
 
+/// What is assumed about engines beyond the rules, the network does not promise: with queues of it, nothing is.
+static Profile profile_of(const Schedule& s, Profile p) {
+  if (std::none_of(s.queues.begin(), s.queues.end(), [](const auto& q) { return q.network; })) return p;
+  p.copies_in_order = p.writes_ordered = p.vram_fence_covers = p.fence_full = p.poll_full = p.finite_poll_edge = false;
+  return p;
+}
+
 Model::Model(const Schedule& s, const CheckOptions& o)
     : schedule(s),
       options(o),
-      profile(o.profile),
+      profile(profile_of(s, o.profile)),
       limits(o.max_packets),
       node(o.topology ? *o.topology : *mi300x()),
       open(o.open || !detail::submits_queues(s)) {
@@ -213,6 +220,10 @@ void Model::sync_of(const Schedule::Queue& q, const PacketView& v, Item& item) {
 void Model::assign_engines() {
   for (std::size_t i = 0; i < programs.size(); ++i) {
     const auto& q = schedule.queues[i];
+    if (q.network) {
+      programs[i].engine = std::uint64_t{q.place.index} << 32 | (0x20000 + i);
+      continue;
+    }
     if (!q.peer) {
       programs[i].engine = std::uint64_t{q.place.index} << 32 | q.engine;
       continue;

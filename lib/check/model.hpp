@@ -196,7 +196,7 @@ class Model {
 
   const Schedule& schedule;
   const CheckOptions& options;
-  const Profile& profile;
+  const Profile profile;
   const Limits limits;
   const Topology node;      ///< its engines and links are assumed
   std::vector<GpuId> gpus;  ///< the node's GPU for each GPU of the schedule

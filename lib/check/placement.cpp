@@ -41,6 +41,7 @@ class Placement {
     // refused.cpp reports what the node does not have. In a dump, the numbers may be those of a node that is not known.
     if (m_.options.open && !m_.options.topology) return;
     if (!m_.exists(queue.place) || !m_.exists(queue.peer.value_or(queue.place))) return;
+    if (queue.network) return;
     const auto engine = detail::engine_of(queue, node_, m_.gpus);
     if (!engine || detail::refuse(QueueRequest{.gpu = m_.gpu_of(queue.place), .engine = *engine}, node_)) return;
     links(q);

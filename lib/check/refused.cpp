@@ -44,7 +44,11 @@ class Refused {
     if (refusal.queue && !m_.programs[*refusal.queue].items.empty()) {
       const auto q = static_cast<std::uint32_t>(*refusal.queue);
       f.message = r_.agent(q) + ": " + refusal.message;
-      f.places = {{q, 1}};
+      const auto& items = m_.programs[q].items;
+      const auto at = std::find_if(items.begin(), items.end(), [&](auto& i) { return i.dword >= refusal.dword; });
+      f.places = {{q, static_cast<std::uint32_t>(at - items.begin()) + 1}};
+    } else if (refusal.action && m_.options.map) {
+      f.at = r_.position(m_.options.map->action(s_, *refusal.action));
     } else if (refusal.queue) {
       f.where = m_.options.file + ": " + refusal.where;
     }

@@ -43,6 +43,7 @@ constexpr std::array kRules{
     ScheduleRule{"not-covered", warning, "the argument of a proof does not cover a thing in the schedule"},
     ScheduleRule{"not-shown", note, "some findings are not shown"},
     ScheduleRule{"open-schedule", warning, "what the rest of the system does is assumed"},
+    ScheduleRule{"other-node", error, "an engine, a host thread or a kernel reaches into another machine"},
     ScheduleRule{"outside", error, "a packet accesses memory outside the buffers and signals that it names"},
     ScheduleRule{"race", error, "two accesses to the same bytes, at least one of them a write, are not ordered"},
     ScheduleRule{"reset-while-polled", error, "a signal is reset before all polls of it are complete"},

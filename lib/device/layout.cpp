@@ -151,6 +151,7 @@ Topology nodes(std::string_view name, std::uint32_t count, std::uint32_t each, s
   for (std::uint32_t node = 0; node < count; ++node)
     each_pair(node * each, (node + 1) * each,
               [&](auto from, auto to) { b.link(from, to, LinkType::xgmi, mb_of_gbit(kMi300xGbit)); });
+  b.each_gpu([&, n = 0u](Gpu& g) mutable { g.node = n++ / each; });
   b.ports("NIC", nic_mb);
   each_pair(0, count * each, [&](auto from, auto to) {
     if (from / each != to / each) b.link(from, to, LinkType::other, nic_mb, b.through(from, to));

@@ -27,7 +27,7 @@ Json json_of(const Link& l) {
   return j;
 }
 
-/// Names the dead engines only if there are any.
+/// Names the dead engines only if there are any, and the node only if it is not the first.
 Json json_of(const Gpu& g) {
   Json j{{"name", g.name},
          {"gfx", g.gfx},
@@ -35,6 +35,7 @@ Json json_of(const Gpu& g) {
          {"host_engines", g.host_engines},
          {"xgmi_engines", g.xgmi_engines},
          {"queues_per_engine", g.queues_per_engine}};
+  if (g.node != 0) j["node"] = g.node;
   if (g.dead_engines != 0) j["dead_engines"] = json_of_engines(g.dead_engines);
   return j;
 }
@@ -75,8 +76,9 @@ std::uint64_t load_engines(JsonReader& in, const Json& j, const char* key, const
 }
 
 void load_gpu(JsonReader& in, const Json& j, const std::string& where, Gpu& g) {
-  if (!in.object(j, where,
-                 {"name", "gfx", "memory_bytes", "host_engines", "xgmi_engines", "queues_per_engine", "dead_engines"}))
+  if (!in.object(
+          j, where,
+          {"name", "gfx", "memory_bytes", "host_engines", "xgmi_engines", "queues_per_engine", "node", "dead_engines"}))
     return;
   in.string(j, "name", where, g.name);
   in.number(j, "gfx", where, g.gfx);
@@ -84,6 +86,7 @@ void load_gpu(JsonReader& in, const Json& j, const std::string& where, Gpu& g) {
   in.number(j, "host_engines", where, g.host_engines);
   in.number(j, "xgmi_engines", where, g.xgmi_engines);
   in.number(j, "queues_per_engine", where, g.queues_per_engine);
+  if (j.contains("node")) in.number(j, "node", where, g.node);
   if (std::uint64_t{g.host_engines} + g.xgmi_engines > 64) in.complain(where, "this GPU has more than 64 engines");
   if (g.queues_per_engine > 1024) in.complain(where, "this GPU has more than 1024 queues per engine");
   if (!in.failed() && j.contains("dead_engines"))

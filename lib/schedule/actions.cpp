@@ -89,6 +89,11 @@ bool ScheduleParser::submit() {
   } else {
     while (!at_line_end()) {
       const auto r = ref(false);
+      if (r && lex_.peek().is("*") && lex_.peek().glued) {
+        lex_.take();
+        if (!submit_several(*r, a)) return false;
+        continue;
+      }
       const auto* symbol = r ? find_queue(*r) : nullptr;
       if (!symbol) return false;
       if (!room(r->at)) return false;
@@ -99,6 +104,18 @@ bool ScheduleParser::submit() {
   }
   actions_->push_back(std::move(a));
   return true;
+}
+
+/// `submit gpu0.to*`: each queue of the GPU whose name begins so, in the order of their declarations.
+bool ScheduleParser::submit_several(const Ref& r, Schedule::Action& a) {
+  const auto before = a.queues.size();
+  for (std::size_t i = 0; i < s_.queues.size(); ++i) {
+    if (s_.queues[i].place != r.place || !s_.queues[i].name.starts_with(r.name)) continue;
+    if (!room(r.at)) return false;
+    a.queues.push_back(i);
+  }
+  return a.queues.size() != before || incomplete_ ||
+         fail(r.at, "no queue has a name that begins with " + quote(r.text()));
 }
 
 std::optional<Compare> ScheduleParser::comparison() {

@@ -10,6 +10,7 @@
 #include "symbols.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace sdma::inline v0 {
 namespace {
@@ -125,11 +126,28 @@ class Linker {
     }
   }
 
+  /// A software engine that no other queue uses: a poll of the network holds up no copy of an engine.
+  Result<EngineId> stand_in(const Schedule::Queue& q) const {
+    auto free = device_.kernels_stand_in() ? device_.topology().gpus[gpu(q.place).value].live_engines() : 0;
+    for (const auto& other : s_.queues)
+      if (other.place == q.place && !other.network)
+        free &= ~(std::uint64_t{1} << engine_of(other, device_.topology(), gpus_)->value);
+    for (const auto& other : s_.queues) {
+      if (&other == &q) break;
+      if (other.place == q.place && other.network) free &= free - 1;
+    }
+    if (free == 0) return Errc::no_space;
+    return EngineId{static_cast<std::uint32_t>(std::countr_zero(free))};
+  }
+
   void queue(std::size_t i) {
     const auto& q = s_.queues[i];
     if (out_->team && out_->team->ranks().of(q.place) != options_.rank) return void(out_->programs.emplace_back());
     const auto where = "queue " + queue_name(q);
-    const auto engine = engine_of(q, device_.topology(), gpus_);
+    const auto engine = q.network ? stand_in(q) : engine_of(q, device_.topology(), gpus_);
+    if (!engine)
+      return add(where, "this device has no network between nodes, and no engine is free that could stand in for it",
+                 "run it on the software device, with fewer queues of a GPU");
     auto opened =
         device_.create_queue({.gpu = gpu(q.place), .engine = *engine, .ring_bytes = ring_bytes(q), .name = q.name});
     if (!made(where, opened)) return;

@@ -232,9 +232,10 @@ bool ScheduleParser::queue() {
   bool ok = r.has_value();
   if (ok && r->place.is_host())
     ok = fail(r->at, "a queue belongs to a GPU, got " + quote(r->text()), "write gpu0." + r->name);
+  constexpr auto kQueueFields = "peer, from, network or engine, ring, doorbell";
   bool engine = false, peer = false;
   if (ok)
-    ok = fields("a queue", "peer, from or engine, ring, doorbell", "", [&](const Token& t) -> std::optional<bool> {
+    ok = fields("a queue", kQueueFields, "", [&](const Token& t) -> std::optional<bool> {
       if (t.text == "peer") return peer = (q.peer = place(nullptr)).has_value();
       if (t.text == "from") {
         const auto at = lex_.peek().at;
@@ -245,6 +246,11 @@ bool ScheduleParser::queue() {
                       "write peer=" + to_string(*from));
         q.peer = from;
         return q.from_host = true;
+      }
+      if (t.text == "network") {
+        const auto n = number("network", 0, 1);
+        q.network = n == 1u;
+        return n.has_value();
       }
       if (t.text == "doorbell") {
         const auto word = lex_.take();
@@ -269,6 +275,9 @@ bool ScheduleParser::queue() {
   if (ok && peer && q.from_host)
     ok = fail(lex_.behind(), "a queue has a peer or reads from the host, not both",
               "from=host uses the engine that reads from the host; peer=host the one that writes to it");
+  if (ok && q.network && (!peer || engine || q.peer->is_host() || q.peer == r->place))
+    ok = fail(lex_.behind(), "the network leads to another GPU, and no engine executes the queue",
+              "write peer=gpu8 network=1: the bytes go to memory of its node");
   if (ok && !q.peer && !engine)
     ok = fail(lex_.behind(), "a queue needs 'peer=' or 'engine='",
               "peer=gpu1 uses the engine that the node recommends for that link; engine=0 uses engine 0");

@@ -138,6 +138,7 @@ class ScheduleParser final : private Blocks, private Symbols {
              bool ok);
   bool action(int depth);
   bool submit();
+  bool submit_several(const Ref&, Schedule::Action&);
   bool wait_rptr(const Ref&);
   bool set_wait_or_add(Schedule::Action::Kind);
   bool add_action(Schedule::Action, GpuVa signal);

@@ -148,6 +148,7 @@ class Printer {
   void queue(const Schedule::Queue& q) {
     out_ += "queue " + queue_name(q);
     out_ += q.peer ? (q.from_host ? " from=" : " peer=") + to_string(*q.peer) : " engine=" + std::to_string(q.engine);
+    if (q.network) out_ += " network=1";
     if (q.ring_bytes != 0) out_ += " ring=" + size_text(q.ring_bytes);
     if (q.doorbell_each) out_ += " doorbell=each";
     out_ += "\n";

@@ -105,6 +105,8 @@ class Check {
     if (q.peer && !q.peer->is_host() && q.peer->index >= s_.gpus)
       add(where, "peer: " + to_string(*q.peer) + " is not in this schedule");
     if (q.from_host && q.peer != Place::host()) add(where, "from_host needs the host as the peer");
+    if (q.network && (!q.peer || q.peer->is_host() || q.peer == q.place || q.from_host))
+      add(where, "the network leads to another GPU: give it as the peer");
     if (q.peer && q.engine != 0) add(where, "it has both a peer and an engine: give only one");
     if (q.engine > 63) add(where, "there is no engine " + std::to_string(q.engine));
     if (q.ring_bytes != 0 && !is_ring_size(q.ring_bytes))

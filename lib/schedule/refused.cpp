@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 namespace sdma::inline v0::detail {
@@ -22,6 +23,10 @@ class Refusals {
     gpus();
     words();
     for (std::size_t q = 0; q < s_.queues.size(); ++q) queue(q), indirect(q);
+    if (out_.empty() || out_.front().rule != "no-such-gpu") {
+      auto across = across_nodes(s_, node_, gpus_);
+      std::move(across.begin(), across.end(), std::back_inserter(out_));
+    }
     return std::move(out_);
   }
 
@@ -79,6 +84,7 @@ class Refusals {
                       .message = std::move(message),
                       .hint = std::move(hint)});
     };
+    if (queue.network) return;
     const auto engine = engine_of(queue, node_, gpus_);
     if (!engine) return refused("the node recommends no engine for " + to_string(*queue.peer), "choose one: engine=0");
     const QueueRequest request{.gpu = gpu(queue.place.index), .engine = *engine};

@@ -8,6 +8,7 @@
 //   alignment        a word of 4 or 8 bytes at an address that is not a multiple of its size
 //   no-such-gpu      the node has fewer GPUs, or a GPU is chosen twice
 //   ib-alignment     an INDIRECT that would not end at a multiple of 8 dwords in the ring
+//   other-node       an engine, a host thread or a kernel reaches into another machine
 //   engine-refused   no engine for a peer, an engine that the node does not have, or more queues than it serves at once
 //
 // The packets themselves are not examined here: engine/admit.hpp says which of them an engine refuses.
@@ -23,11 +24,15 @@ namespace sdma::inline v0::detail {
 struct Refusal {
   std::string_view rule{};             ///< of docs/rules.md
   std::optional<std::size_t> queue{};  ///< its index, if a queue is refused
+  std::size_t dword{};                 ///< of the packet in the queue
+  const Schedule::Action* action{};    ///< that is refused
   std::string where{};                 ///< "gpus", "gpu1", "queue gpu0.push", "signal host.done"
   std::string message{}, hint{};
 };
 
 /// `gpus`: the node's GPU for each GPU of the schedule; empty: the same numbers.
 std::vector<Refusal> refused(const Schedule&, const Topology&, std::span<const GpuId> gpus = {});
+/// Only those of the rule other-node: the first of each queue and each actor. Requires GPUs that exist.
+std::vector<Refusal> across_nodes(const Schedule&, const Topology&, std::span<const GpuId> gpus = {});
 
 }  // namespace sdma::inline v0::detail

@@ -54,7 +54,7 @@ std::uint32_t World::peer_of(const Program& q) {
 bool World::held(Engine& e, std::uint32_t queue) {
   const auto most = std::floor(cost(Cost::engine_peer_copies));
   const auto& q = programs_[queue];
-  if (most == 0 || q.front->current().role != Role::data) return false;
+  if (most == 0 || e.network || q.front->current().role != Role::data) return false;
   const auto peer = peer_of(q);
   if (peer == kNoPeer || peer >= e.toward.size() || e.toward[peer] < most) return false;
   e.held.push_back(queue);
@@ -126,10 +126,12 @@ void World::launch(std::uint32_t queue) {
   auto& f = flights_[id];
   f = {.queue = queue, .node = q.node, .number = flights_made_++};
   describe_flight(q, f);
+  f.completes = q.front->current().role == Role::release;
+  if (f.completes) q.releases.push_back(q.front->current());
   auto& e = engines_[q.engine];
   opened(e);
   ++q.in_flight;
-  if (cost(Cost::engine_peer_copies) > 0 && (f.peer = peer_of(q)) != kNoPeer) {
+  if (cost(Cost::engine_peer_copies) > 0 && !e.network && (f.peer = peer_of(q)) != kNoPeer) {
     e.toward.resize(places_);
     ++e.toward[f.peer];
   }
@@ -180,6 +182,7 @@ void World::describe_flight(const Program& q, Flight& f) {
         use(r, weight);
         for (const auto shared : shares_[place_index(from) * places_ + place_index(to)]) use(shared, weight);
         const auto peer = from == place ? to : from;
+        if (e.network) return;
         if (peer.is_host()) return void((host = true, to_host = to_host || to.is_host()));
         const auto suits = masks_[q.gpu * places_ + peer.index];
         other_link = other_link || (suits != 0 && (suits >> e.id & 1) == 0);
@@ -203,6 +206,7 @@ void World::describe_flight(const Program& q, Flight& f) {
           if (home != place) cross(place, home, bytes / unit);
         }
       });
+      if (e.network) return use(e.resource, 1), Outcome::done;
       const double part = std::is_same_v<P, CopyBroadcast> ? cost(Cost::engine_broadcast)
                           : std::is_same_v<P, CopySwap>    ? cost(Cost::engine_swap)
                                                            : 1.0;
@@ -239,7 +243,8 @@ void World::begin_flow(Engine& e) {
     auto& f = flights_[id];
     if (f.bytes == 0) {
       e.turn.pop_front();
-      at(now_, Event::landed, id, f.node);
+      const auto end = now_ + (e.network ? cost(Cost::nic_flight) : 0);
+      at(end, Event::landed, id, e.network ? node(end, f.node, e.where, What::lands, Phase::sync, f.queue) : f.node);
       continue;
     }
     f.flow = net_.start(now_, static_cast<double>(f.bytes), f.uses);
@@ -287,7 +292,7 @@ void World::moved(std::uint32_t id) {
   for (const auto l : f.lanes) o_.recorder->packet_end(l, ns(), f.number);
   f.lanes.clear();
   const auto mine = f.node;
-  const auto end = now_ + cost(Cost::engine_latency) + f.extra_ns;
+  const auto end = now_ + (e.network ? cost(Cost::nic_flight) : cost(Cost::engine_latency) + f.extra_ns);
   at(end, Event::landed, id, node(end, mine, e.where, What::lands, Phase::copy, f.queue, f.bytes));
   e.turn.pop_front();
   if (!e.turn.empty() && nodes_[flights_[e.turn.front()].node].t < now_) flights_[e.turn.front()].node = mine;
@@ -300,7 +305,9 @@ void World::landed(std::uint32_t id, std::uint32_t node) {
   auto& e = engines_[q.engine];
   last_ = now_;
   last_node_ = node;
-  if (flights_[id].executes) {
+  if (flights_[id].completes) {
+    release(queue, node);
+  } else if (flights_[id].executes) {
     const auto packet = flights_[id].packet;
     execute_now(q, packet);
     typed(packet, memory_->reader(q.gpu), [&](const auto& p) {
@@ -310,7 +317,7 @@ void World::landed(std::uint32_t id, std::uint32_t node) {
       return Outcome::done;
     });
   }
-  if (o_.recorder) o_.recorder->packet_end(q.lane, ns(), flights_[id].position);
+  if (o_.recorder && !flights_[id].completes) o_.recorder->packet_end(q.lane, ns(), flights_[id].position);
   e.used -= flights_[id].need;
   totals_.bytes += flights_[id].bytes;
   free_flights_.push_back(id);

@@ -84,6 +84,7 @@ void World::act(std::uint32_t queue) {
     case Role::data: return launch(queue);
     case Role::release:
     case Role::stamp:
+      if (engines_[q.engine].network) return launch(queue);
       if (q.in_flight == 0) return drained(queue);
       q.state = State::drain;
       return;

@@ -3,6 +3,7 @@
 
 #include "../schedule/compare.hpp"
 #include "../schedule/recorded.hpp"
+#include "../schedule/refused.hpp"
 #include "../schedule/sums.hpp"
 #include "../schedule/symbols.hpp"
 #include "sdma/core/number.hpp"
@@ -136,6 +137,7 @@ void World::links() {
 }
 
 std::optional<std::uint32_t> World::engine_of(const Schedule::Queue& q, const std::string& where) {
+  if (q.network) return network_of(q, where);
   const auto found = detail::engine_of(q, m_.topology);
   if (!found) return find(where, "the machine recommends no engine for " + to_string(*q.peer)), std::nullopt;
   if (auto d =
@@ -152,6 +154,22 @@ std::optional<std::uint32_t> World::engine_of(const Schedule::Queue& q, const st
   e.resource = resource(Busy::Kind::engine, name, Cost::engine_rate);
   e.where = named(name);
   return known->second;
+}
+
+/// The thread that passes the packets of a queue on to the network, as an engine that has the rate of the link.
+std::optional<std::uint32_t> World::network_of(const Schedule::Queue& q, const std::string& where) {
+  const auto between = link(q.place, *q.peer);
+  if (between == ~0u || m_.topology.gpus[q.place.index].node == m_.topology.gpus[q.peer->index].node)
+    return find(where, fmt::format("the machine has no network from {} to {}", to_string(q.place), to_string(*q.peer)),
+                "simulate it on several nodes: --machine=nodes:2x4"),
+           std::nullopt;
+  auto& e = engines_.emplace_back();
+  e.gpu = q.place.index;
+  e.network = true;
+  const auto name = "network " + queue_name(q);
+  e.resource = net_.add({.kind = Busy::Kind::engine, .name = name, .rate = net_.resources()[between].rate});
+  e.where = named(name);
+  return static_cast<std::uint32_t>(engines_.size() - 1);
 }
 
 void World::queue(std::size_t i) {
@@ -186,7 +204,9 @@ void World::queue(std::size_t i) {
   q.front.emplace(PipelineConfig{
       .ring = ring, .reader = &memory_->reader(q.gpu), .gpu = GpuId{q.gpu}, .engine = EngineId{engines_[q.engine].id}});
   if (o_.recorder)
-    q.lane = o_.recorder->lane(trace::queue_lane(GpuId{q.gpu}, EngineId{engines_[q.engine].id}, source.name));
+    q.lane = source.network
+                 ? o_.recorder->lane(to_string(source.place), "network " + source.name)
+                 : o_.recorder->lane(trace::queue_lane(GpuId{q.gpu}, EngineId{engines_[q.engine].id}, source.name));
 }
 
 void World::prepare() {
@@ -195,6 +215,11 @@ void World::prepare() {
   if (s_.gpus > m_.topology.gpus.size())
     return find("gpus",
                 fmt::format("the schedule has {} GPUs, but the machine has {}", s_.gpus, m_.topology.gpus.size()));
+  for (auto& r : across_nodes(s_, m_.topology)) {
+    const auto line = !o_.map ? 0 : (r.action ? o_.map->action(s_, *r.action) : o_.map->packet(*r.queue, r.dword)).line;
+    find(line == 0 ? r.where : fmt::format("{}, line {}", r.where, line), std::move(r.message), std::move(r.hint));
+  }
+  if (!findings_.empty()) return;
   memory_.emplace(s_);
   findings_ = std::move(memory_->findings());
   if (!findings_.empty()) return;

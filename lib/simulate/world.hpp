@@ -148,10 +148,12 @@ class World {
     std::vector<Network::Use> uses{};
     Fetched packet{};
     bool executes{};
+    bool completes{};  ///< it carries no bytes, but the next of the releases
     std::vector<trace::LaneId> lanes{};
   };
   struct Engine {
     std::uint32_t gpu{}, id{}, resource{}, where{};
+    bool network = false;  ///< no engine: it keeps sending, and completions follow the bytes
     bool front_busy = false;
     std::deque<std::uint32_t> wants{};    ///< queues that wait for the front end
     std::vector<std::uint32_t> held{};    ///< queues whose next copy waits for one to the same peer to land
@@ -170,6 +172,7 @@ class World {
   void links();
   void queue(std::size_t);
   std::optional<std::uint32_t> engine_of(const Schedule::Queue&, const std::string& where);
+  std::optional<std::uint32_t> network_of(const Schedule::Queue&, const std::string& where);
   void handle(const Scheduled&);
   Scheduled next();
   void stuck();

@@ -238,13 +238,14 @@ std::uint64_t add_signal(Box& b, std::string name, const py::object& place, std:
   return b.edit().add_signal({.place = place_of(place), .name = std::move(name), .value = value, .bits = bits}).value;
 }
 QueueRef add_queue(const BoxPtr& b, std::string name, const py::object& place, const py::object& peer,
-                   std::uint32_t engine, std::uint64_t ring_bytes, bool from_host, bool doorbell_each) {
+                   std::uint32_t engine, std::uint64_t ring_bytes, bool from_host, bool doorbell_each, bool network) {
   Schedule::Queue q{.place = place_of(place), .name = std::move(name)};
   if (!peer.is_none()) q.peer = place_of(peer);
   q.engine = engine;
   q.ring_bytes = ring_bytes;
   q.from_host = from_host;
   q.doorbell_each = doorbell_each;
+  q.network = network;
   auto& s = b->edit();
   s.add_queue(std::move(q));
   return {b, s.queues.size() - 1};
@@ -360,7 +361,8 @@ void add_schedule(py::module_& m) {
       .def("add_signal", add_signal, arg("name"), py::kw_only(), arg("place") = "host", arg("value") = 0,
            arg("bits") = 64)
       .def("add_queue", add_queue, arg("name"), py::kw_only(), arg("place"), arg("peer") = py::none(),
-           arg("engine") = 0, arg("ring_bytes") = 0, arg("from_host") = false, arg("doorbell_each") = false)
+           arg("engine") = 0, arg("ring_bytes") = 0, arg("from_host") = false, arg("doorbell_each") = false,
+           arg("network") = false)
       .def(
           "add_host",
           [](const BoxPtr& b, std::string name) {

@@ -146,7 +146,7 @@ class Schedule:
         """`init`: "poison", "random" or "zero"."""
     def add_signal(self, name: str, *, place: Place = "host", value: int = 0, bits: int = 64) -> int: ...
     def add_queue(self, name: str, *, place: int, peer: Place | None = None, engine: int = 0, ring_bytes: int = 0,
-                  from_host: bool = False, doorbell_each: bool = False) -> Queue:
+                  from_host: bool = False, doorbell_each: bool = False, network: bool = False) -> Queue:
         """`peer`: use the engine that the node recommends for it; without a peer, `engine`."""
     def add_host(self, name: str = "main") -> Script: ...
     def add_kernel(self, name: str, *, place: int, share: int = 100) -> Script:

@@ -138,6 +138,14 @@ TEST_CASE("the machine of MI355X is that of MI300X with its own rates, and nothi
     if (l.type == LinkType::xgmi) CHECK(l.mb_per_s == 76800);
 }
 
+TEST_CASE("the machine of two nodes has the parameters of MI300X") {
+  const auto m = machine_from_json(text_of("/share/machines/2x8_mi300x.json"), "2x8_mi300x.json");
+  REQUIRE(m);
+  CHECK(to_json(*m) == text_of("/share/machines/2x8_mi300x.json"));
+  CHECK(m->parameters == mi300x_machine()->parameters);
+  CHECK(m->topology == layout_machine("nodes:2x8x400G")->topology);
+}
+
 TEST_CASE("a layout is a machine with the parameters of its GPUs") {
   CHECK(layout_machine("mi300x:8")->topology == mi300x_machine()->topology);
   CHECK(layout_machine("mesh:16")->parameters == mi300x_machine()->parameters);

@@ -9,8 +9,8 @@
 //   mesh:16              a link from each GPU to each other
 //   ring:8               a link to the next and to the previous GPU
 //   switch:8x400G        a port of 400 Gbit/s a GPU into one switch: whatever enters or leaves a GPU shares its port
-//   nodes:2x8            two nodes, each a mesh of 8; each GPU has a NIC of 400 Gbit/s, which
-//                        reaches all GPUs of the other node
+//   nodes:2x8            two nodes, each a mesh of 8 (Gpu::node); each GPU has a NIC of 400 Gbit/s, which
+//                        reaches all GPUs of the other node: only queues of the network use it (docs/nodes.md)
 //   nodes:2x8x200G       the same with other NICs
 //
 //   mesh:16x100G         the raw rate of the links of a mesh or a ring, in
@@ -18,7 +18,7 @@
 //
 // The GPUs of built layouts are MI300X, so the parameters of share/machines/mi300x.json apply. With more peers than
 // engines, peers share engines in turn. Two GPUs without a link cannot exchange bytes directly: a schedule for ring:8
-// forwards them itself. All GPUs share one host, those of several nodes, too. Switches and NICs are links of type
+// forwards them itself. The GPUs of a node share one host. Switches and NICs are links of type
 // `other`; the parameters nic.flight_ns and nic.efficiency say what they cost.
 //
 // A pure function that allocates; any thread may call it. Errors: a Diagnostic with the names that there are.

@@ -50,6 +50,8 @@ struct Gpu {
   /// Bit n: engine n is dead. The driver counts and may recommend it, but nothing executes its queues: on some products
   /// several engine numbers share one engine, and only one of them works.
   std::uint64_t dead_engines{};
+  /// The machine that it is in, from 0, if there are several: GPUs and hosts of different nodes share no memory.
+  std::uint32_t node{};
   /// How many sDMA engines it has.
   std::uint32_t engines() const noexcept { return host_engines + xgmi_engines; }
   /// Bit n: the GPU has engine n, and it is not dead.

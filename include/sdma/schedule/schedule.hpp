@@ -170,6 +170,9 @@ struct Schedule {
     /// With the host as the peer: the engine that reads from the host, not the one that writes to it. Runtimes keep one
     /// engine for each direction (Topology::engine_for).
     bool from_host = false;
+    /// No engine executes it, but the network between the peer's node and its own: a thread of the host passes each
+    /// packet on (docs/nodes.md). A fence or atomic takes effect when the bytes of all earlier copies are there.
+    bool network = false;
     std::uint32_t engine{};      ///< the number of the engine; used only without a peer
     std::uint64_t ring_bytes{};  ///< 0: bind chooses
     /// Each packet that moves data is published with a doorbell of its own, together with the packets that follow

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+// Collectives over several nodes: proved on a machine with nodes, run in all orderings and simulated, for each
+// algorithm and odd sizes. What is wrong in them is found.
+#include "collectives/source.hpp"
+#include "sdma/check/check.hpp"
+#include "sdma/device/layout.hpp"
+#include "sdma/device/soft.hpp"
+#include "sdma/schedule/ranks.hpp"
+#include "sdma/schedule/run.hpp"
+#include "sdma/schedule/text.hpp"
+#include "sdma/simulate/simulate.hpp"
+#include "support.hpp"
+
+#include <csignal>
+
+namespace collectives::test {
+namespace {
+
+struct Case {
+  std::string collective, algorithm;
+  int nodes, each;
+  std::string bytes;
+};
+std::string text_of(const Case& c) {
+  auto source = *over_nodes(c.collective);
+  REQUIRE(set_param(source, "algorithm", c.algorithm));
+  REQUIRE(set_param(source, "N", std::to_string(c.nodes * c.each)));
+  REQUIRE(set_param(source, "per_node", std::to_string(c.each)));
+  REQUIRE(set_param(source, "bytes", c.bytes));
+  REQUIRE(set_param(source, "root", std::to_string(c.each - 1)));
+  return with_params(source);
+}
+std::string machine_of(const Case& c) { return "nodes:" + std::to_string(c.nodes) + "x" + std::to_string(c.each); }
+/// Its findings when it is checked.
+std::string unproved(const Schedule& s, const std::string& machine) {
+  const auto node = *layout(machine);
+  const auto proof = check(s, {.topology = &node});
+  std::string out;
+  for (const auto& f : proof.findings)
+    if (f.diagnostic.severity != Severity::note) out += to_string(f.diagnostic) + "\n";
+  if (!proof.proved() || proof.expectations != s.expectations.size()) out += "not proved\n";
+  return out;
+}
+/// And when it is run and simulated.
+std::string outcome(const Schedule& s, const std::string& machine, Ordering order) {
+  auto out = unproved(s, machine);
+  const auto device = SoftDevice::open({.gpus = s.gpus, .ordering = order, .seed = 5});
+  REQUIRE(device);
+  const auto bound = bind(s, **device);
+  REQUIRE(bound);
+  for (const auto& f : run(*bound, {.timeout = std::chrono::seconds(60), .seed = 3}).findings)
+    out += to_string(f) + "\n";
+  const auto time = simulate(s, *layout_machine(machine), {.contents = true});
+  REQUIRE(time);
+  for (const auto& f : time->findings) out += to_string(f) + "\n";
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("collectives over nodes are proved, and move the right bytes") {
+  constexpr Ordering kOrders[] = {Ordering::strict, Ordering::rocr, Ordering::adversarial};
+  std::size_t n = 0;
+  for (const auto* collective : {"all_gather", "all_to_all", "broadcast"})
+    for (const auto* algorithm : {"hierarchical", "flat", "ring"})
+      for (const auto& [nodes, each] : {std::pair(2, 4), std::pair(4, 2), std::pair(3, 2), std::pair(2, 1)})
+        for (const auto* bytes : {"40000", "100001", "20"}) {
+          if (collective == std::string("all_to_all") && algorithm == std::string("ring")) continue;
+          const Case c{collective, algorithm, nodes, each, bytes};
+          const auto s = parse_schedule(text_of(c));
+          INFO(collective << " " << algorithm << " " << machine_of(c) << " " << bytes);
+          REQUIRE(s);
+          CHECK(outcome(*s, machine_of(c), kOrders[n++ % 3]) == "");
+        }
+}
+
+TEST_CASE("bytes of the network are awaited: without a poll, a fence or a completion, the proof fails") {
+  for (const auto& c : {Case{"all_gather", "hierarchical", 2, 2, "4K"}, Case{"all_to_all", "hierarchical", 2, 2, "4K"},
+                        Case{"broadcast", "hierarchical", 2, 2, "4K"}, Case{"all_gather", "ring", 2, 2, "4K"}}) {
+    const auto whole = to_text(*parse_schedule(text_of(c)));
+    for (const std::string line : {"  poll_mem ", "  atomic op=add_rtn_64 addr=host.done"}) {
+      INFO(c.collective << " " << c.algorithm << line);
+      auto text = whole;
+      const auto at = text.find(line);
+      REQUIRE(at != text.npos);
+      text.erase(at, text.find('\n', at) + 1 - at);
+      const auto s = parse_schedule(text);
+      REQUIRE(s);
+      CHECK(unproved(*s, machine_of(c)) != "");
+    }
+  }
+}
+
+TEST_CASE("two ranks are two nodes; one that stops is named, and the other does not wait for it") {
+  const Case c{"all_gather", "hierarchical", 2, 2, "40000"};
+  const auto s = parse_schedule(text_of(c));
+  REQUIRE(s);
+  for (const bool stops : {false, true}) {
+    const auto all = in_ranks(2, 60s, [&](std::uint32_t rank, Exchange& exchange) -> std::string {
+      const auto device = SoftDevice::open({.gpus = s->gpus, .ordering = Ordering::adversarial, .seed = rank});
+      if (!device) return to_string(device.error());
+      const auto bound = bind(*s, **device, {.rank = rank, .ranks = 2, .exchange = &exchange});
+      if (!bound) return to_string(bound.error().front());
+      if (stops && rank == 1) std::raise(SIGKILL);
+      const auto r = run(*bound, {.timeout = 600s});
+      return r.findings.empty() ? "" : to_string(r.findings.front());
+    });
+    REQUIRE(all);
+    REQUIRE(all->size() == 2);
+    if (!stops) {
+      CHECK((*all)[0].answer == "");
+      CHECK((*all)[1].answer == "");
+    } else {
+      CHECK((*all)[0].end.find("was killed by signal 9") != std::string::npos);
+      REQUIRE((*all)[1].answer);
+      CHECK((*all)[1].answer->find("rank 1 does not answer") != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("the network sends a piece while engines copy the one before") {
+  const auto time = [](const char* algorithm, const char* pieces) {
+    auto source = *over_nodes("all_gather");
+    REQUIRE(set_param(source, "algorithm", algorithm));
+    REQUIRE(set_param(source, "pieces", pieces));
+    REQUIRE(set_param(source, "bytes", "64M"));
+    REQUIRE(set_param(source, "N", "8"));
+    REQUIRE(set_param(source, "per_node", "2"));
+    return simulate(*parse_schedule(with_params(source)), *layout_machine("nodes:4x2"))->total_ns;
+  };
+  CHECK(time("hierarchical", "8") < 0.8 * time("hierarchical", "1"));
+  CHECK(time("hierarchical", "8") < 0.8 * time("flat", "1"));
+}
+
+}  // namespace collectives::test
