@@ -37,7 +37,8 @@ class Nodes {
   std::vector<Refusal> run() && {
     for (std::size_t q = 0; q < s_.queues.size(); ++q)
       if (s_.queues[q].network) sends(q);
-    if (std::all_of(of_.begin(), of_.begin() + s_.gpus, [&](auto n) { return n == of_.front(); }))
+    if (std::all_of(of_.begin(), of_.begin() + static_cast<std::ptrdiff_t>(s_.gpus),
+                    [&](auto n) { return n == of_.front(); }))
       return std::move(out_);
     // What a thread submits says where it is, before the words that it waits for do.
     for (std::size_t a = 0; a < actors_.size(); ++a) actor(a, true);
