@@ -116,10 +116,8 @@ TEST_CASE("a batch has the form of the version that is asked for") {
 
   // A newer driver has the older form too.
   const StandIn cuda;
-  void* const library = ::dlopen(cuda->name.c_str(), RTLD_NOW | RTLD_NOLOAD);
-  REQUIRE(library);
   const auto find = reinterpret_cast<cuda::Status (*)(const char*, void**, int, std::uint64_t, int*)>(
-      ::dlsym(library, "cuGetProcAddress_v2"));
+      ::dlsym(cuda->library.from(), "cuGetProcAddress_v2"));
   REQUIRE(find);
   std::set<void*> found;
   for (const int version : {12000, 12080, 12090, 13000}) {
