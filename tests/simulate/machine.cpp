@@ -66,8 +66,10 @@ TEST_CASE("a covariance goes through JSON and comes back, and a parameter that i
 
 TEST_CASE("a covariance that is none is refused") {
   const auto with = [](const std::string& parameters, const std::string& rows) {
+    auto m = *mi300x_machine();
+    m.covariance = {};
     return error(
-        replaced(file(), "\"model_error\"",
+        replaced(to_json(m), "\"model_error\"",
                  "\"covariance\": {\"parameters\": " + parameters + ", \"rows\": " + rows + "}, \"model_error\""));
   };
   const std::string two = R"(["engine.poll_ns", "xgmi.flight_ns"])";

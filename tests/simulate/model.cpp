@@ -369,7 +369,7 @@ TEST_CASE("a mechanism that is on or off is an alternative with a name, and not 
   REQUIRE(one.set("engine.copies_to_a_peer", 1) == Errc::ok);
   CHECK(found->ns == simulate(*copies, one)->ns);
   CHECK(found->ns > 3 * h.ns);
-  CHECK(h.uncertainty_ns < h.ns / 4);
+  CHECK(h.ns + h.uncertainty_ns < found->ns / 2);
   const auto t = to_table(*simulate(*copies, m), &h);
   CHECK(t.find(" if an engine has one copy to a peer in flight") != t.npos);
   // What is set is certain, and what changes nothing is not said.
@@ -396,8 +396,7 @@ TEST_CASE("an engine's row says what it moved, at the rate that it has with thes
   CHECK(plain.rate == Approx(m[Cost::engine_rate]));
   const auto host = engine(copy("1M", "gpu0.in", "host.a"));
   CHECK(host.bytes == 1 << 20);
-  CHECK(host.rate > plain.rate);
-  CHECK(host.rate <= m[Cost::engine_host_rate] * (1 + 1e-9));
+  CHECK(host.rate == Approx(m[Cost::engine_host_rate] * m[Cost::engine_far_down]));
   const auto broadcast = engine("copy_broadcast bytes=1M src=gpu0.in dst1=gpu1.out dst2=gpu2.out");
   CHECK(broadcast.bytes == 1 << 20);
   CHECK(broadcast.rate == Approx(m[Cost::engine_rate] * m[Cost::engine_broadcast] / 2));

@@ -301,12 +301,17 @@ template <Producers K = Producers::one, class OrderOf = order::Native> class Rin
     if constexpr (kMany) return std::exchange(r, reserved_.load(Order::kReserve)) != r;
     else return false;
   }
-  /// Are the positions in memory outside what this Ring has published and reserved?
-  bool intruded(std::uint64_t read) const noexcept {
+  /// Has another Ring published on this memory? Known where wptr may be loaded often.
+  bool intruded() const noexcept {
+    if constexpr (kMany || SDMA_DEVICE_PASS) return false;
+    else return watched_ && Order::load(watched_, std::memory_order_relaxed) != committed_;
+  }
+  /// Why there is no room: positions in memory that this Ring has neither published nor reserved are another one's.
+  SDMA_COLD Errc full(std::uint64_t read) const noexcept {
     const auto published = position(load(committed_, Order::kCommitted));
     const auto w = Order::load(m_.wptr, Order::kSeenWptr);
     const auto reserved = position(load(reserved_, Order::kReserve));
-    return w < published || w > reserved || read > reserved;
+    return w < published || w > reserved || read > reserved ? Errc::two_producers : Errc::no_space;
   }
   // What the word of a slot holds: that it may ring, or that it is complete; or one of these of an earlier slot, which
   // is less. Positions are multiples of 4.
@@ -318,6 +323,7 @@ template <Producers K = Producers::one, class OrderOf = order::Native> class Rin
   /// it is not inlined, and `take` stays short.
   template <bool Rest> SDMA_COLD Result<Slot> take_rare(std::size_t dwords) noexcept {
     if (dwords - 1 >= max_slot_) return bytes_ != 0 ? Errc::too_large : Errc::bad_ring;
+    if (intruded()) return Errc::two_producers;
     auto s = take<Rest, true>((dwords + m_.least_dwords - 1) & ~(std::size_t{m_.least_dwords} - 1));
     if (!s || s->dwords.size() <= dwords) return s;
     fill_nops(s->dwords.subspan(dwords));
@@ -326,11 +332,8 @@ template <Producers K = Producers::one, class OrderOf = order::Native> class Rin
   }
   template <bool Rest, bool Rare = false> SDMA_ALWAYS_INLINE Result<Slot> take(std::size_t dwords) noexcept {
     if constexpr (!Rare)
-      if (dwords - 1 >= max_plain_) [[unlikely]]
+      if (dwords - 1 >= max_plain_ || intruded()) [[unlikely]]
         return take_rare<Rest>(dwords);
-    if constexpr (!kMany && !SDMA_DEVICE_PASS)
-      if (watched_ && Order::load(watched_, std::memory_order_relaxed) != committed_) [[unlikely]]
-        return Errc::two_producers;
     const std::uint64_t want = dwords * 4;
     auto r = load(reserved_, Order::kReserve);
     for (;;) {
@@ -347,7 +350,7 @@ template <Producers K = Producers::one, class OrderOf = order::Native> class Rin
         store(read_, read, Order::kTellRead);
         if (end - read >= bytes_) {
           if (outdated(r)) continue;
-          return intruded(read) ? Errc::two_producers : Errc::no_space;
+          return full(read);
         }
       }
       if constexpr (kMany)

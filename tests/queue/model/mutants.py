@@ -43,7 +43,7 @@ COPIES = {
                           ("if (end - load(read_, Order::kSeenRead) >= bytes_) {", "if (end - load(read_, Order::kSeenRead) > bytes_) {")],
     "rptr_not_reloaded": [("const auto read = Order::load(m_.rptr, Order::kRptr);\n        store",
                            "const auto read = load(read_, Order::kSeenRead);\n        store")],
-    "stale_position_is_full": [("if (outdated(r)) continue;\n          return intruded(read)", "return intruded(read)")],
+    "stale_position_is_full": [("if (outdated(r)) continue;\n          return full(read)", "return full(read)")],
     "reserved_before_wptr": [
         ("    const auto w = Order::load(m_.wptr, Order::kSeenWptr);\n    const auto reserved = position(load(reserved_, Order::kReserve));\n",
          "    const auto reserved = position(load(reserved_, Order::kReserve));\n    const auto w = Order::load(m_.wptr, Order::kSeenWptr);\n"),
