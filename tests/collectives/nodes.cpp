@@ -2,13 +2,12 @@
 // Collectives over several nodes: proved on a machine with nodes, run in all orderings and simulated, for each
 // algorithm and odd sizes. What is wrong in them is found.
 #include "collectives/source.hpp"
-#include "sdma/check/check.hpp"
+#include "outcome.hpp"
 #include "sdma/device/layout.hpp"
 #include "sdma/device/soft.hpp"
 #include "sdma/schedule/ranks.hpp"
 #include "sdma/schedule/run.hpp"
 #include "sdma/schedule/text.hpp"
-#include "sdma/simulate/simulate.hpp"
 #include "support.hpp"
 
 #include <csignal>
@@ -31,31 +30,6 @@ std::string text_of(const Case& c) {
   return with_params(source);
 }
 std::string machine_of(const Case& c) { return "nodes:" + std::to_string(c.nodes) + "x" + std::to_string(c.each); }
-/// Its findings when it is checked.
-std::string unproved(const Schedule& s, const std::string& machine) {
-  const auto node = *layout(machine);
-  const auto proof = check(s, {.topology = &node});
-  std::string out;
-  for (const auto& f : proof.findings)
-    if (f.diagnostic.severity != Severity::note) out += to_string(f.diagnostic) + "\n";
-  if (!proof.proved() || proof.expectations != s.expectations.size()) out += "not proved\n";
-  return out;
-}
-/// And when it is run and simulated.
-std::string outcome(const Schedule& s, const std::string& machine, Ordering order) {
-  auto out = unproved(s, machine);
-  const auto device = SoftDevice::open({.gpus = s.gpus, .ordering = order, .seed = 5});
-  REQUIRE(device);
-  const auto bound = bind(s, **device);
-  REQUIRE(bound);
-  for (const auto& f : run(*bound, {.timeout = std::chrono::seconds(60), .seed = 3}).findings)
-    out += to_string(f) + "\n";
-  const auto time = simulate(s, *layout_machine(machine), {.contents = true});
-  REQUIRE(time);
-  for (const auto& f : time->findings) out += to_string(f) + "\n";
-  return out;
-}
-
 }  // namespace
 
 TEST_CASE("collectives over nodes are proved, and move the right bytes") {
@@ -70,7 +44,8 @@ TEST_CASE("collectives over nodes are proved, and move the right bytes") {
           const auto s = parse_schedule(text_of(c));
           INFO(collective << " " << algorithm << " " << machine_of(c) << " " << bytes);
           REQUIRE(s);
-          CHECK(outcome(*s, machine_of(c), kOrders[n++ % 3]) == "");
+          const auto machine = *layout_machine(machine_of(c));
+          CHECK(outcome(*s, machine, kOrders[n++ % 3], {.topology = &machine.topology}) == "");
         }
 }
 
@@ -86,7 +61,8 @@ TEST_CASE("bytes of the network are awaited: without a poll, a fence or a comple
       text.erase(at, text.find('\n', at) + 1 - at);
       const auto s = parse_schedule(text);
       REQUIRE(s);
-      CHECK(unproved(*s, machine_of(c)) != "");
+      const auto node = *layout(machine_of(c));
+      CHECK(unproved(*s, {.topology = &node}) != "");
     }
   }
 }

@@ -2,11 +2,8 @@
 // reduce_scatter and all_reduce: proved, run in all orderings and simulated, for each variant and type, numbers of GPUs
 // and odd sizes.
 #include "collectives/source.hpp"
-#include "sdma/check/check.hpp"
-#include "sdma/device/soft.hpp"
-#include "sdma/schedule/run.hpp"
+#include "outcome.hpp"
 #include "sdma/schedule/text.hpp"
-#include "sdma/simulate/simulate.hpp"
 #include "support.hpp"
 
 namespace collectives::test {
@@ -19,25 +16,6 @@ Result<Schedule, std::vector<Diagnostic>> reduction_of(std::string_view collecti
   for (const auto& [name, value] : settings) REQUIRE(set_param(source, name, value));
   return parse_schedule(source.text, source.name, {.set = source.set});
 }
-/// Its findings when it is checked, run and simulated.
-std::string outcome(const Schedule& s, Ordering order) {
-  std::string out;
-  const auto proof = check(s);
-  for (const auto& f : proof.findings)
-    if (f.diagnostic.severity != Severity::note) out += to_string(f.diagnostic) + "\n";
-  if (!proof.proved() || proof.expectations != s.expectations.size()) out += "not proved\n";
-  const auto device = SoftDevice::open({.gpus = s.gpus, .ordering = order, .seed = 5});
-  REQUIRE(device);
-  const auto bound = bind(s, **device);
-  REQUIRE(bound);
-  for (const auto& f : run(*bound, {.timeout = std::chrono::seconds(60), .seed = 3}).findings)
-    out += to_string(f) + "\n";
-  const auto time = simulate(s, *mi300x_machine(), {.contents = true});
-  REQUIRE(time);
-  for (const auto& f : time->findings) out += to_string(f) + "\n";
-  return out;
-}
-
 }  // namespace
 
 TEST_CASE("reductions are proved, and add right") {
@@ -52,10 +30,11 @@ TEST_CASE("reductions are proved, and add right") {
           const auto s =
               reduction_of(collective, {{"variant", variant}, {"type", type}, {"N", gpus}, {"bytes", bytes}});
           REQUIRE(s);
-          CHECK(outcome(*s, kOrders[n++ % 3]) == "");
+          CHECK(outcome(*s, *mi300x_machine(), kOrders[n++ % 3]) == "");
         }
   for (const auto* gpus : {"3", "5"})
-    CHECK(outcome(*reduction_of("all_reduce", {{"N", gpus}, {"bytes", "1000"}}), Ordering::strict) == "");
+    CHECK(outcome(*reduction_of("all_reduce", {{"N", gpus}, {"bytes", "1000"}}), *mi300x_machine(), Ordering::strict) ==
+          "");
 }
 
 TEST_CASE("a reduction that sends a wrong part is refuted") {
