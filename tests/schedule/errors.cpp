@@ -348,7 +348,8 @@ TEST_CASE("a queue has a peer, reads from the host, or has an engine") {
   CHECK(queue("peer=host from=host") == "3:33: " + both);
   CHECK(queue("from=host peer=gpu1") == "3:33: " + both);
   CHECK(queue("from=host engine=1").starts_with("3:32: a queue reads from the host or has an engine, not both"));
-  CHECK(queue("form=host") == "3:14: a queue has no field 'form' | its fields: peer, from, network or engine, ring, doorbell");
+  CHECK(queue("form=host") ==
+        "3:14: a queue has no field 'form' | its fields: peer, from, network or engine, ring, doorbell");
   CHECK(queue("peer=gpu1 doorbell=all") == "3:33: 'doorbell' cannot be 'all' | write doorbell=each, or omit it");
 }
 
