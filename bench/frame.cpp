@@ -146,17 +146,17 @@ template <Producers K> bool measure_ring(const char* name, bool check) {
   struct Case {
     const char* what;
     std::function<bool()> call;
-    double most;  ///< times the unit's instructions
+    long most;  ///< instructions more than the unit: a ratio depends on the processor, whose memcpy libc chooses
   };
   Built buffer{false, 0};
   if (buffer.frame.finish(kIndirectMultiple) != Errc::ok) return false;
   const Case cases[] = {
-      {"memcpy", [&] { return unit(ring, from, n); }, 1},
-      {"frame", [&] { return submit(ring, plain.frame); }, 1.2},
-      {"new epoch", [&] { return relocate(ring, epoch.frame, values, 1); }, K == Producers::one ? 1.45 : 1.2},
-      {"epoch, 14 addresses", [&] { return relocate(ring, all.frame, values, 15); }, 3.2},
-      {"encoded again", [&] { return encode(ring, n); }, 6},
-      {"indirect", [&] { return indirect(ring, buffer.frame); }, 2.2},
+      {"memcpy", [&] { return unit(ring, from, n); }, 0},
+      {"frame", [&] { return submit(ring, plain.frame); }, 4},
+      {"new epoch", [&] { return relocate(ring, epoch.frame, values, 1); }, 38},
+      {"epoch, 14 addresses", [&] { return relocate(ring, all.frame, values, 15); }, 205},
+      {"encoded again", [&] { return encode(ring, n); }, 510},
+      {"indirect", [&] { return indirect(ring, buffer.frame); }, 105},
   };
   bool ok = true;
   long first = 0;
@@ -166,7 +166,7 @@ template <Producers K> bool measure_ring(const char* name, bool check) {
     const auto steps = instructions(c.call);
     if (first == 0) first = steps;
     const auto ratio = static_cast<double>(steps) / static_cast<double>(first);
-    const bool good = ratio <= c.most;
+    const bool good = steps - first <= c.most;
     ok = ok && good;
     std::printf("%-5s %-20s %5ld instructions %5.2f", name, c.what, steps, ratio);
     if (!check) {
