@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <type_traits>
 #include <vector>
 
 namespace example {
@@ -27,7 +28,7 @@ namespace example {
 /// Returns the value, or ends the program with a message.
 template <class T> T must(sdma::Result<T, sdma::Diagnostic> r) {
   if (!r) fail(to_string(r.error()));
-  return std::move(*r);
+  if constexpr (!std::is_void_v<T>) return std::move(*r);
 }
 template <class T> T must(sdma::Result<T> r) {
   if (!r) fail(std::string(message(r.error())));

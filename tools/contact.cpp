@@ -7,6 +7,7 @@
 #include "verb.hpp"
 
 #include "core/descriptor.hpp"
+#include "sdma/core/file.hpp"
 
 #include <fmt/format.h>
 
@@ -25,7 +26,7 @@ using namespace std::chrono_literals;
 struct ContactArguments {
   contact::Settings settings{};
   std::vector<std::string> paths{};
-  std::string read{};
+  std::string read{}, module{};
   std::vector<std::string> steps{};
   std::uint64_t minutes = 10;
   std::uint32_t gpus = 2;
@@ -69,6 +70,12 @@ int contact_verb(ContactArguments& o) {
     if (step != "works" && step != "order" && step != "speed")
       return complain("--step: '" + step + "' is not works, order or speed", "sdma contact --help"), kUsage;
   s.only = {o.steps.begin(), o.steps.end()};
+  if (!o.module.empty()) {
+    auto module = read_file(o.module);
+    if (!module) return report(module.error()), kInput;
+    s.module = *std::move(module);
+    if (const auto why = contact::no_kernels(s); !why.empty()) return complain("--module: " + why, {}), kUsage;
+  }
   const auto folder = o.paths.empty() ? std::string("contact") : o.paths[0];
   std::error_code error;
   std::filesystem::create_directories(folder, error);  // before ten minutes are spent
@@ -117,6 +124,10 @@ void add_contact(VerbOptions& verb, Action& action) {
   verb.flag("--risky", o->settings.risky,
             "also try packets whose effect is only inferred: an engine may hang, and the driver may then reset the GPU "
             "for all its users");
+  verb.value("--module", o->module,
+             "kernels for the GPU (share/sdma/kernels/tiles.hip, compiled): they write a ring themselves; with "
+             "--device=rocr or --device=cuda")
+      .type("FILE");
   add_texts(verb, "--step", o->steps, "only this step: works, order or speed; may be repeated").type("NAME");
   add_count(verb, "--runs", o->settings.runs, 1, 1'000'000, "run each litmus program at most so often");
   add_count(verb, "--gpus", o->gpus, 1, 8, "GPUs of the software node");

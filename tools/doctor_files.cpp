@@ -232,9 +232,7 @@ class Files {
   /// --rptr and --wptr are those of the only ring, or of the only one that has no positions of its own.
   Result<void, Diagnostic> place_all() {
     if (!o_.ring.empty() && rings_.empty())
-      return Diagnostic{.where = shown(o_.files.front()),
-                        .message = fmt::format("there is no ring '{}' in this input", o_.ring),
-                        .hint = "--ring names one of them" + did_you_mean(o_.ring, {names_.begin(), names_.end()})};
+      return no_such_ring(shown(o_.files.front()), o_.ring, {names_.begin(), names_.end()});
     const bool only = rings_.size() == 1 && s_.queues.empty();
     const auto is_open = [&](const Ring& r) { return only || (!r.dump.rptr && !r.dump.wptr); };
     const auto open = std::count_if(rings_.begin(), rings_.end(), is_open);

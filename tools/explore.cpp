@@ -42,12 +42,7 @@ std::string time_of(const Explored& e, std::size_t i) {
   return time_text(e.result.best[i].ns) + " +- " + time_text(e.rows[i].uncertainty_ns);
 }
 
-/// "1.88 +- 0.15", "0.98 +- 0.03 tie".
-std::string ratio(const std::optional<SpeedUp>& s) {
-  if (!s) return "-";
-  if (s->uncertainty == 0) return fmt::format("{:.2f}", s->value);
-  return fmt::format("{:.2f} +- {:.2f}{}", s->value, s->uncertainty, s->tie() ? " tie" : "");
-}
+std::string ratio(const std::optional<SpeedUp>& s) { return s ? json::text_of(*s) : "-"; }
 
 std::string choices(const Candidate& c) {
   const auto text = decisions_text(c.decisions);

@@ -232,20 +232,23 @@ Result<RingInput, Diagnostic> Input::read_debugfs() {
   return all;
 }
 
+Diagnostic no_such_ring(std::string where, std::string_view wanted, const std::vector<std::string_view>& rings) {
+  const auto found = rings.empty() || rings == std::vector<std::string_view>{""}
+                         ? std::string(rings.empty() ? "no ring with a name" : "one ring, without a name")
+                         : fmt::format("the {} {}", rings.size() == 1 ? "ring" : "rings", fmt::join(rings, ", "));
+  return {.where = std::move(where),
+          .message = "this input has " + found,
+          .hint = wanted.empty() ? fmt::format("choose one: --ring={}", rings.front())
+                                 : "--ring names one of them" + did_you_mean(wanted, rings)};
+}
+
 Result<RingInput, Diagnostic> Input::read_text() {
   auto text = read_text_dump(buffer_, name_);
   if (!text) return std::move(text.error());
   std::vector<std::string_view> rings;
   for (const auto& d : text->dumps) rings.push_back(d.ring);
   const auto wanted = std::find(rings.begin(), rings.end(), ring_);
-  if (wanted == rings.end() && !(ring_.empty() && rings.size() == 1))
-    return Diagnostic{
-        .where = name_,
-        .message = fmt::format("this text has {}", rings == std::vector<std::string_view>{""}
-                                                       ? "one ring, without a name"
-                                                       : fmt::format("the rings {}", fmt::join(rings, ", "))),
-        .hint = ring_.empty() ? fmt::format("choose one: --ring={}", rings.front())
-                              : "--ring names one of them" + did_you_mean(ring_, rings)};
+  if (wanted == rings.end() && !(ring_.empty() && rings.size() == 1)) return no_such_ring(name_, ring_, rings);
   auto& d = ring_.empty() ? text->dumps.front() : text->dumps[static_cast<std::size_t>(wanted - rings.begin())];
   generation_ = chosen(given_, d.generation);
   assumed_ = !given_ && !d.generation;

@@ -118,6 +118,9 @@ class Input {
 /// A whole file as text, without a UTF-8 byte order mark; "-" is standard input.
 Result<std::string, Diagnostic> read_text(const std::string& path);
 
+/// That an input has other rings than the wanted one; "": it has several, and none is chosen.
+Diagnostic no_such_ring(std::string where, std::string_view wanted, const std::vector<std::string_view>& rings);
+
 /// Passes all dwords to `consume(dwords, last)`, piece by piece. It returns how many it used; with `last`, all.
 template <class Fn> Result<void, Diagnostic> for_each_piece(Input& in, Fn consume) {
   std::vector<std::uint32_t> kept;

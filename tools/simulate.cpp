@@ -2,6 +2,7 @@
 // sdma simulate: predicts the time of schedules on a described machine.
 #include "input.hpp"
 #include "json/check.hpp"
+#include "json/explore.hpp"
 #include "json/json.hpp"
 #include "json/sweep.hpp"
 #include "output.hpp"
@@ -38,7 +39,7 @@ struct SimulateArguments {
   std::uint64_t seed = 0;
 };
 
-constexpr std::size_t kNameWidth = 10, kTimeWidth = 16;
+constexpr std::size_t kNameWidth = 10, kTimeWidth = 12;
 
 std::string csv_word(const std::string& s) {
   if (s.find_first_of(",\"\n\r") == s.npos) return s;
@@ -65,27 +66,41 @@ class SweepReport {
     std::string out;
     const auto width = [&](const SweepAxis& a) { return std::max(kNameWidth, a.name.size()); };
     for (const auto& a : s_.axes) out += fmt::format("{}{:<{}}", out.empty() ? "" : " ", a.name, width(a));
-    for (const auto& name : s_.names) out += fmt::format(" {:>{}}     x", name, kTimeWidth);
+    const auto times = s_.intervals ? 2 * kTimeWidth : kTimeWidth;
+    const auto column = [&](std::size_t i) { return std::max(times, s_.names[i].size()); };
+    for (std::size_t i = 0; i < s_.names.size(); ++i)
+      out += fmt::format(" {:>{}}{}", s_.names[i], column(i), i == 0 ? "" : fmt::format(" {:>{}}", "x", gain_width()));
     out += "\n";
     for (const auto& r : s_.rows) {
       for (std::size_t a = 0; a < r.values.size(); ++a)
         out += fmt::format("{}{:<{}}", a == 0 ? "" : " ", s_.axes[a].text(r.values[a]), width(s_.axes[a]));
-      for (std::size_t i = 0; i < r.ns.size(); ++i)
-        out += fmt::format(" {:>{}} {:5.2f}", time_text(r.ns[i]), std::max(kTimeWidth, s_.names[i].size()), r.gain(i));
+      for (std::size_t i = 0; i < r.files.size(); ++i) {
+        const auto& f = r.files[i];
+        const auto time = time_text(f.ns) + (s_.intervals ? " +- " + time_text(f.uncertainty_ns) : "");
+        out += fmt::format(" {:>{}}", time, column(i));
+        if (i > 0)
+          out += fmt::format(" {:>{}}", s_.intervals ? json::text_of(f) : fmt::format("{:.2f}", f.value), gain_width());
+      }
       out += "\n";
     }
     for (const auto& note : s_.notes) out += "note: " + note + "\n";
     return out;
   }
 
+  std::size_t gain_width() const { return s_.intervals ? 16 : 5; }
+
   std::string csv() const {
     std::string out;
     for (const auto& a : s_.axes) out += a.name + ",";
-    out += "file,ns,speed_up\n";
+    out += s_.intervals ? "file,ns,uncertainty_ns,speed_up,speed_up_uncertainty,tie\n" : "file,ns,speed_up\n";
     for (const auto& r : s_.rows)
-      for (std::size_t i = 0; i < r.ns.size(); ++i) {
+      for (std::size_t i = 0; i < r.files.size(); ++i) {
+        const auto& f = r.files[i];
         for (const auto v : r.values) out += fmt::format("{},", v);
-        out += fmt::format("{},{},{:.6g}\n", csv_word(s_.names[i]), r.ns[i], r.gain(i));
+        out += fmt::format("{},{},", csv_word(s_.names[i]), f.ns);
+        out += s_.intervals ? fmt::format("{},{:.6g},{:.6g},{}\n", f.uncertainty_ns, f.value, f.uncertainty,
+                                          i > 0 && f.tie() ? "yes" : "no")
+                            : fmt::format("{:.6g}\n", f.value);
       }
     return out;
   }
@@ -96,7 +111,7 @@ class SweepReport {
 
 /// If a parameter of the machine changes no time between two of its values, names what caps it.
 int sweep(const SimulateArguments& o, const MachineDescription& m, std::vector<SweepAxis> axes) {
-  json::SweepInput in{.parse = o.parse, .machine = m, .axes = std::move(axes)};
+  json::SweepInput in{.parse = o.parse, .machine = m, .axes = std::move(axes), .intervals = !o.no_sensitivity};
   for (const auto& path : o.paths) {
     auto text = read_text(path);
     if (!text) return report(text.error()), kInput;
@@ -230,7 +245,8 @@ void add_simulate(VerbOptions& verb, Action& action) {
       .type("PATH");
   verb.flag("--contents", o->contents, "also move the bytes, and check the expectations");
   add_count(verb, "--seed", o->seed, 0, ~std::uint64_t{}, "seed for random contents, with --contents");
-  verb.flag("--no-sensitivity", o->no_sensitivity, "omit the sensitivity and the uncertainty from the report");
+  verb.flag("--no-sensitivity", o->no_sensitivity,
+            "omit the sensitivity and the uncertainty from the report, also from a sweep");
   verb.flag(
       "--explain", o->explain,
       "also print, for each phase of the critical path, the machine's parameters that it depends on most; JSON always "

@@ -2,14 +2,15 @@
 // Waves put tiles to a peer through a ring that they write themselves; bytes are compared in every round.
 //
 //   kernel_puts                                       threads stand in for waves, a software engine copies
-//   kernel_puts --device=cuda --ptx=tiles.ptx         kernels on one or two GPUs, whose copy engines copy
-//   kernel_puts --device=cuda --ptx=tiles.ptx --measure    time of one put, beside the host's and the kernel's stores
-//   kernel_puts --device=cuda --ptx=tiles.ptx --beside     their energy, and what they cost a kernel that computes
+//   kernel_puts --device=rocr --module=tiles.co       kernels on one or two AMD GPUs, through HIP
+//   kernel_puts --device=cuda --module=tiles.ptx      kernels on one or two NVIDIA GPUs, whose copy engines copy
+//   kernel_puts --device=cuda --module=tiles.ptx --measure   time of one put, beside the host's and the kernel's stores
+//   kernel_puts --device=cuda --module=tiles.ptx --beside    their energy, and what they cost a kernel that computes
 //
 // With two GPUs, the kernel runs on GPU 0 and the tiles go to GPU 1. Exit code 1: a wrong word, or a wave that gave up.
-#include "../collectives/perf/cuda_library.hpp"
 #include "../collectives/perf/energy_counters.hpp"
 #include "../support.hpp"
+#include "../../lib/device/gpu_kernels.hpp"
 #include "sdma/core/file.hpp"
 #include "sdma/device/cuda.hpp"
 #include "tiles.hpp"
@@ -24,7 +25,8 @@
 #include <thread>
 
 using namespace sdma;
-using collectives::perf::CudaLibrary;
+using detail::GpuKernels;
+using detail::GpuRuntime;
 using example::fail;
 using example::must;
 using example::Tiles;
@@ -34,7 +36,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 struct Options {
-  std::string device = "soft", ptx;
+  std::string device = "soft", module;
   std::uint32_t waves = 8, rounds = 100, bytes = 4096, ring_bytes = 1024;
   bool measure = false, beside = false;
 };
@@ -87,55 +89,36 @@ class Kernels {
  public:
   static constexpr std::uint32_t kMostBlocks = 132;  ///< of store_tiles: those that run at once
 
-  explicit Kernels(const std::string& ptx) : cuda_(must(CudaLibrary::load())) {
-    if (auto d = cuda_.lacking()) fail(to_string(*d));
-    CudaLibrary::Context context{};
-    const auto text = must(read_file(ptx));
-    call("cuDevicePrimaryCtxRetain", cuda_.retain_context(&context, 0));
-    call("cuCtxPushCurrent", cuda_.push_context(context));
-    for (auto* s : {&stream_, &second_})
-      call("cuStreamCreateWithPriority", cuda_.stream_create(s, CudaLibrary::kNonBlocking, 0));
-    call("cuModuleLoadData", load_(&module_, text.c_str()));
-    call("cuMemAlloc", allocate_(&ring_, sizeof(Ring<Producers::many>) + 4 * kMostBlocks));
-  }
+  Kernels(DeviceKind d, const std::string& module)
+      : gpu_(must(
+            GpuKernels::load(d == DeviceKind::cuda ? GpuRuntime::cuda : GpuRuntime::hip, must(read_file(module))))),
+        lanes_(d == DeviceKind::cuda ? 32 : 64),
+        ring_(static_cast<std::byte*>(must(gpu_.allocate(sizeof(Ring<Producers::many>) + 4 * kMostBlocks)))) {}
   /// Makes the ring's state in the GPU's memory.
   void attach(RingMemory m) {
-    start(stream_, "make_ring", 1, 32, ring_, m, arrived(), kMostBlocks);
+    start(gpu_.stream(), "make_ring", 1, lanes_, ring_, m, arrived(), kMostBlocks);
     wait();
   }
-  void put(std::uint32_t waves, Tiles t) { start(stream_, "put_all_tiles", waves, 32, ring_, t); }
+  void put(std::uint32_t waves, Tiles t) { start(gpu_.stream(), "put_all_tiles", waves, lanes_, ring_, t); }
   void store(std::uint32_t blocks, Tiles t) {
-    start(stream_, "store_tiles", blocks, 512, t, std::uint64_t{t.bytes / 4}, arrived());
+    start(gpu_.stream(), "store_tiles", blocks, 512, t, std::uint64_t{t.bytes / 4}, arrived());
   }
   /// Until what was put or stored is complete.
-  void wait() { call("cuStreamSynchronize", wait_(stream_)); }
+  void wait() { must(gpu_.wait(gpu_.stream())); }
   /// Starts a kernel that computes on every compute unit, and waits for it alone.
   void compute(std::uint32_t loops) {
-    start(second_, "compute", 4 * kMostBlocks, 256, arrived(), loops);
-    call("cuStreamSynchronize", wait_(second_));
+    start(gpu_.second_stream(), "compute", 4 * kMostBlocks, 256, arrived(), loops);
+    must(gpu_.wait(gpu_.second_stream()));
   }
 
  private:
-  CudaLibrary::Pointer arrived() const { return ring_ + sizeof(Ring<Producers::many>); }
-  void call(const char* name, CudaLibrary::Status s) const {
-    if (const auto r = cuda_.good(name, s); !r) fail(to_string(r.error()));
+  std::byte* arrived() const { return ring_ + sizeof(Ring<Producers::many>); }
+  template <class... A> void start(GpuKernels::Stream s, const char* name, unsigned blocks, unsigned threads, A... a) {
+    must(gpu_.start(s, name, blocks, threads, a...));
   }
-  template <class... A>
-  void start(CudaLibrary::Stream stream, const char* name, unsigned blocks, unsigned threads, A... a) {
-    void *kernel = nullptr, *arguments[] = {&a...};
-    call("cuModuleGetFunction", function_(&kernel, module_, name));
-    call("cuLaunchKernel", launch_(kernel, blocks, 1, 1, threads, 1, 1, 0, stream, arguments, nullptr));
-  }
-  CudaLibrary cuda_;
-  CudaLibrary::Status (*load_)(void**, const void*) = cuda_["cuModuleLoadData"];
-  CudaLibrary::Status (*function_)(void**, void*, const char*) = cuda_["cuModuleGetFunction"];
-  CudaLibrary::Status (*launch_)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*,
-                                 void**, void**) = cuda_["cuLaunchKernel"];
-  CudaLibrary::Status (*wait_)(void*) = cuda_["cuStreamSynchronize"];
-  CudaLibrary::Status (*allocate_)(CudaLibrary::Pointer*, std::size_t) = cuda_["cuMemAlloc"];
-  CudaLibrary::Stream stream_{}, second_{};
-  CudaLibrary::Pointer ring_{};
-  void* module_ = nullptr;
+  GpuKernels gpu_;
+  unsigned lanes_;  ///< of a wave
+  std::byte* ring_;
 };
 
 /// Threads in place of waves. They ring with a call, where the device has one.
@@ -274,10 +257,10 @@ void beside(Device& d, Kernels& kernels, const Options& o) {
 int main(int argc, char** argv) {
   Options o;
   CLI::App app{"Waves put tiles to a peer through a ring that they write themselves."};
-  app.add_option("--device", o.device, "soft, kfd or cuda")
-      ->check(CLI::IsMember({"soft", "kfd", "cuda"}))
+  app.add_option("--device", o.device, "soft, kfd, rocr or cuda")
+      ->check(CLI::IsMember({"soft", "kfd", "rocr", "cuda"}))
       ->capture_default_str();
-  app.add_option("--ptx", o.ptx, "tiles.hip compiled for the GPU; needed with --device=cuda");
+  app.add_option("--module", o.module, "tiles.hip compiled for the GPU: PTX, or a code object for HIP");
   app.add_option("--waves", o.waves, "waves (blocks, or threads of the host)")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
@@ -293,15 +276,17 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   if (o.bytes % 4 != 0) fail("--bytes: a tile is whole dwords");
   const bool cuda = o.device == "cuda";
-  if (cuda != !o.ptx.empty()) fail(cuda ? "--device=cuda needs --ptx=FILE" : "--ptx is for --device=cuda");
+  const bool kernels_run = !o.module.empty();
+  if (cuda && !kernels_run) fail("--device=cuda needs --module=FILE");
+  if (kernels_run && !cuda && o.device != "rocr") fail("--module is for --device=cuda and --device=rocr");
   if ((o.measure || o.beside) && !cuda) fail("--measure and --beside are for --device=cuda");
   auto device = must(open_device(*device_kind(o.device), {.soft = {.gpus = 2}}));
-  if (!cuda) {
+  if (!kernels_run) {
     Scene s(*device, o, o.waves * o.bytes);
     put_by_threads(s);
     s.check();
   } else {
-    Kernels kernels(o.ptx);
+    Kernels kernels(*device_kind(o.device), o.module);
     if (o.measure || o.beside) {
       (o.beside ? beside : measure)(*device, kernels, o);
       return example::printed();

@@ -70,10 +70,26 @@ struct Plot {
     for (const auto& s : c.series)
       for (const auto& [size, v] : s.points)
         if (shown(size, v)) sizes.insert(size), least = std::min(least, v), most = std::max(most, v);
+    for (const auto& s : c.series)
+      for (const auto& [low, high] : s.band)
+        if (std::isfinite(high)) most = std::max(most, high);
     if (!c.log_y) return {Axis::Scale::linear, 0, most > 0 ? most * 1.08 : 1, kHeight - kBottom, kTop};
     if (sizes.empty()) least = most = 1;
     least = std::exp2(std::floor(std::log2(least))), most = std::exp2(std::ceil(std::log2(most)));
     return {Axis::Scale::log, least, most, kHeight - kBottom, kTop};
+  }
+
+  /// Along the upper ends, and back along the lower ones.
+  std::string band(const Curves::Series& s, const Axis& x, double top) const {
+    std::string there, back;
+    for (std::size_t i = 0; i < s.points.size(); ++i) {
+      const auto size = s.points[i].first;
+      const auto [low, high] = s.band[i];
+      if (!shown(size, low) || !shown(size, high)) continue;
+      there += fmt::format("{}{:.1f} {:.1f}", there.empty() ? "M" : " L", x.at(size), top + y.at(high));
+      back.insert(0, fmt::format(" L{:.1f} {:.1f}", x.at(size), top + y.at(low)));
+    }
+    return there.empty() ? "" : there + back + " Z";
   }
 
   void curve(Svg& svg, const Axis& x, std::size_t i, double to, double top) const {
@@ -83,6 +99,7 @@ struct Plot {
       return fmt::format("stroke=\"{}\" stroke-width=\"{}\"{}", escaped(colour), width,
                          s.dashed ? " stroke-dasharray=\"5 3\"" : "");
     };
+    if (s.band.size() == s.points.size()) svg.area(band(s, x, top), colour);
     std::string path;
     for (const auto& [size, v] : s.points)
       if (shown(size, v)) path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : " L", x.at(size), top + y.at(v));

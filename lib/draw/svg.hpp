@@ -59,6 +59,10 @@ class Svg {
         tip(title));
   }
   /// `d` as in SVG: "M1 2 L3 4".
+  /// Filled, and faint.
+  void area(std::string_view d, std::string_view fill) {
+    add("<path d=\"{}\" fill=\"{}\" fill-opacity=\"0.15\"/>\n", d, escaped(fill));
+  }
   void path(std::string_view d, std::string_view style) { add("<path d=\"{}\" fill=\"none\" {}/>\n", d, style); }
   std::string close() { return std::move(out_) + "</svg>\n"; }
 

@@ -113,7 +113,36 @@ void add_together(const MachineDescription& m, const Values& values, std::vector
   }
 }
 
+/// Those that change the time `ns` by more than a percent. `time`: with another machine.
+std::vector<Sensitivity::Alternative> alternatives_of(const MachineDescription& m, double ns,
+                                                      const std::function<double(const MachineDescription&)>& time) {
+  constexpr double kLeast = 0.01;
+  std::vector<Sensitivity::Alternative> out;
+  for (std::size_t i = 0; i < kCosts; ++i) {
+    const auto& p = m.parameters[i];
+    if (!p.alternative) continue;
+    auto other = m;
+    other.parameters[i].value = *p.alternative;
+    const auto there = time(other);
+    if (std::abs(there - ns) > kLeast * ns) out.push_back({static_cast<Cost>(i), *p.alternative, there, p.when});
+  }
+  return out;
+}
+
 }  // namespace
+
+Result<std::vector<Sensitivity::Alternative>, std::vector<Diagnostic>> alternatives(const Schedule& s,
+                                                                                    const MachineDescription& m,
+                                                                                    const SimulateOptions& o) {
+  const auto quiet = times_alone(o);
+  const auto base = base_of(s, m, quiet);
+  if (!base) return base.error();
+  return alternatives_of(m, base->result.ns, [&](const MachineDescription& there) {
+    if (!base->depends(m, there)) return base->result.ns;
+    const auto r = simulate(s, there, quiet);
+    return r ? r->ns : base->result.ns;
+  });
+}
 
 Result<Sensitivity, std::vector<Diagnostic>> sensitivity(const Schedule& s, const MachineDescription& m,
                                                          const SimulateOptions& o) {
@@ -155,16 +184,7 @@ Result<Sensitivity, std::vector<Diagnostic>> sensitivity(const Schedule& s, cons
     if (!row.together) variance[0] += off * off;
     if (std::abs(row.per_percent) > 1e-4 || off > 0) out.rows.push_back(row);
   }
-  for (std::size_t i = 0; i < kCosts; ++i) {
-    constexpr double kLeast = 0.01;  // of the time
-    const auto& p = m.parameters[i];
-    if (!p.alternative) continue;
-    auto other = m;
-    other.parameters[i].value = *p.alternative;
-    const auto ns = at(other).ns;
-    if (std::abs(ns - base.ns) > kLeast * base.ns)
-      out.alternatives.push_back({static_cast<Cost>(i), *p.alternative, ns, p.when});
-  }
+  out.alternatives = alternatives_of(m, base.ns, [&](const auto& there) { return at(there).ns; });
   add_together(
       m, [&](const auto& there) { return std::vector<double>{at(there).ns}; }, variance);
   if (!enough)
@@ -186,14 +206,15 @@ Result<std::vector<SpeedUp>, std::vector<Diagnostic>> speed_ups(const Schedule& 
   const auto quiet = times_alone(o);
   const auto slow = base_of(baseline, m, quiet);
   if (!slow) return slow.error();
-  std::vector<SpeedUp> out(all.size());
-  std::vector<double> values(all.size()), latent(all.size());
+  const auto n = all.size();
+  std::vector<SpeedUp> out(n);
   std::vector<Base> bases;
-  for (std::size_t k = 0; k < all.size(); ++k) {
-    auto fast = base_of(*all[k], m, quiet);
+  std::vector<double> values(2 * n);  // the ratios, then the times
+  for (std::size_t k = 0; k < n; ++k) {
+    auto fast = all[k] == &baseline ? slow : base_of(*all[k], m, quiet);
     if (!fast) return fast.error();
-    if (fast->result.ns > 0) out[k].value = values[k] = slow->result.ns / fast->result.ns;
-    latent[k] = detail::latent_part(slow->result, fast->result);
+    out[k].ns = values[n + k] = fast->result.ns;
+    if (out[k].ns > 0) out[k].value = values[k] = slow->result.ns / out[k].ns;
     bases.push_back(*std::move(fast));
   }
   const auto time = [&](const Base& base, const Schedule& s, const MachineDescription& there) -> std::optional<double> {
@@ -201,18 +222,27 @@ Result<std::vector<SpeedUp>, std::vector<Diagnostic>> speed_ups(const Schedule& 
     const auto r = simulate(s, there, quiet);
     return r ? std::optional(r->ns) : std::nullopt;
   };
-  const auto ratios = [&](const MachineDescription& there) {
+  const auto there = [&](const MachineDescription& machine) {
     auto at = values;
-    const auto a = time(*slow, baseline, there);
-    for (std::size_t k = 0; a && k < all.size(); ++k)
-      if (const auto b = time(bases[k], *all[k], there); b && *b > 0) at[k] = *a / *b;
+    const auto a = time(*slow, baseline, machine);
+    for (std::size_t k = 0; k < n; ++k) {
+      const auto b = all[k] == &baseline ? a : time(bases[k], *all[k], machine);
+      if (b) at[n + k] = *b;
+      if (a && b && *b > 0) at[k] = *a / *b;
+    }
     return at;
   };
-  std::vector<double> variance(all.size());
-  add_alone(m, values, ratios, variance);
-  add_together(m, ratios, variance);
-  for (std::size_t k = 0; k < all.size(); ++k)
-    out[k].uncertainty = std::hypot(std::sqrt(variance[k]), m.model_error * latent[k] * out[k].value);
+  std::vector<double> variance(2 * n);
+  add_alone(m, values, there, variance);
+  add_together(m, there, variance);
+  for (std::size_t k = 0; k < n; ++k) {
+    const auto with_model = [&](double of_parameters, double value, double latent) {
+      return std::hypot(std::sqrt(of_parameters), m.model_error * latent * value);
+    };
+    const auto& base = bases[k].result;
+    out[k].uncertainty = with_model(variance[k], out[k].value, detail::latent_part(slow->result, base));
+    out[k].uncertainty_ns = with_model(variance[n + k], out[k].ns, detail::latent_part(base));
+  }
   return out;
 }
 

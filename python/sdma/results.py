@@ -68,13 +68,15 @@ class Sweep(dict):
 
     @property
     def rows(self):
-        """One dict per point and schedule, for pandas.DataFrame(sweep.rows): the values, file, ns and speed_up."""
+        """One dict per point and schedule, for pandas.DataFrame(sweep.rows): the values, file, ns, uncertainty_ns, speed_up,
+        speed_up_uncertainty and tie."""
         names = self["param"] if isinstance(self["param"], list) else [self["param"]]
         rows = []
         for point in self["points"]:
             values = point["value"] if isinstance(point["value"], list) else [point["value"]]
-            for file, ns in zip(self["files"], point["ns"]):
-                rows.append({**dict(zip(names, values)), "file": file, "ns": ns, "speed_up": point["ns"][0] / ns if ns else 1})
+            for file, ns, off, faster in zip(self["files"], point["ns"], point["uncertainty_ns"], point["speed_up"]):
+                rows.append({**dict(zip(names, values)), "file": file, "ns": ns, "uncertainty_ns": off, "speed_up": faster["value"],
+                             "speed_up_uncertainty": faster["uncertainty"], "tie": faster["tie"]})
         return rows
 
     def _repr_svg_(self):

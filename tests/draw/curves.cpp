@@ -4,6 +4,8 @@
 #include "draw/elements.hpp"
 #include "support/catch.hpp"
 
+#include <fmt/format.h>
+
 #include <limits>
 
 using namespace sdma;
@@ -42,6 +44,24 @@ TEST_CASE("curves: a path a series, a mark a point, nothing for what is not a nu
   const auto none = curves_svg({.series = {{"a", {{kEndless, 1}, {1, kEndless}, {1, kNone}, {-1, 1}}}}, .log_y = true});
   CHECK(count(none, "<circle") == 0);
   CHECK(count(none, "nan") + count(none, "inf") == 0);
+}
+
+TEST_CASE("curves: a band lies around its curve, within the picture") {
+  const Curves::Series plain{"a", {{1024, 1}, {4096, 2}}};
+  auto banded = plain;
+  banded.band = {{0.5, 1.5}, {1, 3}};
+  const auto svg = curves_svg({.series = {banded}});
+  REQUIRE(count(svg, "fill-opacity") == 1);
+  CHECK(count(svg, "<path") == 2);
+  CHECK(texts(svg, "end") == Texts{"0", "1", "2", "3"});
+  // From the upper end of the first point to that of the second, and back below: both corners have the points' places.
+  const auto paths = elements(svg, "path");
+  const auto marks = elements(svg, "circle");
+  for (const auto& m : marks) CHECK(count(paths[0], fmt::format("{:.1f} ", number(m, "cx"))) == 2);
+  const auto high = number(elements(curves_svg({.series = {{"a", {{1024, 1.5}, {4096, 3}}}}}), "circle")[0], "cy");
+  CHECK(count(paths[0], fmt::format(" {:.1f}", high)) == 1);
+  banded.band.pop_back();  // of another length
+  CHECK(count(curves_svg({.series = {banded}}), "fill-opacity") == 0);
 }
 
 TEST_CASE("curves: by logarithm, half is as far from one as twice is, and nothing is shown of zero") {

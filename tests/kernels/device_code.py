@@ -39,7 +39,7 @@ def main(compiler, root, target, *rest):
     root = pathlib.Path(root)
     here = root / "tests/kernels"
     wrong = []
-    for source in [*sorted(here.glob("*.hip")), *sorted((root / "examples/kernels").glob("*.hip"))]:
+    for source in [*sorted(here.glob("*.hip")), *sorted((root / "share/sdma/kernels").glob("*.hip"))]:
         text = assembly(compiler, root, target, source)
         tables = [line.strip() for line in text.split("\n") if "layout" in line]
         if tables:

@@ -131,7 +131,8 @@ def test_sweep_answers_as_the_program(tool, schedules):
     with pytest.raises(ValueError, match="different values of N"):
         sdma.sweep([again, sdma.Schedule.read(path, N=8)], "chunk=4K,8K")
     two = sdma.sweep([path, sdma.Schedule.read(schedules / "5_allgather_prelaunch.sdma")], "chunk=4K,8K", "engine.poll_ns=500,1000", N=4)
-    assert len(two.rows) == 8 and {"chunk", "engine.poll_ns", "file", "ns", "speed_up"} == set(two.rows[0])
+    assert len(two.rows) == 8 and {"chunk", "engine.poll_ns", "file", "ns", "uncertainty_ns", "speed_up", "speed_up_uncertainty", "tie"} == set(two.rows[0])
+    assert all(row["uncertainty_ns"] > 0 for row in two.rows)
     for axes in ((), ("chunk",), ("chunk=4K", "chunk=8K"), ("a=1", "b=2", "c=3"), ("engine.nothing=1",)):
         with pytest.raises(sdma.Error):
             sdma.sweep(path, *axes)

@@ -141,7 +141,11 @@ TEST_CASE("a speed-up: what both times depend on cancels, and the model's error 
   CHECK(two->uncertainty / two->value <
         0.7 * std::hypot(base->uncertainty_ns / base->ns, own->uncertainty_ns / own->ns));
   CHECK_FALSE(two->tie());
+  CHECK(two->ns == own->ns);
+  CHECK(two->uncertainty_ns == Approx(own->uncertainty_ns).epsilon(0.02));
   m.model_error = 0.1;
+  CHECK(speed_up(*o.baseline, *o.schedule, m)->uncertainty_ns ==
+        Approx(sensitivity(*o.schedule, m)->uncertainty_ns).epsilon(0.02));
   // The model's error is one of latencies: it does not apply while bytes move.
   const auto latent = [&](const Schedule& s) {
     const auto r = simulate(s, m);

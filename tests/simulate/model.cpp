@@ -378,6 +378,9 @@ TEST_CASE("a mechanism that is on or off is an alternative with a name, and not 
   const auto single = parse_schedule(schedule(copy("4K", "gpu0.in", "gpu1.out") + kDone), "t.sdma");
   const auto few = *sensitivity(*single, m);
   for (const auto& a : few.alternatives) CHECK(a.cost == Cost::engine_occupied);
+  const auto alone = *alternatives(*copies, m);
+  REQUIRE(alone.size() == h.alternatives.size());
+  for (std::size_t i = 0; i < alone.size(); ++i) CHECK(alone[i].ns == h.alternatives[i].ns);
 }
 
 TEST_CASE("an engine's row says what it moved, at the rate that it has with these packets") {

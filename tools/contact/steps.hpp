@@ -50,6 +50,7 @@ struct Settings {
   std::uint64_t runs = 1000;                                            ///< of each litmus program, at most
   bool gentle = false;                                                  ///< few queues, little memory, small copies
   bool risky = false;                                                   ///< also items that may hang an engine
+  std::string module{};                                                 ///< of kernels for the device; empty: none
   std::set<std::string> only{};                                         ///< names of steps; empty: all
   const volatile std::sig_atomic_t* stop{};  ///< ends everything when it is not 0; null: nothing does
   std::function<void(const std::string& step, const std::string& item)> progress{};  ///< called before each item
@@ -75,6 +76,11 @@ Json run_text(Device&, const Settings&, std::string_view text, std::string_view 
               const std::vector<std::pair<std::string, std::string>>& set, std::optional<GpuId> far);
 /// The same text for this peer.
 std::string facing(std::string_view text, std::optional<GpuId> far);
+
+/// Waves put tiles through a ring that they write. `module`: of their kernels; empty: threads stand in for waves.
+Json put_by_waves(Device&, const Settings&, const std::string& module);
+/// Why no kernels can be tried with these settings; "": they can.
+std::string no_kernels(const Settings&);
 
 Json what_is_there(const Settings&, Deadline);
 Json what_works(const Settings&, const Topology&, Deadline);

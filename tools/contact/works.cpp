@@ -132,6 +132,20 @@ Json what_works(const Settings& s, const Topology& node, Deadline end) {
     add(fmt::format("{} queues", engines.size()), "queues", kRingsText,
         {{"test", "queues"}, {"rounds", "20"}, {"engines", fmt::format("[{}]", fmt::join(engines, ", "))}}, {});
   }
+  const auto waves = [&](const char* id, const std::string& module) {
+    items.push_back({.id = id,
+                     .group = id,
+                     .work = [&s, &module](Device* d) { return put_by_waves(*d, s, module); },
+                     .limit = 6 * s.patience});
+  };
+  const std::string none;
+  waves("a ring that threads write together", none);
+  if (auto why = no_kernels(s); why.empty()) waves("a ring that kernels write", s.module);
+  else
+    items.push_back({.id = "a ring that kernels write",
+                     .group = "kernels",
+                     .work = [why](Device*) { return with_state("left out", why); },
+                     .bare = true});
   return perform(s, "works", items, end);
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "explore.hpp"
 
+#include <fmt/format.h>
+
 namespace sdma::json {
 namespace {
 
@@ -39,6 +41,10 @@ Explored explored(std::string title, SearchResult result, const MachineDescripti
   return e;
 }
 
+std::string text_of(const SpeedUp& s) {
+  if (s.uncertainty == 0) return fmt::format("{:.2f}", s.value);
+  return fmt::format("{:.2f} +- {:.2f}{}", s.value, s.uncertainty, s.tie() ? " tie" : "");
+}
 Json of(const SpeedUp& s) { return {{"value", s.value}, {"uncertainty", s.uncertainty}, {"tie", s.tie()}}; }
 
 Json of(const Explored& e) {

@@ -28,6 +28,7 @@ struct Explored {
 Explored explored(std::string title, SearchResult, const MachineDescription&);
 
 Json of(const SpeedUp&);
+std::string text_of(const SpeedUp&);  ///< "1.88 +- 0.15", "0.98 +- 0.03 tie"
 Json of(const Explored&);
 /// What Ctrl-C left undone.
 struct Interruption {

@@ -3,9 +3,13 @@
 
 #include <fmt/format.h>
 #include "check.hpp"
+#include "explore.hpp"
+#include "sdma/simulate/report.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <map>
 
 namespace sdma::json {
 namespace {
@@ -21,7 +25,7 @@ std::string short_name(const std::string& path, const std::vector<SweepFile>& al
 
 class Sweeping {
  public:
-  explicit Sweeping(const SweepInput& in) : in_(in), out_{.axes = in.axes} {}
+  explicit Sweeping(const SweepInput& in) : in_(in), out_{.axes = in.axes, .intervals = in.intervals} {}
 
   Result<Swept, SweepError> run() {
     for (const auto& f : in_.files) out_.names.push_back(short_name(f.path, in_.files));
@@ -31,6 +35,9 @@ class Sweeping {
         if (!row(axes.size() > 1 ? std::vector{v, w} : std::vector{v})) return std::move(error_);
     for (std::size_t a = 0; a < axes.size(); ++a)
       if (!caps(a)) return std::move(error_);
+    for (const auto& [key, o] : others_)
+      out_.notes.push_back(fmt::format("{} takes {} instead of {} at {} if {}", out_.names[key.first],
+                                       time_text(o.other_ns), time_text(o.ns), o.at, o.when));
     return std::move(out_);
   }
 
@@ -80,22 +87,46 @@ class Sweeping {
     const auto m = machine(values);
     if (!m) return false;
     Swept::Row row{.values = std::move(values)};
-    std::uint32_t gpus = 0;
+    std::vector<Schedule> all;
     for (std::size_t i = 0; i < in_.files.size(); ++i) {
-      const auto s = schedule(i, row.values);
+      auto s = schedule(i, row.values);
       if (!s) return false;
-      if (i == 0) gpus = s->gpus;
-      if (s->gpus != gpus)
+      all.push_back(*std::move(s));
+      if (all[i].gpus != all[0].gpus)
         return refuse(fmt::format("{} has {} GPUs, and {} has {}: their times cannot be compared",
-                                  name_of(in_.files[0].path), gpus, name_of(in_.files[i].path), s->gpus),
+                                  name_of(in_.files[0].path), all[0].gpus, name_of(in_.files[i].path), all[i].gpus),
                       "give all the same number, such as --set N=8");
-      auto t = simulate(*s, *m);
+      auto t = simulate(all[i], *m);
       if (!t) return fail(i, std::move(t.error()));
-      row.ns.push_back(t->ns);
+      row.files.push_back({.ns = t->ns, .value = i == 0 || t->ns == row.files[0].ns ? 1 : row.files[0].ns / t->ns});
+      if (in_.intervals && !note_alternatives(i, all[i], *m, row)) return false;
       if (in_.proceed && !in_.proceed())
         return fail(i, {{.message = "the sweep was ended", .hint = "sweep fewer values"}});
     }
+    if (in_.intervals) {
+      std::vector<const Schedule*> each;
+      for (const auto& s : all) each.push_back(&s);
+      auto known = speed_ups(all[0], each, *m);
+      if (!known) return fail(std::size_t{0}, std::move(known.error()));
+      row.files = *std::move(known);
+    }
     out_.rows.push_back(std::move(row));
+    return true;
+  }
+
+  /// Keeps, for each alternative of the machine, where it changes the time of a file the most.
+  bool note_alternatives(std::size_t file, const Schedule& s, const MachineDescription& m, const Swept::Row& row) {
+    auto all = alternatives(s, m);
+    if (!all) return fail(file, std::move(all.error()));
+    const auto ns = row.files[file].ns;
+    for (const auto& a : *all) {
+      auto& most = others_[{file, a.cost}];
+      if (most.ns != 0 && std::abs(a.ns / ns - 1) <= std::abs(most.other_ns / most.ns - 1)) continue;
+      std::string at;
+      for (std::size_t i = 0; i < row.values.size(); ++i)
+        at += fmt::format("{}{}={}", at.empty() ? "" : ", ", in_.axes[i].name, in_.axes[i].text(row.values[i]));
+      most = {ns, a.ns, std::move(at), a.when};
+    }
     return true;
   }
 
@@ -149,14 +180,20 @@ class Sweeping {
       values[a] = to;
       const auto other =
           std::find_if(out_.rows.begin(), out_.rows.end(), [&](const auto& o) { return o.values == values; });
-      for (std::size_t f = 0; f < r.ns.size(); ++f)
-        if (!same_time(r.ns[f], other->ns[f])) return false;
+      for (std::size_t f = 0; f < r.files.size(); ++f)
+        if (!same_time(r.files[f].ns, other->files[f].ns)) return false;
     }
     return true;
   }
 
+  struct Other {
+    double ns{}, other_ns{};
+    std::string at{}, when{};
+  };
+
   const SweepInput& in_;
   Swept out_;
+  std::map<std::pair<std::size_t, Cost>, Other> others_{};  // by file and parameter
   SweepError error_{};
 };
 
@@ -184,8 +221,12 @@ Curves curves(const Swept& s) {
       if (s.axes.size() > 1) name += fmt::format(", {}={}", s.axes[1].name, s.axes[1].text(w));
       Curves::Series series{.name = std::move(name)};
       for (const auto& r : s.rows)
-        if (r.values.size() == 1 || r.values[1] == w)
-          series.points.emplace_back(r.values[0], one ? r.ns[0] / 1e3 : r.gain(i));
+        if (r.values.size() == 1 || r.values[1] == w) {
+          const auto& f = r.files[i];
+          const auto y = one ? f.ns / 1e3 : f.value, off = one ? f.uncertainty_ns / 1e3 : f.uncertainty;
+          series.points.emplace_back(r.values[0], y);
+          if (s.intervals) series.band.emplace_back(y - off, y + off);
+        }
       c.series.push_back(std::move(series));
     }
   return c;
@@ -197,7 +238,14 @@ Json of(const Swept& s) {
   for (const auto& r : s.rows) {
     Json values = Json::array();
     for (const auto v : r.values) values.push_back(number(v));
-    points.push_back({{"value", values.size() == 1 ? values[0] : values}, {"ns", r.ns}});
+    Json point{{"value", values.size() == 1 ? values[0] : values}, {"ns", Json::array()}};
+    for (const auto& f : r.files) {
+      point["ns"].push_back(f.ns);
+      if (!s.intervals) continue;
+      point["uncertainty_ns"].push_back(f.uncertainty_ns);
+      point["speed_up"].push_back(of(f));
+    }
+    points.push_back(std::move(point));
   }
   Json j{{"param", params.size() == 1 ? params[0] : params}, {"files", s.names}, {"points", std::move(points)}};
   if (!s.notes.empty()) j["notes"] = s.notes;

@@ -4,7 +4,7 @@
 //
 //   auto r = json::swept({.files = {{"a.sdma", text}}, .machine = *mi300x_machine(), .axes = {axis}});
 //   if (!r) for (const auto& d : r.error().all) puts(to_string(d).c_str());
-//   json::of(*r)["points"][0]["ns"]                one time per file
+//   json::of(*r)["points"][0]["ns"]                one time per file; "uncertainty_ns" beside it
 //
 // Errors: the first value that a file or the machine refuses, and every Diagnostic about it.
 #include "json.hpp"
@@ -27,6 +27,7 @@ struct SweepInput {
   ParseOptions parse{};
   MachineDescription machine{};
   std::vector<SweepAxis> axes{};  ///< one or two
+  bool intervals = true;          ///< false: times alone, for schedules that take long
   /// Called after each simulation of a row; false ends the sweep with an error.
   std::function<bool()> proceed{};
 };
@@ -35,14 +36,13 @@ struct Swept {
   /// The times of the files at these values, one per axis.
   struct Row {
     std::vector<double> values{};
-    std::vector<double> ns{};
-    /// How many times as fast a file is as the first.
-    double gain(std::size_t file) const { return ns[0] == ns[file] ? 1 : ns[0] / ns[file]; }
+    std::vector<SpeedUp> files{};  ///< its time, and how many times as fast it is as the first
   };
   std::vector<SweepAxis> axes{};
   std::vector<std::string> names{};  ///< of the files, without folder and suffix if they then differ
   std::vector<Row> rows{};
-  std::vector<std::string> notes{};  ///< where a parameter of the machine changes no time, and what caps it
+  std::vector<std::string> notes{};  ///< what caps a parameter that changes no time; alternatives of the machine
+  bool intervals = true;             ///< false: the uncertainties are not known
 };
 
 struct SweepError {
@@ -60,7 +60,8 @@ Result<Swept, SweepError> swept(const SweepInput&);
 /// The speed-ups over the first file, or the times of a single one, for curves_svg.
 Curves curves(const Swept&);
 
-/// param, files, points; and notes, if there are any. A point's value is a list if there are two parameters.
+/// param, files, points; and notes, if there are any. A point's value is a list if there are two parameters. Without
+/// intervals, points have times alone.
 Json of(const Swept&);
 
 }  // namespace sdma::json

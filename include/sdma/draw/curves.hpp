@@ -33,6 +33,7 @@ struct Curves {
     std::vector<std::pair<double, double>> points{};  ///< x (on a logarithmic axis), y
     bool dashed = false;                              ///< draws a dashed line
     std::string colour{};                             ///< "#d55e00"; "": the next default colour
+    std::vector<std::pair<double, double>> band{};    ///< the interval of each point, lower end first; empty: none
   };
   std::string title{}, x_label{}, y_label{};  ///< of the picture and of its axes
   std::vector<Series> series{};               ///< in the order of the legend

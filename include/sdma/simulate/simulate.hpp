@@ -150,8 +150,14 @@ struct Sensitivity {
 Result<Sensitivity, std::vector<Diagnostic>> sensitivity(const Schedule&, const MachineDescription&,
                                                          const SimulateOptions& = {});
 
-/// How a schedule's speed compares with that of a baseline.
+/// The alternatives of the machine that change the time of the schedule by more than a percent.
+Result<std::vector<Sensitivity::Alternative>, std::vector<Diagnostic>> alternatives(const Schedule&,
+                                                                                    const MachineDescription&,
+                                                                                    const SimulateOptions& = {});
+
+/// How long a schedule takes, and how its speed compares with that of a baseline.
 struct SpeedUp {
+  double ns{}, uncertainty_ns{};  ///< as in Sensitivity
   /// How many times as fast as the baseline it is (2: it takes half the time), and half the width of the 68 % interval.
   double value{}, uncertainty{};
   /// Whether the interval contains 1: the model does not know which of the two is faster.
@@ -159,7 +165,7 @@ struct SpeedUp {
 };
 /// Simulates both schedules for each end of each parameter's uncertainty, as `sensitivity` does for one. Most
 /// parameters change both times alike, so the ratio is more certain than a time: what is left is mostly the
-/// machine's model_error.
+/// machine's model_error. The baseline may be one of the schedules.
 Result<SpeedUp, std::vector<Diagnostic>> speed_up(const Schedule& baseline, const Schedule&, const MachineDescription&,
                                                   const SimulateOptions& = {});
 /// The same of several schedules: the baseline is simulated only once for each parameter.
