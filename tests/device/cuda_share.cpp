@@ -65,10 +65,11 @@ TEST_CASE("cuda: a handle opened in its own process shows the same bytes, in GPU
 
 TEST_CASE("cuda: shared pages are given back without waiting for a stream that waits, and unpinned later",
           "[.cuda-share]") {
-  const auto d = must(CudaDevice::open({.gpus = 2}));
+  // The stream is of another device, so nothing that this one knows of can touch the pages.
+  const auto d = must(CudaDevice::open({.gpus = 2})), other = must(CudaDevice::open({.gpus = 2}));
   const auto before = mappings();
-  auto go = must(d->create_signal());
-  Lane lane(*d);
+  auto go = must(other->create_signal());
+  Lane lane(*other);
   lane.submit(PollMem{.addr = go->low(), .func = Compare::ge, .reference = 1});
   { auto m = must(d->allocate({.bytes = 4096, .shareable = true})); }
   CHECK(mappings() == before + 1);
