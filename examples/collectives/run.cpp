@@ -195,7 +195,8 @@ Result<void, Diagnostic> Run::start(Deadline d) {
   value_ = round_ + 1;
   // All streams count alike, and the host takes their next value.
   for (auto& lane : streams_) value_ = lane.order.next();
-  for (std::size_t q = 0; q < plan_.schedule.queues.size() && streams; ++q) bound_.set_epoch(q, value_ - 1);
+  for (std::size_t q = 0; q < plan_.schedule.queues.size() && streams; ++q)
+    if (bound_.owns(q)) bound_.set_epoch(q, value_ - 1);
   if (plan_.options.prelaunch == Prelaunch::off || streams) {
     if (auto e = publish(d); !e) return e;
   } else if (own_queue() && ahead() == 0) {
@@ -281,7 +282,8 @@ std::optional<Diagnostic> Run::fault() const {
 }
 
 void Run::flush() const noexcept {
-  for (const auto g : gpus_) (void)bound_.device().flush_host_writes(g);
+  for (std::uint32_t g = 0; g < gpus_.size(); ++g)
+    if (bound_.owns(Place::gpu(g))) (void)bound_.device().flush_host_writes(gpus_[g]);
 }
 
 Diagnostic Run::standing(std::size_t completion, std::uint64_t wanted) const {

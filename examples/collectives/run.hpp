@@ -37,8 +37,9 @@
 // (docs/silicon.md). Rounds are epochs: a round that does not fit in 32 bits is refused, and `restart` begins again.
 //
 // Of several ranks (BindOptions::ranks), each fills, checks and submits what it has. Rank 0 also stores the triggers.
-// All wait for all completions. Let all have filled and published before one starts. A rank whose wait fails ends the
-// waits of the others. Prelaunch::stream is for one process.
+// All wait for all completions. Let all have filled and published before one starts; with Prelaunch::stream, let all
+// have ended a round before one starts the next, and enqueue on the streams of one's own GPUs. A rank whose wait fails
+// ends the waits of the others.
 //
 // Several Runs may share a device, with separate or shared engines; one thread at a time drives each. If the links have
 // no atomics (Topology::completion), use fences.

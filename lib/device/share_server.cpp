@@ -2,6 +2,7 @@
 #include "share_server.hpp"
 
 #include "../engine/signals_blocked.hpp"
+#include "request.hpp"
 #include "sdma/core/nap.hpp"
 #include "share_socket.hpp"
 
@@ -49,6 +50,20 @@ Result<Descriptor, Diagnostic> shareable_pages(const std::string& where, std::ui
                       .message = fmt::format("out of memory: {}", std::strerror(errno)),
                       .hint = "free memory, or request less"};
   return fd;
+}
+
+FilePages map_pages(int file, std::uint64_t bytes, std::uint64_t alignment) noexcept {
+  const auto all = bytes + alignment;
+  void* const base = mmap(nullptr, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (base == MAP_FAILED) return {};
+  auto* const at = reinterpret_cast<std::byte*>(round_up(reinterpret_cast<std::uintptr_t>(base), alignment));
+  if (mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) == MAP_FAILED) {
+    const int error = errno;
+    munmap(base, all);
+    errno = error;
+    return {};
+  }
+  return {static_cast<std::byte*>(base), all, at};
 }
 
 Result<void, Diagnostic> ShareServer::start() {

@@ -115,4 +115,12 @@ Diagnostic descriptor_error(std::string where, std::string_view call, int error)
 /// New pages of zeros that can be mapped by several processes. Their size is fixed, so no process can take them away.
 Result<Descriptor, Diagnostic> shareable_pages(const std::string& where, std::uint64_t bytes);
 
+/// Pages of a file that are mapped at an aligned address.
+struct FilePages {
+  std::byte* base{};  ///< of what is to be unmapped
+  std::uint64_t base_bytes{};
+  std::byte* at{};  ///< null: they are not mapped, and errno says why
+};
+FilePages map_pages(int file, std::uint64_t bytes, std::uint64_t alignment) noexcept;
+
 }  // namespace sdma::inline v0::detail

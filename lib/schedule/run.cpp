@@ -51,7 +51,7 @@ class Runner {
       run_.stop = true;
       return;
     }
-    if (!meet()) return;
+    if (!meet_with_memory()) return;
     if (options_.contents) run_.old.remember();
     if (!meet()) return;
     if (options_.recorder) options_.recorder->name(bound_.names());
@@ -68,7 +68,7 @@ class Runner {
       run_.stop = true;
       return;
     }
-    if (!meet()) return;
+    if (!meet_with_memory()) return;
     if (options_.contents)
       for (const auto& e : s_.expectations)
         if (has(e.left.va)) check(e);
@@ -84,6 +84,14 @@ class Runner {
                "see what the other ranks report");
     run_.stop = true;
     return false;
+  }
+  /// The same, and hosts then see what others have stored before.
+  bool meet_with_memory() {
+    if (!run_.team) return true;
+    run_.flush_host_path();
+    if (!meet()) return false;
+    run_.flush_host_path();
+    return true;
   }
   /// Is the buffer or signal at this link address of this rank?
   bool has(GpuVa link) const { return !run_.team || run_.team->has(*find_symbol(s_, link)); }

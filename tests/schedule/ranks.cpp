@@ -151,11 +151,11 @@ std::string of_ranks(const Way& w, std::uint32_t ranks, std::size_t turn) {
   ParseOptions o{.set = {{"N", "8"}, {"bytes", "24K"}, {"variant", w.variant}}};
   if (*w.collective != 0) o.set.push_back({"collective", w.collective});
   if (text.find("param prelaunch") != text.npos) {
-    const char* const prelaunches[] = {"off", "shared", "per_group"};
+    const char* const prelaunches[] = {"off", "shared", "per_group", "stream"};
     const char* const completions[] = {"atomic", "fence", "two_fences"};
-    o.set.push_back({"prelaunch", prelaunches[turn % 3]});
-    o.set.push_back({"completion", completions[turn / 3 % 3]});
-    o.set.push_back({"epochs", turn % 2 == 0 ? "1" : "3"});
+    o.set.push_back({"prelaunch", prelaunches[turn % 4]});
+    o.set.push_back({"completion", completions[turn / 12 % 3]});
+    o.set.push_back({"epochs", turn % 3 == 0 ? "1" : "3"});
   }
   return Team(text, ranks, {.order = Ordering::adversarial}, o).all();
 }

@@ -5,6 +5,7 @@
 #include "hip_streams.hpp"
 #include "nccl_calls.hpp"
 #include "pieces.hpp"
+#include "ranks.hpp"
 
 #include <fmt/format.h>
 
@@ -25,22 +26,25 @@ constexpr auto kPoisoned = std::byte{kPoison};
 
 /// What one rank has.
 struct Rank {
+  std::size_t number{};
   GpuStream stream;
   NcclCalls::Comm kernels{}, copies{};  ///< communicators of the two modes
   GpuVa buffers[kBuffers]{};            ///< GPU memory
 };
 
-/// The ranks, and what is the same for each size.
+/// The ranks of this process, and what is the same for each size.
 class World final : public Nccl {
  public:
   World(const NcclCalls& n, std::unique_ptr<StreamDriver> d, const Settings& s, Watchdog& w)
       : nccl_(n), driver_(std::move(d)), settings_(s), dog_(w), limit_(set_up_limit(s)) {}
 
   Result<void, Diagnostic> make() {
-    for (std::size_t i = 0; i < driver_->ranks(); ++i) {
+    const auto own = driver_->ranks() / settings_.processes;
+    const auto first = settings_.ranks ? settings_.ranks->rank() * own : 0;
+    for (auto i = first; i < first + own; ++i) {
       auto s = GpuStream::open(*driver_, i);
       if (!s) return std::move(s.error());
-      ranks_.push_back({.stream = *std::move(s)});
+      ranks_.push_back({.number = i, .stream = *std::move(s)});
     }
     {
       const GpuStream::Current here(ranks_.front().stream);
@@ -63,7 +67,7 @@ class World final : public Nccl {
   std::string note() const override { return note_; }
   Result<std::unique_ptr<Contender>, Diagnostic> prepare(const Way&, const Options&) override;
 
-  /// All ranks, in a group of NCCL.
+  /// All ranks of this process, in a group of NCCL.
   Result<void, Diagnostic> perform(Rival mode, const Options& o, std::span<const Piece> pieces) {
     if (nccl_.send)
       return each(nccl_.name, [&](Rank& r, int i) {
@@ -87,6 +91,11 @@ class World final : public Nccl {
     });
   }
   std::vector<Rank>& ranks() noexcept { return ranks_; }
+  /// Null: it is of another process.
+  Rank* own(std::size_t number) noexcept {
+    const auto at = number - ranks_.front().number;
+    return at < ranks_.size() ? &ranks_[at] : nullptr;
+  }
   const Signal& go() const noexcept { return go_; }
   std::uint32_t next() noexcept { return ++value_; }
   std::chrono::nanoseconds timeout() const noexcept { return settings_.timeout; }
@@ -107,14 +116,14 @@ class World final : public Nccl {
   std::string_view family() const noexcept { return family_of(settings_.rivals.front().rival); }
 
  private:
-  /// Calls `f(rank, number)` for each rank, with its GPU current, in one group.
+  /// Calls `f(rank, number)` for each rank of this process, with its GPU current, in one group.
   template <class F> Result<void, Diagnostic> each(const char* call, F f) {
     const auto bounded = dog_.watch(call, limit_);
     if (auto r = good("ncclGroupStart", nccl_.group_start()); !r) return r;
     Result<void, Diagnostic> first;
     for (std::size_t i = 0; i < ranks_.size() && first; ++i) {
       const GpuStream::Current here(ranks_[i].stream);
-      first = good(call, f(ranks_[i], static_cast<int>(i)));
+      first = good(call, f(ranks_[i], static_cast<int>(ranks_[i].number)));
     }
     // Also after an error, because the group has to be closed.
     const GpuStream::Current here(ranks_.front().stream);
@@ -129,15 +138,25 @@ class World final : public Nccl {
         .message = fmt::format("{}: {}{}{}", call, nccl_.error_string(s), more && *more ? ": " : "", more ? more : ""),
         .hint = fmt::format("NCCL_DEBUG=WARN lets {} print more", family())};
   }
-  Result<void, Diagnostic> make_communicators() {
-    const auto n = static_cast<int>(ranks_.size());
+  /// What names a communicator: of rank 0, for all processes.
+  Result<NcclCalls::Id, Diagnostic> make_id() {
     NcclCalls::Id id;
-    {
+    if (ranks_.front().number == 0) {
       const auto bounded = dog_.watch("ncclGetUniqueId", limit_);
       const GpuStream::Current here(ranks_.front().stream);
-      if (auto r = good("ncclGetUniqueId", nccl_.get_unique_id(&id)); !r) return r;
+      if (auto r = good("ncclGetUniqueId", nccl_.get_unique_id(&id)); !r) return std::move(r.error());
     }
-    if (auto r = each("ncclCommInitRank", [&](Rank& rank, int i) { return nccl_.init_rank(&rank.kernels, n, id, i); });
+    if (!settings_.ranks) return id;
+    const auto all = settings_.ranks->all({id.bytes, sizeof id.bytes});
+    if (!all) return all.error();
+    all->front().copy(id.bytes, sizeof id.bytes);
+    return id;
+  }
+  Result<void, Diagnostic> make_communicators() {
+    const auto n = static_cast<int>(driver_->ranks());
+    const auto id = make_id();
+    if (!id) return id.error();
+    if (auto r = each("ncclCommInitRank", [&](Rank& rank, int i) { return nccl_.init_rank(&rank.kernels, n, *id, i); });
         !r)
       return r;
     const auto& asked = settings_.rivals;
@@ -157,18 +176,15 @@ class World final : public Nccl {
     return make_copying_communicators();
   }
   Result<void, Diagnostic> make_copying_communicators() {
-    NcclCalls::Id id;
-    {
-      const auto bounded = dog_.watch("ncclGetUniqueId", limit_);
-      const GpuStream::Current here(ranks_.front().stream);
-      if (auto r = good("ncclGetUniqueId", nccl_.get_unique_id(&id)); !r) return r;
-    }
+    const auto id = make_id();
+    if (!id) return id.error();
     copies_ = true;
-    std::vector<NcclCalls::Config> configs(ranks_.size());
+    const auto n = static_cast<int>(driver_->ranks());
+    std::vector<NcclCalls::Config> configs(driver_->ranks());
     return each("ncclCommInitRankConfig", [&](Rank& rank, int i) {
       auto& c = configs[static_cast<std::size_t>(i)];
       c.cta_policy = NcclCalls::kNoKernels;
-      return nccl_.init_rank_config(&rank.copies, static_cast<int>(ranks_.size()), id, i, &c);
+      return nccl_.init_rank_config(&rank.copies, n, *id, i, &c);
     });
   }
   Result<void, Diagnostic> make_buffers() {
@@ -189,13 +205,19 @@ class World final : public Nccl {
       std::vector<NcclCalls::Window> windows(ranks_.size());
       if (auto r = each("ncclCommWindowRegister",
                         [&](Rank& rank, int i) {
-                          return nccl_.register_window(rank.copies, reinterpret_cast<void*>(rank.buffers[b].value),
-                                                       bytes, &windows[static_cast<std::size_t>(i)],
-                                                       NcclCalls::kSymmetric);
+                          return nccl_.register_window(
+                              rank.copies, reinterpret_cast<void*>(rank.buffers[b].value), bytes,
+                              &windows[static_cast<std::size_t>(i) - ranks_.front().number], NcclCalls::kSymmetric);
                         });
           !r)
         return r;
-      if (std::find(windows.begin(), windows.end(), nullptr) == windows.end()) continue;
+      bool made = std::find(windows.begin(), windows.end(), nullptr) == windows.end();
+      if (settings_.ranks) {
+        const auto all = settings_.ranks->all(made ? "made" : "");
+        if (!all) return all.error();
+        made = std::find(all->begin(), all->end(), "") == all->end();
+      }
+      if (made) continue;
       copies_ = false;
       note_ = "nccl-ce is left out: NCCL makes no symmetric windows on this machine";
     }
@@ -240,11 +262,12 @@ class Collectives final : public Contender {
   Result<void, Diagnostic> fill(std::uint64_t seed) override {
     seed_ = seed;
     for (const auto& p : pieces_) {
+      auto* const r = world_.own(p.rank);
+      if (!r) continue;
       const auto bytes = std::span(bytes_).first(p.bytes);
       if (p.before) fill_pattern(bytes, seed_, p.before->rank, p.before->offset);
       else std::fill(bytes.begin(), bytes.end(), kPoisoned);
-      auto& r = world_.ranks()[p.rank];
-      if (auto e = r.stream.upload(address(r, p), bytes, deadline()); !e) return e;
+      if (auto e = r->stream.upload(address(*r, p), bytes, deadline()); !e) return e;
     }
     return {};
   }
@@ -266,10 +289,10 @@ class Collectives final : public Contender {
   Result<Check, Diagnostic> check() override {
     Check result;
     for (const auto& p : pieces_) {
-      if (!p.after) continue;
-      auto& r = world_.ranks()[p.rank];
+      auto* const r = world_.own(p.rank);
+      if (!p.after || !r) continue;
       const auto bytes = std::span(bytes_).first(p.bytes);
-      if (auto e = r.stream.download(bytes, address(r, p), deadline()); !e) return std::move(e.error());
+      if (auto e = r->stream.download(bytes, address(*r, p), deadline()); !e) return std::move(e.error());
       const auto m = mismatch(std::span<const std::byte>(bytes), seed_, p.after->rank, p.after->offset);
       if (m.wrong != 0 && result.wrong == 0)
         result.first = fmt::format("{}: byte {} of rank {} is {:#04x}, not {:#04x}", name(mode_), p.at.offset + m.first,

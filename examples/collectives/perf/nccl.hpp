@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// NCCL's collectives as contenders, on the same GPUs, in the same process: its kernels, and its copy-engine mode.
+// NCCL's collectives as contenders, on the same GPUs, in the same processes: its kernels, and its copy-engine mode.
 //
 //   auto nccl = Nccl::open(device, settings, watchdog);        // loads libnccl.so.2, makes communicators, allocates
 //   auto c = (*nccl)->prepare({.rival = Rival::nccl_ce}, options);        // warms that size
 //
 //   a round, on a stream of each rank:   arm     wait until go >= round | ncclAllGather | done = round
-//                                        start   the host stores go
-//                                        wait    the host sees `done` of every rank
+//                                        start   the host stores go, in each process
+//                                        wait    the host sees `done` of every rank of its process
 //
 // The copy-engine mode is NCCL_CTA_POLICY_ZERO on buffers that are symmetric windows; it needs NCCL 2.28. An older
 // NCCL, or one that makes no windows on this machine, has only its kernels: `ways` and `note` say so.

@@ -7,6 +7,10 @@
 
 #include <CLI/CLI.hpp>
 
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cerrno>
+#include <optional>
 #include <span>
 
 namespace collectives::perf {
@@ -70,6 +74,20 @@ std::optional<sdma::Diagnostic> misunderstood(const CLI::App& app, int argc, cha
         .hint = "collective_perf --help lists them"};
   }
   return {};
+}
+
+/// Asks in a process of its own: NVIDIA's driver cannot be used in the child of a process that has asked it.
+std::optional<sdma::DeviceKind> hardware_before_a_fork() {
+  const auto child = ::fork();
+  if (child < 0) return {};
+  if (child == 0) {
+    const auto found = sdma::hardware();
+    ::_exit(found ? static_cast<int>(*found) + 1 : 0);
+  }
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+  if (!WIFEXITED(status) || WEXITSTATUS(status) == 0) return {};
+  return static_cast<sdma::DeviceKind>(WEXITSTATUS(status) - 1);
 }
 
 }  // namespace
@@ -209,7 +227,7 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv, st
   }
   if (auto wrong = misunderstood(app, argc, argv)) return *std::move(wrong);
   if (g.where.empty())
-    if (const auto found = sdma::hardware()) g.found = sdma::name(*found);
+    if (const auto found = g.ranks.empty() ? sdma::hardware() : hardware_before_a_fork()) g.found = sdma::name(*found);
   auto settings = settings_of(g);
   if (!settings) return std::move(settings.error());
   for (int i = 1; i < argc; ++i) {

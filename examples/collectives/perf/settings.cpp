@@ -242,12 +242,11 @@ void refuse_for_ranks(Reader& r, const Given& g, Settings& s) {
     r.refuse(option, what + " is for one process, and there are " + std::to_string(s.processes),
              "omit it, or start the program without mpirun and --ranks");
   };
-  if (!g.against.empty()) refuse("--against", "another library's time");
+  if (!s.rivals.empty() && s.rivals.front().rival == Rival::rccl) refuse("--against", "RCCL's time");
   if (g.energy) refuse("--energy", "the energy of a row");
   if (s.beside) refuse("--beside", "a matrix product");
   if (!g.matrix.empty()) refuse("--matrix", "a matrix");
   if (!s.files.empty()) refuse("--variant", "a schedule file (sdma run --ranks runs it in several)");
-  if (s.options.prelaunch == Prelaunch::stream) refuse("--set", "prelaunch=stream");
   if (s.where == Where::simulate)
     r.refuse("--device", fmt::format("a simulation is of one process, and there are {}", s.processes),
              "choose a device: --device=soft; sdma emulate --gpus=8 -- provides one for --device=kfd");

@@ -10,7 +10,8 @@
 // that is stated here (cuGetProcAddress), because the symbol without a suffix may be an older one.
 //
 // What blocks while a stream of the process waits is not here, on purpose: cuMemFreeHost, cuCtxSynchronize and the
-// like. Modules are loaded once, when a GPU is first used.
+// like; cuMemHostUnregister is called only while none does (registered.hpp). Modules are loaded once, when a GPU is
+// first used.
 // Loaded once per name and never unloaded, because the driver keeps threads. Any thread may use it.
 #include "../loaded_library.hpp"
 #include "sdma/core/diagnostic.hpp"
@@ -25,7 +26,7 @@ namespace sdma::inline v0::detail::cuda {
 
 using Status = int;
 inline constexpr Status kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kStubLibrary = 34, kNoDevice = 100,
-                        kNotReady = 600, kIllegalAddress = 700;
+                        kNotReady = 600, kIllegalAddress = 700, kNotSupported = 801;
 
 using DeviceOrdinal = int;
 using Pointer = unsigned long long;  ///< a GPU address, or a host address that GPUs can reach
@@ -37,13 +38,16 @@ using Function = struct FunctionTag*;
 
 // CUdevice_attribute.
 inline constexpr int kMultiprocessors = 16, kPciBus = 33, kPciDevice = 34, kUnifiedAddressing = 41, kPciDomain = 50,
-                     kComputeMajor = 75, kComputeMinor = 76, kHostAtomics = 86, kVirtualMemory = 102, kHostNuma = 134;
+                     kComputeMajor = 75, kComputeMinor = 76, kHostAtomics = 86, kHostPointers = 91,
+                     kVirtualMemory = 102, kFileHandles = 103, kHostNuma = 134;
 // CUdevice_P2PAttribute.
 inline constexpr int kPeerAccess = 2, kPeerAtomics = 3;
 // Flags of streams, of their waits and of host memory.
 inline constexpr unsigned kNonBlocking = 1;
 inline constexpr unsigned kWaitGreaterOrEqual = 0, kWaitEqual = 1;
 inline constexpr unsigned kPortable = 1, kDeviceMapped = 2;
+// CUmemAllocationHandleType: what cuMemExportToShareableHandle makes of memory.
+inline constexpr int kFileDescriptor = 1;
 // CUpointer_attribute, and the CUmemorytype of the host.
 inline constexpr int kMemoryType = 2, kOrdinalOf = 9, kRangeStart = 11, kRangeBytes = 12;
 inline constexpr unsigned kHostMemory = 1;
@@ -139,6 +143,11 @@ struct Driver {
   Status (*map)(Pointer, std::size_t, std::size_t offset, Handle, unsigned long long flags) = find["cuMemMap"];
   Status (*unmap)(Pointer, std::size_t) = find["cuMemUnmap"];
   Status (*set_access)(Pointer, std::size_t, const MemoryAccess*, std::size_t count) = find["cuMemSetAccess"];
+
+  Status (*export_memory)(void* to, Handle, int type, unsigned long long flags) = find["cuMemExportToShareableHandle"];
+  Status (*import_memory)(Handle*, void* from, int type) = find["cuMemImportFromShareableHandle"];
+  Status (*host_register)(void*, std::size_t, unsigned flags) = find["cuMemHostRegister"];
+  Status (*host_unregister)(void*) = find["cuMemHostUnregister"];
 
   Status (*pointer_attribute)(void* out, int attribute, Pointer) = find["cuPointerGetAttribute"];
   Status (*enable_peer)(Context of, unsigned flags) = find["cuCtxEnablePeerAccess"];

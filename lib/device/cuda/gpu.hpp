@@ -65,10 +65,9 @@ class PhysicalGpu {
   static constexpr std::uint32_t kMostWaiting = 30;
 
   static Result<PhysicalGpu*, Diagnostic> get(const Driver& d, int ordinal) {
-    static std::mutex mutex;
-    static auto* const all = new std::map<std::pair<const Driver*, int>, PhysicalGpu*>;
-    const std::lock_guard lock(mutex);
-    auto& gpu = (*all)[{&d, ordinal}];
+    auto& all = of_process();
+    const std::lock_guard lock(all.mutex);
+    auto& gpu = all.gpus[{&d, ordinal}];
     if (gpu) return gpu;
     auto* const fresh = new PhysicalGpu(d, ordinal);  // also kept if it fails: what was created cannot be given back
     if (auto why = fresh->start()) return *why;
@@ -76,6 +75,13 @@ class PhysicalGpu {
   }
   PhysicalGpu(const PhysicalGpu&) = delete;
   PhysicalGpu& operator=(const PhysicalGpu&) = delete;
+
+  /// Have the streams of all GPUs ended their commands?
+  static bool all_idle() noexcept {
+    auto& all = of_process();
+    const std::lock_guard lock(all.mutex);
+    return std::all_of(all.gpus.begin(), all.gpus.end(), [](const auto& g) { return !g.second || g.second->idle(); });
+  }
 
   /// A stream that may wait; null: all are taken.
   Stream take_stream() noexcept {
@@ -102,6 +108,8 @@ class PhysicalGpu {
     return driver_.device_attribute(&value, which, ordinal_) == kSuccess ? value : 0;
   }
   std::size_t granularity() const noexcept { return granularity_; }
+  /// Can its memory be exported as a descriptor?
+  bool shares() const noexcept { return attribute(kFileHandles) != 0; }
   bool host_atomics() const noexcept { return host_atomics_; }
   /// An entry of kernel_text(); null if there is none of that name.
   Function kernel(std::string_view name) const noexcept {
@@ -149,6 +157,19 @@ class PhysicalGpu {
   std::byte* bounce(std::size_t which) noexcept { return bounce_ + which * kBounceBytes; }
 
  private:
+  struct All {
+    std::mutex mutex{};
+    std::map<std::pair<const Driver*, int>, PhysicalGpu*> gpus{};
+  };
+  static All& of_process() {
+    static auto* const only = new All;
+    return *only;
+  }
+  bool idle() noexcept {
+    const InContext here(*this);
+    return std::all_of(all_.begin(), all_.end(), [&](Stream s) { return driver_.stream_query(s) == kSuccess; });
+  }
+
   PhysicalGpu(const Driver& d, int ordinal) noexcept : driver_(d), ordinal_(ordinal) {}
   std::optional<Diagnostic> start() {
     const auto refused = [&](const char* what, Status s) {
@@ -171,6 +192,7 @@ class PhysicalGpu {
     host_atomics_ = attribute(kHostAtomics) != 0;
     MemoryProperties p;
     p.location.id = ordinal_;
+    if (shares()) p.handle_types = kFileDescriptor;  // what is shared may need larger pieces
     if (const auto s = driver_.granularity(&granularity_, &p, 0); s != kSuccess)
       return refused("the granularity of its memory is not known", s);
     Module module{};
@@ -190,6 +212,8 @@ class PhysicalGpu {
     for (auto& s : free_)
       if (const auto status = driver_.stream_create(&s, kNonBlocking, 0); status != kSuccess)
         return refused("a stream cannot be created", status);
+    all_ = free_;
+    all_.insert(all_.end(), {own_, shared_});
     void* pinned = nullptr;
     if (const auto s = driver_.host_allocate(&pinned, 2 * kBounceBytes, kPortable | kDeviceMapped); s != kSuccess)
       return refused("no pinned memory", s);
@@ -217,6 +241,7 @@ class PhysicalGpu {
   std::uint32_t streams_ = 0;
   std::mutex free_mutex_;
   std::vector<Stream> free_;  ///< guarded by free_mutex_
+  std::vector<Stream> all_;
   std::byte* bounce_{};
   std::mutex control_;
   std::atomic<Status> error_{kSuccess};

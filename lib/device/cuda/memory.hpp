@@ -3,6 +3,7 @@
 // The memory that a CUDA device lends: pinned host memory, and GPU memory with or without a shadow for the host.
 //
 //   allocate(where, ...)  -> Block           pinned, or mapped by the driver's virtual memory calls
+//   exported(id, va)      -> Block           with a descriptor, by which `allocate` of another process opens it
 //   flush(gpu)                               host stores -> GPU, then GPU -> host, for each shadow of that GPU
 //   free(id, in_use)                         now, or when no stream can touch it any more
 //
@@ -11,14 +12,16 @@
 //   base        [ both, at the last flush ]  and to the shadow where the host has not stored meanwhile.
 //
 // Thread-safe: one lock. Internal. Errors: Diagnostics, as Device::allocate gives them; Errc.
-#include "../request.hpp"
-#include "gpu.hpp"
+#include "../share_server.hpp"
+#include "block.hpp"
 #include "pinned.hpp"
+#include "registered.hpp"
 #include "sdma/core/atomic_ref.hpp"
 
 #include <fmt/format.h>
 
 #include <sys/mman.h>
+#include <unistd.h>
 #include <algorithm>
 #include <cstring>
 #include <functional>
@@ -46,18 +49,6 @@ inline void take_over(std::uint64_t* shadow, std::uint64_t base, std::uint64_t g
   }
 }
 
-struct Block {
-  GpuVa va{};
-  std::uint64_t bytes{};         ///< as requested
-  std::optional<GpuId> owner{};  ///< nullopt: the host
-  std::byte* host{};             ///< pinned memory, or the shadow; null: the host has no access
-  std::uint64_t pinned{};        ///< bytes at `pinned_at`; 0: none
-  std::byte* pinned_at{};        ///< `host` may be aligned further
-  std::byte* base{};             ///< of a shadow
-  std::uint64_t mapped{};        ///< bytes of GPU memory at `va`
-  Handle handle{};
-};
-
 class MemoryPool {
  public:
   /// `physical`: the GPU that a logical one is on.
@@ -68,6 +59,7 @@ class MemoryPool {
     if (kept_) return;
     for (auto& f : freed_) dispose(f.block);
     for (auto& [id, b] : blocks_) dispose(b);
+    RegisteredMemory::of_process().collect(any());
   }
   MemoryPool(const MemoryPool&) = delete;
   MemoryPool& operator=(const MemoryPool&) = delete;
@@ -75,23 +67,36 @@ class MemoryPool {
   /// Everything stays for the life of the process: a stream that still waits may touch it.
   void keep() noexcept { kept_ = true; }
 
-  Result<std::pair<std::uint64_t, Block>, Diagnostic> allocate(const MemoryRequest& r, const std::string& where) {
+  /// `file`: the descriptor of memory of another process, which this one opens; -1: the memory is new.
+  Result<std::pair<std::uint64_t, Block>, Diagnostic> allocate(const MemoryRequest& r, const std::string& where,
+                                                               int file = -1) {
     collect();
-    const auto refused = [&](const std::string& why) {
-      return Diagnostic{.where = where, .message = "out of memory: " + why, .hint = "free memory, or request less"};
-    };
     const std::lock_guard lock(mutex_);
-    Block b{.bytes = r.bytes, .owner = r.where};
+    Block b{.bytes = r.bytes, .owner = r.where, .gpus = r.gpus, .shareable = r.shareable};
+    const bool opens = file >= 0;
+    if (!r.where && r.shareable) {
+      auto pages = shareable_pages(where, round_up(r.bytes, kPage));
+      if (!pages) return pages.error();
+      file = b.file = pages->release();
+    }
     auto status = kSuccess;
     const auto on_error = [&](const char* what) {
       dispose(b);
-      return refused(fmt::format("{}: {}", what, any().driver().describe(status)));
+      const bool out = status != kNotSupported;
+      return Diagnostic{
+          .where = where,
+          .message = fmt::format("{}{}: {}", out ? "out of memory: " : "", what, any().driver().describe(status)),
+          .hint = out ? "free memory, or request less" : "allocate it without MemoryRequest::shareable"};
     };
     if (r.where) {
-      status = map_gpu(b, r);
+      status = map_gpu(b, r, physical_, file);
       if (status != kSuccess) return on_error("the driver maps no GPU memory");
     }
-    if (!r.where || r.host_access) {
+    if (!r.where && file >= 0) {
+      status = RegisteredMemory::of_process().take(any(), file, round_up(r.bytes, kPage), r.alignment, b.pages);
+      if (status != kSuccess) return on_error("the driver pins no shared pages");
+      b.host = b.pages.at;
+    } else if (!r.where || r.host_access) {
       const auto more = r.alignment > kPage ? r.alignment : 0;
       const auto bytes = round_up(r.bytes, kPage) + (r.where ? 0 : more);
       status = pin(b, bytes);
@@ -105,7 +110,7 @@ class MemoryPool {
       b.base = static_cast<std::byte*>(base);
       auto& gpu = *physical_[r.where->value];
       const std::lock_guard own(gpu.control());
-      if (!gpu.clear_now(b.va.value, r.bytes, Deadline::in(kLong))) {
+      if (!(opens ? pull(gpu, b) : gpu.clear_now(b.va.value, r.bytes, Deadline::in(kLong)))) {
         status = gpu.error();
         return on_error("the GPU does not answer");
       }
@@ -114,6 +119,16 @@ class MemoryPool {
     const auto lent = lend(b, r.gpus);
     if (!lent) return on_error("the address is in use");
     return *lent;
+  }
+  /// The block, with a descriptor for other processes, which the pool closes. kInvalidValue: it cannot be shared.
+  Result<Block, Status> exported(std::uint64_t id, GpuVa va) {
+    const std::lock_guard lock(mutex_);
+    const auto at = blocks_.find(id);
+    if (at == blocks_.end() || at->second.va != va || !at->second.shareable) return kInvalidValue;
+    auto& b = at->second;
+    if (b.file < 0)
+      if (const auto s = export_gpu(b, physical_); s != kSuccess) return s;
+    return b;
   }
   /// Memory that the caller's program has allocated; `free` gives it back.
   Result<std::pair<std::uint64_t, Block>, Diagnostic> adopt(std::byte* pointer, std::uint64_t bytes,
@@ -165,6 +180,9 @@ class MemoryPool {
     const std::lock_guard lock(mutex_);
     return next_id_;
   }
+
+  /// Unpins shared pages that are free. Nothing may be issued to a stream meanwhile.
+  void unpin() noexcept { RegisteredMemory::of_process().collect(any()); }
 
   Errc flush(GpuId g) noexcept { return each_shadow(g, true); }
   /// Only host -> GPU: what an HDP_FLUSH does.
@@ -258,50 +276,11 @@ class MemoryPool {
     b.pinned = pinned.bytes;
     return kSuccess;
   }
-  Status map_gpu(Block& b, const MemoryRequest& r) {
-    auto& gpu = *physical_[b.owner->value];
-    const auto& d = gpu.driver();
-    const InContext here(gpu);
-    MemoryProperties p;
-    p.location.id = gpu.ordinal();
-    const auto bytes = round_up(r.bytes, gpu.granularity());
-    Pointer at{};
-    if (const auto s = d.reserve(&at, bytes, std::max<std::uint64_t>(r.alignment, gpu.granularity()), 0, 0);
-        s != kSuccess)
-      return s;
-    b.va = GpuVa{at};
-    auto s = d.memory_create(&b.handle, bytes, &p, 0);
-    if (s != kSuccess) {
-      d.unreserve(at, bytes);
-      return s;
-    }
-    s = d.map(at, bytes, 0, b.handle, 0);
-    if (s != kSuccess) {
-      d.memory_release(b.handle);
-      d.unreserve(at, bytes);
-      return s;
-    }
-    b.mapped = bytes;
-    std::vector<MemoryAccess> access;
-    for (std::size_t g = 0; g < physical_.size(); ++g) {
-      if (GpuId{static_cast<std::uint32_t>(g)} != *b.owner && (r.gpus >> g & 1) == 0) continue;
-      const auto id = physical_[g]->ordinal();
-      if (std::none_of(access.begin(), access.end(), [&](const auto& a) { return a.location.id == id; }))
-        access.push_back({.location = {.id = id}});
-    }
-    return d.set_access(at, bytes, access.data(), access.size());
-  }
-  void unmap_gpu(const Block& b) noexcept {
-    auto& gpu = *physical_[b.owner->value];
-    const auto& d = gpu.driver();
-    const InContext here(gpu);
-    d.unmap(b.va.value, b.mapped);
-    d.memory_release(b.handle);
-    d.unreserve(b.va.value, b.mapped);
-  }
   /// Nothing can touch the block any more. Hold the lock.
   void dispose(const Block& b) noexcept {
-    if (b.mapped) unmap_gpu(b);
+    if (b.mapped) unmap_gpu(b, physical_);
+    if (b.file >= 0) ::close(b.file);
+    if (b.pages.at) RegisteredMemory::of_process().give(b.pages);
     if (b.base) munmap(b.base, round_up(b.bytes, kPage));
     if (b.pinned) PinnedMemory::of_process().give({b.pinned_at, b.pinned});
   }

@@ -57,9 +57,10 @@ Probe probe(const CudaOptions&);
 
 class Node final : public DriverlessNode<Node>, private Worker::Served {
  public:
-  static constexpr std::string_view kShareName{};  ///< its memory cannot be shared
+  static constexpr std::string_view kShareName = "cuda";
   static Result<Node*, Diagnostic> make(const CudaOptions&, const Probe&);
   void stop() noexcept {
+    stop_sharing();
     worker_.stop();
     const std::lock_guard creation(creation_);
     for (auto& e : entries_) retire(e);
@@ -78,10 +79,16 @@ class Node final : public DriverlessNode<Node>, private Worker::Served {
     const auto taken = take_signal(std::nullopt);  // the host sees only its own memory
     if (!taken) return taken.error();
     const auto& [id, s] = *taken;
-    const Signal signal{.word = s.word, .va = s.va, .sleep = busy_wait, .context = this, .wake = on_host_store};
+    const auto signal = hooked({.word = s.word, .va = s.va});
     signal.set(r.value, Caching::write_back);
     hold();
     return SignalMemory(Lease(give_back<&Node::free_signal>, this, id), signal);
+  }
+  Signal hooked(Signal s) const noexcept override {
+    s.sleep = busy_wait;
+    s.context = const_cast<Node*>(this);  // what wakes changes it
+    s.wake = on_host_store;
+    return s;
   }
   Result<Queue, Diagnostic> create_queue(const QueueRequest&) override;
   std::optional<Fault> fault(const Queue& q) const noexcept override {
@@ -180,9 +187,47 @@ class Node final : public DriverlessNode<Node>, private Worker::Served {
   Result<NewBlock, Diagnostic> allocate_block(const MemoryRequest& r) {
     if (!in_opening_process()) return forked_error("allocate");
     if (auto d = refuse(r, topology_)) return *d;
-    const auto b = memory_pool_.allocate(r, place_of(r));
+    auto placed = r;
+    // The host sees only its own memory at once, and words that processes share are for hosts, too.
+    if (r.shareable && r.host_access && r.purpose == Purpose::words) placed.where.reset();
+    return block_of(memory_pool_.allocate(placed, place_of(r)));
+  }
+  static Result<NewBlock, Diagnostic> block_of(const Result<std::pair<std::uint64_t, Block>, Diagnostic>& b) {
     if (!b) return b.error();
     return NewBlock{.id = b->first, .va = b->second.va, .host = b->second.host};
+  }
+  /// The token is the PCI address of the GPU.
+  Result<Offer, Diagnostic> offer_of(const Memory& m) {
+    const auto b = memory_pool_.exported(m.id(), m.va());
+    if (!b && b.error() == kInvalidValue) return not_shareable(m);
+    if (!b)
+      return Diagnostic{.where = fmt::format("share {:#x}", m.va().value),
+                        .message = "the driver exports no descriptor: " + driver_.describe(b.error()),
+                        .hint = "a process needs one for each piece that it shares: ulimit -n"};
+    Offer o{shared_object(m, b->owner, b->gpus), b->file};
+    o.object.host_access = b->host != nullptr;
+    if (b->owner) o.object.token = token_of(*b->owner);
+    return o;
+  }
+  Result<NewBlock, Diagnostic> open_block(const MemoryRequest& r, const FetchedObject& f) {
+    const auto where = fmt::format("open_shared process={}", f.owner->pid());
+    if (r.where && f.object.token != token_of(*r.where))
+      return Diagnostic{.where = where,
+                        .message = fmt::format("gpu{} is another GPU in that process", r.where->value),
+                        .hint = "give all processes the same CUDA_VISIBLE_DEVICES"};
+    if (!f.fd)
+      return Diagnostic{.where = where,
+                        .message = "its answer has no descriptor",
+                        .hint = "use one version of the library in all processes"};
+    auto seen = r;
+    seen.host_access = f.object.host_access != 0;
+    return block_of(memory_pool_.allocate(seen, where, f.fd.get()));
+  }
+  ShareToken token_of(GpuId g) const noexcept {
+    ShareToken t{};
+    const auto& pci = gpus_[g.value].pci;
+    std::memcpy(t.data(), pci.data(), std::min(sizeof t, pci.size()));
+    return t;
   }
   void free_block(std::uint64_t id) noexcept {
     memory_pool_.free(id, [this, id, asked = false, uses = std::vector<Use>{}]() mutable {
@@ -190,6 +235,16 @@ class Node final : public DriverlessNode<Node>, private Worker::Served {
       asked = true;
       return in_use(uses);
     });
+    unpin();
+  }
+  /// The driver unpins shared pages only while no stream waits, so no queue issues commands meanwhile.
+  void unpin() noexcept {
+    if (!RegisteredMemory::of_process().has_given()) return;
+    const std::lock_guard lock(worker_);
+    std::vector<std::unique_lock<std::mutex>> held;
+    for (auto& e : entries_)
+      if (!held.emplace_back(e.queue->hold_up()).owns_lock()) return;
+    memory_pool_.unpin();
   }
   /// A parked stream may still wait for the word, or store it: then it is never used again.
   void free_signal(std::uint64_t id) noexcept {

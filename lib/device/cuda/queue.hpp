@@ -65,6 +65,9 @@ class CudaQueue {
   /// command waits at a poll that is not satisfied, or does not end.
   bool retire() noexcept;
 
+  /// Holds up its commands while it owns the lock. It may not own it.
+  std::unique_lock<std::mutex> hold_up() noexcept { return {mutex_, std::try_to_lock}; }
+
   /// Does the queue wait for something that only the thread can do, or tell?
   bool urgent() const noexcept { return urgent_.load(std::memory_order_relaxed); }
   /// How many commands have been issued; may be out of date by those that are being issued.

@@ -182,6 +182,7 @@ void Node::destroy_queue(std::uint64_t id) noexcept {
   wake();
   dispose(gone.front());
   memory_pool_.collect();
+  unpin();
 }
 
 }  // namespace sdma::inline v0::detail::cuda

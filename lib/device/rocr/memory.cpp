@@ -112,26 +112,20 @@ Result<RocrNode::NewBlock, Diagnostic> RocrNode::lock_pages(const MemoryRequest&
                       .message = "out of memory: " + std::move(why),
                       .hint = "free memory, request less, or raise ulimit -l"};
   };
-  const auto alignment = std::max(r.alignment, kPage), bytes = round_up(r.bytes, kPage), all = bytes + alignment;
-  void* const base = mmap(nullptr, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (base == MAP_FAILED) return failed(std::strerror(errno));
-  auto* const host = reinterpret_cast<std::byte*>(round_up(reinterpret_cast<std::uint64_t>(base), alignment));
-  if (mmap(host, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file.get(), 0) == MAP_FAILED) {
-    const std::string reason = std::strerror(errno);
-    munmap(base, all);
-    return failed(reason);
-  }
+  const auto bytes = round_up(r.bytes, kPage);
+  const auto pages = map_pages(file.get(), bytes, std::max(r.alignment, kPage));
+  if (!pages.at) return failed(std::strerror(errno));
   auto agents = agents_in(r.gpus);
   void* at = nullptr;
-  if (const auto s = hsa_.lock(host, bytes, agents.data(), static_cast<int>(agents.size()), &at); s != kSuccess) {
-    munmap(base, all);
+  if (const auto s = hsa_.lock(pages.at, bytes, agents.data(), static_cast<int>(agents.size()), &at); s != kSuccess) {
+    munmap(pages.base, pages.base_bytes);
     return failed(why(s));
   }
-  return keep({.base = base,
-               .base_bytes = all,
+  return keep({.base = pages.base,
+               .base_bytes = pages.base_bytes,
                .va = reinterpret_cast<std::uint64_t>(at),
                .bytes = r.bytes,
-               .host = host,
+               .host = pages.at,
                .gpus = r.gpus,
                .shareable = true,
                .file = file.release()});

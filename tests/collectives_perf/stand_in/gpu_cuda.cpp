@@ -27,6 +27,21 @@ void stick(Stream s) {
       s, reinterpret_cast<Pointer>(word), 1, abi::kWaitEqual);
 }
 
+bool pin(void* at, std::size_t bytes) {
+  static const auto call = cuda_call<abi::Status(void*, std::size_t, unsigned)>("cuMemHostRegister");
+  return call(at, bytes, abi::kPortable | abi::kDeviceMapped) == abi::kSuccess;
+}
+
+bool write(std::uint32_t* word, std::uint32_t value, Stream s) {
+  static const auto call = cuda_call<abi::Status(Stream, Pointer, std::uint32_t, unsigned)>("cuStreamWriteValue32");
+  return call(s, reinterpret_cast<Pointer>(word), value, 0) == abi::kSuccess;
+}
+
+bool wait(std::uint32_t* word, std::uint32_t value, Stream s) {
+  static const auto call = cuda_call<abi::Status(Stream, Pointer, std::uint32_t, unsigned)>("cuStreamWaitValue32");
+  return call(s, reinterpret_cast<Pointer>(word), value, abi::kWaitGreaterOrEqual) == abi::kSuccess;
+}
+
 /// On the first GPU.
 bool allocate(void** out, std::size_t bytes) {
   const auto create =

@@ -12,12 +12,16 @@
 //   SDMA_STAND_IN_NCCL_FAIL=40         the 40th collective returns an error
 //   SDMA_STAND_IN_NCCL_HANG=40         the 40th never returns
 //   SDMA_STAND_IN_NCCL_STUCK=40        the 40th never ends on the GPU
+//   SDMA_STAND_IN_NCCL_PROCESSES=1     each rank is a process: all-gathers only, of at most 64 KiB a rank
 #include "gpu.hpp"
 #include "setting.hpp"
 
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <map>
 #include <set>
@@ -52,8 +56,19 @@ struct Comm {
   bool copies;
   std::vector<std::pair<const std::byte*, std::size_t>> windows{};
 };
+/// Where ranks of several processes meet: a file in memory, which the Id names.
+struct Hall {
+  static constexpr int kRanks = 8;
+  static constexpr std::size_t kBytes = 64 << 10;
+  struct Desk {
+    alignas(64) std::uint32_t brought, taken;  ///< rounds
+    alignas(4096) std::byte bytes[kBytes];
+  } desks[kRanks];
+};
 struct Clique {
   std::vector<Comm*> comms{};
+  Hall* hall = nullptr;  ///< of several processes
+  std::uint32_t round = 0;
   std::set<std::size_t> warmed{};
   int ranks = 0;
 };
@@ -90,6 +105,18 @@ Status failed(Status s, const char* text) {
   return s;
 }
 
+bool several() { return setting("SDMA_STAND_IN_NCCL_PROCESSES", 0) != 0; }
+
+Status enter(Clique& c, const Id& id) {
+  if (c.hall || !several()) return kSuccess;
+  const int fd = open(id.bytes + 1, O_RDWR | O_CLOEXEC);
+  void* const at = fd < 0 ? MAP_FAILED : mmap(nullptr, sizeof(Hall), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (fd >= 0) close(fd);
+  if (at == MAP_FAILED || !gpu::pin(at, sizeof(Hall))) return failed(kSystemError, "stand-in: no memory to meet in");
+  c.hall = static_cast<Hall*>(at);
+  return kSuccess;
+}
+
 Status join(Comm** out, int ranks, Id id, int rank, bool copies) {
   if (library().depth == 0) return failed(kInvalidUsage, "stand-in: a single thread makes its ranks in a group");
   auto*& clique = library().cliques[id.bytes[0]];
@@ -99,8 +126,28 @@ Status join(Comm** out, int ranks, Id id, int rank, bool copies) {
   auto*& comm = clique->comms[static_cast<std::size_t>(rank)];
   if (comm) return failed(kInvalidUsage, "stand-in: this rank exists");
   comm = *out = new Comm{clique, rank, copies};
+  if (const auto s = enter(*clique, id)) return s;
   library().unfinished.insert(clique);
   return kSuccess;
+}
+
+/// An all-gather of this process's only rank: through the hall.
+Status cross(const Call& c) {
+  auto& q = *c.comm->clique;
+  if (c.kind != Kind::all_gather || c.bytes > Hall::kBytes)
+    return failed(kInvalidUsage, "stand-in: only small all-gathers cross processes");
+  const auto round = ++q.round;
+  auto& mine = q.hall->desks[c.rank()];
+  const bool wrong = setting("SDMA_STAND_IN_NCCL_WRONG", 0) != 0 && c.rank() == 1;
+  bool good = true;
+  for (int r = 0; r < q.ranks; ++r) good = good && gpu::wait(&q.hall->desks[r].taken, round - 1, c.stream);
+  good = good && gpu::copy(mine.bytes, c.from, c.bytes, c.stream) && gpu::write(&mine.brought, round, c.stream);
+  for (int r = 0; r < q.ranks; ++r) {
+    auto& theirs = q.hall->desks[r];
+    good = good && gpu::wait(&theirs.brought, round, c.stream) &&
+           gpu::copy(c.to + c.bytes * static_cast<std::size_t>(r), theirs.bytes, c.bytes - wrong, c.stream);
+  }
+  return good && gpu::write(&mine.taken, round, c.stream) ? kSuccess : failed(kGpuError, "stand-in: a copy failed");
 }
 
 bool registered(const Comm& c, const std::byte* at, std::size_t bytes) {
@@ -186,6 +233,7 @@ Status meet(const Call& c, const std::vector<Call>& group) {
 
 /// Each rank writes to all others.
 Status perform(const Call& c, const std::vector<Call>& group) {
+  if (c.comm->clique->hall) return cross(c);
   if (c.kind >= Kind::send) return meet(c, group);
   std::size_t peers = 0;
   for (const auto& other : group) {
@@ -234,6 +282,10 @@ STAND_IN_EXPORT int ncclCommGetAsyncError(Comm* c, int* out) {
 STAND_IN_EXPORT int ncclGetUniqueId(Id* id) {
   std::memset(id, 0, sizeof *id);
   id->bytes[0] = ++library().last_id;
+  if (!several()) return kSuccess;
+  const int fd = memfd_create("stand-in NCCL", MFD_CLOEXEC);  // as long as this process lives
+  if (fd < 0 || ftruncate(fd, sizeof(Hall)) != 0) return failed(kSystemError, "stand-in: no memory to meet in");
+  std::snprintf(id->bytes + 1, sizeof id->bytes - 1, "/proc/%d/fd/%d", getpid(), fd);
   return kSuccess;
 }
 STAND_IN_EXPORT int ncclCommInitRank(Comm** out, int ranks, Id id, int rank) {
@@ -253,7 +305,7 @@ STAND_IN_EXPORT int ncclGroupEnd() {
   auto& l = library();
   if (--l.depth > 0) return kSuccess;
   for (const auto* c : std::exchange(l.unfinished, {}))
-    if (std::count(c->comms.begin(), c->comms.end(), nullptr) != 0)
+    if (!c->hall && std::count(c->comms.begin(), c->comms.end(), nullptr) != 0)
       return failed(kInvalidUsage, "stand-in: a rank is missing");
   const auto group = std::exchange(l.calls, {});
   for (const auto& c : group)

@@ -20,6 +20,7 @@ using abi::kIllegalAddress;
 using abi::kInvalidValue;
 using abi::kNoDevice;
 using abi::kNotReady;
+using abi::kNotSupported;
 using abi::kOutOfMemory;
 using abi::kSuccess;
 using abi::Pointer;
@@ -27,7 +28,7 @@ using abi::Status;
 
 inline constexpr Status kNotInitialized = 3, kInvalidDevice = 101, kInvalidContext = 201, kInvalidPtx = 218,
                         kInvalidHandle = 400, kNotFound = 500, kContextDestroyed = 709, kAlreadyRegistered = 712,
-                        kMisaligned = 716, kLaunchFailed = 719, kNotSupported = 801, kCaptureUnsupported = 900,
+                        kNotRegistered = 713, kMisaligned = 716, kLaunchFailed = 719, kCaptureUnsupported = 900,
                         kCaptureInvalidated = 901, kNotCapturing = 905, kUnknown = 999;
 
 }  // namespace stand_in

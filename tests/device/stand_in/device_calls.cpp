@@ -5,6 +5,8 @@
 #include "settings.hpp"
 #include "virtual_memory.hpp"
 
+#include <unistd.h>
+
 #include <atomic>
 #include <cstdio>
 
@@ -44,14 +46,16 @@ constexpr Error kErrors[] = {
 };
 // clang-format on
 
-std::atomic<bool> ready = false;
+std::atomic<pid_t> ready = 0;  // the process that has called cuInit; a child of it cannot use the driver
 
 bool is_device(int d) { return d >= 0 && d < settings().gpus; }
 
 Status init(unsigned flags) {
   if (flags != 0) return kInvalidValue;
   if (settings().gpus == 0) return kNoDevice;
-  if (!ready.exchange(true)) set_connections(connections_now());
+  pid_t none = 0;
+  if (ready.compare_exchange_strong(none, ::getpid())) set_connections(connections_now());
+  else if (none != ::getpid()) return kNotInitialized;
   return kSuccess;
 }
 
@@ -106,7 +110,9 @@ Status device_attribute(int* out, int attribute, abi::DeviceOrdinal d) {
     case abi::kPciBus: *out = 16 + d; return kSuccess;
     case abi::kComputeMajor: *out = 9; return kSuccess;
     case abi::kUnifiedAddressing:
-    case abi::kVirtualMemory: *out = 1; return kSuccess;
+    case abi::kHostPointers:
+    case abi::kVirtualMemory:
+    case abi::kFileHandles: *out = 1; return kSuccess;
     case abi::kPciDevice:
     case abi::kPciDomain:
     case abi::kComputeMinor:
@@ -145,7 +151,7 @@ Status pop(abi::Context* out) {
 
 }  // namespace
 
-bool initialised() noexcept { return ready; }
+bool initialised() noexcept { return ready == ::getpid(); }
 
 std::span<const Entry> device_calls() {
   static const Entry all[] = {

@@ -60,6 +60,12 @@ Status HostMemory::free(void* at) {
   return all_.erase(reinterpret_cast<Pointer>(at)) == 1 ? kSuccess : kInvalidValue;
 }
 
+bool HostMemory::registered(void* at) const noexcept {
+  const std::shared_lock lock(mutex_);
+  const auto it = all_.find(reinterpret_cast<Pointer>(at));
+  return it != all_.end() && !it->second->own;
+}
+
 std::optional<Piece> HostMemory::find(Pointer at, std::size_t bytes) const noexcept {
   const std::shared_lock lock(mutex_);
   auto it = all_.upper_bound(at);

@@ -16,6 +16,8 @@ class HostMemory {
   /// Memory of the program, which stays when it is freed here.
   Status pin(void*, std::size_t bytes);
   Status free(void*);
+  /// Has `pin` been called for memory that begins here?
+  bool registered(void*) const noexcept;
   std::optional<std::pair<Pointer, std::size_t>> range(Pointer) const noexcept;
   std::optional<Piece> find(Pointer, std::size_t bytes) const noexcept;
 

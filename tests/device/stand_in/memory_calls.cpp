@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Pinned host memory, and the GPUs' virtual memory.
+// Pinned host memory, and the GPUs' virtual memory, which other processes may open.
 #include "calls.hpp"
 #include "context.hpp"
 #include "host_memory.hpp"
@@ -40,12 +40,23 @@ Status granularity(std::size_t* out, const abi::MemoryProperties* p, int option)
 }
 
 Status create(abi::Handle* out, std::size_t bytes, const abi::MemoryProperties* p, unsigned long long flags) {
-  if (!out || !p || p->type != 1 || p->handle_types != 0 || p->windows || flags != 0) return kInvalidValue;
+  if (!out || !p || p->type != 1 || (p->handle_types & ~abi::kFileDescriptor) != 0 || p->windows || flags != 0)
+    return kInvalidValue;
   if (const auto code = usable(p->location)) return code;
-  return VirtualMemory::get().create(out, bytes, p->location.id);
+  return VirtualMemory::get().create(out, bytes, p->location.id, p->handle_types != 0);
 }
 
 Status release(abi::Handle h) { return VirtualMemory::get().release(h); }
+
+Status export_memory(void* to, abi::Handle h, int type, unsigned long long flags) {
+  if (!to || type != abi::kFileDescriptor || flags != 0) return kInvalidValue;
+  return VirtualMemory::get().export_file(h, static_cast<int*>(to));
+}
+
+Status import_memory(abi::Handle* out, void* from, int type) {
+  if (!out || type != abi::kFileDescriptor) return kInvalidValue;
+  return VirtualMemory::get().import_file(out, static_cast<int>(reinterpret_cast<std::intptr_t>(from)));
+}
 
 Status reserve(Pointer* out, std::size_t bytes, std::size_t alignment, Pointer at, unsigned long long flags) {
   return out && flags == 0 ? VirtualMemory::get().reserve(out, bytes, alignment, at) : kInvalidValue;
@@ -78,6 +89,8 @@ std::span<const Entry> memory_calls() {
       {"cuMemGetAllocationGranularity", function<"cuMemGetAllocationGranularity", granularity>()},
       {"cuMemCreate", function<"cuMemCreate", create>()},
       {"cuMemRelease", function<"cuMemRelease", release>()},
+      {"cuMemExportToShareableHandle", function<"cuMemExportToShareableHandle", export_memory>()},
+      {"cuMemImportFromShareableHandle", function<"cuMemImportFromShareableHandle", import_memory>()},
       {"cuMemAddressReserve", function<"cuMemAddressReserve", reserve>()},
       {"cuMemAddressFree", function<"cuMemAddressFree", unreserve>()},
       {"cuMemMap", function<"cuMemMap", map>()},

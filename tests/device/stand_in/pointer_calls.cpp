@@ -29,6 +29,14 @@ Status host_register(void* at, std::size_t bytes, unsigned flags) {
   return HostMemory::get().pin(at, bytes);
 }
 
+Status host_unregister(void* at) {
+  Context* c = nullptr;
+  if (const auto code = current_context(&c)) return code;
+  if (!HostMemory::get().registered(at)) return kNotRegistered;
+  wait_for_all();
+  return HostMemory::get().free(at);
+}
+
 Status pointer_attribute(void* out, int attribute, Pointer at) {
   const auto gpu = VirtualMemory::get().range(at);
   const auto host = gpu ? std::nullopt : HostMemory::get().range(at);
@@ -57,6 +65,7 @@ std::span<const Entry> pointer_calls() {
       {"cuMemAlloc", function<"cuMemAlloc", allocate>()},
       {"cuMemFree", function<"cuMemFree", free_gpu>()},
       {"cuMemHostRegister", function<"cuMemHostRegister", host_register>()},
+      {"cuMemHostUnregister", function<"cuMemHostUnregister", host_unregister>()},
       {"cuPointerGetAttribute", function<"cuPointerGetAttribute", pointer_attribute>()},
       {"cuCtxEnablePeerAccess", function<"cuCtxEnablePeerAccess", enable_peer>()},
   };

@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: MIT
 #include "virtual_memory.hpp"
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
+#include <cstdlib>
+#include <filesystem>
 #include <mutex>
+#include <string>
+#include <system_error>
 
 namespace stand_in {
 namespace {
@@ -21,6 +27,13 @@ std::atomic<std::size_t>& taken(int device) {
   return (*all)[static_cast<std::size_t>(device)];
 }
 
+const std::string kFileName = "stand-in memory of GPU ";
+
+void* accessible(int file, std::size_t bytes) {
+  void* got = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
+  return got == MAP_FAILED ? nullptr : got;
+}
+
 void* inaccessible(void* at, std::size_t bytes, int flags) {
   void* got = ::mmap(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
   return got == MAP_FAILED ? nullptr : got;
@@ -31,22 +44,29 @@ void* inaccessible(void* at, std::size_t bytes, int flags) {
 /// The memory of a handle.
 class VirtualMemory::Bytes {
  public:
-  Bytes(std::byte* at, std::size_t size, int device) : at_(at), size_(size), device_(device) { taken(device) += size; }
+  /// `file`: -1 if it cannot be exported. `own`: it counts among the memory of this process.
+  Bytes(std::byte* at, std::size_t size, int device, int file, bool own)
+      : at_(at), size_(size), device_(device), file_(file), own_(own) {
+    if (own_) taken(device) += size;
+  }
   Bytes(const Bytes&) = delete;
   Bytes& operator=(const Bytes&) = delete;
   ~Bytes() {
     ::munmap(at_, size_);
-    taken(device_) -= size_;
+    if (file_ >= 0) ::close(file_);
+    if (own_) taken(device_) -= size_;
   }
 
   std::byte* at() const noexcept { return at_; }
   std::size_t size() const noexcept { return size_; }
   int device() const noexcept { return device_; }
+  int file() const noexcept { return file_; }
 
  private:
   std::byte* at_;
   std::size_t size_;
-  int device_;
+  int device_, file_;
+  bool own_;
 };
 
 VirtualMemory& VirtualMemory::get() {
@@ -54,19 +74,42 @@ VirtualMemory& VirtualMemory::get() {
   return *only;
 }
 
-Status VirtualMemory::create(abi::Handle* out, std::size_t bytes, int device) {
+Status VirtualMemory::create(abi::Handle* out, std::size_t bytes, int device, bool exports) {
   if (bytes == 0 || !granular(bytes)) return kInvalidValue;
   const std::lock_guard lock(mutex_);
   if (bytes > kDeviceBytes - taken(device)) return kOutOfMemory;
-  const int fd = ::memfd_create("stand-in GPU memory", MFD_CLOEXEC);
+  const int fd = ::memfd_create((kFileName + std::to_string(device)).c_str(), MFD_CLOEXEC);
   if (fd < 0) return kOutOfMemory;
-  void* at = ::ftruncate(fd, static_cast<off_t>(bytes)) == 0
-                 ? ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0)
-                 : MAP_FAILED;
-  ::close(fd);
-  if (at == MAP_FAILED) return kOutOfMemory;
+  void* at = ::ftruncate(fd, static_cast<off_t>(bytes)) == 0 ? accessible(fd, bytes) : nullptr;
+  if (!exports || !at) ::close(fd);
+  if (!at) return kOutOfMemory;
   *out = next_handle_++;
-  handles_.emplace(*out, std::make_shared<Bytes>(static_cast<std::byte*>(at), bytes, device));
+  handles_.emplace(*out, std::make_shared<Bytes>(static_cast<std::byte*>(at), bytes, device, exports ? fd : -1, true));
+  return kSuccess;
+}
+
+Status VirtualMemory::export_file(abi::Handle h, int* file) {
+  const std::lock_guard lock(mutex_);
+  const auto at = handles_.find(h);
+  if (at == handles_.end() || at->second->file() < 0) return kInvalidValue;
+  *file = ::fcntl(at->second->file(), F_DUPFD, 0);
+  return *file < 0 ? kUnknown : kSuccess;
+}
+
+Status VirtualMemory::import_file(abi::Handle* out, int file) {
+  std::error_code none;
+  const auto name = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(file), none).string();
+  const auto at = name.find(kFileName);
+  struct stat is {};
+  if (at == name.npos || ::fstat(file, &is) != 0) return kInvalidValue;
+  const auto bytes = static_cast<std::size_t>(is.st_size);
+  void* const mapped = accessible(file, bytes);
+  const int own = ::fcntl(file, F_DUPFD_CLOEXEC, 0);
+  if (!mapped || own < 0) return kOutOfMemory;
+  const std::lock_guard lock(mutex_);
+  *out = next_handle_++;
+  handles_.emplace(*out, std::make_shared<Bytes>(static_cast<std::byte*>(mapped), bytes,
+                                                 std::atoi(name.c_str() + at + kFileName.size()), own, false));
   return kSuccess;
 }
 

@@ -24,7 +24,12 @@ class VirtualMemory {
 
   static VirtualMemory& get();
 
-  Status create(abi::Handle*, std::size_t bytes, int device);
+  /// `exports`: its memory may become a descriptor.
+  Status create(abi::Handle*, std::size_t bytes, int device, bool exports = false);
+  /// The caller closes the descriptor.
+  Status export_file(abi::Handle, int* file);
+  /// A descriptor that `export_file` of this process or of another made; it stays the caller's.
+  Status import_file(abi::Handle*, int file);
   Status release(abi::Handle);
   Status reserve(Pointer*, std::size_t bytes, std::size_t alignment, Pointer at);
   Status unreserve(Pointer, std::size_t bytes);

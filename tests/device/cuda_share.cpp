@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+// What is particular to memory that a CUDA device shares: its descriptors, pinned pages that cannot be unpinned while a
+// stream waits, and processes that number their GPUs differently.
+#include "sdma/device/cuda.hpp"
+#include "sdma/packets/registry.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+
+#include "conformance_support.hpp"
+#include "process.hpp"
+
+namespace conformance {
+namespace {
+
+std::size_t descriptors() {
+  std::size_t n = 0;
+  auto* const all = opendir("/proc/self/fd");
+  while (const auto* e = readdir(all)) n += e->d_name[0] != '.';
+  closedir(all);
+  return n;
+}
+/// Those of pages that processes share.
+std::size_t mappings() {
+  std::size_t n = 0;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) n += line.find("memfd:sdma") != line.npos;
+  return n;
+}
+
+}  // namespace
+
+TEST_CASE("cuda: a handle opened in its own process shows the same bytes, in GPU memory and in the host's",
+          "[.cuda-share]") {
+  const auto d = must(CudaDevice::open({.gpus = 2}));
+  auto gpu = must(d->allocate({.where = GpuId{1}, .bytes = 5000, .shareable = true}));
+  auto twin = must(d->open_shared(must(d->share(gpu))));
+  CHECK(twin.va() != gpu.va());
+  Lane lane(*d);
+  lane.submit(Fill{.dst = gpu.va(), .data = 0x44444444, .bytes = 4996});
+  REQUIRE(lane.finish());
+  CHECK(all_are(twin.host().first(4996), 0x44));
+  std::memset(twin.host().data(), 0x45, 5000);
+  lane.submit(Fence{.addr = twin.va(), .value = 0x46464646});
+  REQUIRE(lane.finish());
+  CHECK(all_are(gpu.host().first(4), 0x46));
+  CHECK(all_are(gpu.host().subspan(4), 0x45));
+  auto late = must(d->open_shared(must(d->share(gpu))));
+  CHECK(all_are(late.host().subspan(4), 0x45));
+  auto hidden = must(d->allocate({.where = GpuId{0}, .bytes = 64, .host_access = false, .shareable = true}));
+  CHECK(must(d->open_shared(must(d->share(hidden)))).host().empty());
+  // Words of a GPU are the host's, which sees only its own memory at once.
+  auto words = must(d->allocate(
+      {.where = GpuId{1}, .bytes = 4096, .alignment = 1 << 16, .purpose = Purpose::words, .shareable = true}));
+  CHECK(words.va().value % (1 << 16) == 0);
+  auto opened = must(d->open_shared(must(d->share(words))));
+  lane.submit(Fence{.addr = opened.va() + 64, .value = 7});
+  CHECK(wait(must(d->signal_at(words, 64)), Compare::eq, 7, soon()));
+  for (const auto* m : {&twin, &opened}) CHECK(d->share(*m).error().message == "this memory cannot be shared");
+}
+
+TEST_CASE("cuda: shared pages are given back without waiting for a stream that waits, and unpinned later",
+          "[.cuda-share]") {
+  // The stream is of another device, so nothing that this one knows of can touch the pages.
+  const auto d = must(CudaDevice::open({.gpus = 2})), other = must(CudaDevice::open({.gpus = 2}));
+  const auto before = mappings();
+  auto go = must(other->create_signal());
+  Lane lane(*other);
+  lane.submit(PollMem{.addr = go->low(), .func = Compare::ge, .reference = 1});
+  { auto m = must(d->allocate({.bytes = 4096, .shareable = true})); }
+  CHECK(mappings() == before + 1);
+  go->set(1);
+  REQUIRE(lane.finish());
+  // The stream may still be about to say that it has ended.
+  for (const auto end = soon(); mappings() > before && !end.passed();) {
+    auto m = must(d->allocate({.bytes = 4096, .shareable = true}));
+    m.reset();
+    std::this_thread::yield();
+  }
+  CHECK(mappings() == before);
+}
+
+TEST_CASE("cuda: objects that are shared and given back in turn leave nothing", "[.cuda-share]") {
+  const auto d = must(CudaDevice::open({.gpus = 2}));
+  std::size_t fds = 0, maps = 0;
+  for (std::uint32_t i = 0; i < 200; ++i) {
+    auto page = must(d->allocate({.bytes = 4096, .shareable = true}));
+    auto gpu = must(d->allocate({.where = GpuId{i % 2}, .bytes = 4096, .shareable = true}));
+    page.as<std::uint32_t>()[0] = i;
+    for (const auto* m : {&page, &gpu}) {
+      auto twin = must(d->open_shared(must(d->share(*m))));
+      CHECK(twin.as<std::uint32_t>()[0] == (m == &page ? i : 0));
+    }
+    page.reset();
+    gpu.reset();
+    if (i == 0) fds = descriptors(), maps = mappings();
+  }
+  CHECK(descriptors() <= fds + 1);  // the owner's thread may be about to close a connection
+  CHECK(mappings() <= maps);
+}
+
+TEST_CASE("cuda: memory of a GPU that the opener numbers differently is refused", "[.share][.numbers]") {
+  sdma::test::Process other([](sdma::test::Socket s) {
+    for (const auto* name : {"SDMA_STAND_IN_GPUS", "CUDA_VISIBLE_DEVICES"})
+      setenv(name, *name == 'S' ? "1" : "0", 1);  // gpu1 is then on the first GPU, too
+    const auto d = must(CudaDevice::open({.gpus = 2}));
+    const auto near = s.receive<SharedHandle>(), far = s.receive<SharedHandle>();
+    if (!far || !d->open_shared(*near)) return 1;
+    const auto opened = d->open_shared(*far);
+    return !opened && opened.error().message == "gpu1 is another GPU in that process" ? 0 : 2;
+  });
+  const auto d = must(CudaDevice::open({.gpus = 2}));
+  if (d->physical_gpus() < 2) return;  // both processes number one GPU in the same way
+  auto near = must(d->allocate({.where = GpuId{0}, .bytes = 64, .shareable = true}));
+  auto far = must(d->allocate({.where = GpuId{1}, .bytes = 64, .shareable = true}));
+  for (const auto* m : {&near, &far}) other.socket().send(must(d->share(*m)));
+  CHECK(other.ended() == 0);
+}
+
+}  // namespace conformance
