@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A libamdhip64 without a GPU: the kernels of tiles.hip are functions of the host, with a thread for each block. A module
-// is a text. "tiles" has them; those of "elsewhere" read beside what engines write; those of "deaf" ring no doorbell.
+// A libamdhip64 without a GPU: the kernels of tiles.hip are functions of the host, with a thread for each block. A
+// module is a text. "tiles" has them; those of "elsewhere" read beside what engines write; those of "deaf" ring no
+// doorbell.
 #include "tiles.hpp"
 
 #include <cstdlib>
