@@ -8,9 +8,10 @@
 //   RegisteredMemory::of_process().collect();          unpins what was given, if no stream has commands left
 //
 // The driver's call that unpins pages blocks while a stream of the process waits, and a stream may wait for ever. So
-// pages are unpinned later, and a device that calls `collect` issues nothing meanwhile. If another device or the program
-// itself lets a stream wait at that moment, the call blocks until that stream goes on. Pages of a file never serve
-// another request, because another process may still use them. Any thread; internal. Errors: the driver's status.
+// pages are unpinned later, and a device that calls `collect` issues nothing meanwhile. If another device or the
+// program itself lets a stream wait at that moment, the call blocks until that stream goes on. Pages of a file never
+// serve another request, because another process may still use them.
+// Any thread; internal. Errors: the driver's status.
 #include "../request.hpp"
 #include "../share_server.hpp"
 #include "gpu.hpp"
