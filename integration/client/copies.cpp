@@ -27,12 +27,12 @@ struct sdma_copies {
   }
 
   std::shared_ptr<client::Opened> open;
-  Memory memory{};               ///< of the words
-  std::vector<Signal> words{};   ///< go, then one per part
+  Memory memory{};              ///< of the words
+  std::vector<Signal> words{};  ///< go, then one per part
   std::vector<GpuVa> parts{};
   std::optional<StreamOrder> order{};
   std::vector<std::unique_ptr<Lane>> lanes{};
-  std::uint32_t round = 0;       ///< 0: none has begun
+  std::uint32_t round = 0;  ///< 0: none has begun
   bool released = true;
   bool boxes = true;
 };
@@ -40,7 +40,6 @@ struct sdma_copies {
 namespace {
 
 constexpr std::uint64_t kWordBytes = 64;
-constexpr double kRoomSeconds = 60;
 
 sdma_copies* create(sdma_device* d, std::uint32_t gpu, const char* settings) {
   std::uint64_t queues = 1, parts = 1, ring = 1u << 20;
@@ -119,7 +118,7 @@ Errc publish(sdma_copies& c, Ring<>& ring, std::size_t part, std::span<const sdm
   std::size_t dwords = kAcquireDwords + kCompleteWithFenceDwords;
   for (const auto& copy : some)
     dwords += copy.rows * (copy.bytes / kChunk + 1) * kDwordsOf<CopyLinear> + kDwordsOf<CopySubwindow>;
-  Submission packets{ring, dwords, client::within(kRoomSeconds), AnyGeneration{ring.generation()}};
+  Submission packets{ring, dwords, client::within(client::kRoomSeconds), AnyGeneration{ring.generation()}};
   const auto go = c.order->go(), word = c.parts[part];
   if (first) packets.with(kAcquireDwords, [&](auto& w) { return acquire_equal(w, go, c.round); });
   for (const auto& copy : some) {
@@ -136,7 +135,8 @@ Errc publish(sdma_copies& c, Ring<>& ring, std::size_t part, std::span<const sdm
 
 int publish(sdma_copies& c, std::uint32_t queue, std::uint32_t part, std::span<const sdma_copy> all, bool each) {
   if (queue >= c.lanes.size() || part >= c.parts.size())
-    return refused("sdma_publish", "there is no queue " + std::to_string(queue) + ", or no part " + std::to_string(part));
+    return refused("sdma_publish",
+                   "there is no queue " + std::to_string(queue) + ", or no part " + std::to_string(part));
   if (c.round == 0) return refused("sdma_publish", "no round has begun", "call sdma_round first");
   for (std::size_t i = 0; i < all.size(); ++i)
     if (all[i].bytes == 0 || all[i].rows == 0)

@@ -39,10 +39,10 @@ Refused refused(std::string where, std::string message, std::string hint) {
   return refused(Diagnostic{.where = std::move(where), .message = std::move(message), .hint = std::move(hint)});
 }
 Refused refused(const std::string& where, const StreamRefusal& r) {
-  return refused(where,
-                 r.status != 0 ? "the stream refused, with status " + std::to_string(r.status)
-                               : std::string(message(r.error)),
-                 "does the stream belong to this device, and does it take such words (docs/stream_order.md)?");
+  return refused(
+      where,
+      r.status != 0 ? "the stream refused, with status " + std::to_string(r.status) : std::string(message(r.error)),
+      "does the stream belong to this device, and does it take such words (docs/stream_order.md)?");
 }
 Refused refused(const std::string& where, Errc e, const Opened& o, const Queue& q) {
   if (const auto fault = o.device->fault(q)) return refused(where, describe(*fault));

@@ -50,6 +50,8 @@ std::vector<std::pair<std::string, std::string>> settings(const char* text);
 /// Throws std::invalid_argument if the value is not a number up to `most`.
 std::uint64_t number(const std::pair<std::string, std::string>&, std::uint64_t most = ~0ull);
 
+/// How long a call waits for room in a ring.
+inline constexpr double kRoomSeconds = 60;
 sdma::Deadline within(double seconds) noexcept;
 sdma::StreamCalls calls_of(const sdma_stream&) noexcept;
 

@@ -23,8 +23,8 @@ struct sdma_work {
   std::shared_ptr<client::Opened> open;
   std::optional<Bound> bound{};
   std::optional<collectives::Run> run{};
-  std::vector<Signal> signals{};            ///< that its streams write and wait for
-  std::vector<WaitCondition> completions{}; ///< of a round; the values are set when it is waited for
+  std::vector<Signal> signals{};             ///< that its streams write and wait for
+  std::vector<WaitCondition> completions{};  ///< of a round; the values are set when it is waited for
   std::vector<const Queue*> queues{};
   std::vector<GpuVa> words{};
   std::optional<StreamOrder> order{};
@@ -112,11 +112,9 @@ std::uint32_t value_of(std::uint64_t rounds) {
   return static_cast<std::uint32_t>((rounds - 1) % StreamOrder::kLastEager + 1);
 }
 
-constexpr double kRoomSeconds = 60;
-
 int enqueue(sdma_work& w, std::uint32_t gpu, const sdma_stream& stream) {
   const auto calls = client::calls_of(stream);
-  const auto deadline = client::within(kRoomSeconds);
+  const auto deadline = client::within(client::kRoomSeconds);
   if (gpu >= w.rounds.size()) return refused("sdma_enqueue", "there is no stream of gpu " + std::to_string(gpu));
   if (w.run) {
     ++w.rounds[gpu];
@@ -169,8 +167,8 @@ int sdma_buffer(const sdma_work* w, const char* name, std::uint64_t* address, st
   return done([&]() -> int {
     if (!w || !name) return refused("sdma_buffer", "the work or the name is NULL");
     const auto& all = w->what().schedule().buffers;
-    const auto at = std::find_if(all.begin(), all.end(),
-                                 [&](const auto& b) { return to_string(b.place) + "." + b.name == name; });
+    const auto at =
+        std::find_if(all.begin(), all.end(), [&](const auto& b) { return to_string(b.place) + "." + b.name == name; });
     if (at == all.end())
       return refused("sdma_buffer", std::string("there is no buffer '") + name + "'", "names are like gpu0.buf");
     const auto link = link_buffer(static_cast<std::size_t>(at - all.begin()));
