@@ -11,8 +11,11 @@
   host   [layer 0: K . 5 . 2 | V . 5 . 2 ] [layer 1 ..]   ->   GPU  [layer 0: K 2 5 . | V 2 5 . ] ..
 
 Neighbouring blocks are merged. K and V of a run of blocks are two rows of a box; if all blocks are at one stride, they are the rows.
-The library sends boxes as single packets where the device has them. With several threads, thread t publishes layers t, t + threads, ..
-on a queue of its own.
+The library sends boxes as single packets where the device has them.
+
+With several threads, thread t publishes layers t, t + threads, .. on a queue of its own, while the caller enqueues the compute. Where
+one thread of the device issues what does not fit into a stream, as on cuda, `chunk` copies are published at a time, and no more before
+all but the last chunk is complete: then each thread issues its own.
 """
 import concurrent.futures
 
@@ -85,55 +88,76 @@ def copies_of(pools, host_blocks, gpu_blocks, merge=True):
 
 
 class Fetcher:
-    """Queues for one fetch after another. `begin` .. `before(layer)` .. `end` around the compute of a prefill."""
+    """Queues for one fetch after another: `begin`, `before(layer)` for each, `end`, around the compute of a prefill."""
 
-    def __init__(self, device, pools, way, threads=1, ring="8M"):
+    def __init__(self, device, pools, way, threads=1, chunk=0, ring="8M"):
         if way not in WAYS:
             raise ValueError(f"there is no way '{way}': {', '.join(WAYS)}")
-        self.way, self.pools, self.threads = way, pools, threads if way in ("layer", "prelaunched") else 1
-        self.parts = 1 if way in ("block", "batch") else pools.layers
-        self.queues = device.copies(0, f"queues={self.threads} parts={self.parts} ring={ring}")
-        self.pool = concurrent.futures.ThreadPoolExecutor(self.threads) if self.threads > 1 else None
+        by_layer = way in ("layer", "prelaunched")
+        self.way, self.pools, self.chunk = way, pools, chunk if way == "layer" else 0
+        self.threads = threads if by_layer else 1
+        self.layers = 1 if way in ("block", "batch") else pools.layers
+        # The chunks of a layer are parts, too. Its last one comes after the others on the same queue.
+        self.chunks = -(-2 * min(pools.blocks.values()) // chunk) if self.chunk else 1
+        self.queues = device.copies(0, f"queues={self.threads} parts={self.layers * self.chunks} ring={ring}")
+        self.pool = concurrent.futures.ThreadPoolExecutor(self.threads) if self.threads > 1 or self.chunk else None
+        self.published = []
+
+    def part(self, layer, chunk=None):
+        return layer * self.chunks + (self.chunks - 1 if chunk is None else chunk)
+
+    def some(self, thread, copies):
+        """What one thread publishes."""
+        before = []
+        for l in range(thread, len(copies), self.threads):
+            pieces = [copies[l][at : at + self.chunk] for at in range(0, len(copies[l]), self.chunk)] if self.chunk else [copies[l]]
+            for i, piece in enumerate(pieces):
+                if self.chunk and len(before) > 1:
+                    self.queues.wait(before.pop(0), 60)
+                part = self.part(l, i if i + 1 < len(pieces) else None)
+                self.queues.publish(thread, part, piece)
+                before.append(part)
 
     def publish(self, copies):
-        """All packets. They wait for `begin`."""
-        if self.parts == 1:
+        """All packets. They wait for the release."""
+        if self.layers == 1:
             self.queues.publish(0, 0, np.ascontiguousarray(copies.reshape(-1)), each=self.way == "block")
-            return
-        def some(thread):
-            for l in range(thread, len(copies), self.threads):
-                self.queues.publish(thread, l, copies[l])
-        if self.pool:
-            list(self.pool.map(some, range(self.threads)))
+        elif self.pool:
+            self.published = [self.pool.submit(self.some, t, copies) for t in range(self.threads)]
         else:
-            some(0)
+            self.some(0, copies)
 
     def ahead(self, copies):
         """prelaunched: before the request is there."""
         self.queues.round()
         self.publish(copies)
+        self.finish()
 
     def begin(self, stream, copies):
-        if self.way != "prelaunched":
-            self.queues.round()
-        if self.way == "missing":
-            self.publish(copies)
-            return
-        self.queues.release(stream)  # first, because a queue that waits takes only as much as its ring has room for
-        if self.way != "prelaunched":
-            self.publish(copies)
+        if self.way == "prelaunched":
+            return self.queues.release(stream)
+        self.queues.round()
+        if self.way != "missing":
+            self.queues.release(stream)  # first, because a queue that waits takes only as much as its ring has room for
+        self.publish(copies)
 
     def before(self, layer, stream):
         """The stream waits for what this layer reads."""
-        if self.way != "missing" and (layer == 0 or self.parts > 1):
-            self.queues.hold(layer, stream)
+        if self.way != "missing" and (layer == 0 or self.layers > 1):
+            self.queues.hold(self.part(layer), stream)
 
     def end(self, stream):
         """After the compute has been enqueued."""
         if self.way == "missing":  # an engine may be as late as this, however early the stream lets it begin
             self.queues.release(stream)
-            for part in range(self.parts):
-                self.queues.hold(part, stream)
+            for layer in range(self.layers):
+                self.queues.hold(self.part(layer), stream)
+        self.finish()
+
+    def finish(self):
+        for each in self.published:
+            each.result()
+        self.published = []
 
     def close(self):
         if self.pool:

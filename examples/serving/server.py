@@ -42,7 +42,7 @@ def trace(shape, count, rate, prefixes, prefix_tokens, prompt_tokens, wanted, se
 class Server:
     """`offload`: the way of fetch.py, or "" for none. `gpu_blocks` and `host_blocks`: the pools' sizes."""
 
-    def __init__(self, torch, device, shape, *, offload="layer", gpu_blocks=64, host_blocks=64, batch=8, threads=1, merge=True, seed=1, weights="", clock=None):
+    def __init__(self, torch, device, shape, *, offload="layer", gpu_blocks=64, host_blocks=64, batch=8, threads=1, chunk=0, merge=True, seed=1, weights="", clock=None):
         self.torch, self.device, self.shape, self.batch, self.merge = torch, device, shape, batch, merge
         self.clock, self.steps = clock or time.perf_counter, 0
         on_gpu = device.kind == "cuda"
@@ -55,6 +55,8 @@ class Server:
         if on_gpu:
             self.gpu = torch.zeros(shape.layers, 2, gpu_blocks, shape.block, shape.kv_heads, shape.head, dtype=self.dtype, device="cuda")
             self.gpu_memory = device.adopt(self.gpu.data_ptr(), sizes["gpu"])
+            torch.cuda.synchronize()
+            torch.cuda.set_stream(torch.cuda.Stream())  # the default stream waits for others
             self.stream = device.stream(torch.cuda.current_stream().cuda_stream)
         else:
             self.gpu_memory = device.allocate(0, sizes["gpu"])
@@ -62,7 +64,7 @@ class Server:
             self.stream = device.stream()
         self.model = models.Model(torch, shape, "cuda" if on_gpu else "cpu", self.dtype, seed, weights)
         self.pools = fetch.Pools(shape, element, self.gpu_memory.address, gpu_blocks, self.host_memory.address, host_blocks)
-        self.fetcher = fetch.Fetcher(device, self.pools, offload, threads) if offload else None
+        self.fetcher = fetch.Fetcher(device, self.pools, offload, threads, chunk) if offload else None
         self.free = list(range(gpu_blocks))
         random.Random(seed).shuffle(self.free)  # as after hours of requests
         self.free_host = list(range(host_blocks))
