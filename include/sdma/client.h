@@ -30,16 +30,17 @@
  *   sdma_round(c);                                        // the number of this round; publish at any time from now on
  *   for (uint32_t l = 0; l < 32; ++l) sdma_publish(c, l % 2, l, copies[l], n[l], 0);
  *   sdma_release(c, &s);                                  // packets begin when the stream gets here
- *   for (uint32_t l = 0; l < 32; ++l) { sdma_hold(c, l, &s); launch(layer[l]); }
+ *   for (uint32_t l = 0; l < 32; ++l) sdma_hold(c, l, &s), launch(layer[l]);
  *
- * Publish all parts of a round before the next one begins, each part once, each queue from one thread at a time; several
- * threads may serve several queues at once. Without a stream, pass NULL to sdma_release, and wait with sdma_copies_wait.
+ * Publish all parts of a round before the next one begins: each part once, each queue from one thread at a time.
+ * Several threads may serve several queues at once. Hold or wait for every part that you publish before you release the
+ * next round. Without a stream, pass NULL to sdma_release, and wait with sdma_copies_wait.
  *
  * Settings are words "name=value" with blanks between them, or NULL. Sizes may end with K, M or G.
  *
  * Errors. A function that makes a handle returns NULL, others a number that is not 0: SDMA_TIMED_OUT, or SDMA_FAILED.
- * sdma_error() has the reason, for the calling thread, until its next call that fails. Nothing is thrown. A pointer that
- * must not be NULL is an error, not a crash; a handle that was given back already is not noticed.
+ * sdma_error() has the reason, for the calling thread, until its next call that fails. Nothing is thrown. NULL in place
+ * of a handle is an error, not a crash; a handle that was given back already is not noticed.
  *
  * Lifetime. Handles may be given back in any order; NULL is ignored. Each keeps its device open. Wait for work before
  * you give back memory that it uses. Threads: any thread may use any handle, one at a time for each, except as above.
@@ -71,11 +72,11 @@ enum {
 const char* sdma_version(void);
 /** The version as a number: 10000 * major + 100 * minor + patch. Equal majors and minors work together. */
 uint32_t sdma_version_number(void);
-/** Why this thread's last failed call failed: a sentence, and often a line "hint: what to do". "" if none has failed. */
+/** Why this thread's last failed call failed: a sentence, and often a line "hint: what to do". "" if none has. */
 const char* sdma_error(void);
 
-/** Opens a device: "soft", "kfd", "cuda" or "rocr". Settings: gpus=N (soft: 1 to 8; cuda: logical ones share those that
- * there are), and for soft order=strict|rocr|adversarial and seed=N. */
+/** Opens a device: "soft", "kfd", "cuda" or "rocr". Settings: gpus=N (soft: 1 to 8; cuda: logical ones share those
+ * that there are), and for soft order=strict|rocr|adversarial and seed=N. */
 sdma_device* sdma_open(const char* kind, const char* settings);
 /** Gives the handle back. The device closes with the last handle that uses it. */
 void sdma_close(sdma_device*);
@@ -87,7 +88,7 @@ const char* sdma_caveat(const sdma_device*);
 
 /** Memory of a GPU or of the host, aligned to 4096, which all GPUs reach. Host memory is zeroed. */
 sdma_memory* sdma_allocate(sdma_device*, int32_t where, uint64_t bytes);
-/** Lends memory of others to engines: cuda and rocr; the caller keeps it. cuda: of PyTorch's allocator, say, or pinned. */
+/** Lends memory of others to engines, on cuda and rocr: that of PyTorch's allocator, say. The caller keeps it. */
 sdma_memory* sdma_adopt(sdma_device*, void* pointer, uint64_t bytes);
 /** Its address as engines see it. */
 uint64_t sdma_address(const sdma_memory*);
@@ -103,9 +104,9 @@ typedef struct sdma_stream {
   int (*hold)(void* stream, uint64_t word, uint32_t value);  /**< later work waits until the word equals the value */
 } sdma_stream;
 /** The stream of a runtime for this device. cuda: `native` is a CUstream of the current context. soft and kfd: the
- * calling thread is the stream, `native` is ignored, and a hold blocks for a minute at most; so each GPU of a collective
- * needs a thread of its own. rocr: refused; fill the struct with hipStreamWriteValue32 and hipStreamWaitValue32
- * (docs/stream_order.md). */
+ * calling thread is the stream, `native` is ignored, and a hold blocks for a minute at most; so each GPU of a
+ * collective needs a thread of its own. rocr: refused; fill the struct with hipStreamWriteValue32 and
+ * hipStreamWaitValue32 (docs/stream_order.md). */
 int sdma_stream_of(sdma_device*, void* native, sdma_stream*);
 
 /** Binds a schedule (docs/schedules.md). Settings: values of its params. `lent`: memory for its buffers with a fixed
@@ -145,8 +146,8 @@ typedef struct sdma_copy {
 sdma_copies* sdma_copies_create(sdma_device*, uint32_t gpu, const char* settings);
 /** Begins the next round, and returns its number; 0: failed, because the last round was not released. */
 uint32_t sdma_round(sdma_copies*);
-/** Publishes a part of this round on a queue. `each`: a doorbell for each copy; 0: one for all. Blocks while the ring has
- * no room, for a minute at most. What has been published begins once the round has been released. */
+/** Publishes a part of this round on a queue. `each`: a doorbell for each copy; 0: one for all. Blocks while the ring
+ * has no room, for a minute at most. What has been published begins once the round has been released. */
 int sdma_publish(sdma_copies*, uint32_t queue, uint32_t part, const sdma_copy*, size_t count, int each);
 /** The stream lets the round begin when it gets there; NULL: now. */
 int sdma_release(sdma_copies*, const sdma_stream*);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Every function of sdma/client.h from C11, in the order that the first argument names; a line for each thing that is wrong. */
+/* Every function of sdma/client.h, in the order that the first argument names. A line for each thing that is wrong. */
 #include "sdma/client.h"
 
 #include <pthread.h>
