@@ -35,6 +35,7 @@ struct sdma_copies {
   std::uint32_t round = 0;  ///< 0: none has begun
   bool released = true;
   bool boxes = true;
+  bool host_sees = true;  ///< the memory of the GPU, which is then read past what its path still holds
 };
 
 namespace {
@@ -44,7 +45,8 @@ constexpr std::uint64_t kWordBytes = 64;
 sdma_copies* create(sdma_device* d, std::uint32_t gpu, const char* settings) {
   std::uint64_t queues = 1, parts = 1, ring = 1u << 20;
   auto direction = HostDirection::from_host;
-  bool boxes = !dynamic_cast<CudaDevice*>(d->open->device.get());
+  const bool cuda = dynamic_cast<CudaDevice*>(d->open->device.get()) != nullptr;
+  bool boxes = !cuda;
   for (const auto& s : client::settings(settings)) {
     const auto& [name, value] = s;
     if (name == "queues") queues = client::number(s, 64);
@@ -61,6 +63,7 @@ sdma_copies* create(sdma_device* d, std::uint32_t gpu, const char* settings) {
   auto c = std::make_unique<sdma_copies>();
   c->open = d->open;
   c->boxes = boxes;
+  c->host_sees = !cuda;
   auto& device = *d->open->device;
   auto memory = device.allocate({.bytes = (parts + 1) * kWordBytes, .purpose = Purpose::words});
   if (!memory) return refused(memory.error());
@@ -204,7 +207,9 @@ int sdma_copies_wait(sdma_copies* c, std::uint32_t part, double seconds) {
     std::vector<const Queue*> queues;
     for (const auto& l : c->lanes) queues.push_back(&l->queue);
     const WaitCondition all[] = {{c->words[part + 1], Compare::eq, c->round, {}}};
-    return client::reach(*c->open, all, queues, client::within(seconds));
+    const auto r = client::reach(*c->open, all, queues, client::within(seconds));
+    if (c->host_sees) (void)c->open->device->flush_host_writes(c->lanes.front()->queue.gpu());
+    return r;
   });
 }
 void sdma_copies_free(sdma_copies* c) { delete c; }

@@ -56,13 +56,11 @@ int reach(const Opened& o, std::span<const WaitCondition> all, std::span<const Q
     const auto r = wait_all(all, end.at < d.at ? end : d);
     for (const auto* q : queues)
       if (const auto fault = o.device->fault(*q)) return refused("queue", describe(*fault));
-    if (r) break;
+    if (r) return SDMA_OK;
     if (!d.passed()) continue;
     last_error() = describe(r.error(), [&](GpuVa va, std::span<std::byte> to) { return o.device->peek(va, to); });
     return SDMA_TIMED_OUT;
   }
-  for (std::uint32_t g = 0; g < o.device->topology().gpus.size(); ++g) (void)o.device->flush_host_writes(GpuId{g});
-  return SDMA_OK;
 }
 
 std::vector<std::pair<std::string, std::string>> settings(const char* text) {
@@ -213,7 +211,8 @@ const char* sdma_caveat(const sdma_device* d) { return d ? d->open->caveat.c_str
 sdma_memory* sdma_allocate(sdma_device* d, std::int32_t where, std::uint64_t bytes) {
   return made([&]() -> sdma_memory* {
     if (!d) return refused("sdma_allocate", "the device is NULL");
-    MemoryRequest request{.bytes = bytes};
+    // On CUDA, what the host sees of a GPU's memory would be a second copy of it.
+    MemoryRequest request{.bytes = bytes, .host_access = !dynamic_cast<CudaDevice*>(d->open->device.get())};
     if (where != SDMA_HOST) request.where = GpuId{static_cast<std::uint32_t>(where)};
     auto memory = d->open->device->allocate(request);
     if (!memory) return refused(memory.error());

@@ -190,7 +190,10 @@ int sdma_wait(sdma_work* w, double seconds) {
     const auto rounds = *std::max_element(w->rounds.begin(), w->rounds.end());
     if (rounds == 0) return SDMA_OK;
     for (auto& c : w->completions) c.reference = value_of(rounds);
-    return client::reach(*w->open, w->completions, w->queues, client::within(seconds));
+    const auto r = client::reach(*w->open, w->completions, w->queues, client::within(seconds));
+    const auto& device = *w->open->device;
+    for (std::uint32_t g = 0; g < device.topology().gpus.size(); ++g) (void)device.flush_host_writes(GpuId{g});
+    return r;
   });
 }
 void sdma_unbind(sdma_work* w) { delete w; }
