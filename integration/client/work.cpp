@@ -6,6 +6,7 @@
 #include "sdma/schedule/text.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
 
 using namespace sdma;
@@ -29,7 +30,8 @@ struct sdma_work {
   std::vector<GpuVa> words{};
   std::optional<StreamOrder> order{};
   bool tried = false;
-  std::vector<std::uint64_t> rounds{};  ///< that each stream has been given
+  std::vector<std::uint64_t> rounds{};  ///< how many each stream has been asked for
+  std::atomic<std::uint32_t> last = 0;  ///< the value of the last round that was enqueued; 0: there is none
 };
 
 namespace {
@@ -117,8 +119,9 @@ int enqueue(sdma_work& w, std::uint32_t gpu, const sdma_stream& stream) {
   const auto deadline = client::within(client::kRoomSeconds);
   if (gpu >= w.rounds.size()) return refused("sdma_enqueue", "there is no stream of gpu " + std::to_string(gpu));
   if (w.run) {
-    ++w.rounds[gpu];
+    const auto value = value_of(++w.rounds[gpu]);
     if (const auto r = w.run->enqueue(gpu, calls, deadline); !r) return refused(r.error());
+    w.last = value;
     return SDMA_OK;
   }
   if (!w.order)
@@ -129,7 +132,7 @@ int enqueue(sdma_work& w, std::uint32_t gpu, const sdma_stream& stream) {
   w.tried = true;
   const auto value = w.order->next();
   if (const auto r = w.order->begin(calls, value); !r) return refused("sdma_enqueue", r.error());
-  ++w.rounds[0];
+  w.last = value;
   for (std::size_t q = 0; q < w.queues.size(); ++q) {
     w.bound->set_epoch(q, value - 1);
     if (const auto e = w.bound->submit(q, deadline); !e)
@@ -187,9 +190,8 @@ int sdma_enqueue(sdma_work* w, std::uint32_t gpu, const sdma_stream* s) {
 int sdma_wait(sdma_work* w, double seconds) {
   return done([&]() -> int {
     if (!w) return refused("sdma_wait", "the work is NULL");
-    const auto rounds = *std::max_element(w->rounds.begin(), w->rounds.end());
-    if (rounds == 0) return SDMA_OK;
-    for (auto& c : w->completions) c.reference = value_of(rounds);
+    if (w->last == 0) return SDMA_OK;
+    for (auto& c : w->completions) c.reference = w->last;
     const auto r = client::reach(*w->open, w->completions, w->queues, client::within(seconds));
     const auto& device = *w->open->device;
     for (std::uint32_t g = 0; g < device.topology().gpus.size(); ++g) (void)device.flush_host_writes(GpuId{g});

@@ -7,12 +7,12 @@
 #include <string.h>
 
 static int wrong = 0;
-#define CHECK(what) \
-  do { \
-    if (!(what)) { \
+#define CHECK(what)                                                       \
+  do {                                                                    \
+    if (!(what)) {                                                        \
       printf("%s:%d: %s: %s\n", __FILE__, __LINE__, #what, sdma_error()); \
-      ++wrong; \
-    } \
+      ++wrong;                                                            \
+    }                                                                     \
   } while (0)
 #define REFUSED(what, why) CHECK((what) && strstr(sdma_error(), why))
 
@@ -33,6 +33,23 @@ static const char* schedule =
     "  fence addr=host.done value=epoch\n"
     "end\n";
 
+/* A stream of the test's own, which only notes what it is given first and last. */
+struct noted {
+  uint64_t word;
+  uint32_t value;
+};
+static int note(void* stream, uint64_t word, uint32_t value) {
+  struct noted* n = stream;
+  n->word = word;
+  n->value = value;
+  return 0;
+}
+static int nothing(void* stream, uint64_t word, uint32_t value) { return !stream || !word || !value; }
+static int refuse(void* stream, uint64_t word, uint32_t value) {
+  (void)stream, (void)word, (void)value;
+  return 77;
+}
+
 static void schedules(sdma_device* d, const sdma_stream* s) {
   sdma_memory* in = sdma_allocate(d, SDMA_HOST, N);
   CHECK(in && sdma_address(in) && sdma_host(in));
@@ -51,6 +68,17 @@ static void schedules(sdma_device* d, const sdma_stream* s) {
     CHECK(sdma_wait(w, 10) == SDMA_OK);
     CHECK(((unsigned char*)out)[0] == round && ((unsigned char*)out)[N - 1] == round);
   }
+  /* The stream does not get there, and the host sees that nothing is complete. */
+  struct noted noted = {0, 0};
+  const sdma_stream late = {&noted, note, nothing}, unwilling = {NULL, refuse, refuse};
+  memset(sdma_host(in), 99, N);
+  CHECK(sdma_enqueue(w, 0, &late) == SDMA_OK);
+  REFUSED(sdma_wait(w, 0.001) == SDMA_TIMED_OUT, "waiting in poll_mem");
+  CHECK(out && ((unsigned char*)out)[0] == 20);
+  CHECK(s->write(s->stream, noted.word, noted.value) == 0 && sdma_wait(w, 10) == SDMA_OK);
+  CHECK(out && ((unsigned char*)out)[0] == 99);
+  REFUSED(sdma_enqueue(w, 0, &unwilling) == SDMA_FAILED, "status 77");
+  CHECK(sdma_wait(w, 10) == SDMA_OK);
   REFUSED(sdma_buffer(w, "gpu0.what", NULL, NULL, NULL) == SDMA_FAILED, "no buffer 'gpu0.what'");
   REFUSED(sdma_enqueue(w, 1, s) == SDMA_FAILED, "no stream of gpu 1");
   sdma_unbind(w);
