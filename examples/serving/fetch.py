@@ -162,3 +162,4 @@ class Fetcher:
     def close(self):
         if self.pool:
             self.pool.shutdown()
+        self.queues.free()

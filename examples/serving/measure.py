@@ -160,7 +160,6 @@ class Bench:
     def no_fetchers(self):
         for f in self.fetchers.values():
             f.close()
-            f.queues.free()
         self.fetchers.clear()
 
     def way(self, name, prefix, share):

@@ -73,10 +73,12 @@ class Server:
         self.total = gpu_blocks
 
     def close(self):
+        """Gives back queues, then pools."""
         if self.fetcher:
             self.fetcher.close()
-        # Views of memory that is given back with the device.
-        self.gpu = self.host = self.model = None
+        self.gpu = self.host = self.model = None  # views of that memory
+        self.gpu_memory.free()
+        self.host_memory.free()
 
     def now(self):
         return self.clock() if self.clock is not self.step_clock else self.steps
