@@ -29,7 +29,7 @@ HEADER = re.compile(r"(?<!\[)`(?:include/)?(?:sdma/)?((?:%s)/\w+)\.hpp`(?!\])")
 JOURNEYS = ["first_schedule", "embedding", "hung_queue", "own_collective", "reading_a_simulation", "contributing"]
 CHAPTERS = {
     "Schedules": ["schedules", "recipes", "text", "check", "rules", "simulate", "explore", "overlap", "trace", "collectives"],
-    "Queues": ["embedding", "packets", "ordering", "sync", "stream_order", "device", "processes", "nodes", "engine", "doctor", "dumps", "porting"],
+    "Queues": ["embedding", "packets", "ordering", "sync", "stream_order", "serving", "device", "processes", "nodes", "engine", "doctor", "dumps", "porting"],
     "Tools": ["emulator", "python", "json", "museum"],
     "Evidence": ["first_contact", "silicon", "litmus", "performance", "reproduction"],
     "The project": ["architecture", "stability", "suite"],

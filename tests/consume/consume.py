@@ -159,6 +159,12 @@ def installed(source, build, version, work, compilers):
             run(compiler, "-std=c++20", define, HERE / text, *flags("--cflags", name), *static, "-o", out)
             run(out)  # without the library's path: it is inside
 
+    if (library / "libsdma-client.so").exists() and shutil.which("cc"):
+        number = sum(int(part) * size for part, size in zip(version.split("."), (10000, 100, 1)))
+        out, text = work / "client-c", HERE.parent / "client" / "client.c"
+        run("cc", "-std=c11", define, f"-DSDMA_EXPECTED_NUMBER={number}", text, *flags("--cflags", "--libs", "sdma-client"), "-pthread", "-o", out)
+        run(out, env=environment)
+
     path = client(work, "client")
     for way, options in {"config": [f"-DCMAKE_PREFIX_PATH={prefix}", f"-DASKED={version}"], "pkg-config": ["-DPKG_CONFIG=ON"]}.items():
         run("cmake", "-G", "Ninja", "-S", path, "-B", work / way, f"-DCMAKE_CXX_COMPILER={compilers[0]}", *options, env=environment)

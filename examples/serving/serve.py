@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Serves a trace of requests whose prefixes are cached in host memory: docs/serving.md.
+
+  serve.py                                     a tiny model on the software device
+  serve.py --device=cuda --model=llama-8b      shapes of Llama 8B on an NVIDIA GPU; random weights
+  serve.py --offload=none                      the same requests without the cache
+  serve.py --schedule > fetch.sdma             the fetch of one request as a schedule: sdma check, sdma simulate, sdma draw
+"""
+import argparse
+import signal
+import sys
+
+import fetch
+import model as models
+import schedule
+import sdma_client
+import server
+
+
+def options(arguments):
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--device", default="soft", help="soft, cuda, kfd")
+    p.add_argument("--order", default="strict", help="of the software device: strict, rocr, adversarial")
+    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--model", default="tiny", choices=("tiny", "llama-8b"))
+    p.add_argument("--weights", default="", help="a file of torch.save: {name: tensor}; by default, they are random")
+    for name in ("layers", "heads", "kv-heads", "head", "ffn", "vocabulary", "block"):
+        p.add_argument(f"--{name}", type=int, help="instead of the model's")
+    p.add_argument("--offload", default="layer", choices=(*fetch.WAYS, "none"))
+    p.add_argument("--threads", type=int, default=1, help="that submit")
+    p.add_argument("--chunk", type=int, default=0, help="copies that a thread publishes at a time; 0: those of a layer")
+    p.add_argument("--no-merge", action="store_true", help="a copy for each block, also of neighbours")
+    p.add_argument("--requests", type=int, default=8)
+    p.add_argument("--rate", type=float, default=0.5, help="arrivals per second, or per decode step with --steps")
+    p.add_argument("--steps", action="store_true", help="time is the number of decode steps")
+    p.add_argument("--prefixes", type=int, default=2)
+    p.add_argument("--prefix", type=int, default=24, help="tokens")
+    p.add_argument("--prompt", type=int, default=5, help="tokens after the prefix")
+    p.add_argument("--tokens", type=int, default=8, help="to generate for each request")
+    p.add_argument("--batch", type=int, default=4)
+    p.add_argument("--gpu-blocks", type=int, default=64)
+    p.add_argument("--host-blocks", type=int, default=64)
+    p.add_argument("--schedule", action="store_true", help="print the fetch of one request as a schedule, and end")
+    p.add_argument("--layer-ns", type=int, default=20000, help="of --schedule: the compute of a layer")
+    return p.parse_args(arguments)
+
+
+def shape_of(o):
+    s = models.LLAMA_8B if o.model == "llama-8b" else models.Shape()
+    given = {name: value for name in ("layers", "heads", "kv_heads", "head", "ffn", "vocabulary", "block") if (value := getattr(o, name))}
+    s = models.dataclasses.replace(s, **given)
+    if s.heads % s.kv_heads or s.head % 2:
+        raise ValueError("heads must be a multiple of KV heads, and the head size even")
+    return s
+
+
+def run(o, torch, out):
+    shape = shape_of(o)
+    settings = f"gpus=1 order={o.order} seed={o.seed}" if o.device == "soft" else ""
+    with sdma_client.Device(o.device, settings) as device:
+        if note := device.caveat():
+            print(note, file=sys.stderr)
+        s = server.Server(torch, device, shape, offload="" if o.offload == "none" else o.offload, gpu_blocks=o.gpu_blocks,
+                          host_blocks=o.host_blocks, batch=o.batch, threads=o.threads, chunk=o.chunk, merge=not o.no_merge, seed=o.seed, weights=o.weights,
+                          clock=server.Server.step_clock if o.steps else None)  # fmt: skip
+        try:
+            all = server.trace(shape, o.requests, o.rate, o.prefixes, o.prefix, o.prompt, o.tokens, o.seed)
+            begin = s.now()
+
+            def finished(r):
+                after = f"first token {r.first - begin - r.arrival:.3g} {'steps' if o.steps else 's'} after its arrival"
+                print(f"request {r.number}: {after}: {' '.join(map(str, r.tokens))}", file=out, flush=True)
+
+            with torch.no_grad():
+                s.serve(all, finished)
+        finally:
+            s.close()
+
+
+def main(arguments=None, out=sys.stdout):
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    o = options(arguments)
+    try:
+        if o.schedule:
+            print(schedule.text(shape_of(o), o.offload, o.prefix, o.threads, o.layer_ns, o.seed), end="", file=out)
+            return 0
+        try:
+            import torch
+        except ImportError:
+            raise ValueError("PyTorch is missing: install torch (Debian: python3-torch)") from None
+        run(o, torch, out)
+    except KeyboardInterrupt:
+        print("interrupted: what was allocated has been given back", file=sys.stderr)
+        return 130
+    except (ValueError, OSError, RuntimeError, MemoryError, sdma_client.Error) as error:
+        # torch's own text about memory goes on for a page.
+        print(f"serve: {str(error).splitlines()[0] if isinstance(error, RuntimeError) else error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: MIT
+"""A scheduler: requests arrive, are prefilled one at a time, and are decoded together.
+
+  arrival -> free blocks? -> fetch the prefix from the host's cache, in stream order -> prefill the rest -> decode batch -> blocks freed
+
+`offload` off: the whole prompt is prefilled, and nothing is fetched. Time is the clock's, or the number of decode steps (`clock`), with
+which a test always sees the same order. One thread.
+"""
+import dataclasses
+import random
+import time
+
+import fetch
+import model as models
+
+
+@dataclasses.dataclass
+class Request:
+    number: int
+    arrival: float
+    prefix: list  # tokens, of which the host may have the blocks
+    prompt: list
+    wanted: int  # tokens
+    tokens: list = dataclasses.field(default_factory=list)
+    blocks: list = dataclasses.field(default_factory=list)
+    first: float = 0.0  # when the first token was there
+    position: int = 0
+
+
+def trace(shape, count, rate, prefixes, prefix_tokens, prompt_tokens, wanted, seed):
+    """Requests with Poisson arrivals. Each begins with one of `prefixes` prefixes."""
+    draw = random.Random(seed)
+    token = lambda: draw.randrange(shape.vocabulary)
+    known = [[token() for _ in range(prefix_tokens)] for _ in range(prefixes)]
+    at, all = 0.0, []
+    for number in range(count):
+        at += draw.expovariate(rate)
+        all.append(Request(number, at, draw.choice(known), [token() for _ in range(prompt_tokens)], wanted))
+    return all
+
+
+class Server:
+    """`offload`: the way of fetch.py, or "" for none. `gpu_blocks` and `host_blocks`: the pools' sizes."""
+
+    def __init__(self, torch, device, shape, *, offload="layer", gpu_blocks=64, host_blocks=64, batch=8, threads=1, chunk=0, merge=True, seed=1, weights="", clock=None):
+        self.torch, self.device, self.shape, self.batch, self.merge = torch, device, shape, batch, merge
+        self.clock, self.steps = clock or time.perf_counter, 0
+        on_gpu = device.kind == "cuda"
+        self.dtype = torch.bfloat16 if on_gpu else torch.float32
+        element = 2 if on_gpu else 4
+        sizes = {where: shape.layers * 2 * n * shape.block_bytes(element) for where, n in (("gpu", gpu_blocks), ("host", host_blocks))}
+        self.host_memory = device.allocate(fetch.sdma_client.HOST, sizes["host"])
+        view = lambda memory, n: torch.frombuffer(memory.bytes(), dtype=self.dtype).view(shape.layers, 2, n, shape.block, shape.kv_heads, shape.head)
+        self.host = view(self.host_memory, host_blocks)
+        if on_gpu:
+            self.gpu = torch.zeros(shape.layers, 2, gpu_blocks, shape.block, shape.kv_heads, shape.head, dtype=self.dtype, device="cuda")
+            self.gpu_memory = device.adopt(self.gpu.data_ptr(), sizes["gpu"])
+            torch.cuda.synchronize()
+            torch.cuda.set_stream(torch.cuda.Stream())  # the default stream waits for others
+            self.stream = device.stream(torch.cuda.current_stream().cuda_stream)
+        else:
+            self.gpu_memory = device.allocate(0, sizes["gpu"])
+            self.gpu = view(self.gpu_memory, gpu_blocks).zero_()
+            self.stream = device.stream()
+        self.model = models.Model(torch, shape, "cuda" if on_gpu else "cpu", self.dtype, seed, weights)
+        self.pools = fetch.Pools(shape, element, self.gpu_memory.address, gpu_blocks, self.host_memory.address, host_blocks)
+        self.fetcher = fetch.Fetcher(device, self.pools, offload, threads, chunk) if offload else None
+        self.free = list(range(gpu_blocks))
+        random.Random(seed).shuffle(self.free)  # as after hours of requests
+        self.free_host = list(range(host_blocks))
+        random.Random(seed + 1).shuffle(self.free_host)
+        self.cached = {}  # prefix -> blocks of the host
+        self.total = gpu_blocks
+
+    def close(self):
+        """Gives back queues, then pools."""
+        if self.fetcher:
+            self.fetcher.close()
+        self.gpu = self.host = self.model = None  # views of that memory
+        self.gpu_memory.free()
+        self.host_memory.free()
+
+    def now(self):
+        return self.clock() if self.clock is not self.step_clock else self.steps
+
+    @staticmethod
+    def step_clock():
+        """Give this as `clock`: time is the number of decode steps."""
+
+    def blocks_for(self, tokens):
+        return (tokens + self.shape.block - 1) // self.shape.block
+
+    def take(self, count):
+        taken, self.free = self.free[:count], self.free[count:]
+        return taken
+
+    def prefill(self, tokens, blocks, start, before=None):
+        pages = models.Pages(self.model, self.gpu, [blocks], [start], len(tokens))
+        return self.model.run(self.torch.tensor([tokens], device=self.model.device), pages, before)
+
+    def cache(self, prefix):
+        """The host gets the blocks of a prefix, as if an earlier request had left them. Whole blocks only."""
+        count = len(prefix) // self.shape.block
+        if tuple(prefix) in self.cached:
+            return
+        if count > len(self.free_host):
+            raise ValueError(f"the prefix has {count} blocks, and the host pool has {len(self.free_host)} free ones: give it more")
+        self.fits(count)
+        blocks, to = self.take(count), [self.free_host.pop() for _ in range(count)]
+        self.prefill(prefix[: count * self.shape.block], blocks, 0)
+        self.host[:, :, to] = self.gpu[:, :, blocks].to(self.host.device)
+        self.gpu[:, :, blocks] = 0  # what is fetched is not there by chance
+        self.free += blocks
+        self.cached[tuple(prefix)] = to
+
+    def fits(self, blocks, what="the prefix"):
+        if blocks > self.total:
+            raise ValueError(f"{what} needs {blocks} blocks, and the pool of the GPU has {self.total}: give it more (--gpu-blocks)")
+
+    def admit(self, r):
+        """Prefills a request; its first token is enqueued with it."""
+        whole = r.prefix + r.prompt
+        r.blocks = self.take(self.blocks_for(len(whole) + r.wanted))
+        have = self.cached.get(tuple(r.prefix), []) if self.fetcher else []
+        start = len(have) * self.shape.block
+        if have:
+            copies = fetch.copies_of(self.pools, have, r.blocks[: len(have)], self.merge)
+            if self.fetcher.way == "prelaunched":
+                self.fetcher.ahead(copies)
+            self.fetcher.begin(self.stream, copies)
+            token = self.prefill(whole[start:], r.blocks, start, lambda l: self.fetcher.before(l, self.stream))
+            self.fetcher.end(self.stream)
+        else:
+            token = self.prefill(whole, r.blocks, 0)
+        r.position = len(whole)
+        r.tokens.append(int(token[0]))
+        r.first = self.now()
+
+    def decode(self, running):
+        """A step for all."""
+        pages = models.Pages(self.model, self.gpu, [r.blocks for r in running], [r.position for r in running], 1)
+        tokens = self.torch.tensor([[r.tokens[-1]] for r in running], device=self.model.device)
+        for r, token in zip(running, self.model.run(tokens, pages).tolist()):
+            r.tokens.append(token)
+            r.position += 1
+        self.steps += 1
+
+    def serve(self, requests, finished=lambda r: None):
+        """Serves all requests; calls `finished` with each."""
+        for r in requests:
+            self.fits(self.blocks_for(len(r.prefix) + len(r.prompt) + r.wanted), f"request {r.number}")
+        if self.fetcher:
+            for r in requests:
+                self.cache(r.prefix)
+        waiting, running, begin = list(requests), [], self.now()
+        while waiting or running:
+            while waiting and len(running) < self.batch and waiting[0].arrival <= self.now() - begin:
+                r = waiting[0]
+                if self.blocks_for(len(r.prefix) + len(r.prompt) + r.wanted) > len(self.free):
+                    break
+                self.admit(waiting.pop(0))
+                running.append(r)
+            running, ended = [r for r in running if len(r.tokens) < r.wanted], [r for r in running if len(r.tokens) >= r.wanted]
+            for r in ended:
+                self.free += r.blocks
+                finished(r)
+            if running:
+                self.decode(running)
+            elif waiting and self.clock is self.step_clock:
+                self.steps += 1
+            elif waiting:
+                time.sleep(min(0.001, max(0.0, waiting[0].arrival - (self.now() - begin))))

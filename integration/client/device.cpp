@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: MIT
+// Errors, devices, memory and streams of sdma/client.h.
+#include "handles.hpp"
+#include "sdma/core/number.hpp"
+#include "sdma/core/version.hpp"
+#include "sdma/device/open.hpp"
+#include "sdma/sync/describe.hpp"
+#include "sdma/sync/wait.hpp"
+
+#include <dlfcn.h>
+
+#include <cmath>
+#include <sstream>
+#include <stdexcept>
+
+using namespace sdma;
+using client::done;
+using client::made;
+using client::refused;
+
+namespace client {
+
+std::string& last_error() noexcept {
+  thread_local std::string text;
+  return text;
+}
+
+Refused refused(const Diagnostic& d) {
+  last_error() = to_string(d);
+  return {};
+}
+Refused refused(const std::vector<Diagnostic>& all) {
+  std::string text;
+  for (const auto& d : all) text += (text.empty() ? "" : "\n") + to_string(d);
+  last_error() = std::move(text);
+  return {};
+}
+Refused refused(std::string where, std::string message, std::string hint) {
+  return refused(Diagnostic{.where = std::move(where), .message = std::move(message), .hint = std::move(hint)});
+}
+Refused refused(const std::string& where, const StreamRefusal& r) {
+  return refused(
+      where,
+      r.status != 0 ? "the stream refused, with status " + std::to_string(r.status) : std::string(message(r.error)),
+      "does the stream belong to this device, and does it take such words (docs/stream_order.md)?");
+}
+Refused refused(const std::string& where, Errc e, const Opened& o, const Queue& q) {
+  if (const auto fault = o.device->fault(q)) return refused(where, describe(*fault));
+  return refused(where, std::string(message(e)), e == Errc::timed_out ? "set a larger ring, or release first" : "");
+}
+
+int reach(const Opened& o, std::span<const WaitCondition> all, std::span<const Queue* const> queues, Deadline d) {
+  constexpr std::chrono::milliseconds kGlance(50);
+  for (;;) {
+    const auto end = Deadline::in(kGlance);
+    const auto r = wait_all(all, end.at < d.at ? end : d);
+    for (const auto* q : queues)
+      if (const auto fault = o.device->fault(*q)) return refused("queue", describe(*fault));
+    if (r) return SDMA_OK;
+    if (!d.passed()) continue;
+    last_error() = describe(r.error(), [&](GpuVa va, std::span<std::byte> to) { return o.device->peek(va, to); });
+    return SDMA_TIMED_OUT;
+  }
+}
+
+std::vector<std::pair<std::string, std::string>> settings(const char* text) {
+  std::vector<std::pair<std::string, std::string>> all;
+  std::istringstream words(text ? text : "");
+  for (std::string word; words >> word;) {
+    const auto at = word.find('=');
+    if (at == std::string::npos || at == 0)
+      throw std::invalid_argument("settings: '" + word + "' is not of the form name=value");
+    all.emplace_back(word.substr(0, at), word.substr(at + 1));
+  }
+  return all;
+}
+
+std::uint64_t number(const std::pair<std::string, std::string>& s, std::uint64_t most) {
+  const auto n = parse_size(s.second);
+  if (!n || *n > most)
+    throw std::invalid_argument("settings: " + s.first + "=" + s.second + " is not a number up to " +
+                                std::to_string(most));
+  return *n;
+}
+
+Deadline within(double seconds) noexcept {
+  // NaN counts as none, and a century as for ever.
+  const double bounded = std::isnan(seconds) ? 0 : std::fmin(std::fmax(seconds, 0), 3.2e9);
+  return Deadline::in(std::chrono::nanoseconds(static_cast<std::int64_t>(bounded * 1e9)));
+}
+
+StreamCalls calls_of(const sdma_stream& s) noexcept {
+  using Call = int(void*, GpuVa, std::uint32_t) noexcept;
+  constexpr Call* kWrite = [](void* p, GpuVa word, std::uint32_t value) noexcept {
+    const auto& stream = *static_cast<const sdma_stream*>(p);
+    return stream.write(stream.stream, word.value, value);
+  };
+  constexpr Call* kHold = [](void* p, GpuVa word, std::uint32_t value) noexcept {
+    const auto& stream = *static_cast<const sdma_stream*>(p);
+    return stream.hold(stream.stream, word.value, value);
+  };
+  return {.stream = const_cast<sdma_stream*>(&s), .write = kWrite, .hold = kHold};
+}
+
+namespace {
+
+/// A stream of the host is the thread that calls.
+constexpr double kHoldSeconds = 60;
+
+std::optional<Signal> known(void* opened, std::uint64_t word) {
+  auto& o = *static_cast<Opened*>(opened);
+  const std::lock_guard lock(o.mutex);
+  const auto at = o.words.find(word);
+  return at == o.words.end() ? std::nullopt : std::optional(at->second);
+}
+int host_write(void* opened, std::uint64_t word, std::uint32_t value) {
+  const auto s = known(opened, word);
+  if (s) s->set(value);
+  return s ? 0 : 1;
+}
+int host_hold(void* opened, std::uint64_t word, std::uint32_t value) {
+  const auto s = known(opened, word);
+  return s && wait(*s, Compare::eq, value, within(kHoldSeconds)) ? 0 : 1;
+}
+
+/// Functions of the process's libcuda, which the device has loaded.
+struct CudaStreams {
+  using Call = int(void* stream, unsigned long long word, std::uint32_t value, unsigned flags);
+  Call* write{};
+  Call* hold{};
+};
+const CudaStreams& cuda_streams() {
+  static const CudaStreams calls = [] {
+    CudaStreams c;
+    if (void* const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)) {
+      using Get = int(const char*, void**, int, std::uint64_t, int*);
+      auto* const get = reinterpret_cast<Get*>(dlsym(library, "cuGetProcAddress_v2"));
+      const auto find = [&](const char* name) {
+        void* at = nullptr;
+        int found = 0;
+        return reinterpret_cast<CudaStreams::Call*>(get && get(name, &at, 12000, 0, &found) == 0 ? at : nullptr);
+      };
+      c = {find("cuStreamWriteValue32"), find("cuStreamWaitValue32")};
+    }
+    return c;
+  }();
+  return calls;
+}
+int cuda_write(void* stream, std::uint64_t word, std::uint32_t value) {
+  return cuda_streams().write(stream, word, value, 0);
+}
+int cuda_hold(void* stream, std::uint64_t word, std::uint32_t value) {
+  constexpr unsigned kEqual = 1;
+  return cuda_streams().hold(stream, word, value, kEqual);
+}
+
+sdma_device* open(const char* kind, const char* text) {
+  const auto k = kind ? device_kind(kind) : std::nullopt;
+  if (!k)
+    return refused("sdma_open", std::string("there is no device '") + (kind ? kind : "NULL") + "'",
+                   "the devices are " + std::string(kDeviceNames));
+  OpenOptions o;
+  for (const auto& s : settings(text)) {
+    const auto& [name, value] = s;
+    if (name == "gpus") o.gpus = o.soft.gpus = static_cast<std::uint32_t>(number(s, 64));
+    else if (name == "seed") o.soft.seed = number(s);
+    else if (name != "order") return refused("sdma_open", "there is no setting '" + name + "'", "gpus, order, seed");
+    for (const auto order : {Ordering::strict, Ordering::rocr, Ordering::adversarial})
+      if (name == "order" && value == sdma::name(order)) o.soft.ordering = order;
+    if (name == "order" && value != sdma::name(o.soft.ordering))
+      return refused("sdma_open", "there is no order '" + value + "'", "strict, rocr or adversarial");
+  }
+  auto device = open_device(*k, o);
+  if (!device) return refused(device.error());
+  auto note = caveat(**device);
+  auto opened = std::make_shared<Opened>();
+  opened->device = std::move(*device);
+  opened->caveat = std::move(note);
+  return new sdma_device{std::move(opened)};
+}
+
+sdma_memory* adopt(sdma_device* d, void* pointer, std::uint64_t bytes) {
+  const auto lent = [&](auto memory) -> sdma_memory* {
+    if (!memory) return refused(memory.error());
+    return new sdma_memory{d->open, std::move(*memory)};
+  };
+  if (auto* const cuda = dynamic_cast<CudaDevice*>(d->open->device.get())) return lent(cuda->adopt(pointer, bytes));
+  if (auto* const rocr = dynamic_cast<RocrDevice*>(d->open->device.get())) return lent(rocr->adopt(pointer, bytes));
+  return refused("sdma_adopt", "this device does not take memory of others", "use sdma_allocate, and its sdma_host");
+}
+
+}  // namespace
+}  // namespace client
+
+const char* sdma_version(void) { return version().string.data(); }
+std::uint32_t sdma_version_number(void) {
+  const auto v = version();
+  return 10000 * v.major + 100 * v.minor + v.patch;
+}
+const char* sdma_error(void) { return client::last_error().c_str(); }
+
+sdma_device* sdma_open(const char* kind, const char* settings) {
+  return made([&] { return client::open(kind, settings); });
+}
+void sdma_close(sdma_device* d) { delete d; }
+std::uint32_t sdma_gpus(const sdma_device* d) {
+  return d ? static_cast<std::uint32_t>(d->open->device->topology().gpus.size()) : 0;
+}
+const char* sdma_caveat(const sdma_device* d) { return d ? d->open->caveat.c_str() : ""; }
+
+sdma_memory* sdma_allocate(sdma_device* d, std::int32_t where, std::uint64_t bytes) {
+  return made([&]() -> sdma_memory* {
+    if (!d) return refused("sdma_allocate", "the device is NULL");
+    // On CUDA, what the host sees of a GPU's memory would be a second copy of it.
+    MemoryRequest request{.bytes = bytes, .host_access = !dynamic_cast<CudaDevice*>(d->open->device.get())};
+    if (where != SDMA_HOST) request.where = GpuId{static_cast<std::uint32_t>(where)};
+    auto memory = d->open->device->allocate(request);
+    if (!memory) return refused(memory.error());
+    return new sdma_memory{d->open, std::move(*memory)};
+  });
+}
+sdma_memory* sdma_adopt(sdma_device* d, void* pointer, std::uint64_t bytes) {
+  return made([&]() -> sdma_memory* {
+    if (!d) return refused("sdma_adopt", "the device is NULL");
+    return client::adopt(d, pointer, bytes);
+  });
+}
+std::uint64_t sdma_address(const sdma_memory* m) { return m ? m->memory.va().value : 0; }
+void* sdma_host(const sdma_memory* m) { return m ? m->memory.host().data() : nullptr; }
+void sdma_free(sdma_memory* m) { delete m; }
+
+int sdma_stream_of(sdma_device* d, void* native, sdma_stream* to) {
+  return done([&]() -> int {
+    if (!d || !to) return refused("sdma_stream_of", "the device or the place of the result is NULL");
+    if (dynamic_cast<RocrDevice*>(d->open->device.get()))
+      return refused("sdma_stream_of", "streams of HIP are not made here",
+                     "fill the struct with hipStreamWriteValue32 and hipStreamWaitValue32 (docs/stream_order.md)");
+    if (!dynamic_cast<CudaDevice*>(d->open->device.get())) {
+      *to = {d->open.get(), client::host_write, client::host_hold};
+      return SDMA_OK;
+    }
+    if (const auto& c = client::cuda_streams(); !c.write || !c.hold)
+      return refused("sdma_stream_of", "the driver lacks cuStreamWriteValue32 or cuStreamWaitValue32",
+                     "install a driver of CUDA 12.0 or later");
+    *to = {native, client::cuda_write, client::cuda_hold};
+    return SDMA_OK;
+  });
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+// Schedules and collectives of sdma/client.h.
+#include "collectives/run.hpp"
+#include "handles.hpp"
+#include "sdma/core/file.hpp"
+#include "sdma/schedule/text.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <optional>
+
+using namespace sdma;
+using client::done;
+using client::made;
+using client::refused;
+
+/// Either has `run`, a collective, or `bound`, a schedule with one stream.
+struct sdma_work {
+  ~sdma_work() {
+    for (const auto& s : signals) open->forget(s.va);
+  }
+  const Bound& what() const noexcept { return run ? run->bound() : *bound; }
+
+  std::shared_ptr<client::Opened> open;
+  std::optional<Bound> bound{};
+  std::optional<collectives::Run> run{};
+  std::vector<Signal> signals{};             ///< that its streams write and wait for
+  std::vector<WaitCondition> completions{};  ///< of a round; the values are set when it is waited for
+  std::vector<const Queue*> queues{};
+  std::vector<GpuVa> words{};
+  std::optional<StreamOrder> order{};
+  bool tried = false;
+  std::vector<std::uint64_t> rounds{};  ///< how many each stream has been asked for
+  std::atomic<std::uint32_t> last = 0;  ///< the value of the last round that was enqueued; 0: there is none
+};
+
+namespace {
+
+const Schedule::Signal& signal_of(const Bound& b, std::size_t i) { return b.schedule().signals[i]; }
+
+/// What is the same for both: queues, and the words with these indices.
+void furnish(sdma_work& w, const std::vector<std::size_t>& go, const std::vector<std::size_t>& completions) {
+  const auto& b = w.what();
+  for (const auto i : go) w.signals.push_back(b.signal(i));
+  for (const auto i : completions) {
+    w.signals.push_back(b.signal(i));
+    const bool own = completions.size() == b.schedule().queues.size();
+    w.completions.push_back({.signal = b.signal(i), .func = Compare::eq});
+    if (own) w.completions.back().ring = RingView(b.ring(w.completions.size() - 1));
+  }
+  for (const auto& s : w.signals) w.open->know(s);
+  for (std::size_t q = 0; q < b.schedule().queues.size(); ++q) w.queues.push_back(&b.queue(q));
+}
+
+sdma_work* bind_schedule(sdma_device* d, std::string_view text, const std::string& name, ParseOptions parse,
+                         const char* settings, sdma_memory* const* lent, std::size_t count) {
+  for (auto& [param, value] : client::settings(settings)) parse.set.push_back({param, value});
+  const auto schedule = parse_schedule(text, name, parse);
+  if (!schedule) return refused(schedule.error());
+  BindOptions options;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!lent || !lent[i]) return refused("sdma_bind", "memory " + std::to_string(i) + " of those lent is NULL");
+    options.external.push_back({lent[i]->memory.va(), lent[i]->memory.host()});
+  }
+  auto w = std::make_unique<sdma_work>();
+  w->open = d->open;
+  auto bound = bind(*schedule, *d->open->device, options);
+  if (!bound) return refused(bound.error());
+  w->bound.emplace(std::move(*bound));
+  std::vector<std::size_t> go, all_done;
+  for (std::size_t i = 0; i < schedule->signals.size(); ++i) {
+    const auto& s = signal_of(*w->bound, i);
+    if (!s.place.is_host() || s.at) continue;
+    if (s.name == "go") go.push_back(i);
+    if (s.name.starts_with("done")) all_done.push_back(i);
+  }
+  furnish(*w, go, all_done);
+  w->rounds.resize(1);
+  if (go.empty() || all_done.empty()) return w.release();  // it can be bound and read, and not be enqueued
+  for (const auto i : all_done) w->words.push_back(w->bound->signal(i).va);
+  w->order.emplace(w->bound->signal(go.front()).va, w->words);
+  return w.release();
+}
+
+sdma_work* bind_collective(sdma_device* d, const char* settings) {
+  collectives::Options options{.prelaunch = collectives::Prelaunch::stream,
+                               .completion = collectives::Completion::fence};
+  options.gpus = static_cast<std::uint32_t>(d->open->device->topology().gpus.size());
+  for (const auto& [name, value] : client::settings(settings)) {
+    if (name == "prelaunch" || name == "completion")
+      return refused("sdma_bind_collective", "the setting '" + name + "' is that of streams here", "leave it out");
+    if (const auto why = collectives::set(options, name, value); !why.empty())
+      return refused("sdma_bind_collective", why, "collective_plan --help lists the options");
+  }
+  auto plan = collectives::plan(options);
+  if (!plan) return refused(plan.error());
+  auto w = std::make_unique<sdma_work>();
+  w->open = d->open;
+  auto run = collectives::Run::prepare(*plan, *d->open->device);
+  if (!run) return refused(run.error());
+  w->run.emplace(std::move(*run));
+  const auto indices = [&](const std::vector<GpuVa>& links) {
+    std::vector<std::size_t> all;
+    for (const auto va : links) all.push_back(find_symbol(plan->schedule, va)->index);
+    return all;
+  };
+  furnish(*w, indices(plan->triggers), indices(plan->completions));
+  w->rounds.resize(options.gpus);
+  return w.release();
+}
+
+/// The value of a stream's n-th round.
+std::uint32_t value_of(std::uint64_t rounds) {
+  return static_cast<std::uint32_t>((rounds - 1) % StreamOrder::kLastEager + 1);
+}
+
+int enqueue(sdma_work& w, std::uint32_t gpu, const sdma_stream& stream) {
+  const auto calls = client::calls_of(stream);
+  const auto deadline = client::within(client::kRoomSeconds);
+  if (gpu >= w.rounds.size()) return refused("sdma_enqueue", "there is no stream of gpu " + std::to_string(gpu));
+  if (w.run) {
+    const auto value = value_of(++w.rounds[gpu]);
+    if (const auto r = w.run->enqueue(gpu, calls, deadline); !r) return refused(r.error());
+    w.last = value;
+    return SDMA_OK;
+  }
+  if (!w.order)
+    return refused("sdma_enqueue", "the schedule has no signal host.go, or none whose name begins with host.done",
+                   "see sdma_bind_text");
+  if (!w.tried)
+    if (const auto r = w.order->prepare(calls); !r) return refused("sdma_enqueue", r.error());
+  w.tried = true;
+  const auto value = w.order->next();
+  if (const auto r = w.order->begin(calls, value); !r) return refused("sdma_enqueue", r.error());
+  w.last = value;
+  for (std::size_t q = 0; q < w.queues.size(); ++q) {
+    w.bound->set_epoch(q, value - 1);
+    if (const auto e = w.bound->submit(q, deadline); !e)
+      return refused("sdma_enqueue", e.error(), *w.open, *w.queues[q]);
+  }
+  if (const auto r = w.order->end(calls, value); !r) return refused("sdma_enqueue", r.error());
+  return SDMA_OK;
+}
+
+}  // namespace
+
+sdma_work* sdma_bind_text(sdma_device* d, const char* text, const char* settings, sdma_memory* const* lent,
+                          std::size_t count) {
+  return made([&]() -> sdma_work* {
+    if (!d || !text) return refused("sdma_bind_text", "the device or the text is NULL");
+    return bind_schedule(d, text, "text", {}, settings, lent, count);
+  });
+}
+sdma_work* sdma_bind_file(sdma_device* d, const char* path, const char* settings, sdma_memory* const* lent,
+                          std::size_t count) {
+  return made([&]() -> sdma_work* {
+    if (!d || !path) return refused("sdma_bind_file", "the device or the path is NULL");
+    const auto text = read_file(path);
+    if (!text) return refused(text.error());
+    return bind_schedule(d, *text, path, {.read = files_beside(path)}, settings, lent, count);
+  });
+}
+sdma_work* sdma_bind_collective(sdma_device* d, const char* settings) {
+  return made([&]() -> sdma_work* {
+    if (!d) return refused("sdma_bind_collective", "the device is NULL");
+    return bind_collective(d, settings);
+  });
+}
+int sdma_buffer(const sdma_work* w, const char* name, std::uint64_t* address, std::uint64_t* bytes, void** host) {
+  return done([&]() -> int {
+    if (!w || !name) return refused("sdma_buffer", "the work or the name is NULL");
+    const auto& all = w->what().schedule().buffers;
+    const auto at =
+        std::find_if(all.begin(), all.end(), [&](const auto& b) { return to_string(b.place) + "." + b.name == name; });
+    if (at == all.end())
+      return refused("sdma_buffer", std::string("there is no buffer '") + name + "'", "names are like gpu0.buf");
+    const auto link = link_buffer(static_cast<std::size_t>(at - all.begin()));
+    if (address) *address = w->what().address(link).value;
+    if (bytes) *bytes = at->bytes;
+    if (host) *host = w->what().bytes({link, at->bytes}).data();
+    return SDMA_OK;
+  });
+}
+int sdma_enqueue(sdma_work* w, std::uint32_t gpu, const sdma_stream* s) {
+  return done([&]() -> int {
+    if (!w || !s || !s->write || !s->hold) return refused("sdma_enqueue", "the work, the stream or a function is NULL");
+    return enqueue(*w, gpu, *s);
+  });
+}
+int sdma_wait(sdma_work* w, double seconds) {
+  return done([&]() -> int {
+    if (!w) return refused("sdma_wait", "the work is NULL");
+    if (w->last == 0) return SDMA_OK;
+    for (auto& c : w->completions) c.reference = w->last;
+    const auto r = client::reach(*w->open, w->completions, w->queues, client::within(seconds));
+    const auto& device = *w->open->device;
+    for (std::uint32_t g = 0; g < device.topology().gpus.size(); ++g) (void)device.flush_host_writes(GpuId{g});
+    return r;
+  });
+}
+void sdma_unbind(sdma_work* w) { delete w; }

@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""examples/serving on the software device, with a tiny model.
+
+  serving.py SERVE SDMA CASE
+
+tokens     equal with and without offload, in each way and order; different without the wait
+schedule   `sdma check` proves the fetch, and refutes it without the wait; the texts are those of the ways
+errors     a sentence for each thing that cannot work, and memory that is given back
+measure    the measuring script fills its folder, and continues after a child that ended
+"""
+import contextlib
+import io
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+
+SERVE, SDMA = map(pathlib.Path, sys.argv[1:3])
+sys.path.insert(0, str(SERVE.parent))
+sys.dont_write_bytecode = True
+import fetch  # noqa: E402
+import serve  # noqa: E402
+
+
+def run(*arguments):
+    """(exit code, output, errors) of the client."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stderr(err):
+        code = serve.main(["--steps", *arguments], out)
+    return code, out.getvalue(), err.getvalue()
+
+
+def tokens_of(*arguments):
+    code, out, err = run(*arguments)
+    assert code == 0, err
+    found = dict(re.findall(r"request (\d+): .*: ([\d ]+)\n", out))
+    assert len(found) == 8, out
+    return found
+
+
+def tokens():
+    right = tokens_of("--offload=none")
+    assert len(set(right.values())) > 4, "the model says the same whatever it is asked"
+    for order in ("strict", "rocr", "adversarial"):
+        for way in fetch.WAYS[:-1]:
+            assert tokens_of(f"--offload={way}", f"--order={order}", "--seed=1") == right, (way, order)
+    for more in (["--threads=2"], ["--threads=2", "--chunk=2"], ["--no-merge"], ["--offload=prelaunched", "--threads=2"], ["--batch=1"]):
+        assert tokens_of("--order=adversarial", *more) == right, more
+    assert tokens_of("--offload=missing") != right
+    # Other shapes, with all blocks neighbours and at a stride.
+    shape = ["--layers=3", "--heads=6", "--kv-heads=3", "--head=8", "--block=2", "--host-blocks=128", "--gpu-blocks=128"]
+    assert tokens_of("--offload=none", *shape) == tokens_of(*shape)
+    boxes()
+
+
+def boxes():
+    """What merging makes of neighbours and strides."""
+    pools = fetch.Pools(serve.models.Shape(), 4, 1 << 20, 64, 1 << 30, 128)
+    one = lambda host, gpu: fetch.copies_of(pools, host, gpu)[0]
+    rows = one([3, 4, 5, 9], [1, 2, 3, 0])
+    block = pools.block
+    assert rows["bytes"].tolist() == [3 * block, block] and rows["rows"].tolist() == [2, 2]
+    assert rows["src_pitch"].tolist() == [128 * block] * 2 and rows["dst_pitch"].tolist() == [64 * block] * 2
+    rows = one([2, 4, 6], [0, 3, 6])
+    assert rows["rows"].tolist() == [3, 3] and rows["src_pitch"].tolist() == [2 * block] * 2 and rows["dst_pitch"].tolist() == [3 * block] * 2
+    assert rows["src"].tolist() == [(1 << 30) + 2 * block, (1 << 30) + (128 + 2) * block]
+    for host, gpu, why in (([1, 2], [3, 3], "two copies write block 3"), ([1, 200], [3, 4], "block 200 is outside of the host pool"), ([1], [1, 2], "1 blocks")):
+        try:
+            one(host, gpu)
+            raise AssertionError(why)
+        except ValueError as error:
+            assert why in str(error), error
+
+
+def schedule():
+    with tempfile.TemporaryDirectory() as work:
+        for way in fetch.WAYS:
+            for threads in (1, 2):
+                path = pathlib.Path(work, f"{way}{threads}.sdma")
+                code, out, err = run("--schedule", f"--offload={way}", f"--threads={threads}")
+                assert code == 0, err
+                path.write_text(out)
+                done = subprocess.run([SDMA, "check", path], capture_output=True, text=True)
+                said = done.stdout + done.stderr
+                if way == "missing":
+                    assert done.returncode == 1 and "error[race]: kernel gpu0.prefill may read" in said, said
+                else:
+                    assert done.returncode == 0 and "no race" in said, said
+        path = pathlib.Path(work, "layer1.sdma")
+        assert subprocess.run([SDMA, "simulate", path], capture_output=True).returncode == 0
+    code, _, err = run("--schedule", "--prefix=1")
+    assert code == 1 and "no whole block" in err
+
+
+def errors():
+    for arguments, why in (
+        (["--device=cuda"], "libcuda"),
+        (["--device=what"], "there is no device 'what'"),
+        (["--gpu-blocks=4"], "needs"),
+        (["--gpu-blocks=9", "--tokens=20"], "request 0 needs"),
+        (["--host-blocks=4"], "host pool has"),
+        (["--heads=5"], "multiple of KV heads"),
+        (["--gpu-blocks=1000000000000"], "serve: "),
+        (["--weights=/nowhere"], "/nowhere"),
+    ):
+        code, out, err = run(*arguments)
+        assert code == 1 and why in err and "Traceback" not in err and len(err) < 600, (arguments, code, err)
+    # No torch.
+    with tempfile.TemporaryDirectory() as work:
+        pathlib.Path(work, "torch.py").write_text("raise ImportError('none')\n")
+        environment = os.environ | {"PYTHONPATH": work}
+        done = subprocess.run([sys.executable, SERVE], env=environment, capture_output=True, text=True)
+        assert done.returncode == 1 and done.stderr == "serve: PyTorch is missing: install torch (Debian: python3-torch)\n", done.stderr
+    # Ctrl-C in the middle: after the first answer, of many.
+    process = subprocess.Popen([sys.executable, SERVE, "--steps", "--requests=100000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout.readline().startswith("request ")
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130 and err == "interrupted: what was allocated has been given back\n", (process.returncode, err)
+    # Memory is given back: the same run again and again does not need more address space.
+    mapped = lambda: int(re.search(r"VmSize:\s+(\d+)", pathlib.Path("/proc/self/status").read_text())[1])
+    big = ["--requests=1", "--gpu-blocks=40000", "--host-blocks=40000"]
+    run(*big)
+    before = mapped()
+    for _ in range(3):
+        assert run(*big)[0] == 0
+    assert mapped() - before < 40000, (before, mapped())
+
+
+def measure():
+    with tempfile.TemporaryDirectory() as work:
+        script = SERVE.with_name("measure.py")
+        command = [sys.executable, script, work, "--small", "--rounds=1", "--ways=none;layer;hand: batch;block"]
+        # What a child left that ended in the middle of a line is not there; what is there is not measured again.
+        done = {"prefix": 32, "share": 0, "way": "none", "beside": False, "ms": 1.0, "ms_min": 1.0, "ms_max": 1.0}
+        pathlib.Path(work, "cells.jsonl").write_text(json.dumps(done) + "\n")
+        subprocess.run(command, check=True, capture_output=True, text=True)
+        cells = [json.loads(line) for line in pathlib.Path(work, "cells.jsonl").read_text().splitlines()]
+        assert cells[0] == done and sum(c["way"] == "none" and c["prefix"] == 32 and c["share"] == 0 and not c["beside"] for c in cells) == 1
+        by = {(c["prefix"], c["share"], c["way"], c["beside"]): c for c in cells}
+        assert by[32, 0, "layer", True]["wrong_blocks"] == 0 and by[32, 0, "layer", True]["step_ms"] > 0, by
+        assert by[32, 0, "layer", False]["token"] == by[32, 0, "block", False]["token"]
+        assert by[32, 0, "hand: batch", False]["error"] == "RuntimeError: no GPU"
+        assert by[16, 0, "layer", "load"]["sum"] == by[16, 0, "none", "load"]["sum"]
+        text = pathlib.Path(work, "tables.txt").read_text()
+        assert "prefix 32, 50 % neighbours" in text and "under load" in text, text
+
+
+{"tokens": tokens, "schedule": schedule, "errors": errors, "measure": measure}[sys.argv[3]]()
+print("good")
