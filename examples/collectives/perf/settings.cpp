@@ -2,6 +2,7 @@
 #include "settings.hpp"
 
 #include "axes.hpp"
+#include "collectives/source.hpp"
 #include "habits.hpp"
 #include "reader.hpp"
 #include "schedule_file.hpp"
@@ -235,6 +236,41 @@ void read_ranks(Reader& r, const Given& g, Settings& s) {
     r.refuse("--ranks", fmt::format("mpirun has started {} processes already", g.launched), "omit --ranks");
 }
 
+/// Several nodes have ways of their own: the algorithms of a text, in place of variants.
+void read_nodes(Reader& r, const Given& g, Settings& s) {
+  if (g.per_node.empty()) return;
+  r.number("--ranks-per-node", g.per_node, s.ranks_per_node, 1, kMostGpus);
+  if (s.processes == 1)
+    return r.refuse("--ranks-per-node", "there is one process", "start more, by mpirun -np 8 or --ranks=8");
+  if (s.ranks_per_node == 0 || s.processes % s.ranks_per_node != 0)
+    return r.refuse(
+        "--ranks-per-node",
+        fmt::format("{} processes are not nodes of {}: all nodes have equally many", s.processes, g.per_node),
+        "give a number that divides them");
+  const auto collective = std::string(name(s.options.collective));
+  const auto source = over_nodes(collective);
+  if (!source)
+    return r.refuse("--collective", collective + " is of one node",
+                    "over nodes there are all_gather, all_to_all and broadcast");
+  std::vector<std::string> known{"hierarchical", "flat"};
+  if (s.options.collective != Collective::all_to_all) known.emplace_back("ring");
+  for (const auto& word : g.variants == "all" ? known : split(g.variants.empty() ? known.front() : g.variants)) {
+    if (std::find(known.begin(), known.end(), word) == known.end()) {
+      r.refuse("--variant", in_quotes(word) + " is not an algorithm over nodes", hint_of(word, known));
+      continue;
+    }
+    ScheduleFile f{.path = std::string(source->name), .label = word, .text = std::string(source->text)};
+    for (const auto& [param, value] : g.map) replace(f.set, {param, value});
+    for (auto& one : {ParamSetting{"collective", collective},
+                      {"algorithm", word},
+                      {"per_node", std::to_string(s.options.gpus / s.processes * s.ranks_per_node)},
+                      {"root", std::to_string(s.options.root)}})
+      replace(f.set, one);
+    s.files.push_back(std::make_shared<ScheduleFile>(std::move(f)));
+    s.ways.push_back({.file = s.files.back().get()});
+  }
+}
+
 /// Refuses what one process does for all GPUs.
 void refuse_for_ranks(Reader& r, const Given& g, Settings& s) {
   if (s.processes == 1) return;
@@ -246,7 +282,8 @@ void refuse_for_ranks(Reader& r, const Given& g, Settings& s) {
   if (g.energy) refuse("--energy", "the energy of a row");
   if (s.beside) refuse("--beside", "a matrix product");
   if (!g.matrix.empty()) refuse("--matrix", "a matrix");
-  if (!s.files.empty()) refuse("--variant", "a schedule file (sdma run --ranks runs it in several)");
+  if (!s.files.empty() && s.ranks_per_node == 0)
+    refuse("--variant", "a schedule file (sdma run --ranks runs it in several)");
   if (s.options.prelaunch == Prelaunch::stream) refuse("--set", "prelaunch=stream");
   if (s.where == Where::simulate)
     r.refuse("--device", fmt::format("a simulation is of one process, and there are {}", s.processes),
@@ -255,6 +292,11 @@ void refuse_for_ranks(Reader& r, const Given& g, Settings& s) {
       fmt::format("{} processes with {} GPU{} each: a time is from the first one's start to the last "
                   "one's end, and wrong bytes are those of all",
                   s.processes, s.options.gpus / s.processes, s.options.gpus == s.processes ? "" : "s"));
+  if (s.ranks_per_node != 0)
+    s.remarks.push_back(
+        fmt::format("{} nodes of {} process{}: a time is that of the slowest process, without what comes "
+                    "before its host threads start",
+                    s.processes / s.ranks_per_node, s.ranks_per_node, s.ranks_per_node == 1 ? "" : "es"));
 }
 
 void read_simulation(Reader& r, const Given& g, Settings& s) {
@@ -318,13 +360,14 @@ sdma::Result<Settings, Diagnostic> settings_of(const Given& g) {
   s.timeout = kTimeout;
   r.word("--collective", g.collective, s.options.collective, kCollectives);
   read_ranks(r, g, s);
-  read_ways(r, g, s);
+  if (g.per_node.empty()) read_ways(r, g, s);
   read_sizes(r, g, s);
   read_matrix(r, g, s);
   read_gpus(r, g, s);
   read_habits(r, g, s);
   r.word("--format", g.format, s.format, kFormats);
   r.number("--root", g.root, s.options.root, 0, kMostGpus - 1);
+  read_nodes(r, g, s);
   constexpr std::uint64_t kMany = 1'000'000;
   r.number("--iters", g.iterations, s.iterations, 1, kMany);
   r.number("--warmup_iters", g.warmups, s.warmups, 0, kMany);
@@ -348,7 +391,7 @@ sdma::Result<Settings, Diagnostic> settings_of(const Given& g) {
   refuse_for_ranks(r, g, s);
   read_files(r, g, s);
   if (s.format == Format::nccl_tests) {
-    if (g.variants.empty()) s.ways = {{Variant::automatic, false}};
+    if (g.variants.empty() && g.per_node.empty()) s.ways = {{Variant::automatic, false}};
     if (s.ways.size() != 1 || !s.rivals.empty())
       r.refuse("--format", "the columns of nccl-tests have no place for a variant",
                "name one: --variant=b2b+pl, or auto");
