@@ -56,11 +56,12 @@ Json of(const RunReport& r, const Bound& b, const BindOptions& options) {
       continue;
     }
     const auto& queue = s.queues[q];
+    const auto engine = b.queue(q).engine();
     const auto work = work_of(b.packets(q));
     const auto state = inspect(b.ring(q));
     queues.push_back({{"queue", to_string(queue.place) + "." + queue.name},
                       {"device_gpu", b.queue(q).gpu().value},
-                      {"engine", b.queue(q).engine().value},
+                      {"engine", engine == kUnknownEngine ? Json() : Json(engine.value)},
                       {"submits", b.epoch(q)},
                       {"packets", work.packets},
                       {"bytes", work.bytes},

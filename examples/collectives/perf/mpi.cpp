@@ -37,6 +37,7 @@ namespace {
 /// Held for each call of MPI: the exchange and the transport have threads of their own.
 std::mutex one_at_a_time;
 using Lock = std::lock_guard<std::mutex>;
+MPI_Comm of_transport = MPI_COMM_NULL;
 
 bool test(MPI_Request& r, bool& ok) {
   const Lock lock(one_at_a_time);
@@ -64,6 +65,8 @@ MpiExchange::MpiExchange() {
   int count = 1;
   int threads = MPI_THREAD_SINGLE;
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &threads);
+  // Here, because all ranks have to call it: one may end before it knows whether there are nodes.
+  MPI_Comm_dup(MPI_COMM_WORLD, &of_transport);
   threads_ = threads >= MPI_THREAD_SERIALIZED;
   MPI_Comm_size(MPI_COMM_WORLD, &count);
   bytes_.resize(static_cast<std::size_t>(count));
@@ -104,14 +107,10 @@ struct MpiTransport::State {
     std::vector<std::byte> bytes{};
     MPI_Request request{};
   };
-  MPI_Comm comm{};
   std::deque<Sent> out{};
 };
 
-MpiTransport::MpiTransport() : state_(std::make_unique<State>()) {
-  const Lock lock(one_at_a_time);
-  MPI_Comm_dup(MPI_COMM_WORLD, &state_->comm);
-}
+MpiTransport::MpiTransport() : state_(std::make_unique<State>()) {}
 /// What has not left by now was for ranks that have given up. MPI may still read it.
 MpiTransport::~MpiTransport() {
   if (!state_->out.empty()) static_cast<void>(state_.release());
@@ -120,7 +119,7 @@ MpiTransport::~MpiTransport() {
 void MpiTransport::send(std::uint32_t rank, std::vector<std::byte> message) {
   const Lock lock(one_at_a_time);
   auto& s = state_->out.emplace_back(State::Sent{.bytes = std::move(message)});
-  MPI_Isend(s.bytes.data(), static_cast<int>(s.bytes.size()), MPI_BYTE, static_cast<int>(rank), 0, state_->comm,
+  MPI_Isend(s.bytes.data(), static_cast<int>(s.bytes.size()), MPI_BYTE, static_cast<int>(rank), 0, of_transport,
             &s.request);
 }
 
@@ -133,7 +132,7 @@ std::optional<Transport::Message> MpiTransport::receive() {
   int found = 0, bytes = 0;
   MPI_Message message{};
   MPI_Status status{};
-  if (MPI_Improbe(MPI_ANY_SOURCE, 0, state_->comm, &found, &message, &status) != MPI_SUCCESS || found == 0) return {};
+  if (MPI_Improbe(MPI_ANY_SOURCE, 0, of_transport, &found, &message, &status) != MPI_SUCCESS || found == 0) return {};
   MPI_Get_count(&status, MPI_BYTE, &bytes);
   Message m{.from = static_cast<std::uint32_t>(status.MPI_SOURCE)};
   m.bytes.resize(static_cast<std::size_t>(bytes));

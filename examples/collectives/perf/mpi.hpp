@@ -44,8 +44,8 @@ class MpiExchange final : public sdma::Exchange {
   bool broken_ = false, threads_ = false;
 };
 
-/// Point to point between nodes: MPI_Isend, and MPI_Improbe with MPI_Mrecv, in a communicator of its own. Create it in
-/// all ranks, after the MpiExchange; destroy it before. Its calls and those of the exchange do not overlap, so that MPI
+/// Point to point between nodes: MPI_Isend, and MPI_Improbe with MPI_Mrecv, in a communicator of its own. Create it
+/// after the MpiExchange, and destroy it before. Its calls and those of the exchange do not overlap, so that MPI
 /// needs to be no more than MPI_THREAD_SERIALIZED. No rank has `ended`: if one dies, mpirun ends all.
 class MpiTransport final : public sdma::Transport {
  public:

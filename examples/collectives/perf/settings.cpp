@@ -288,15 +288,13 @@ void refuse_for_ranks(Reader& r, const Given& g, Settings& s) {
   if (s.where == Where::simulate)
     r.refuse("--device", fmt::format("a simulation is of one process, and there are {}", s.processes),
              "choose a device: --device=soft; sdma emulate --gpus=8 -- provides one for --device=kfd");
+  const auto who = fmt::format("{} processes with {} GPU{} each", s.processes, s.options.gpus / s.processes,
+                               s.options.gpus == s.processes ? "" : "s");
   s.remarks.push_back(
-      fmt::format("{} processes with {} GPU{} each: a time is from the first one's start to the last "
-                  "one's end, and wrong bytes are those of all",
-                  s.processes, s.options.gpus / s.processes, s.options.gpus == s.processes ? "" : "s"));
-  if (s.ranks_per_node != 0)
-    s.remarks.push_back(
-        fmt::format("{} nodes of {} process{}: a time is that of the slowest process, without what comes "
-                    "before its host threads start",
-                    s.processes / s.ranks_per_node, s.ranks_per_node, s.ranks_per_node == 1 ? "" : "es"));
+      s.ranks_per_node == 0
+          ? who + ": a time is from the first one's start to the last one's end, and wrong bytes are those of all"
+          : fmt::format("{}, {} to a node: a time is the slowest one's, and wrong bytes are those of all", who,
+                        s.ranks_per_node));
 }
 
 void read_simulation(Reader& r, const Given& g, Settings& s) {
