@@ -14,9 +14,9 @@
 // actions, so each knows without a message what comes before its part: the actions of other ranks whose steps it
 // waits for. So the order is that of the text. An actor all of whose actions concern its own rank waits for nothing.
 //
-// Ranks of another node share no memory with this one: `near` is false of what they have. Their pages are here as copies,
-// and the NetworkThread tells them the first two words of this rank's page. No actor has actions in two nodes, so the other
-// words need not cross.
+// Ranks of another node share no memory with this one: `near` is false for what they have. Here are copies of their
+// pages. A store to one of the first two words of a page goes to them by the NetworkThread. No actor has actions in two
+// nodes, so the other words need not cross.
 //
 // A Turn belongs to one thread; the rest is thread-safe. Waits end early if a rank has ended or stopped: `lost`.
 #include "network_thread.hpp"

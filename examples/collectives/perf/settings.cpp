@@ -2,8 +2,8 @@
 #include "settings.hpp"
 
 #include "axes.hpp"
-#include "collectives/source.hpp"
 #include "habits.hpp"
+#include "nodes.hpp"
 #include "reader.hpp"
 #include "schedule_file.hpp"
 #include "sdma/core/file.hpp"
@@ -23,16 +23,6 @@ namespace {
 
 constexpr std::size_t kMostSizes = 100'000;
 constexpr std::chrono::seconds kTimeout{30};
-
-std::vector<std::string> split(std::string_view text) {
-  std::vector<std::string> all;
-  for (std::size_t at = 0; at <= text.size();) {
-    const auto end = std::min(text.find(',', at), text.size());
-    all.emplace_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return all;
-}
 
 constexpr Where kWheres[] = {Where::soft, Where::kfd, Where::cuda, Where::rocr, Where::simulate};
 constexpr Format kFormats[] = {Format::table, Format::nccl_tests};
@@ -68,7 +58,7 @@ void read_ways(Reader& r, const Given& g, Settings& s) {
   std::vector<std::string> names;
   for (const auto& w : known) names.push_back(perf::name(w));
   names.emplace_back("all");
-  for (const auto& word : split(text)) {
+  for (const auto& word : words_of(text)) {
     const auto at = static_cast<std::size_t>(std::find(names.begin(), names.end(), word) - names.begin());
     if (word == "all") {
       for (const auto& w : all_ways(c))
@@ -234,41 +224,6 @@ void read_ranks(Reader& r, const Given& g, Settings& s) {
   r.number("--ranks", g.ranks, s.processes, 1, kMostGpus);
   if (g.launched > 1 && !g.ranks.empty())
     r.refuse("--ranks", fmt::format("mpirun has started {} processes already", g.launched), "omit --ranks");
-}
-
-/// Several nodes have ways of their own: the algorithms of a text, in place of variants.
-void read_nodes(Reader& r, const Given& g, Settings& s) {
-  if (g.per_node.empty()) return;
-  r.number("--ranks-per-node", g.per_node, s.ranks_per_node, 1, kMostGpus);
-  if (s.processes == 1)
-    return r.refuse("--ranks-per-node", "there is one process", "start more, by mpirun -np 8 or --ranks=8");
-  if (s.ranks_per_node == 0 || s.processes % s.ranks_per_node != 0)
-    return r.refuse(
-        "--ranks-per-node",
-        fmt::format("{} processes are not nodes of {}: all nodes have equally many", s.processes, g.per_node),
-        "give a number that divides them");
-  const auto collective = std::string(name(s.options.collective));
-  const auto source = over_nodes(collective);
-  if (!source)
-    return r.refuse("--collective", collective + " is of one node",
-                    "over nodes there are all_gather, all_to_all and broadcast");
-  std::vector<std::string> known{"hierarchical", "flat"};
-  if (s.options.collective != Collective::all_to_all) known.emplace_back("ring");
-  for (const auto& word : g.variants == "all" ? known : split(g.variants.empty() ? known.front() : g.variants)) {
-    if (std::find(known.begin(), known.end(), word) == known.end()) {
-      r.refuse("--variant", in_quotes(word) + " is not an algorithm over nodes", hint_of(word, known));
-      continue;
-    }
-    ScheduleFile f{.path = std::string(source->name), .label = word, .text = std::string(source->text)};
-    for (const auto& [param, value] : g.map) replace(f.set, {param, value});
-    for (auto& one : {ParamSetting{"collective", collective},
-                      {"algorithm", word},
-                      {"per_node", std::to_string(s.options.gpus / s.processes * s.ranks_per_node)},
-                      {"root", std::to_string(s.options.root)}})
-      replace(f.set, one);
-    s.files.push_back(std::make_shared<ScheduleFile>(std::move(f)));
-    s.ways.push_back({.file = s.files.back().get()});
-  }
 }
 
 /// Refuses what one process does for all GPUs.

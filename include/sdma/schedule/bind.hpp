@@ -60,8 +60,8 @@ struct BindOptions {
     GpuVa va{};                   ///< its address, as the device sees it
     std::span<std::byte> host{};  ///< the same bytes, as the host sees them
   };
-  /// The device's GPU for each GPU of the schedule; empty: the same numbers, or those of a node from 0 if the device has
-  /// fewer than the schedule. Those of GPUs of other nodes mean nothing.
+  /// The device's GPU for each GPU of the schedule; empty: the same numbers. With nodes, those of GPUs of other nodes
+  /// mean nothing, and on a device with fewer GPUs than the schedule, the GPUs of a node are numbered from 0.
   std::vector<GpuId> gpus{};
   /// The memory of buffers and signals with a fixed `at`. A run fills such a buffer only if its `init` says so.
   std::vector<ExternalMemory> external{};
@@ -70,7 +70,7 @@ struct BindOptions {
   Exchange* exchange{};     ///< with several ranks: passes handles between them (schedule/exchange.hpp). Not owned
   std::chrono::nanoseconds exchange_timeout = std::chrono::seconds(60);  ///< to wait for the other ranks
   std::uint32_t ranks_per_node = 0;  ///< how many ranks a machine has, which divides `ranks`; 0: all are of one
-  Transport* transport{};  ///< with several nodes: carries bytes between them (schedule/transport.hpp). Not owned
+  Transport* transport{};            ///< with several nodes: carries bytes between them (schedule/transport.hpp)
 };
 
 /// What a submit has published with one doorbell, for a recording. Times are those of trace::now().
