@@ -125,12 +125,16 @@ TEST_CASE("a schedule over nodes that is bound once runs again") {
 }
 
 TEST_CASE("a node that stops is named by all others, which do not wait for it") {
-  const auto found = of_nodes({"all_gather", "hierarchical", 2, 2, "40000"}, 4, Ordering::adversarial, 3u);
+  // With a process per node, only the transport can say it.
+  const std::uint32_t ranks = GENERATE(4u, 2u);
+  const auto killed = std::to_string(ranks - 1);
+  const auto found = of_nodes({"all_gather", "hierarchical", 2, 2, "40000"}, ranks, Ordering::adversarial, ranks - 1);
   CAPTURE(found);
-  CHECK(found.find("[3] rank 3: its process ") == 0);
+  CHECK(found.find("rank " + killed + ": its process ") != found.npos);
   CHECK(found.find("was killed by signal 9") != found.npos);
-  for (const auto* rank : {"[0] ", "[1] ", "[2] "})
-    CHECK(found.find(std::string(rank) + "run: error: rank 3 does not answer: its process ") != found.npos);
+  for (std::uint32_t r = 0; r < ranks - 1; ++r)
+    CHECK(found.find("[" + std::to_string(r) + "] run: error: rank " + killed + " does not answer: its process ") !=
+          found.npos);
 }
 
 TEST_CASE("the network sends a piece while engines copy the one before") {
