@@ -130,6 +130,10 @@ int run_verb(const RunArguments& o) {
     return complain("--test does not take --trace", "run one FILE without --test to record a trace"), kUsage;
   if (!o.trace.empty() && o.ranks > 1)
     return complain("--ranks does not take --trace", "a trace is of one process: run FILE without --ranks"), kUsage;
+  if (o.ranks_per_node != 0 && o.ranks % o.ranks_per_node != 0)
+    return complain(fmt::format("--ranks-per-node={} does not divide --ranks={}", o.ranks_per_node, o.ranks),
+                    "all nodes have equally many processes"),
+           kUsage;
   if (o.trace == "-") return complain("--trace needs a file, not -", "standard output is for the report"), kUsage;
   if (overwrites(written(o), read(o))) return kUsage;
   RunAnswer answer{o};
@@ -168,6 +172,9 @@ void add_run(VerbOptions& verb, Action& action) {
       verb, "--ranks", o->ranks, 1, 64,
       "processes that run the schedule together, at most one per GPU: each has its part of the GPUs, in order, and "
       "the host threads that say rank=");
+  add_count(verb, "--ranks-per-node", o->ranks_per_node, 1, 64,
+            "processes of a node, which divide --ranks: nodes share no memory, and queues with network=1 send bytes "
+            "between them");
   const auto order = std::make_shared<Ordering>();
   const auto chosen = add_choice<Ordering>(
       verb, "--order", *order,
@@ -203,6 +210,7 @@ void add_run(VerbOptions& verb, Action& action) {
       "  sdma run --input gpu0.in=in.bin --output gpu1.out=out.bin copy.sdma\n"
       "  sdma run --test examples/schedules/*.sdma\n"
       "  sdma run --ranks=4 --set N=8 share/sdma/collectives/all_gather.sdma\n"
+      "  sdma run --ranks=8 --ranks-per-node=4 share/sdma/collectives/nodes.sdma\n"
       "  sdma run --trace run.jsonl copy.sdma && sdma trace run.jsonl -o run.html\n"
       "  sdma emulate --gpus=8 -- sdma run --device=kfd examples/schedules/1_copy.sdma\n"
       "  sdma run --device=cuda --test examples/schedules/*.sdma");

@@ -41,14 +41,20 @@ int Job::run(Ordering order) {
 
 /// The findings of all ranks, without those that only say that another rank has failed.
 int Job::run_ranks(Ordering order) {
-  BindOptions how{.gpus = options_.gpus, .ranks = options_.ranks};
-  const auto all =
-      in_ranks(options_.ranks, options_.timeout + how.exchange_timeout, [&](std::uint32_t rank, Exchange& exchange) {
-        how.rank = rank;
-        how.exchange = &exchange;
-        is_rank_ = true;
-        return run_rank(order, how);
-      });
+  BindOptions how{.gpus = options_.gpus, .ranks = options_.ranks, .ranks_per_node = options_.ranks_per_node};
+  const auto of_rank = [&](std::uint32_t rank, Exchange& exchange) {
+    how.rank = rank;
+    how.exchange = &exchange;
+    is_rank_ = true;
+    return run_rank(order, how);
+  };
+  const auto of_node = [&](std::uint32_t rank, Exchange& exchange, Transport& transport) {
+    how.transport = &transport;
+    return of_rank(rank, exchange);
+  };
+  const auto patience = options_.timeout + how.exchange_timeout;
+  const auto all = options_.ranks_per_node == 0 ? in_ranks(options_.ranks, patience, of_rank)
+                                                : in_ranks(options_.ranks, patience, of_node);
   if (!all) return report(placed(all.error())), kInput;
   int first = kOk;
   std::vector<json::Json> answers, results;
@@ -151,9 +157,11 @@ int Job::run_here(Ordering order, BindOptions how, trace::Recorder* recorder) {
     say(f);
   }
   if (!result) explain(*bound);
-  // Every rank sees all buffers, so one writes them.
-  for (const auto& [range, file] : how.rank == 0 ? outputs_ : Outputs()) {
+  // Every rank sees all buffers of its node, so one of each node writes them.
+  const bool writes = how.rank == 0 || (how.ranks_per_node != 0 && how.rank % how.ranks_per_node == 0);
+  for (const auto& [range, file] : writes ? outputs_ : Outputs()) {
     const auto bytes = bound->bytes(range);
+    if (bytes.empty()) continue;
     Output out{file};
     if (!out.write(bytes.data(), bytes.size()) || !out.close()) return out.exit_code();
   }

@@ -30,7 +30,8 @@ Snapshot snapshot_of(const Bound& b, std::chrono::nanoseconds watch) {
     auto& out = s.queues.back();
     out.id = queue.id();
     out.gpu = {queue.gpu(), Source::node};
-    out.engine = {queue.engine(), Source::node};
+    out.engine = {};  // of the network between nodes
+    if (queue.engine() != kUnknownEngine) out.engine = {queue.engine(), Source::node};
     out.rptr_first = {first[q], Source::memory};
     if (!b.ring(q).memory().doorbell) out.doorbell = {};
     if (const auto fault = b.device().fault(queue)) out.fault = {*fault, Source::node};

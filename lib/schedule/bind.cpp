@@ -26,7 +26,7 @@ class Linker {
     errors_ = problems(s_);
     if (errors_.empty()) gpus();
     if (errors_.empty())
-      for (auto& r : refused(s_, device_.topology(), options_.gpus))
+      for (auto& r : refused(s_, device_.topology(), gpus_, elsewhere_))
         add(std::move(r.where), std::move(r.message), std::move(r.hint));
     if (errors_.empty()) place_all();
     if (errors_.empty())
@@ -44,9 +44,18 @@ class Linker {
   std::optional<GpuId> owner(Place p) const { return p.is_host() ? std::nullopt : std::optional(gpu(p)); }
 
   void gpus() {
-    if (options_.gpus.empty())
-      for (std::uint32_t g = 0; g < s_.gpus; ++g) gpus_.push_back(GpuId{g});
-    else gpus_ = options_.gpus;
+    errors_ = wrong_ranks(s_, options_);
+    if (!errors_.empty()) return;
+    const Ranks ranks{s_, options_.ranks, options_.ranks_per_node};
+    const bool renumber = options_.ranks_per_node != 0 && device_.topology().gpus.size() < s_.gpus;
+    std::uint32_t first = 0;  // of its node
+    for (std::uint32_t g = 0; g < s_.gpus; ++g) {
+      const auto node = [&](std::uint32_t gpu) { return ranks.node(ranks.of(Place::gpu(gpu))); };
+      if (node(g) != node(first)) first = g;
+      if (node(g) != ranks.node(options_.rank)) elsewhere_ |= std::uint64_t{1} << g;
+      gpus_.push_back(GpuId{renumber ? g - first : g});
+    }
+    if (!options_.gpus.empty()) gpus_ = options_.gpus;
   }
 
   void place_all() {
@@ -63,6 +72,7 @@ class Linker {
     if (!errors_.empty()) return;
     out_->names = names_of(s_, [this](const SymbolOffset& l) { return out_->home(l).va; });
     for (const auto& l : all) {
+      if (!out_->home(l).host) continue;  // of another node
       const auto va = out_->home(l).va.value;
       if (!l.signal && va % s_.buffers[l.index].alignment != 0)
         add(title(s_, l),
@@ -109,7 +119,7 @@ class Linker {
     const auto va = resolve(s_, link_address(l));
     if (const auto to = find_symbol(s_, va)) {
       const auto& home = out_->home(*to);
-      out_->home(l) = {home.va + to->offset, home.host + to->offset};
+      out_->home(l) = {home.va + to->offset, home.host ? home.host + to->offset : nullptr};
     } else if (const auto given = external(va, bytes_of(s_, l))) {
       out_->home(l) = *given;
     } else {
@@ -144,6 +154,7 @@ class Linker {
     const auto& q = s_.queues[i];
     if (out_->team && out_->team->ranks().of(q.place) != options_.rank) return void(out_->programs.emplace_back());
     const auto where = "queue " + queue_name(q);
+    if (q.network && out_->network) return network_queue(i);
     const auto engine = q.network ? stand_in(q) : engine_of(q, device_.topology(), gpus_);
     if (!engine)
       return add(where, "this device has no network between nodes, and no engine is free that could stand in for it",
@@ -151,19 +162,36 @@ class Linker {
     auto opened =
         device_.create_queue({.gpu = gpu(q.place), .engine = *engine, .ring_bytes = ring_bytes(q), .name = q.name});
     if (!made(where, opened)) return;
-    auto p = std::make_unique<Bound::Impl::Program>();
-    p->queue = std::move(*opened);
-    p->ring.emplace(p->queue.memory());
-    p->linked = link_queue(
-        q,
-        [this](GpuVa link) {
-          const auto l = find_symbol(s_, link);
-          return l ? out_->home(*l).va + l->offset : link;
-        },
-        [&](const PacketView& was, std::span<const std::uint32_t> now) {
+    add_program(std::move(*opened)).linked =
+        link_queue(q, home(), [&](const PacketView& was, std::span<const std::uint32_t> now) {
           check_rules(where, was, now, static_cast<std::size_t>(was.dwords.data() - q.dwords.data()));
         });
-    out_->programs.push_back(std::move(p));
+  }
+  std::function<GpuVa(GpuVa)> home() const {
+    return [this](GpuVa link) {
+      const auto l = find_symbol(s_, link);
+      return l ? out_->home(*l).va + l->offset : link;
+    };
+  }
+  Bound::Impl::Program& add_program(Queue queue) {
+    auto& p = *out_->programs.emplace_back(std::make_unique<Bound::Impl::Program>());
+    p.queue = std::move(queue);
+    p.ring.emplace(p.queue.memory());
+    return p;
+  }
+  /// All that it writes has another address than what is read there.
+  void network_queue(std::size_t i) {
+    const auto& q = s_.queues[i];
+    auto& linked = add_program(out_->network->queue(i, gpu(q.place), ring_bytes(q))).linked;
+    linked = link_queue(q, home(), [](const PacketView&, std::span<const std::uint32_t>) {});
+    for (Reader was{q.dwords}; was;) {
+      const auto at = was.position();
+      const auto v = was.next();
+      if (!v.is<Fence>() && !v.is<Atomic>()) continue;
+      each_address(v, [&](const FieldInfo& f, GpuVa link) {
+        store(f, out_->network->shadow(link).value, linked.dwords.data() + at);
+      });
+    }
   }
 
   /// Rules that held in link space, where every symbol has the largest alignment, must also hold at the real addresses.
@@ -187,6 +215,7 @@ class Linker {
   Device& device_;
   const BindOptions& options_;
   std::vector<GpuId> gpus_;
+  std::uint64_t elsewhere_ = 0;  ///< bit g: GPU g is in another node
   std::vector<Diagnostic> errors_;
 };
 

@@ -29,7 +29,8 @@ const NameTable& Bound::names() const noexcept { return impl_->names; }
 
 std::span<std::byte> Bound::bytes(const Schedule::Range& r) const noexcept {
   const auto l = find_symbol(impl_->schedule, r.va);
-  return {impl_->home(*l).host + l->offset, static_cast<std::size_t>(r.bytes)};
+  auto* const host = impl_->home(*l).host;
+  return host ? std::span(host + l->offset, static_cast<std::size_t>(r.bytes)) : std::span<std::byte>{};
 }
 
 const Signal& Bound::signal(std::size_t i) const noexcept { return impl_->waits[i]; }
@@ -75,6 +76,8 @@ void Bound::give_up() const noexcept {
 }
 bool Bound::owns(std::size_t q) const noexcept { return impl_->programs[q] != nullptr; }
 detail::Team* detail::team_of(const Bound& b) noexcept { return b.impl_->team ? &*b.impl_->team : nullptr; }
+
+detail::NetworkThread* detail::network_of(const Bound& b) noexcept { return b.impl_->network.get(); }
 
 Ring<Producers::many>& Bound::ring(std::size_t q) const noexcept { return *impl_->programs[q]->ring; }
 const Queue& Bound::queue(std::size_t q) const noexcept { return impl_->programs[q]->queue; }
@@ -130,6 +133,8 @@ Errc Bound::restart(Deadline d) const noexcept {
     for (auto at = p->ring->positions(); at.read != at.reserved; at = p->ring->positions())
       if (!backoff.step(d)) return Errc::timed_out;
   }
+  for (Backoff backoff; impl_->network && !impl_->network->quiet();)
+    if (!backoff.step(d)) return Errc::timed_out;
   for (std::size_t i = 0; i < impl_->signals.size(); ++i)
     if (impl_->has({true, i, 0})) set(i, impl_->schedule.signals[i].value);
   for (std::size_t q = 0; q < impl_->programs.size(); ++q)

@@ -36,6 +36,8 @@ struct Bound::Impl {
   std::vector<Signal> waits;               // for sync/wait.hpp, one per signal
   std::map<std::size_t, Signal> words_at;  // of several ranks: the signals in `memory`, by index
   std::optional<detail::Team> team;        // if there are several ranks
+  // If there are several nodes. Destroyed before the memory, which its thread uses.
+  std::unique_ptr<detail::NetworkThread> network;
   // One per queue, null for those of other ranks. Destroyed before the memory that their packets refer to.
   std::vector<std::unique_ptr<Program>> programs;
 

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -27,8 +29,10 @@ struct Piece {
 /// What a rank publishes: this, and the handles of its pieces.
 struct Greeting {
   std::uint64_t schedule{};  ///< the same for the same text
-  std::uint32_t rank{}, ranks{};
+  std::uint32_t rank{}, ranks{}, per_node{};
+  std::uint32_t process{};  ///< not compared, as `run`
   std::uint64_t handles{};
+  std::uint64_t run{};  ///< that of rank 0 is the number of this run
 };
 
 std::uint64_t digest(const std::string& text) noexcept {
@@ -43,19 +47,23 @@ class Joiner {
       : out_(out), s_(out.schedule), options_(o), gpus_(gpus), end_(Deadline::in(o.exchange_timeout)) {}
 
   std::vector<Diagnostic> run() {
-    check();
+    Ranks ranks{s_, options_.ranks, options_.ranks_per_node};
+    if (nodes() > 1) divide(ranks);
     if (!errors_.empty()) return std::move(errors_);
-    out_.team.emplace(s_, options_.ranks, options_.rank, out_.device);
+    out_.team.emplace(std::move(ranks), options_.rank, out_.device);
     list();
     memory_.resize(pieces_.size());
+    greetings_.resize(options_.ranks);
     publish();
     if (errors_.empty()) place(options_.rank);  // the words with which this rank says that it gives up
     for (std::uint32_t r = 0; r < options_.ranks && errors_.empty(); ++r)
       if (r != options_.rank) receive(r);
+    if (errors_.empty() && nodes() > 1) connect();
     for (std::size_t i = 0; i < pieces_.size() && errors_.empty(); ++i) place(i);
     if (!errors_.empty()) {
       out_.team->stop();
-      out_.team.reset();  // its words go with memory_
+      out_.network.reset();  // its thread uses the words
+      out_.team.reset();     // which go with memory_
       return std::move(errors_);
     }
     std::optional<LostRank> lost;
@@ -71,21 +79,56 @@ class Joiner {
     errors_.push_back({.where = std::move(where), .message = std::move(message), .hint = std::move(hint)});
   }
 
-  void check() {
-    const auto refused = [this](std::string message, std::string hint) {
-      add("bind", std::move(message), std::move(hint));
-    };
-    if (options_.ranks > 64) refused(fmt::format("{} ranks", options_.ranks), "use at most 64");
-    if (options_.ranks > s_.gpus)
-      refused(fmt::format("{} ranks share {} GPUs", options_.ranks, s_.gpus), "use at most one rank per GPU");
-    if (options_.rank >= options_.ranks)
-      refused(fmt::format("rank {} of {}", options_.rank, options_.ranks), "number the ranks from 0");
-    if (!options_.exchange) refused("the ranks have no way to exchange handles", "set BindOptions::exchange");
-    if (!options_.external.empty()) refused("memory at a fixed address belongs to one process", "omit at=");
-    for (const auto& h : s_.hosts)
-      if (h.rank && *h.rank >= options_.ranks)
-        add("host " + h.name, fmt::format("it is of rank {}, and there are {}", *h.rank, options_.ranks),
-            "run with more ranks, or omit rank=");
+  std::uint32_t nodes() const noexcept {
+    return options_.ranks_per_node == 0 ? 1 : options_.ranks / options_.ranks_per_node;
+  }
+  bool is_far(const Piece& p) const noexcept { return out_.team->is_far(p.rank); }
+
+  /// Gives each node what only it uses.
+  void divide(Ranks& ranks) {
+    std::vector<std::uint32_t> of_gpus;
+    for (std::uint32_t g = 0; g < s_.gpus; ++g) of_gpus.push_back(ranks.node(ranks.of(Place::gpu(g))));
+    ranks.nodes = map_nodes(s_, of_gpus);
+    for (auto& r : ranks.nodes.refusals) add(std::move(r.where), std::move(r.message), std::move(r.hint));
+    const auto all = actors(s_);
+    for (const auto& [a, node] : ranks.nodes.actors)
+      if (all[a].rank && ranks.node(*all[a].rank) != node)
+        add(all[a].title(), fmt::format("it is of rank {}, and what it uses is in node {}", *all[a].rank, node),
+            fmt::format("name a rank of that node, or omit rank="));
+    const auto node_of = [&](const Schedule::Range& r) { return ranks.node(ranks.of(*find_symbol(s_, r.va))); };
+    for (const auto& e : s_.expectations) {
+      bool two = e.kind == Schedule::Expectation::Kind::bytes && !e.sum && node_of(e.right) != node_of(e.left);
+      for (const auto& p : e.sum.parts) two = two || node_of(p) != node_of(e.left);
+      if (two && !e.old)
+        add(to_text(s_, e), "it compares bytes of two nodes, and each sees only its own",
+            "write old: each rank knows what all buffers held before the run");
+    }
+  }
+
+  /// Maps what queues of the network use, and starts to receive.
+  void connect() {
+    std::vector<std::uint32_t> processes;
+    for (const auto& g : greetings_) processes.push_back(g.process);
+    out_.network =
+        std::make_unique<NetworkThread>(out_, *options_.transport, greetings_.front().run, std::move(processes));
+    out_.team->reach(out_.network.get());
+    for (std::size_t i = 0; i < pieces_.size() && errors_.empty(); ++i)
+      if (is_far(pieces_[i])) place_far(pieces_[i], memory_[i]);
+      else if (!pieces_[i].symbols.empty() && out_.network->map(memory_[i]) != Errc::ok)
+        add(pieces_[i].what, "the network cannot reach it", "");
+    if (errors_.empty()) out_.network->start();
+  }
+  void place_far(const Piece& p, Memory& copy) {
+    if (p.symbols.empty()) {
+      auto m = out_.device.allocate({.bytes = p.request.bytes, .purpose = Purpose::words});
+      if (!made(p, m)) return;
+      copy = std::move(*m);
+      return place(p, copy);
+    }
+    for (const auto& l : p.symbols) {
+      out_.home(l) = {out_.network->shadow(link_address({l.signal, l.index, 0})), nullptr};
+      if (l.signal) out_.words_at[l.index] = {};
+    }
   }
 
   void list() {
@@ -93,7 +136,7 @@ class Joiner {
     for (std::uint32_t r = 0; r < options_.ranks; ++r)
       pieces_.push_back(
           {r, "words of the run", {.bytes = Team::page_bytes(s_), .purpose = Purpose::words, .shareable = true}, {}});
-    std::map<std::uint32_t, Piece> words;  // by place: ~0 is the host
+    std::map<std::pair<std::uint32_t, std::uint32_t>, Piece> words;  // by place, ~0 is the host, and by rank
     for (const auto& l : symbols(s_)) {
       if (at_of(s_, l)) continue;
       if (!l.signal) {
@@ -102,7 +145,7 @@ class Joiner {
         continue;
       }
       const auto p = place_of(s_, l);
-      auto& piece = words[p.is_host() ? ~0u : p.index];
+      auto& piece = words[{p.is_host() ? ~0u : p.index, ranks.of(l)}];
       piece.rank = ranks.of(l);
       piece.what = "signals of " + to_string(p);
       piece.symbols.push_back({true, l.index, piece.request.bytes});
@@ -120,12 +163,17 @@ class Joiner {
   }
   Greeting greeting(std::uint32_t rank) const {
     const auto own = [&](const Piece& p) { return p.rank == rank; };
-    return {digest(to_text(s_)), rank, options_.ranks,
-            static_cast<std::uint64_t>(std::count_if(pieces_.begin(), pieces_.end(), own))};
+    return {.schedule = digest(to_text(s_)),
+            .rank = rank,
+            .ranks = options_.ranks,
+            .per_node = options_.ranks_per_node,
+            .process = static_cast<std::uint32_t>(::getpid()),
+            .handles = static_cast<std::uint64_t>(std::count_if(pieces_.begin(), pieces_.end(), own)),
+            .run = static_cast<std::uint64_t>(Deadline::Clock::now().time_since_epoch().count())};
   }
 
   void publish() {
-    const auto hello = greeting(options_.rank);
+    const auto hello = greetings_[options_.rank] = greeting(options_.rank);
     std::vector<std::byte> bytes;
     const auto append = [&](const auto& v) {
       const auto* at = reinterpret_cast<const std::byte*>(&v);
@@ -154,9 +202,16 @@ class Joiner {
     if (is.ranks != should.ranks || is.rank != rank)
       return add(where, fmt::format("it binds as rank {} of {}", is.rank, is.ranks),
                  fmt::format("start {} ranks with the numbers from 0", should.ranks));
+    if (is.per_node != should.per_node)
+      return add(
+          where,
+          fmt::format("it has nodes of {}, and rank {} has nodes of {}", is.per_node, options_.rank, should.per_node),
+          "give all ranks the same number of ranks per node");
     if (is.schedule != should.schedule || is.handles != should.handles ||
         bytes->size() != sizeof is + is.handles * sizeof(SharedHandle))
       return add(where, "it binds another schedule", "give all ranks the same text and settings");
+    greetings_[rank] = is;
+    if (out_.team->is_far(rank)) return;
     const auto* at = bytes->data() + sizeof is;
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
       if (pieces_[i].rank != rank) continue;
@@ -170,8 +225,9 @@ class Joiner {
   }
 
   void place(std::size_t i) {
-    const auto& p = pieces_[i];
-    auto& m = memory_[i];
+    if (!is_far(pieces_[i])) place(pieces_[i], memory_[i]);
+  }
+  void place(const Piece& p, const Memory& m) {
     const auto host = m.host();
     if (host.empty()) return add(p.what, "the host cannot access this memory, but has to fill and compare it", "");
     if (p.symbols.empty()) {
@@ -196,10 +252,35 @@ class Joiner {
   const Deadline end_;
   std::vector<Piece> pieces_;
   std::vector<Memory> memory_;
+  std::vector<Greeting> greetings_;  ///< of each rank
   std::vector<Diagnostic> errors_;
 };
 
 }  // namespace
+
+std::vector<Diagnostic> wrong_ranks(const Schedule& s, const BindOptions& o) {
+  std::vector<Diagnostic> all;
+  const auto refused = [&](std::string message, std::string hint) {
+    all.push_back({.where = "bind", .message = std::move(message), .hint = std::move(hint)});
+  };
+  if (o.ranks == 1) return all;
+  if (o.ranks > 64) refused(fmt::format("{} ranks", o.ranks), "use at most 64");
+  if (o.ranks > s.gpus) refused(fmt::format("{} ranks share {} GPUs", o.ranks, s.gpus), "use at most one rank per GPU");
+  if (o.rank >= o.ranks) refused(fmt::format("rank {} of {}", o.rank, o.ranks), "number the ranks from 0");
+  if (!o.exchange) refused("the ranks have no way to exchange handles", "set BindOptions::exchange");
+  if (!o.external.empty()) refused("memory at a fixed address belongs to one process", "omit at=");
+  if (o.ranks_per_node != 0 && o.ranks % o.ranks_per_node != 0)
+    refused(fmt::format("{} ranks are not nodes of {}: all nodes have equally many", o.ranks, o.ranks_per_node),
+            "let the ranks of a node divide all ranks");
+  else if (o.ranks_per_node != 0 && o.ranks_per_node != o.ranks && !o.transport)
+    refused("the nodes have no way to pass each other bytes", "set BindOptions::transport");
+  for (const auto& h : s.hosts)
+    if (h.rank && *h.rank >= o.ranks)
+      all.push_back({.where = "host " + h.name,
+                     .message = fmt::format("it is of rank {}, and there are {}", *h.rank, o.ranks),
+                     .hint = "run with more ranks, or omit rank="});
+  return all;
+}
 
 MemoryRequest request_for(const Schedule::Buffer& b, const std::vector<GpuId>& gpus) {
   MemoryRequest r{.bytes = b.bytes, .alignment = std::max<std::uint64_t>(4096, b.alignment)};

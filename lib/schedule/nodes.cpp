@@ -19,27 +19,39 @@ namespace {
 
 class Nodes {
  public:
-  Nodes(const Schedule& s, const Topology& t, std::span<const GpuId> gpus)
-      : s_(s), node_(t), gpus_(gpus), actors_(actors(s)) {
+  /// `nodes`: that of each GPU.
+  Nodes(const Schedule& s, std::span<const std::uint32_t> nodes) : s_(s), actors_(actors(s)) {
     const auto all = symbols(s_);
     for (const auto& l : all)
       numbers_.emplace(std::pair(l.signal, l.index), s_.gpus + actors_.size() + numbers_.size());
     set_.resize(s_.gpus + actors_.size() + all.size());
     std::iota(set_.begin(), set_.end(), 0);
     of_.resize(set_.size());
-    for (std::uint32_t g = 0; g < s_.gpus; ++g) of_[g] = node_.gpus[(gpus_.empty() ? GpuId{g} : gpus_[g]).value].node;
+    std::copy(nodes.begin(), nodes.end(), of_.begin());
     for (std::size_t a = 0; a < actors_.size(); ++a)
       if (actors_[a].kernel()) join(s_.gpus + a, actors_[a].place.index);
     for (const auto& l : all)
       if (const auto p = place_of(s_, l); !p.is_host() && p.index < s_.gpus) join(number(l), p.index);
   }
 
-  std::vector<Refusal> run() && {
+  NodeMap run() && {
+    NodeMap out;
+    find();
+    for (const auto& [symbol, n] : numbers_)
+      if (const auto node = of_[root(n)]) out.symbols.emplace(symbol, *node);
+    for (std::size_t a = 0; a < actors_.size(); ++a)
+      if (const auto node = of_[root(s_.gpus + a)]) out.actors.emplace(a, *node);
+    out.refusals = std::move(out_);
+    return out;
+  }
+
+ private:
+  void find() {
     for (std::size_t q = 0; q < s_.queues.size(); ++q)
       if (s_.queues[q].network) sends(q);
     if (std::all_of(of_.begin(), of_.begin() + static_cast<std::ptrdiff_t>(s_.gpus),
                     [&](auto n) { return n == of_.front(); }))
-      return std::move(out_);
+      return;
     // What a thread submits says where it is, before the words that it waits for do.
     for (std::size_t a = 0; a < actors_.size(); ++a) actor(a, true);
     for (const bool network : {false, true}) {
@@ -48,10 +60,8 @@ class Nodes {
       // Where a word of the host is that only the network sets follows from who waits for it.
       for (std::size_t a = 0; a < actors_.size() && !network; ++a) actor(a, false);
     }
-    return std::move(out_);
   }
 
- private:
   std::size_t number(const SymbolOffset& l) const { return numbers_.at({l.signal, l.index}); }
   std::size_t root(std::size_t i) {
     while (set_[i] != i) i = set_[i] = set_[set_[i]];
@@ -166,8 +176,6 @@ class Nodes {
   }
 
   const Schedule& s_;
-  const Topology& node_;
-  std::span<const GpuId> gpus_;
   std::vector<Actor> actors_;
   std::map<std::pair<bool, std::size_t>, std::size_t> numbers_;  ///< of buffers and signals, after GPUs and actors
   std::vector<std::size_t> set_;
@@ -184,7 +192,11 @@ std::vector<Refusal> across_nodes(const Schedule& s, const Topology& t, std::spa
   if (!std::all_of(s.queues.begin(), s.queues.end(), known) ||
       !std::all_of(s.kernels.begin(), s.kernels.end(), [&](auto& k) { return gpu(k.place); }))
     return {};
-  return Nodes{s, t, gpus}.run();
+  std::vector<std::uint32_t> nodes;
+  for (std::uint32_t g = 0; g < s.gpus; ++g) nodes.push_back(t.gpus[(gpus.empty() ? GpuId{g} : gpus[g]).value].node);
+  return map_nodes(s, nodes).refusals;
 }
+
+NodeMap map_nodes(const Schedule& s, const std::vector<std::uint32_t>& nodes) { return Nodes{s, nodes}.run(); }
 
 }  // namespace sdma::inline v0::detail

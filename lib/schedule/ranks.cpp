@@ -23,16 +23,50 @@
 namespace sdma::inline v0 {
 namespace {
 
+using Work = std::function<std::string(std::uint32_t, Exchange&, Transport&)>;
+
+/// A stream socket between each two ranks.
+class Mesh {
+ public:
+  explicit Mesh(std::uint32_t n) : sockets_(n, std::vector<int>(n, -1)) {}
+  Mesh(const Mesh&) = delete;
+  Mesh& operator=(const Mesh&) = delete;
+  ~Mesh() { close_all(~0u); }
+
+  /// An errno, or 0.
+  int open() {
+    for (std::size_t a = 0; a < sockets_.size(); ++a)
+      for (std::size_t b = a + 1; b < sockets_.size(); ++b) {
+        int ends[2];
+        if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return errno;
+        sockets_[a][b] = ends[0];
+        sockets_[b][a] = ends[1];
+      }
+    return 0;
+  }
+  std::size_t size() const noexcept { return sockets_.size(); }
+  const std::vector<int>& of(std::uint32_t rank) const noexcept { return sockets_[rank]; }
+  /// Closes the ends of all ranks but this one.
+  void close_all(std::uint32_t but) {
+    for (std::uint32_t r = 0; r < sockets_.size(); ++r)
+      for (auto& fd : sockets_[r])
+        if (r != but && fd >= 0) ::close(std::exchange(fd, -1));
+  }
+
+ private:
+  std::vector<std::vector<int>> sockets_;  ///< [rank][other]
+};
+
 class Processes {
  public:
-  explicit Processes(std::uint32_t n) : sockets_(n, std::vector<int>(n, -1)), children_(n) {}
+  /// `nodes`: with a Transport.
+  Processes(std::uint32_t n, bool nodes) : exchange_(n), transport_(nodes ? n : 0), children_(n) {}
   Processes(const Processes&) = delete;
   Processes& operator=(const Processes&) = delete;
   ~Processes() {
     for (const auto& c : children_)
       if (c.process > 0) ::kill(c.process, SIGKILL);
     for (std::uint32_t r = 0; r < children_.size(); ++r) (void)reap(r);
-    close_sockets(~0u);
     for (const auto& c : children_)
       if (c.answer >= 0) ::close(c.answer);
     for (const int fd : ended_)
@@ -40,15 +74,10 @@ class Processes {
   }
 
   /// An errno, or 0.
-  int start(const std::function<std::string(std::uint32_t, Exchange&)>& work) {
+  int start(const Work& work) {
     if (::pipe2(ended_, O_CLOEXEC) != 0) return errno;
-    for (std::uint32_t a = 0; a < children_.size(); ++a)
-      for (std::uint32_t b = a + 1; b < children_.size(); ++b) {
-        int ends[2];
-        if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return errno;
-        sockets_[a][b] = ends[0];
-        sockets_[b][a] = ends[1];
-      }
+    if (const int error = exchange_.open(); error != 0) return error;
+    if (const int error = transport_.open(); error != 0) return error;
     const auto parent = ::getpid();
     for (std::uint32_t r = 0; r < children_.size(); ++r) {
       auto& c = children_[r];
@@ -59,10 +88,12 @@ class Processes {
       if (c.process > 0) continue;
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (::getppid() != parent) ::_exit(1);
-      close_sockets(r);
+      exchange_.close_all(r);
+      transport_.close_all(r);
       be(r, work);
     }
-    close_sockets(~0u);
+    exchange_.close_all(~0u);
+    transport_.close_all(~0u);
     ::close(std::exchange(ended_[1], -1));
     return 0;
   }
@@ -97,15 +128,10 @@ class Processes {
     int answer = -1;  ///< a file in memory
   };
 
-  /// Closes the ends of all ranks but this one.
-  void close_sockets(std::uint32_t rank) {
-    for (std::uint32_t r = 0; r < sockets_.size(); ++r)
-      for (auto& fd : sockets_[r])
-        if (r != rank && fd >= 0) ::close(std::exchange(fd, -1));
-  }
-  [[noreturn]] void be(std::uint32_t rank, const std::function<std::string(std::uint32_t, Exchange&)>& work) {
-    SocketExchange exchange(sockets_[rank]);
-    const auto text = work(rank, exchange);
+  [[noreturn]] void be(std::uint32_t rank, const Work& work) {
+    SocketExchange exchange(exchange_.of(rank));
+    SocketTransport transport(transport_.size() == 0 ? std::vector<int>() : transport_.of(rank));
+    const auto text = work(rank, exchange, transport);
     if (detail::write_all(children_[rank].answer, text) != 0) ::_exit(1);
     const auto byte = static_cast<std::uint8_t>(rank);
     ::_exit(::write(ended_[1], &byte, 1) == 1 ? 0 : 1);
@@ -148,22 +174,32 @@ class Processes {
     }
   }
 
-  std::vector<std::vector<int>> sockets_;  ///< [rank][other]
+  Mesh exchange_, transport_;
   std::vector<Child> children_;
   int ended_[2] = {-1, -1};  ///< a pipe: each rank writes its number when it has an answer
 };
 
-}  // namespace
-
-Result<std::vector<RankEnd>, Diagnostic> in_ranks(std::uint32_t ranks, std::chrono::nanoseconds patience,
-                                                  const std::function<std::string(std::uint32_t, Exchange&)>& work) {
-  Processes all(ranks);
+Result<std::vector<RankEnd>, Diagnostic> started(std::uint32_t ranks, bool nodes, std::chrono::nanoseconds patience,
+                                                 const Work& work) {
+  Processes all(ranks, nodes);
   if (const int error = all.start(work); error != 0)
     return Diagnostic{.where = fmt::format("--ranks={}", ranks),
                       .message = fmt::format("the processes cannot be started: {}", std::strerror(error)),
                       .hint = error == EMFILE ? "raise the limit of descriptors (ulimit -n), or use fewer ranks"
                                               : "end other processes, or use fewer ranks"};
   return all.wait(patience);
+}
+
+}  // namespace
+
+Result<std::vector<RankEnd>, Diagnostic> in_ranks(std::uint32_t ranks, std::chrono::nanoseconds patience,
+                                                  const std::function<std::string(std::uint32_t, Exchange&)>& work) {
+  return started(ranks, false, patience,
+                 [&](std::uint32_t rank, Exchange& exchange, Transport&) { return work(rank, exchange); });
+}
+Result<std::vector<RankEnd>, Diagnostic> in_ranks(std::uint32_t ranks, std::chrono::nanoseconds patience,
+                                                  const Work& work) {
+  return started(ranks, true, patience, work);
 }
 
 }  // namespace sdma::inline v0

@@ -17,13 +17,14 @@ namespace {
 
 class Refusals {
  public:
-  Refusals(const Schedule& s, const Topology& t, std::span<const GpuId> gpus) : s_(s), node_(t), gpus_(gpus) {}
+  Refusals(const Schedule& s, const Topology& t, std::span<const GpuId> gpus, std::uint64_t elsewhere)
+      : s_(s), node_(t), gpus_(gpus), elsewhere_(elsewhere) {}
 
   std::vector<Refusal> run() && {
     gpus();
     words();
     for (std::size_t q = 0; q < s_.queues.size(); ++q) queue(q), indirect(q);
-    if (out_.empty() || out_.front().rule != "no-such-gpu") {
+    if (elsewhere_ == 0 && (out_.empty() || out_.front().rule != "no-such-gpu")) {
       auto across = across_nodes(s_, node_, gpus_);
       std::move(across.begin(), across.end(), std::back_inserter(out_));
     }
@@ -32,6 +33,7 @@ class Refusals {
 
  private:
   GpuId gpu(std::uint32_t g) const { return gpus_.empty() ? GpuId{g} : gpus_[g]; }
+  bool is_elsewhere(std::uint32_t g) const { return g < 64 && (elsewhere_ >> g & 1) != 0; }
   bool exists(Place p) const { return p.is_host() || (p.index < s_.gpus && gpu(p.index).value < node_.gpus.size()); }
 
   /// One refusal: the other GPUs have the same reason.
@@ -43,7 +45,10 @@ class Refusals {
                       .hint = "choose as many GPUs as the schedule has, or none"});
       gpus_ = {};
     }
+    std::vector<GpuId> here;
     for (std::uint32_t g = 0; g < s_.gpus; ++g) {
+      if (is_elsewhere(g)) continue;
+      here.push_back(gpu(g));
       if (!exists(Place::gpu(g))) {
         out_.push_back({.rule = "no-such-gpu",
                         .where = fmt::format("gpu{}", g),
@@ -51,7 +56,7 @@ class Refusals {
                         .hint = fmt::format("it has {}, numbered from 0", plural(node_.gpus.size(), "GPU"))});
         return;
       }
-      if (!gpus_.empty() && std::count(gpus_.begin(), gpus_.end(), gpu(g)) > 1) {
+      if (std::count(here.begin(), here.end(), gpu(g)) > 1) {
         out_.push_back({.rule = "no-such-gpu",
                         .where = fmt::format("gpu{}", g),
                         .message = fmt::format("GPU {} is chosen for two GPUs of the schedule", gpu(g).value),
@@ -76,6 +81,7 @@ class Refusals {
 
   void queue(std::size_t q) {
     const auto& queue = s_.queues[q];
+    if (is_elsewhere(queue.place.index)) return;
     if (!exists(queue.place) || !exists(queue.peer.value_or(queue.place))) return;
     const auto refused = [&](std::string message, std::string hint) {
       out_.push_back({.rule = "engine-refused",
@@ -128,14 +134,16 @@ class Refusals {
   const Schedule& s_;
   const Topology& node_;
   std::span<const GpuId> gpus_;
+  std::uint64_t elsewhere_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> on_;  ///< queues by GPU and engine
   std::vector<Refusal> out_;
 };
 
 }  // namespace
 
-std::vector<Refusal> refused(const Schedule& s, const Topology& t, std::span<const GpuId> gpus) {
-  return Refusals{s, t, gpus}.run();
+std::vector<Refusal> refused(const Schedule& s, const Topology& t, std::span<const GpuId> gpus,
+                             std::uint64_t elsewhere) {
+  return Refusals{s, t, gpus, elsewhere}.run();
 }
 
 }  // namespace sdma::inline v0::detail

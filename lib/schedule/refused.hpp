@@ -16,8 +16,10 @@
 #include "sdma/device/topology.hpp"
 #include "sdma/schedule/schedule.hpp"
 
+#include <map>
 #include <optional>
 #include <span>
+#include <utility>
 
 namespace sdma::inline v0::detail {
 
@@ -30,9 +32,20 @@ struct Refusal {
   std::string message{}, hint{};
 };
 
-/// `gpus`: the node's GPU for each GPU of the schedule; empty: the same numbers.
-std::vector<Refusal> refused(const Schedule&, const Topology&, std::span<const GpuId> gpus = {});
+/// `gpus`: the node's GPU for each GPU of the schedule; empty: the same numbers. Bit g of `elsewhere`: GPU g of the
+/// schedule is in another machine, whose topology is not known here; the rule other-node is then left to map_nodes.
+std::vector<Refusal> refused(const Schedule&, const Topology&, std::span<const GpuId> gpus = {},
+                             std::uint64_t elsewhere = 0);
 /// Only those of the rule other-node: the first of each queue and each actor. Requires GPUs that exist.
 std::vector<Refusal> across_nodes(const Schedule&, const Topology&, std::span<const GpuId> gpus = {});
+
+/// In which node everything is that a node uses.
+struct NodeMap {
+  std::map<std::pair<bool, std::size_t>, std::uint32_t> symbols{};  ///< signal?, index
+  std::map<std::size_t, std::uint32_t> actors{};                    ///< by index
+  std::vector<Refusal> refusals{};                                  ///< of the rule other-node
+};
+/// `nodes`: that of each GPU. Requires a schedule without problems.
+NodeMap map_nodes(const Schedule&, const std::vector<std::uint32_t>& nodes);
 
 }  // namespace sdma::inline v0::detail

@@ -52,7 +52,7 @@ class Runner {
       return;
     }
     if (!meet_with_memory()) return;
-    if (options_.contents) run_.old.remember();
+    if (options_.contents) run_.old.remember([this](const auto& bytes_of) { contents(bytes_of); });
     if (!meet()) return;
     if (options_.recorder) options_.recorder->name(bound_.names());
     run_.flush_host_path();
@@ -99,22 +99,23 @@ class Runner {
   Schedule::Range whole(std::size_t buffer) const { return {link_buffer(buffer), s_.buffers[buffer].bytes}; }
 
   void first_contents() {
-    fill(s_, options_.seed, [this](std::size_t i) {
-      const auto bytes = bound_.bytes(whole(i));
-      return has(link_buffer(i)) ? bytes : bytes.first(0);
-    });
-    for (const auto& in : options_.inputs) input(in);
+    contents(
+        [this](std::size_t i) { return bound_.bytes(whole(i)).first(has(link_buffer(i)) ? s_.buffers[i].bytes : 0); });
+  }
+  void contents(const std::function<std::span<std::byte>(std::size_t)>& bytes_of) {
+    fill(s_, options_.seed, bytes_of);
+    for (const auto& in : options_.inputs) input(in, bytes_of);
   }
   void set_signals() const {
     for (std::size_t i = 0; i < s_.signals.size(); ++i)
       if (has(link_signal(i))) bound_.set(i, s_.signals[i].value);
   }
 
-  void input(const RunOptions::Input& in) {
+  void input(const RunOptions::Input& in, const std::function<std::span<std::byte>(std::size_t)>& bytes_of) {
     for (std::size_t i = 0; i < s_.buffers.size(); ++i) {
       if (name_of(s_, SymbolOffset{false, i, 0}) != in.name) continue;
-      if (!has(link_buffer(i))) return;
-      const auto to = bound_.bytes(whole(i));
+      const auto to = bytes_of(i);
+      if (to.empty()) return;
       if (in.bytes.size() > to.size())
         return run_.add("input " + in.name,
                         fmt::format("{} bytes do not fit: the buffer has {}", in.bytes.size(), to.size()));

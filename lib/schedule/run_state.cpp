@@ -40,6 +40,11 @@ bool RunState::fault() {
         report_.lost = lost->rank;
       }
     }
+  if (auto* const network = network_of(bound))
+    if (auto trouble = network->trouble()) {
+      any = true;
+      if (!trouble_.exchange(true)) add(trouble->where, trouble->message, "the network has stopped there");
+    }
   for (auto f = bound.device().wait_fault(Deadline{}); f; f = bound.device().wait_fault(Deadline{})) {
     any = true;
     std::string where = "fault";
@@ -64,8 +69,10 @@ std::string RunState::queues() const {
     const auto text = describe(
         stall, [&](GpuVa va, std::span<std::byte> to) { return bound.device().peek(va, to); },
         [&](GpuVa va) { return bound.name(va); });
-    out += fmt::format("{}  {}, gpu {} engine {}: {}", out.empty() ? "" : "\n", queue_name(schedule.queues[q]),
-                       bound.queue(q).gpu().value, bound.queue(q).engine().value, text);
+    const auto where = bound.queue(q).engine() == kUnknownEngine
+                           ? "the network"
+                           : fmt::format("gpu {} engine {}", bound.queue(q).gpu().value, bound.queue(q).engine().value);
+    out += fmt::format("{}  {}, {}: {}", out.empty() ? "" : "\n", queue_name(schedule.queues[q]), where, text);
   }
   if (stalled > kShown) out += fmt::format("\n  and {} more queues", stalled - kShown);
   return out.empty() ? "  every queue has read all its packets" : out;

@@ -55,7 +55,8 @@ class RunState {
     return is_old ? old.bytes(right) : bound.bytes(right);
   }
 
-  std::atomic<bool> lost_ = false;  ///< the loss of a rank has been reported
+  std::atomic<bool> lost_ = false;     ///< the loss of a rank has been reported
+  std::atomic<bool> trouble_ = false;  ///< what is wrong with the network has been reported
   std::mutex mutex_;
   RunReport report_;
 };

@@ -14,8 +14,13 @@
 // actions, so each knows without a message what comes before its part: the actions of other ranks whose steps it
 // waits for. So the order is that of the text. An actor all of whose actions concern its own rank waits for nothing.
 //
+// Ranks of another node share no memory with this one: `near` is false for what they have. Here are copies of their
+// pages. A store to one of the first two words of a page goes to them by the NetworkThread. No actor has actions in two
+// nodes, so the other words need not cross.
+//
 // A Turn belongs to one thread; the rest is thread-safe. Waits end early if a rank has ended or stopped: `lost`.
-#include "sdma/device/device.hpp"
+#include "network_thread.hpp"
+#include "refused.hpp"
 #include "sdma/sync/wait.hpp"
 #include "symbols.hpp"
 
@@ -27,21 +32,31 @@
 
 namespace sdma::inline v0::detail {
 
-/// Which rank has what. GPUs and host threads are divided evenly, in order; what is the host's is of rank 0.
+/// Which rank has what. GPUs and host threads are divided evenly, in order; what is the host's is of rank 0, or of the
+/// first rank of the node that uses it.
 struct Ranks {
   const Schedule& schedule;
   std::uint32_t count = 1;
+  std::uint32_t per_node = 0;  ///< 0: one node
+  NodeMap nodes{};             ///< of several
 
+  std::uint32_t node(std::uint32_t rank) const noexcept { return per_node == 0 ? 0 : rank / per_node; }
   std::uint32_t of(Place p) const noexcept { return p.is_host() ? 0 : p.index * count / std::max(schedule.gpus, 1u); }
   /// Of a buffer or a signal: that of the memory to which it leads.
   std::uint32_t of(const SymbolOffset& l) const noexcept {
     const auto to = find_symbol(schedule, resolve(schedule, link_address(l)));
-    return of(place_of(schedule, to ? *to : l));
+    const auto& root = to ? *to : l;
+    const auto used = nodes.symbols.find({root.signal, root.index});
+    if (used != nodes.symbols.end() && place_of(schedule, root).is_host()) return used->second * per_node;
+    return of(place_of(schedule, root));
   }
   std::uint32_t of_actor(std::size_t i) const noexcept {
     const auto hosts = schedule.hosts.size();
     if (i >= hosts) return of(schedule.kernels[i - hosts].place);
-    return schedule.hosts[i].rank.value_or(static_cast<std::uint32_t>(i * count / hosts));
+    if (schedule.hosts[i].rank) return *schedule.hosts[i].rank;
+    const auto even = static_cast<std::uint32_t>(i * count / hosts);
+    const auto used = nodes.actors.find(i);
+    return used == nodes.actors.end() || used->second == node(even) ? even : used->second * per_node;
   }
   /// Bit r: the action concerns rank r. `actor`: the rank of the actor.
   std::uint64_t of(const Schedule::Action& a, std::uint32_t actor) const noexcept {
@@ -65,15 +80,33 @@ inline std::string to_string(const LostRank& l) {
 
 class Team {
  public:
-  Team(const Schedule& s, std::uint32_t count, std::uint32_t mine, const Device& d)
-      : ranks_{s, count}, mine_(mine), device_(d), pages_(count), steps_(actors(s).size()) {}
+  Team(Ranks ranks, std::uint32_t mine, const Device& d)
+      : ranks_(std::move(ranks)),
+        mine_(mine),
+        device_(d),
+        pages_(ranks_.count),
+        steps_(actors(ranks_.schedule).size()) {}
   static std::uint64_t page_bytes(const Schedule& s) { return 8 * (kSteps + actors(s).size()); }
 
   const Ranks& ranks() const noexcept { return ranks_; }
   std::uint32_t mine() const noexcept { return mine_; }
   bool has(const SymbolOffset& l) const noexcept { return ranks_.of(l) == mine_; }
+  bool is_far(std::uint32_t rank) const noexcept { return ranks_.node(rank) != ranks_.node(mine_); }
+  /// Is it in the memory of this node?
+  bool near(const SymbolOffset& l) const noexcept { return !is_far(ranks_.of(l)); }
   /// `first`: the first word of the rank's page.
   void join(std::uint32_t rank, const Signal& first) noexcept { pages_[rank] = first; }
+  void reach(NetworkThread* n) noexcept { network_ = n; }
+  /// A rank of another node has stored this word of its page. False: there is no such rank or word.
+  bool told(std::uint32_t rank, std::uint64_t word, std::uint64_t v) const noexcept {
+    if (rank >= ranks_.count || !is_far(rank) || word >= kSteps) return false;
+    at(rank, static_cast<std::size_t>(word)).set(v);
+    return true;
+  }
+  /// Wakes what waits for the word at this address of the device.
+  void wake(GpuVa va) const noexcept {
+    if (const auto& s = pages_[mine_]; s.wake) s.wake(s.context, va);
+  }
   /// The actor's thread in this rank has ended. The next run counts on from its last step.
   void ended(std::size_t actor, std::uint64_t step) noexcept { steps_[actor] = step; }
 
@@ -87,7 +120,8 @@ class Team {
     std::optional<LostRank> stopped;
     for (std::uint32_t r = 0; r < ranks_.count; ++r) {
       if (r == mine_) continue;
-      const auto owner = device_.origin(pages_[r].va);  // first, because a rank that ends has stored this before
+      // First, because a rank that ends has stored this before.
+      const auto owner = is_far(r) ? std::optional(network_->owner(r)) : device_.origin(pages_[r].va);
       if (load(r, kStopped) != 0) {
         if (!stopped) stopped = LostRank{r};
       } else if (owner && owner->ended) {
@@ -116,7 +150,10 @@ class Team {
     s.va = s.va + 8 * word;
     return s;
   }
-  void store(std::size_t word, std::uint64_t v) const noexcept { at(mine_, word).set(v); }
+  void store(std::size_t word, std::uint64_t v) const noexcept {
+    at(mine_, word).set(v);
+    if (network_ && word < kSteps) network_->tell(word, v);
+  }
   template <class Stopped>
   bool reached(std::uint32_t rank, std::size_t word, std::uint64_t v, Deadline d, Stopped stopped) const {
     for (;;) {
@@ -132,6 +169,7 @@ class Team {
   std::vector<Signal> pages_;
   std::vector<std::uint64_t> steps_;  // of each actor
   std::uint64_t barriers_ = 0;
+  NetworkThread* network_ = nullptr;  // between nodes
 };
 
 /// Where one actor is, as this rank counts.

@@ -11,6 +11,7 @@
 #include "support.hpp"
 
 #include <csignal>
+#include <optional>
 
 namespace collectives::test {
 namespace {
@@ -67,31 +68,73 @@ TEST_CASE("bytes of the network are awaited: without a poll, a fence or a comple
   }
 }
 
-TEST_CASE("two ranks are two nodes; one that stops is named, and the other does not wait for it") {
-  const Case c{"all_gather", "hierarchical", 2, 2, "40000"};
+/// What the ranks of these nodes find when each is a process, "" if nothing is wrong. `killed` stops once it has bound.
+std::string of_nodes(const Case& c, std::uint32_t ranks, Ordering order, std::optional<std::uint32_t> killed = {},
+                     int rounds = 1) {
   const auto s = parse_schedule(text_of(c));
   REQUIRE(s);
-  for (const bool stops : {false, true}) {
-    const auto all = in_ranks(2, 60s, [&](std::uint32_t rank, Exchange& exchange) -> std::string {
-      const auto device = SoftDevice::open({.gpus = s->gpus, .ordering = Ordering::adversarial, .seed = rank});
-      if (!device) return to_string(device.error());
-      const auto bound = bind(*s, **device, {.rank = rank, .ranks = 2, .exchange = &exchange});
-      if (!bound) return to_string(bound.error().front());
-      if (stops && rank == 1) std::raise(SIGKILL);
-      const auto r = run(*bound, {.timeout = 600s});
-      return r.findings.empty() ? "" : to_string(r.findings.front());
-    });
-    REQUIRE(all);
-    REQUIRE(all->size() == 2);
-    if (!stops) {
-      CHECK((*all)[0].answer == "");
-      CHECK((*all)[1].answer == "");
-    } else {
-      CHECK((*all)[0].end.find("was killed by signal 9") != std::string::npos);
-      REQUIRE((*all)[1].answer);
-      CHECK((*all)[1].answer->find("rank 1 does not answer") != std::string::npos);
+  const auto nodes = static_cast<std::uint32_t>(c.nodes);
+  const auto all = in_ranks(ranks, 60s, [&](std::uint32_t rank, Exchange& exchange, Transport& network) -> std::string {
+    const auto device = SoftDevice::open({.gpus = s->gpus, .ordering = order, .seed = rank});
+    if (!device) return to_string(device.error());
+    const auto bound = bind(
+        *s, **device,
+        {.rank = rank, .ranks = ranks, .exchange = &exchange, .ranks_per_node = ranks / nodes, .transport = &network});
+    if (!bound) return to_string(bound.error().front());
+    // What another node has is out of reach: of the host, and of engines.
+    for (std::size_t i = 0; i < s->buffers.size(); ++i) {
+      const auto node = s->buffers[i].place.index / static_cast<std::uint32_t>(c.each);
+      const auto link = link_buffer(i);
+      std::byte one{};
+      const bool near = node == rank / (ranks / nodes);
+      if (bound->bytes({link, 1}).empty() == near) return "bytes of " + name_of(*s, link);
+      if (((*device)->peek(bound->address(link), {&one, 1}) == Errc::ok) != near) return "peek of " + name_of(*s, link);
     }
-  }
+    if (rank == killed) std::raise(SIGKILL);
+    for (int i = 0; i < rounds; ++i)
+      if (const auto r = run(*bound, {.timeout = 60s, .seed = 7u + static_cast<unsigned>(i)}); !r)
+        return to_string(r.findings.front());
+    return "";
+  });
+  REQUIRE(all);
+  std::string out;
+  for (const auto& r : *all)
+    if (const auto& found = r.answer ? *r.answer : r.end; !found.empty())
+      out += "[" + std::to_string(r.rank) + "] " + found + "\n";
+  return out;
+}
+
+TEST_CASE("nodes that share nothing get the right bytes by the transport") {
+  constexpr Ordering kOrders[] = {Ordering::adversarial, Ordering::strict, Ordering::rocr};
+  constexpr const char* kBytes[] = {"40000", "100001", "20"};
+  std::size_t n = 0;
+  for (const auto* collective : {"all_gather", "all_to_all", "broadcast"})
+    for (const auto* algorithm : {"hierarchical", "flat", "ring"})
+      for (const auto& [nodes, each] : {std::pair(2, 4), std::pair(4, 2), std::pair(3, 2)}) {
+        if (collective == std::string("all_to_all") && algorithm == std::string("ring")) continue;
+        ++n;
+        const Case c{collective, algorithm, nodes, each, kBytes[n % 3]};
+        const auto ranks = static_cast<std::uint32_t>(n % 2 == 0 ? nodes : nodes * each);
+        INFO(collective << " " << algorithm << " " << machine_of(c) << " " << c.bytes << ", ranks: " << ranks);
+        CHECK(of_nodes(c, ranks, kOrders[n % 3]) == "");
+      }
+}
+
+TEST_CASE("a schedule over nodes that is bound once runs again") {
+  CHECK(of_nodes({"all_gather", "hierarchical", 2, 2, "300000"}, 4, Ordering::adversarial, {}, 5) == "");
+}
+
+TEST_CASE("a node that stops is named by all others, which do not wait for it") {
+  // With a process per node, only the transport can say it.
+  const std::uint32_t ranks = GENERATE(4u, 2u);
+  const auto killed = std::to_string(ranks - 1);
+  const auto found = of_nodes({"all_gather", "hierarchical", 2, 2, "40000"}, ranks, Ordering::adversarial, ranks - 1);
+  CAPTURE(found);
+  CHECK(found.find("rank " + killed + ": its process ") != found.npos);
+  CHECK(found.find("was killed by signal 9") != found.npos);
+  for (std::uint32_t r = 0; r < ranks - 1; ++r)
+    CHECK(found.find("[" + std::to_string(r) + "] run: error: rank " + killed + " does not answer: its process ") !=
+          found.npos);
 }
 
 TEST_CASE("the network sends a piece while engines copy the one before") {

@@ -56,11 +56,12 @@ Json of(const RunReport& r, const Bound& b, const BindOptions& options) {
       continue;
     }
     const auto& queue = s.queues[q];
+    const auto engine = b.queue(q).engine();
     const auto work = work_of(b.packets(q));
     const auto state = inspect(b.ring(q));
     queues.push_back({{"queue", to_string(queue.place) + "." + queue.name},
                       {"device_gpu", b.queue(q).gpu().value},
-                      {"engine", b.queue(q).engine().value},
+                      {"engine", engine == kUnknownEngine ? Json() : Json(engine.value)},
                       {"submits", b.epoch(q)},
                       {"packets", work.packets},
                       {"bytes", work.bytes},
@@ -93,12 +94,13 @@ Json of(const RunReport& r, const Bound& b, const BindOptions& options) {
     auto& rank = ranks[*gpu];
     ++(!compared ? rank.not_compared : fails ? rank.fails : rank.holds);
   }
+  const auto& node = b.device().topology().gpus;
   auto& gpus = j["gpus"] = Json::array();
   for (std::size_t g = 0; g < ranks.size(); ++g) {
     const auto device = options.gpus.empty() ? g : options.gpus[g].value;
     gpus.push_back({{"gpu", g},
                     {"device_gpu", device},
-                    {"name", b.device().topology().gpus[device].name},
+                    {"name", device < node.size() ? node[device].name : ""},  // of another node
                     {"queues", ranks[g].queues},
                     {"bytes", ranks[g].bytes},
                     {"holds", ranks[g].holds},

@@ -23,6 +23,7 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <optional>
 
 namespace collectives::perf {
 namespace {
@@ -45,13 +46,19 @@ int run_ranks(Settings s) {
   ::signal(SIGINT, SIG_IGN);
   ::signal(SIGTERM, SIG_DFL);
   const auto patience = s.timeout + kRankPatience;
-  const auto all = in_ranks(s.processes, patience, [&](std::uint32_t rank, Exchange& exchange) {
+  const auto of_rank = [&](std::uint32_t rank, Exchange& exchange) {
     listen();
     Ranks ranks(exchange, rank, s.processes, patience);
     s.ranks = &ranks;
     const auto [code, error] = perform(s);
     return fmt::format("{} {}", code, error ? to_string(*error) : "");
-  });
+  };
+  const auto of_node = [&](std::uint32_t rank, Exchange& exchange, Transport& transport) {
+    s.transport = &transport;
+    return of_rank(rank, exchange);
+  };
+  const auto all =
+      s.ranks_per_node == 0 ? in_ranks(s.processes, patience, of_rank) : in_ranks(s.processes, patience, of_node);
   if (!all) return report(all.error()), kInput;
   if (!all->front().answer) return report({.message = all->front().end}), kWrong;
   for (const auto& r : *all)
@@ -90,6 +97,14 @@ int run_launched(const Launched& at, int argc, char** argv) {
   }
   auto s = *settings;
   s.ranks = &ranks;
+  std::optional<MpiTransport> transport;
+  if (s.ranks_per_node != 0 && !exchange.threads()) {
+    const auto end = ranks.end(kUsage, Diagnostic{.where = "--ranks-per-node",
+                                                  .message = "this MPI lets one thread of a process call it",
+                                                  .hint = "use one that has MPI_THREAD_SERIALIZED"});
+    return say(end.code, end.error);
+  }
+  if (s.ranks_per_node != 0) s.transport = &transport.emplace();
   const auto [code, error] = perform(s);
   return say(code, error);
 }

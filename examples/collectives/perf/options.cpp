@@ -143,6 +143,10 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv, st
   text("-g,--ngpus", g.gpu_count, "N", "number of GPUs (default: 8), or of each process (default: 1)");
   text("--ranks", g.ranks, "N",
        "start N processes, which share the GPUs as those of mpirun do: N times -g GPUs take part");
+  text(
+      "--ranks-per-node", g.per_node, "N",
+      "processes of a node, which divide all: engines copy inside a node, and bytes go between nodes over MPI, or over "
+      "sockets with --ranks; --variant is then hierarchical (default), flat, ring or all");
   text("--gpus", g.gpus, "N|N,N..", "the same as -g, or a list of the node's GPUs: 0,2,5 (default: the first ones)");
   text("-n,--iters", g.iterations, "N", "timed rounds (default: 20)");
   text("-w,--warmup_iters", g.warmups, "N", "rounds before the timed ones (default: 5)");

@@ -163,7 +163,7 @@ class Program {
   /// Reads the schedule files, and refuses what the first or the last size shows to be wrong.
   bool open_schedules() {
     for (const auto& file : settings_.files) {
-      auto text = read("--variant", file->path);
+      auto text = file->text.empty() ? read("--variant", file->path) : file->text;
       if (!text) return false;
       if (auto r = load(*file, *std::move(text)); !r) return fail(kInput, r.error());
       for (const auto bytes : {settings_.least, settings_.most})
@@ -232,8 +232,9 @@ class Program {
     for (const auto g : settings_.gpus)
       if (g.value >= have) return refuse("--gpus", "there is no GPU " + std::to_string(g.value));
     const bool all = settings_.tune && settings_.tune->gpus == 0;
-    if (!all && settings_.options.gpus > have)
-      return refuse("--ngpus", "there are fewer than " + std::to_string(settings_.options.gpus) + " GPUs");
+    const auto nodes = settings_.ranks_per_node == 0 ? 1 : settings_.processes / settings_.ranks_per_node;
+    if (const auto needed = settings_.options.gpus / nodes; !all && needed > have)
+      return refuse("--ngpus", "there are fewer than " + std::to_string(needed) + " GPUs");
     return true;
   }
 

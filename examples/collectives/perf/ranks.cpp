@@ -159,7 +159,8 @@ Result<void, Diagnostic> Ranks::agree(Settings& s, const std::string& command) {
     any = any || !parts[5].empty();
     for (auto rest = std::string_view(parts[4]); !rest.empty(); rest.remove_prefix(rest.find(' ') + 1)) {
       const GpuId g{static_cast<std::uint32_t>(std::stoul(std::string(rest)))};
-      if (const auto at = std::find(named.begin(), named.end(), g); at != named.end())
+      const auto node = s.ranks_per_node == 0 ? 0 : r / s.ranks_per_node * s.ranks_per_node * each;
+      if (const auto at = std::find(named.begin() + node, named.end(), g); at != named.end())
         return Diagnostic{.where = fmt::format("rank {}", r),
                           .message = fmt::format("it has GPU {}, as rank {} does", g.value,
                                                  static_cast<std::uint32_t>(at - named.begin()) / each),
@@ -191,6 +192,8 @@ Ranks::End Ranks::end(int code, std::optional<Diagnostic> error) {
 BindOptions bind_options(const Settings& s) {
   BindOptions o{.gpus = s.gpus};
   if (s.ranks) o.rank = s.ranks->rank(), o.ranks = s.ranks->count(), o.exchange = s.ranks;
+  o.ranks_per_node = s.ranks_per_node;
+  o.transport = s.transport;
   return o;
 }
 

@@ -11,6 +11,7 @@
 #include "sdma/core/nearest.hpp"
 #include "sdma/core/number.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cstdint>
@@ -32,6 +33,17 @@ inline std::string hint_of(std::string_view word, std::span<const std::string> k
     list += (list.empty() ? "" : ", ") + k;
   }
   return (nearest.best().empty() ? "" : "did you mean " + in_quotes(nearest.best()) + "? ") + "choose one of " + list;
+}
+
+/// The words between commas.
+inline std::vector<std::string> words_of(std::string_view text) {
+  std::vector<std::string> all;
+  for (std::size_t at = 0; at <= text.size();) {
+    const auto end = std::min(text.find(',', at), text.size());
+    all.emplace_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return all;
 }
 
 /// Reads texts into values, and keeps the first error.

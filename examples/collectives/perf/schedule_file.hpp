@@ -56,6 +56,9 @@ sdma::Result<ScheduleFile, sdma::Diagnostic> schedule_file(std::string_view word
 /// Takes the text of the file, and completes the settings. Errors: those of the text, and params that it does not have.
 sdma::Result<void, std::vector<sdma::Diagnostic>> load(ScheduleFile&, std::string text);
 
+/// Adds a setting, in place of one of the same name.
+void replace(std::vector<ParamSetting>&, ParamSetting);
+
 /// Sets a param of a loaded file; false if the file does not have it.
 bool set_param(ScheduleFile&, const std::string& name, const std::string& value);
 

@@ -3,6 +3,7 @@
 
 #include "axes.hpp"
 #include "habits.hpp"
+#include "nodes.hpp"
 #include "reader.hpp"
 #include "schedule_file.hpp"
 #include "sdma/core/file.hpp"
@@ -22,16 +23,6 @@ namespace {
 
 constexpr std::size_t kMostSizes = 100'000;
 constexpr std::chrono::seconds kTimeout{30};
-
-std::vector<std::string> split(std::string_view text) {
-  std::vector<std::string> all;
-  for (std::size_t at = 0; at <= text.size();) {
-    const auto end = std::min(text.find(',', at), text.size());
-    all.emplace_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return all;
-}
 
 constexpr Where kWheres[] = {Where::soft, Where::kfd, Where::cuda, Where::rocr, Where::simulate};
 constexpr Format kFormats[] = {Format::table, Format::nccl_tests};
@@ -67,7 +58,7 @@ void read_ways(Reader& r, const Given& g, Settings& s) {
   std::vector<std::string> names;
   for (const auto& w : known) names.push_back(perf::name(w));
   names.emplace_back("all");
-  for (const auto& word : split(text)) {
+  for (const auto& word : words_of(text)) {
     const auto at = static_cast<std::size_t>(std::find(names.begin(), names.end(), word) - names.begin());
     if (word == "all") {
       for (const auto& w : all_ways(c))
@@ -246,14 +237,18 @@ void refuse_for_ranks(Reader& r, const Given& g, Settings& s) {
   if (g.energy) refuse("--energy", "the energy of a row");
   if (s.beside) refuse("--beside", "a matrix product");
   if (!g.matrix.empty()) refuse("--matrix", "a matrix");
-  if (!s.files.empty()) refuse("--variant", "a schedule file (sdma run --ranks runs it in several)");
+  if (!s.files.empty() && s.ranks_per_node == 0)
+    refuse("--variant", "a schedule file (sdma run --ranks runs it in several)");
   if (s.where == Where::simulate)
     r.refuse("--device", fmt::format("a simulation is of one process, and there are {}", s.processes),
              "choose a device: --device=soft; sdma emulate --gpus=8 -- provides one for --device=kfd");
+  const auto who = fmt::format("{} processes with {} GPU{} each", s.processes, s.options.gpus / s.processes,
+                               s.options.gpus == s.processes ? "" : "s");
   s.remarks.push_back(
-      fmt::format("{} processes with {} GPU{} each: a time is from the first one's start to the last "
-                  "one's end, and wrong bytes are those of all",
-                  s.processes, s.options.gpus / s.processes, s.options.gpus == s.processes ? "" : "s"));
+      s.ranks_per_node == 0
+          ? who + ": a time is from the first one's start to the last one's end, and wrong bytes are those of all"
+          : fmt::format("{}, {} to a node: a time is the slowest one's, and wrong bytes are those of all", who,
+                        s.ranks_per_node));
 }
 
 void read_simulation(Reader& r, const Given& g, Settings& s) {
@@ -317,13 +312,14 @@ sdma::Result<Settings, Diagnostic> settings_of(const Given& g) {
   s.timeout = kTimeout;
   r.word("--collective", g.collective, s.options.collective, kCollectives);
   read_ranks(r, g, s);
-  read_ways(r, g, s);
+  if (g.per_node.empty()) read_ways(r, g, s);
   read_sizes(r, g, s);
   read_matrix(r, g, s);
   read_gpus(r, g, s);
   read_habits(r, g, s);
   r.word("--format", g.format, s.format, kFormats);
   r.number("--root", g.root, s.options.root, 0, kMostGpus - 1);
+  read_nodes(r, g, s);
   constexpr std::uint64_t kMany = 1'000'000;
   r.number("--iters", g.iterations, s.iterations, 1, kMany);
   r.number("--warmup_iters", g.warmups, s.warmups, 0, kMany);
@@ -347,7 +343,7 @@ sdma::Result<Settings, Diagnostic> settings_of(const Given& g) {
   refuse_for_ranks(r, g, s);
   read_files(r, g, s);
   if (s.format == Format::nccl_tests) {
-    if (g.variants.empty()) s.ways = {{Variant::automatic, false}};
+    if (g.variants.empty() && g.per_node.empty()) s.ways = {{Variant::automatic, false}};
     if (s.ways.size() != 1 || !s.rivals.empty())
       r.refuse("--format", "the columns of nccl-tests have no place for a variant",
                "name one: --variant=b2b+pl, or auto");

@@ -6,7 +6,8 @@
 //   for (auto bytes : sizes(*s)) for (auto way : s->ways) ...
 //
 // A way is a variant with or without prelaunch: "b2b", "b2b+pl", "auto", "auto+pl"; a schedule file
-// (schedule_file.hpp): "my_ring.sdma:chunks=4"; or another library's collective: "nccl", "nccl-ce". These are plain
+// (schedule_file.hpp): "my_ring.sdma:chunks=4"; over several nodes, an algorithm of share/sdma/collectives/nodes.sdma:
+// "hierarchical"; or another library's collective: "nccl", "nccl-ce". These are plain
 // values; any thread may use them. The files that ways refer to belong to the Settings, and are empty until `load` has
 // given them their text. Errors: Diagnostics that name the option, the value, and valid values.
 #include "collectives/options.hpp"
@@ -14,6 +15,7 @@
 #include "sdma/core/result.hpp"
 #include "sdma/core/units.hpp"
 #include "sdma/engine/pipeline.hpp"
+#include "sdma/schedule/transport.hpp"
 #include "sdma/simulate/sweep.hpp"
 
 #include <chrono>
@@ -116,6 +118,8 @@ struct Settings {
   std::vector<sdma::GpuId> gpus{};     ///< the node's GPU for each GPU of the collective; empty: the first ones
   std::uint32_t processes = 1;         ///< that share the GPUs evenly
   std::string command{};               ///< the options as given, without --gpus: the same in all processes
+  std::uint32_t ranks_per_node = 0;    ///< 0: all processes are of one node
+  sdma::Transport* transport{};        ///< between nodes. Not owned
   Ranks* ranks{};                      ///< with several processes: this one's connection with the others. Not owned
   std::chrono::nanoseconds timeout{};  ///< time limit of a round
   std::chrono::microseconds settle{};  ///< spins that long before each start
@@ -142,6 +146,7 @@ struct Given {
       format{};                ///< of nccl-tests: habits.hpp
   std::string found{};         ///< the hardware of this machine, if `where` is not given: "kfd", "cuda" or ""
   std::string ranks{};         ///< how many processes to start
+  std::string per_node{};      ///< how many of them are of one node
   std::uint32_t launched = 1;  ///< how many processes mpirun has started
   bool tune = false, energy = false;
 };

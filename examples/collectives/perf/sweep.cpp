@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 namespace collectives::perf {
 
@@ -136,9 +137,12 @@ class Size {
     if (auto r = c.start(deadline); !r) return failed(std::move(r.error()), e.point);
     if (auto r = c.wait(deadline); !r) return failed(std::move(r.error()), e.point);
     const auto end = Clock::now();
-    if (settings_.ranks) e.spans.push_back({c.starts() ? begin : Clock::time_point::max(), end});
     const std::chrono::duration<double, std::micro> us = end - begin;
-    return c.microseconds().value_or(us.count());
+    const auto own = c.microseconds();
+    // Nodes have no clock in common: only how long it took counts.
+    if (own) e.spans.push_back({{}, Clock::time_point(std::chrono::nanoseconds(std::llround(*own * 1e3)))});
+    else if (settings_.ranks) e.spans.push_back({c.starts() ? begin : Clock::time_point::max(), end});
+    return own.value_or(us.count());
   }
 
   Result<bool, Failure> time() {

@@ -27,6 +27,11 @@
 // the rank that its `rank` says; otherwise host threads are divided as GPUs are. Only its own rank may use a queue
 // (`owns`); buffers and signals have addresses in all. After `bind` has returned, nothing is exchanged any more.
 //
+// Nodes. With ranks_per_node, as many ranks are one machine: ranks 0 to 3 of 8, and 4 to 7. They share memory; nodes
+// share nothing. What is the host's is of the first rank of the node that uses it. `bytes` of another node's memory are
+// empty, `address` is one that no engine may use, and its signals must not be read or stored. A thread of the rank
+// executes its queues with network=1, and the Transport carries what they send.
+//
 // Threads: any thread may submit, set, add and read. Concurrent submits of one queue are serialised. bind and restart
 // are not for hot paths.
 // Errors: bind returns Diagnostics, the schedule's own problems first; submit returns an Errc. Destruction destroys the
@@ -47,6 +52,7 @@
 namespace sdma::inline v0 {
 
 class Exchange;
+class Transport;
 
 struct BindOptions {
   /// Memory that the caller keeps until the Bound is destroyed.
@@ -54,13 +60,17 @@ struct BindOptions {
     GpuVa va{};                   ///< its address, as the device sees it
     std::span<std::byte> host{};  ///< the same bytes, as the host sees them
   };
-  std::vector<GpuId> gpus{};  ///< the device's GPU for each GPU of the schedule; empty: the same numbers
+  /// The device's GPU for each GPU of the schedule; empty: the same numbers. With nodes, those of GPUs of other nodes
+  /// mean nothing, and on a device with fewer GPUs than the schedule, the GPUs of a node are numbered from 0.
+  std::vector<GpuId> gpus{};
   /// The memory of buffers and signals with a fixed `at`. A run fills such a buffer only if its `init` says so.
   std::vector<ExternalMemory> external{};
   std::uint32_t rank = 0;   ///< which of the processes this is
   std::uint32_t ranks = 1;  ///< how many processes bind the schedule together: at most one per GPU
   Exchange* exchange{};     ///< with several ranks: passes handles between them (schedule/exchange.hpp). Not owned
   std::chrono::nanoseconds exchange_timeout = std::chrono::seconds(60);  ///< to wait for the other ranks
+  std::uint32_t ranks_per_node = 0;  ///< how many ranks a machine has, which divides `ranks`; 0: all are of one
+  Transport* transport{};            ///< with several nodes: carries bytes between them (schedule/transport.hpp)
 };
 
 /// What a submit has published with one doorbell, for a recording. Times are those of trace::now().
@@ -83,8 +93,10 @@ class SubmitObserver {
 
 class Bound;
 namespace detail {
+class NetworkThread;
 class Team;
 Team* team_of(const Bound&) noexcept;
+NetworkThread* network_of(const Bound&) noexcept;
 }  // namespace detail
 
 class Bound {
@@ -106,7 +118,8 @@ class Bound {
   std::string name(GpuVa) const;
   /// The buffers and signals of the schedule at their addresses on the device.
   const NameTable& names() const noexcept;
-  /// The bytes of a range as the host sees them. Requires a range within one buffer or signal of the schedule.
+  /// The bytes of a range as the host sees them; none if they are in another node. Requires a range within one buffer
+  /// or signal of the schedule.
   std::span<std::byte> bytes(const Schedule::Range&) const noexcept;
 
   /// The word of the signal with this index, for sync/wait.hpp. The signal must have 64 bits, or no `at`.
@@ -151,6 +164,7 @@ class Bound {
 
  private:
   friend detail::Team* detail::team_of(const Bound&) noexcept;
+  friend detail::NetworkThread* detail::network_of(const Bound&) noexcept;
   std::unique_ptr<Impl> impl_;
 };
 

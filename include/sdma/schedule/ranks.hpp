@@ -14,6 +14,7 @@
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/schedule/exchange.hpp"
+#include "sdma/schedule/transport.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -33,5 +34,9 @@ struct RankEnd {
 /// Calls `work` in a process for each rank, and returns when all have ended.
 Result<std::vector<RankEnd>, Diagnostic> in_ranks(std::uint32_t ranks, std::chrono::nanoseconds patience,
                                                   const std::function<std::string(std::uint32_t, Exchange&)>& work);
+/// The same, with more sockets: for a Transport between ranks that are nodes (BindOptions::ranks_per_node).
+Result<std::vector<RankEnd>, Diagnostic> in_ranks(
+    std::uint32_t ranks, std::chrono::nanoseconds patience,
+    const std::function<std::string(std::uint32_t, Exchange&, Transport&)>& work);
 
 }  // namespace sdma::inline v0

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+#include "nodes.hpp"
+
+#include "collectives/source.hpp"
+#include "schedule_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace collectives::perf {
+
+void read_nodes(Reader& r, const Given& g, Settings& s) {
+  if (g.per_node.empty()) return;
+  r.number("--ranks-per-node", g.per_node, s.ranks_per_node, 1, kMostGpus);
+  if (s.processes == 1)
+    return r.refuse("--ranks-per-node", "there is one process", "start more, by mpirun -np 8 or --ranks=8");
+  if (s.ranks_per_node == 0 || s.processes % s.ranks_per_node != 0)
+    return r.refuse(
+        "--ranks-per-node",
+        fmt::format("{} processes are not nodes of {}: all nodes have equally many", s.processes, g.per_node),
+        "give a number that divides them");
+  const auto collective = std::string(name(s.options.collective));
+  const auto source = over_nodes(collective);
+  if (!source)
+    return r.refuse("--collective", collective + " is of one node",
+                    "over nodes there are all_gather, all_to_all and broadcast");
+  std::vector<std::string> known{"hierarchical", "flat"};
+  if (s.options.collective != Collective::all_to_all) known.emplace_back("ring");
+  for (const auto& word : g.variants == "all" ? known : words_of(g.variants.empty() ? known.front() : g.variants)) {
+    if (std::find(known.begin(), known.end(), word) == known.end()) {
+      r.refuse("--variant", in_quotes(word) + " is not an algorithm over nodes", hint_of(word, known));
+      continue;
+    }
+    ScheduleFile f{.path = std::string(source->name), .label = word, .text = std::string(source->text)};
+    for (const auto& [param, value] : g.map) replace(f.set, {param, value});
+    for (auto& one : {ParamSetting{"collective", collective},
+                      {"algorithm", word},
+                      {"per_node", std::to_string(s.options.gpus / s.processes * s.ranks_per_node)},
+                      {"root", std::to_string(s.options.root)}})
+      replace(f.set, one);
+    s.files.push_back(std::make_shared<ScheduleFile>(std::move(f)));
+    s.ways.push_back({.file = s.files.back().get()});
+  }
+}
+
+}  // namespace collectives::perf

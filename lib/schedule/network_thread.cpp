@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT
+#include "network_thread.hpp"
+
+#include "../device/published.hpp"
+#include "bound.hpp"
+#include "sdma/core/atomic_ref.hpp"
+#include "sdma/sync/describe.hpp"
+
+#include <fmt/format.h>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+namespace sdma::inline v0::detail {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint32_t kSteps = 64;                            // of a queue before the next one's turn
+constexpr std::uint64_t kMostUnsent = std::uint64_t{64} << 20;  // queues wait until less is left
+constexpr std::uint64_t kPiece = std::uint64_t{1} << 20;        // of a message
+constexpr auto kLeave = 2s;                                     // for what was handed over, when the Bound is destroyed
+
+std::uint64_t page() noexcept { return static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)); }
+
+}  // namespace
+
+Pages::Pages(std::uint64_t bytes) : bytes_((bytes + page() - 1) / page() * page()) {
+  auto* const at = ::mmap(nullptr, static_cast<std::size_t>(bytes_), PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED) throw std::bad_alloc();
+  at_ = static_cast<std::byte*>(at);
+}
+Pages::~Pages() {
+  if (at_) ::munmap(at_, static_cast<std::size_t>(bytes_));
+}
+void Pages::drop(std::uint64_t begin, std::uint64_t bytes) const noexcept {
+  const auto from = (begin + page() - 1) / page() * page(), to = (begin + bytes) / page() * page();
+  if (from < to) ::madvise(at_ + from, static_cast<std::size_t>(to - from), MADV_DONTNEED);
+}
+
+/// What each message begins with.
+struct NetworkThread::Header {
+  enum class Kind : std::uint32_t { bytes, fence, add, team };
+  std::uint64_t run{};
+  Kind kind{};
+  std::uint32_t origin{};  ///< the rank that has sent it first
+  std::uint64_t link{};    ///< where; of `team`: the number of the word
+  std::uint64_t value{};
+};
+
+struct NetworkThread::Sender {
+  NetworkThread& network;
+  std::size_t index;
+  std::uint32_t peer;  ///< the rank that receives all of it
+  Pages ring;          ///< and a page of pointers
+  RingMemory memory{};
+  std::optional<Published> published{};
+  std::unique_ptr<Pipeline> pipeline{};
+};
+
+NetworkThread::NetworkThread(Bound::Impl& out, Transport& t, std::uint64_t run, std::vector<std::uint32_t> processes)
+    : out_(out),
+      transport_(t),
+      run_(run),
+      processes_(std::move(processes)),
+      worker_(*this, {.spin = 20us, .first_nap = 20us, .longest_nap = 200us, .pauses = 4}) {}
+
+NetworkThread::~NetworkThread() {
+  worker_.stop();
+  for (const auto d = Deadline::in(kLeave); transport_.unsent() != 0 && !d.passed();) {
+    while (transport_.receive()) {}
+    ::usleep(50);
+  }
+}
+
+Errc NetworkThread::map(const Memory& m) {
+  return space_.map({.va = m.va(), .bytes = (m.bytes() + 7) / 8 * 8, .host = m.host().data()});
+}
+
+GpuVa NetworkThread::shadow(GpuVa link) {
+  const auto l = *find_symbol(out_.schedule, resolve(out_.schedule, link));
+  const auto found = shadow_of_.find({l.signal, l.index});
+  if (found != shadow_of_.end()) return found->second + l.offset;
+  Pages pages(bytes_of(out_.schedule, l));
+  const GpuVa va{reinterpret_cast<std::uintptr_t>(pages.data())};
+  if (space_.map({.va = va, .bytes = pages.bytes(), .host = pages.data()}) != Errc::ok) throw std::bad_alloc();
+  shadows_.emplace(va, Shadow{std::move(pages), link_address({l.signal, l.index, 0})});
+  return shadow_of_.emplace(std::pair(l.signal, l.index), va).first->second + l.offset;
+}
+
+const NetworkThread::Shadow& NetworkThread::shadow_at(GpuVa va) const noexcept {
+  return std::prev(shadows_.upper_bound(va))->second;
+}
+
+void NetworkThread::start() { worker_.start("sdma network"); }
+
+Queue NetworkThread::queue(std::size_t index, GpuId gpu, std::uint64_t ring_bytes) {
+  const auto& q = out_.schedule.queues[index];
+  auto s = std::make_unique<Sender>(Sender{
+      .network = *this, .index = index, .peer = out_.team->ranks().of(*q.peer), .ring = Pages(ring_bytes + page())});
+  auto* const words = reinterpret_cast<std::uint64_t*>(s->ring.data() + ring_bytes);
+  constexpr std::size_t kApart = 64 / sizeof *words;
+  s->memory = {.dwords = {reinterpret_cast<std::uint32_t*>(s->ring.data()), static_cast<std::size_t>(ring_bytes / 4)},
+               .rptr = words,
+               .wptr = words + kApart,
+               .doorbell = words + 2 * kApart,
+               .caching = Caching::write_back,
+               .on_doorbell = [](void* n, std::uint64_t) noexcept { static_cast<NetworkThread*>(n)->wake(); },
+               .on_doorbell_context = this,
+               .generation = out_.device.topology().gpus[gpu.value].generation()};
+  s->published.emplace(s->memory);
+  s->pipeline = std::make_unique<Pipeline>(
+      PipelineConfig{.ring = s->memory.dwords,
+                     .rptr = s->memory.rptr,
+                     .reader = &reader_,
+                     .gpu = gpu,
+                     .engine = kUnknownEngine,
+                     .queue = index,
+                     .generation = s->memory.generation,
+                     .hooks = {.context = s.get(),
+                               .begin =
+                                   [](void* c, const PacketEvent& e) noexcept {
+                                     if (e.view.is<CopyLinear>()) static_cast<Sender*>(c)->network.flush();
+                                   },
+                               .end =
+                                   [](void* c, const PacketEvent& e) noexcept {
+                                     static_cast<Sender*>(c)->network.sent(*static_cast<Sender*>(c), e);
+                                   },
+                               .fault =
+                                   [](void* c, const Fault& f) noexcept {
+                                     auto& sender = *static_cast<Sender*>(c);
+                                     auto& n = sender.network;
+                                     n.fail(queue_name(n.out_.schedule.queues[sender.index]), describe(f));
+                                   }}});
+  const auto memory = s->memory;
+  const std::lock_guard lock(worker_);
+  senders_.push_back(std::move(s));
+  return Queue(Lease([](void*, std::uint64_t) noexcept {}, this, ~static_cast<std::uint64_t>(index)), memory, gpu,
+               kUnknownEngine);
+}
+
+Progress NetworkThread::round() noexcept {
+  ticket_ = parking_.ticket();
+  auto result = Progress::idle;
+  for (std::uint32_t i = 0; i < kSteps; ++i) {
+    const auto m = transport_.receive();
+    if (!m) break;
+    arrived(*m);
+    result = Progress::progressed;
+  }
+  for (std::uint32_t r = 0; r < processes_.size(); ++r)
+    if (is_far(r) && transport_.ended(r)) ended_.fetch_or(std::uint64_t{1} << r, std::memory_order_release);
+  for (const auto& s : senders_) {
+    if (transport_.unsent() > kMostUnsent) return busier(result, Progress::waiting);
+    s->pipeline->doorbell(s->published->position());
+    const auto p = s->pipeline->step(kSteps);
+    if (p != Progress::stopped) result = busier(result, p);
+  }
+  return result;
+}
+
+/// The transport wakes no thread, so a nap is short.
+Worker::Rest NetworkThread::rest(Progress, std::chrono::nanoseconds nap) noexcept {
+  parking_.sleep(ticket_, Deadline::in(nap));
+  return Worker::Rest::slept;
+}
+
+/// The effects of a packet are in the shadow.
+void NetworkThread::sent(const Sender& s, const PacketEvent& e) {
+  Header h{.run = run_, .origin = out_.team->mine()};
+  const auto to = [&](GpuVa va) {
+    const auto& shadow = shadow_at(va);
+    h.link = (shadow.link + (va.value - reinterpret_cast<std::uintptr_t>(shadow.pages.data()))).value;
+    if (!out_.team->near(*find_symbol(out_.schedule, GpuVa{h.link}))) return;
+    if (h.kind != Header::Kind::bytes) owed_.fetch_add(1, std::memory_order_release);
+  };
+  if (e.view.is<CopyLinear>()) {
+    const auto p = decode<CopyLinear>(e.view.dwords);
+    const auto& shadow = shadow_at(p.dst);
+    const auto begin = p.dst.value - reinterpret_cast<std::uintptr_t>(shadow.pages.data());
+    for (std::uint64_t at = 0; at < p.bytes; at += kPiece) {
+      const auto n = std::min<std::uint64_t>(kPiece, p.bytes - at);
+      to(p.dst + at);
+      send(s.peer, h, {shadow.pages.data() + begin + at, static_cast<std::size_t>(n)});
+    }
+    shadow.pages.drop(begin, p.bytes);
+  } else if (e.view.is<Fence>()) {
+    const auto p = decode<Fence>(e.view.dwords);
+    h.kind = Header::Kind::fence;
+    h.value = p.value;
+    to(p.addr);
+    send(s.peer, h);
+  } else if (e.view.is<Atomic>()) {
+    const auto p = decode<Atomic>(e.view.dwords);
+    h.kind = Header::Kind::add;
+    h.value = p.value;
+    to(p.addr);
+    send(s.peer, h);
+  }
+}
+
+void NetworkThread::send(std::uint32_t rank, const Header& h, std::span<const std::byte> bytes) {
+  std::vector<std::byte> m(sizeof h + bytes.size());
+  std::memcpy(m.data(), &h, sizeof h);
+  std::copy(bytes.begin(), bytes.end(), m.begin() + sizeof h);
+  transport_.send(rank, std::move(m));
+}
+
+void NetworkThread::arrived(const Transport::Message& m) {
+  Header h;
+  const bool whole = m.bytes.size() >= sizeof h;
+  if (whole) std::memcpy(&h, m.bytes.data(), sizeof h);
+  if (whole && h.run != run_) return;  // of a Bound before this one
+  if (whole && h.kind == Header::Kind::team && out_.team->told(m.from, h.link, h.value)) return;
+  if (whole && h.kind != Header::Kind::team && h.origin < processes_.size()) {
+    const auto l = find_symbol(out_.schedule, GpuVa{h.link});
+    const auto mine = out_.team->mine();
+    if (l && !out_.team->near(*l) && h.origin != mine) return transport_.send(h.origin, m.bytes);
+    if (l && out_.team->near(*l) && store(h, std::span(m.bytes).subspan(sizeof h))) {
+      if (h.origin == mine) owed_.fetch_sub(1, std::memory_order_release);
+      return;
+    }
+  }
+  fail(fmt::format("rank {}", m.from), "it has sent what is not of this schedule");
+}
+
+/// False if it does not fit the symbol.
+bool NetworkThread::store(const Header& h, std::span<const std::byte> bytes) {
+  using Kind = Header::Kind;
+  const auto l = *find_symbol(out_.schedule, GpuVa{h.link});
+  const std::uint64_t n = h.kind == Kind::bytes ? bytes.size() : h.kind == Kind::fence ? 4 : 8;
+  const auto room = bytes_of(out_.schedule, l);
+  if (l.offset > room || n > room - l.offset || (h.kind != Kind::bytes && h.link % n != 0)) return false;
+  auto* const at = out_.home(l).host + l.offset;
+  if (h.kind == Kind::bytes) {
+    std::copy(bytes.begin(), bytes.end(), at);
+    return stored_ = true;
+  }
+  if (std::exchange(stored_, false)) flush();
+  if (h.kind == Kind::fence)
+    atomic_ref(*reinterpret_cast<std::uint32_t*>(at))
+        .store(static_cast<std::uint32_t>(h.value), std::memory_order_release);
+  else atomic_ref(*reinterpret_cast<std::uint64_t*>(at)).fetch_add(h.value, std::memory_order_acq_rel);
+  out_.team->wake(out_.home(l).va + l.offset);
+  return true;
+}
+
+void NetworkThread::flush() const noexcept {
+  for (std::uint32_t g = 0; g < out_.device.topology().gpus.size(); ++g) (void)out_.device.flush_host_writes(GpuId{g});
+}
+
+void NetworkThread::tell(std::size_t word, std::uint64_t value) noexcept {
+  const std::lock_guard lock(worker_);
+  for (std::uint32_t r = 0; r < processes_.size(); ++r)
+    if (is_far(r))
+      send(r, {.run = run_, .kind = Header::Kind::team, .origin = out_.team->mine(), .link = word, .value = value});
+}
+
+bool NetworkThread::is_far(std::uint32_t rank) const noexcept { return out_.team->is_far(rank); }
+MemoryOwner NetworkThread::owner(std::uint32_t rank) const noexcept {
+  return {processes_[rank], (ended_.load(std::memory_order_acquire) >> rank & 1) != 0};
+}
+
+void NetworkThread::fail(std::string where, std::string message) {
+  if (!trouble_) trouble_ = Diagnostic{.where = std::move(where), .message = std::move(message)};
+}
+std::optional<Diagnostic> NetworkThread::trouble() {
+  const std::lock_guard lock(worker_);
+  return trouble_;
+}
+
+}  // namespace sdma::inline v0::detail
