@@ -234,6 +234,10 @@ void refuse_for_ranks(Reader& r, const Given& g, Settings& s) {
              "omit it, or start the program without mpirun and --ranks");
   };
   if (!s.rivals.empty() && s.rivals.front().rival == Rival::rccl) refuse("--against", "RCCL's time");
+  if (s.ranks_per_node != 0)
+    for (const auto& [given, option] : {std::pair<bool, const char*>{!s.rivals.empty(), "--against"},
+                                        {s.options.prelaunch == Prelaunch::stream, "--set prelaunch=stream"}})
+      if (given) r.refuse(option, "this is of one node, and --ranks-per-node makes several", "omit one of them");
   if (g.energy) refuse("--energy", "the energy of a row");
   if (s.beside) refuse("--beside", "a matrix product");
   if (!g.matrix.empty()) refuse("--matrix", "a matrix");
