@@ -35,8 +35,9 @@ OURS = {  # name: (way, threads, chunk)
     "prelaunched, 2 queues": ("prelaunched", 2, 0),
 }
 HAND = ["hand: each", "hand: batch", "hand: batch by layer", "hand: batches of 64 by layer", "gather", "gather, 8 blocks", "gather by layer"]
-WAYS = ["none", "one copy", *HAND[1:4], *list(OURS)[1:], *HAND[4:], "block", "hand: each"]
-SHARED = ["layer", "layer, 2 threads, chunks", "prelaunched", "hand: batch by layer", "gather by layer"]
+WAYS = ["none", "one copy", *HAND[1:4], "batch", "layer", "layer, 2 threads", "prelaunched", "prelaunched, 2 queues", *HAND[4:], "block", "hand: each",
+        "layer, chunks", "layer, 2 threads, chunks", "layer, 4 threads, chunks"]  # fmt: skip
+SHARED = ["layer", "layer, 2 threads", "prelaunched", "hand: batch by layer", "gather by layer"]
 OTHERS, STEPS, NEW = 32, 30, 64  # requests that are decoded meanwhile, their steps, and the tokens after the prefix
 
 
@@ -116,11 +117,12 @@ class Bench:
         last = self.per_other * s.block - 1
         pages = self.Pages(self.model, self.kv, tables, [last] * OTHERS, 1)
         tokens = torch.full((OTHERS, 1), 3, device=self.gpu.where)
-        self.notes = []
+        self.notes, self.kept = [], []
         self.decode = self.as_graph(lambda: self.model.run(tokens, pages), "the decode step")
         self.fetchers, self.prefills, self.lists = {}, {}, {}
 
     def as_graph(self, work, what):
+        self.kept.append(work)  # a graph reads tensors of its work, and does not keep them
         try:
             return self.gpu.captured(work, what.split()[-1])
         except RuntimeError as error:
@@ -324,6 +326,9 @@ def child(o):
                 found = {"error": " ".join(f"{type(error).__name__}: {str(error)[:300]}".split())}
             with open(out, "a") as f:
                 f.write(json.dumps({"prefix": prefix, "share": share, "way": way, "beside": beside, **found}) + "\n")
+            if any(word in found.get("error", "") for word in ("have stopped", "the stream refused", "CUDA error")):
+                print(f"{cell}: {found['error']}", flush=True)
+                os._exit(3)  # such an error stays for the life of a process
             print(f"{time.strftime('%X')} {cell}: {found.get('error') or found.get('ms') or found.get('tokens_per_s')}", flush=True)
         (folder / "machine.json").write_text(json.dumps({"gpu": b.gpu.name, "torch": torch.__version__, "notes": sorted(set(b.notes)), "no_hand": b.gpu.why_no_hand}) + "\n")
     current.write_text("the end")
@@ -335,7 +340,7 @@ def parent(o):
     folder = pathlib.Path(o.folder)
     folder.mkdir(parents=True, exist_ok=True)
     end, patience = time.time() + o.seconds, 45
-    for restart in range(6):
+    for restart in range(12):
         done = [key(c) for c in read(folder)]
         todo = [list(c) for c in cells(o.small) if list(c) not in done]
         if o.ways:
