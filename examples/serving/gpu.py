@@ -65,7 +65,7 @@ class Cuda:
         self.prefilling = torch.cuda.Stream(priority=-1)
         self.prefill_stream = device.stream(self.prefilling.cuda_stream)
         self.energy = Energy().joules
-        self.pools = {}
+        self.pools, self.capturing = {}, {}
         self.hand, self.why_no_hand = self.compiled()
 
     def compiled(self):
@@ -83,9 +83,10 @@ class Cuda:
         self.torch.cuda.synchronize()
 
     def captured(self, work, kind):
-        """`work` as a graph. Graphs of one kind share memory, so they do not run at once."""
+        """`work` as a graph. Graphs of one kind share memory, so they do not run at once. A stream for each kind: cuBLAS
+        has a workspace for a stream, which two graphs that run at once must not share."""
         torch = self.torch
-        stream = torch.cuda.Stream()
+        stream = self.capturing.setdefault(kind, torch.cuda.Stream())
         with torch.cuda.stream(stream):
             for _ in range(2):
                 work()

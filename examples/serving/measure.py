@@ -239,7 +239,7 @@ class Bench:
             return self.load(prefix, name)
         layers, token = self.prefill(prefix)
         prepare, begin, before, end = self.way(name, prefix, share)
-        rows, n, first_token = [], prefix // self.shape.block, None
+        rows, n, tokens = [], prefix // self.shape.block, set()
         wrong = None
         warm = 1 if name in ("block", "hand: each") and prefix > 10000 else 2
         joules = [None, None]
@@ -266,11 +266,12 @@ class Bench:
             self.gpu.synchronize()
             if round == 0 and name not in ("none", "one copy"):
                 wrong = self.wrong(prefix, share)
-                first_token = int(token[0][0])
+            if name not in ("none", "one copy"):
+                tokens.add(int(token[0][0]))
             if round >= warm:
                 rows.append({"ms": (t2 - t0) * 1e3, "host_ms": (t1 - t0) * 1e3, "cpu_ms": (cpu1 - cpu0) * 1e3, "step_ms": step() if step else None})
         joules[1] = self.gpu.energy()
-        cell = {"rounds": rows, "wrong_blocks": wrong, "token": first_token, "copies": 2 * n * self.shape.layers}
+        cell = {"rounds": rows, "wrong_blocks": wrong, "token": " ".join(map(str, sorted(tokens))), "copies": 2 * n * self.shape.layers}
         if None not in joules:
             cell["joules"] = (joules[1] - joules[0]) / self.o.rounds
         for key in ("ms", "host_ms", "cpu_ms", "step_ms"):
