@@ -30,9 +30,9 @@ def contact(sdma, folder, module, device="rocr"):
 
 
 def main(sdma, folder):
-    wrong = []
-    for module, code, words in [("tiles", 0, ""), ("elsewhere", 1, "words of tiles are wrong"), ("deaf", 1, "a wave gave up"),
-                                ("garbage", 0, "the module: error 200 of HIP")]:
+    wrong = []  # exit code 4: one step was asked for
+    for module, code, words in [("tiles", 4, ""), ("elsewhere", 1, "words of tiles are wrong"), ("deaf", 1, "a wave gave up"),
+                                ("garbage", 4, "the module: error 200 of HIP")]:
         got, text = contact(sdma, folder, module)
         if got != code or words not in text or (ITEM in text) != bool(words):
             wrong.append(f"module {module}: exit code {got}, not {code}; looked for {words!r} in:\n{text}")
