@@ -53,7 +53,7 @@ TEST_CASE("curves: a band lies around its curve, within the picture") {
   const auto svg = curves_svg({.series = {banded}});
   REQUIRE(count(svg, "fill-opacity") == 1);
   CHECK(count(svg, "<path") == 2);
-  CHECK(texts(svg, "end") == Texts{"0", "1", "2", "3"});
+  CHECK(texts(svg, "end") == Texts{"0", "0.5", "1", "1.5", "2", "2.5", "3"});
   // From the upper end of the first point to that of the second, and back below: both corners have the points' places.
   const auto paths = elements(svg, "path");
   const auto marks = elements(svg, "circle");
