@@ -129,9 +129,10 @@ int sweep(const SimulateArguments& o, const MachineDescription& m, std::vector<S
 }
 
 /// The picture shows all rounds, but the time is that of the last one.
-std::string title(const std::string& path, const Simulation& r) {
+std::string title(const std::string& path, const Simulation& r, const MachineDescription& m) {
   return shown(path) + ", " + time_text(r.ns) +
-         (r.total_ns > r.ns * kOneRound ? " for the last round of " + time_text(r.total_ns) : "");
+         (r.total_ns > r.ns * kOneRound ? " for the last round of " + time_text(r.total_ns) : "") + ", simulated on " +
+         m.name;
 }
 
 int one(const SimulateArguments& o, const MachineDescription& m) {
@@ -162,7 +163,7 @@ int one(const SimulateArguments& o, const MachineDescription& m) {
       if (const auto code = write_text(o.trace, trace::to_string(t, trace::form_of(o.trace), o.trace)); code != kOk)
         return code;
     if (!o.plot.empty())
-      if (const auto code = write_text(o.plot, trace::timeline_svg(t, {.title = title(path, *r)})); code != kOk)
+      if (const auto code = write_text(o.plot, trace::timeline_svg(t, {.title = title(path, *r, m)})); code != kOk)
         return code;
   }
   auto answer = o.json ? json::document(json::of(*r, why)) : to_table(*r, why);

@@ -25,7 +25,8 @@ std::string short_name(const std::string& path, const std::vector<SweepFile>& al
 
 class Sweeping {
  public:
-  explicit Sweeping(const SweepInput& in) : in_(in), out_{.axes = in.axes, .intervals = in.intervals} {}
+  explicit Sweeping(const SweepInput& in)
+      : in_(in), out_{.axes = in.axes, .intervals = in.intervals, .machine = in.machine.name} {}
 
   Result<Swept, SweepError> run() {
     for (const auto& f : in_.files) out_.names.push_back(short_name(f.path, in_.files));
@@ -210,7 +211,7 @@ Result<Swept, SweepError> swept(const SweepInput& in) { return Sweeping(in).run(
 Curves curves(const Swept& s) {
   const bool one = s.names.size() == 1;
   const auto& x = s.axes[0];
-  Curves c{.title = one ? s.names[0] + ", simulated" : "Speed-up over " + s.names[0] + ", simulated",
+  Curves c{.title = (one ? s.names[0] : "Speed-up over " + s.names[0]) + ", simulated on " + s.machine,
            .x_label = x.name,
            .y_label = one ? "time, us" : "speed-up",
            .bytes = !x.of_machine() || x.name.ends_with("_bytes")};

@@ -43,6 +43,7 @@ struct Swept {
   std::vector<Row> rows{};
   std::vector<std::string> notes{};  ///< what caps a parameter that changes no time; alternatives of the machine
   bool intervals = true;             ///< false: the uncertainties are not known
+  std::string machine{};             ///< its name
 };
 
 struct SweepError {
