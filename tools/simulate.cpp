@@ -99,7 +99,7 @@ class SweepReport {
         for (const auto v : r.values) out += fmt::format("{},", v);
         out += fmt::format("{},{},", csv_word(s_.names[i]), f.ns);
         out += s_.intervals ? fmt::format("{},{:.6g},{:.6g},{}\n", f.uncertainty_ns, f.value, f.uncertainty,
-                                          i > 0 && f.tie() ? "yes" : "no")
+                                          f.tie() ? "yes" : "no")
                             : fmt::format("{:.6g}\n", f.value);
       }
     return out;

@@ -99,7 +99,7 @@ class Sweeping {
                       "give all the same number, such as --set N=8");
       auto t = simulate(all[i], *m);
       if (!t) return fail(i, std::move(t.error()));
-      row.files.push_back({.ns = t->ns, .value = i == 0 || t->ns == row.files[0].ns ? 1 : row.files[0].ns / t->ns});
+      row.files.push_back({.value = i == 0 || t->ns == row.files[0].ns ? 1 : row.files[0].ns / t->ns, .ns = t->ns});
       if (in_.intervals && !note_alternatives(i, all[i], *m, row)) return false;
       if (in_.proceed && !in_.proceed())
         return fail(i, {{.message = "the sweep was ended", .hint = "sweep fewer values"}});
@@ -110,6 +110,7 @@ class Sweeping {
       auto known = speed_ups(all[0], each, *m);
       if (!known) return fail(std::size_t{0}, std::move(known.error()));
       row.files = *std::move(known);
+      row.files[0].uncertainty = 0;  // it is as fast as itself
     }
     out_.rows.push_back(std::move(row));
     return true;

@@ -2,7 +2,9 @@
 #pragma once
 // The network between nodes: how ranks that share no memory pass each other bytes while a bound schedule runs.
 //
-//   bind(schedule, device, {.rank = r, .ranks = 8, .exchange = &e, .ranks_per_node = 4, .transport = &t});
+//   SocketTransport network(sockets);
+//   BindOptions o{.rank = rank, .ranks = 8, .exchange = &exchange, .ranks_per_node = 4, .transport = &network};
+//   auto bound = bind(schedule, device, o);
 //
 //   rank 1, node 0                                          rank 5, node 1
 //   queue gpu1.out peer=gpu5 network=1
@@ -15,6 +17,8 @@
 //
 // One thread at a time, and one Bound at a time. A message arrives whole, and messages from one rank to another arrive
 // in the order in which they were sent. Nothing waits. No errors: a rank that no longer answers has `ended`.
+#include "sdma/core/standard.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -24,6 +28,7 @@
 
 namespace sdma::inline v0 {
 
+/// What carries messages between ranks.
 class Transport {
  public:
   /// What a rank has sent.

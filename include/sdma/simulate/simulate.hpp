@@ -157,9 +157,9 @@ Result<std::vector<Sensitivity::Alternative>, std::vector<Diagnostic>> alternati
 
 /// How long a schedule takes, and how its speed compares with that of a baseline.
 struct SpeedUp {
-  double ns{}, uncertainty_ns{};  ///< as in Sensitivity
   /// How many times as fast as the baseline it is (2: it takes half the time), and half the width of the 68 % interval.
   double value{}, uncertainty{};
+  double ns{}, uncertainty_ns{};  ///< as in Sensitivity
   /// Whether the interval contains 1: the model does not know which of the two is faster.
   bool tie() const noexcept { return value - uncertainty <= 1 && value + uncertainty >= 1; }
 };
