@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include "check.hpp"
 #include "explore.hpp"
+#include "sdma/core/number.hpp"
 #include "sdma/simulate/report.hpp"
 
 #include <algorithm>
@@ -22,6 +23,9 @@ std::string short_name(const std::string& path, const std::vector<SweepFile>& al
   const auto same = std::count_if(all.begin(), all.end(), [&](const auto& f) { return stem(f.path) == stem(path); });
   return same == 1 ? stem(path) : path;
 }
+
+/// More digits of an uncertainty mean nothing, and differ between processors.
+double six_digits(double v) { return parse_real(fmt::format("{:.6g}", v)).value_or(v); }
 
 class Sweeping {
  public:
@@ -111,6 +115,8 @@ class Sweeping {
       if (!known) return fail(std::size_t{0}, std::move(known.error()));
       row.files = *std::move(known);
       row.files[0].uncertainty = 0;  // it is as fast as itself
+      for (auto& f : row.files)
+        for (auto* u : {&f.uncertainty, &f.uncertainty_ns}) *u = six_digits(*u);
     }
     out_.rows.push_back(std::move(row));
     return true;
