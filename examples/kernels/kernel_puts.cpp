@@ -8,9 +8,9 @@
 //   kernel_puts --device=cuda --module=tiles.ptx --beside    their energy, and what they cost a kernel that computes
 //
 // With two GPUs, the kernel runs on GPU 0 and the tiles go to GPU 1. Exit code 1: a wrong word, or a wave that gave up.
+#include "../../lib/device/gpu_kernels.hpp"
 #include "../collectives/perf/energy_counters.hpp"
 #include "../support.hpp"
-#include "../../lib/device/gpu_kernels.hpp"
 #include "sdma/core/file.hpp"
 #include "sdma/device/cuda.hpp"
 #include "tiles.hpp"
