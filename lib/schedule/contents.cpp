@@ -52,7 +52,7 @@ void randomise(std::span<std::byte> out, std::uint64_t state, Numbers as) noexce
 /// `number`: that of the buffer, so that no two buffers hold the same bytes.
 void fill(std::span<std::byte> out, Init init, std::uint64_t seed, std::uint64_t number, Numbers as) noexcept {
   if (init != Init::random) {
-    std::memset(out.data(), init == Init::zero ? 0 : kPoison, out.size());
+    std::fill(out.begin(), out.end(), std::byte{init == Init::zero ? std::uint8_t{0} : kPoison});
     return;
   }
   randomise(out, seed * 0x2545f4914f6cdd1d + number, as);
