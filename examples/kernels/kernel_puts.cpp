@@ -11,9 +11,9 @@
 #include "../../lib/device/gpu_kernels.hpp"
 #include "../collectives/perf/energy_counters.hpp"
 #include "../support.hpp"
+#include "host.hpp"
 #include "sdma/core/file.hpp"
 #include "sdma/device/cuda.hpp"
-#include "tiles.hpp"
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -30,6 +30,7 @@ using detail::GpuRuntime;
 using example::fail;
 using example::must;
 using example::Tiles;
+using example::TileScene;
 
 namespace {
 
@@ -42,37 +43,18 @@ struct Options {
 };
 
 /// What a run needs, on the device.
-struct Scene {
+struct Scene : TileScene {
   std::uint32_t waves;
-  Memory from, to, words;
-  Queue queue;
-  Tiles tiles;
 
   Scene(Device& d, const Options& o, std::uint32_t most_bytes)
-      : waves(o.waves),
-        from(must(d.allocate(at(d, 0, most_bytes)))),
-        to(must(d.allocate(at(d, d.topology().gpus.size() > 1 ? 1 : 0, most_bytes)))),
-        words(must(d.allocate({.bytes = o.waves * 128ull + 64, .purpose = Purpose::words}))),
-        queue(must(d.create_queue({.gpu = GpuId{0}, .ring_bytes = o.ring_bytes, .for_kernels = true}))) {
-    auto* const counters = reinterpret_cast<std::uint32_t*>(words.host().data() + o.waves * 128ull);
-    // Kernels see memory where engines do; threads see it where the host does.
-    const auto seen = [](const Memory& m) {
-      return m.host().empty() ? reinterpret_cast<std::uint32_t*>(m.va().value)
-                              : reinterpret_cast<std::uint32_t*>(m.host().data());
-    };
-    tiles = {.from = seen(from),
-             .to = seen(to),
-             .src = from.va(),
-             .dst = to.va(),
-             .bytes = o.bytes,
-             .rounds = o.rounds,
-             .loads = 50'000'000,
-             .words = reinterpret_cast<std::uint64_t*>(words.host().data()),
-             .words_va = words.va(),
-             .wrong = counters,
-             .failed = counters + 1};
-  }
-  static MemoryRequest at(const Device&, std::uint32_t gpu, std::uint64_t bytes) {
+      : TileScene(must(make(d, {.waves = o.waves,
+                                .rounds = o.rounds,
+                                .bytes = o.bytes,
+                                .ring_bytes = o.ring_bytes,
+                                .from = at(0, most_bytes),
+                                .to = at(d.topology().gpus.size() > 1 ? 1 : 0, most_bytes)}))),
+        waves(o.waves) {}
+  static MemoryRequest at(std::uint32_t gpu, std::uint64_t bytes) {
     return {.where = GpuId{gpu}, .bytes = bytes, .host_access = false};
   }
   /// All words 0, for the next run.
@@ -120,19 +102,6 @@ class Kernels {
   unsigned lanes_;  ///< of a wave
   std::byte* ring_;
 };
-
-/// Threads in place of waves. They ring with a call, where the device has one.
-void put_by_threads(Scene& s) {
-  Ring<Producers::many> ring(s.queue.memory());
-  std::vector<std::thread> waves;
-  for (std::uint32_t w = 0; w < s.waves; ++w)
-    waves.emplace_back([&, w] {
-      Wave wave;
-      Puts puts{ring};
-      example::put_tiles(puts, wave, s.tiles, w);
-    });
-  for (auto& w : waves) w.join();
-}
 
 double per_round(std::uint32_t rounds, auto run) {
   const auto begin = Clock::now();
@@ -283,7 +252,7 @@ int main(int argc, char** argv) {
   auto device = must(open_device(*device_kind(o.device), {.soft = {.gpus = 2}}));
   if (!kernels_run) {
     Scene s(*device, o, o.waves * o.bytes);
-    put_by_threads(s);
+    example::put_by_threads(s.queue, s.tiles, s.waves);
     s.check();
   } else {
     Kernels kernels(*device_kind(o.device), o.module);

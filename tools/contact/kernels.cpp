@@ -4,20 +4,19 @@
 #include "contact/steps.hpp"
 
 #include "device/gpu_kernels.hpp"
+#include "host.hpp"
 #include "sdma/core/file.hpp"
-#include "tiles.hpp"
 
 #include <fmt/format.h>
 
 #include <optional>
-#include <thread>
 
 namespace sdma::tool::contact {
 namespace {
 
 using detail::GpuKernels;
 using detail::GpuRuntime;
-using example::Tiles;
+using example::TileScene;
 using Waves = Ring<Producers::many>;
 
 /// A ring of the least size, so that it wraps and is full.
@@ -29,58 +28,21 @@ std::optional<GpuRuntime> runtime_of(DeviceKind k) {
   return {};
 }
 
-/// The tiles, words and ring of so many waves.
-struct Scene {
-  Memory from, to, words;
-  Queue queue;
-  Tiles tiles;
-};
-Result<Scene, Diagnostic> scene(Device& d, std::uint32_t waves, std::uint32_t rounds, bool by_kernels) {
+Result<TileScene, Diagnostic> scene(Device& d, std::uint32_t waves, std::uint32_t rounds, bool by_kernels) {
   const auto memory = [&](std::uint32_t gpu) -> MemoryRequest {
     if (!by_kernels) return {.bytes = waves * kTileBytes};
     return {.where = GpuId{gpu}, .bytes = waves * kTileBytes, .host_access = false};
   };
-  const auto words_bytes = waves * 128ull + 64;
-  auto from = d.allocate(memory(0)), to = d.allocate(memory(d.topology().gpus.size() > 1 ? 1 : 0));
-  auto words = d.allocate({.bytes = words_bytes, .purpose = Purpose::words});
-  auto queue = d.create_queue({.gpu = GpuId{0}, .ring_bytes = kRingBytes, .for_kernels = by_kernels});
-  for (const auto* m : {&from, &to, &words})
-    if (!*m) return m->error();
-  if (!queue) return queue.error();
-  std::fill_n(words->host().data(), words->host().size(), std::byte{});
-  auto* const counters = reinterpret_cast<std::uint32_t*>(words->host().data() + waves * 128ull);
-  // Kernels see memory where engines do; threads see it where the host does.
-  const auto seen = [&](const Memory& m) {
-    return by_kernels ? reinterpret_cast<std::uint32_t*>(m.va().value)
-                      : reinterpret_cast<std::uint32_t*>(m.host().data());
-  };
-  const Tiles t{.from = seen(*from),
-                .to = seen(*to),
-                .src = from->va(),
-                .dst = to->va(),
-                .bytes = kTileBytes,
-                .rounds = rounds,
-                .loads = 50'000'000,
-                .words = reinterpret_cast<std::uint64_t*>(words->host().data()),
-                .words_va = words->va(),
-                .wrong = counters,
-                .failed = counters + 1};
-  return Scene{std::move(*from), std::move(*to), std::move(*words), std::move(*queue), t};
+  return TileScene::make(d, {.waves = waves,
+                             .rounds = rounds,
+                             .bytes = kTileBytes,
+                             .ring_bytes = kRingBytes,
+                             .for_kernels = by_kernels,
+                             .from = memory(0),
+                             .to = memory(d.topology().gpus.size() > 1 ? 1 : 0)});
 }
 
-void by_threads(const Scene& s, std::uint32_t waves) {
-  Waves ring(s.queue.memory());
-  std::vector<std::thread> all;
-  for (std::uint32_t w = 0; w < waves; ++w)
-    all.emplace_back([&, w] {
-      Wave wave;
-      Puts puts{ring};
-      example::put_tiles(puts, wave, s.tiles, w);
-    });
-  for (auto& t : all) t.join();
-}
-
-GpuKernels::Done by_kernels(const Scene& s, const GpuKernels& gpu, GpuRuntime runtime, std::uint32_t waves) {
+GpuKernels::Done by_kernels(const TileScene& s, const GpuKernels& gpu, GpuRuntime runtime, std::uint32_t waves) {
   const unsigned lanes = runtime == GpuRuntime::cuda ? 32 : 64;
   const auto ring = gpu.allocate(sizeof(Waves));
   if (!ring) return ring.error();
@@ -102,7 +64,7 @@ Json put_by_waves(Device& d, const Settings& s, const std::string& module) {
   }
   auto here = scene(d, waves, rounds, gpu.has_value());
   if (!here) return with_state("left out", to_string(here.error()));
-  if (!gpu) by_threads(*here, waves);
+  if (!gpu) example::put_by_threads(here->queue, here->tiles, waves);
   else if (const auto done = by_kernels(*here, *gpu, *runtime_of(s.device), waves); !done)
     return with_state("failed", to_string(done.error()));
   const auto& t = here->tiles;
