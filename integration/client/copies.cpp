@@ -4,10 +4,12 @@
 #include "handles.hpp"
 #include "sdma/device/open.hpp"
 #include "sdma/packets/copy.hpp"
+#include "sdma/packets/encode.hpp"
 #include "sdma/sync/recipes.hpp"
 #include "sdma/sync/submission.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 
 using namespace sdma;
@@ -89,31 +91,30 @@ sdma_copies* create(sdma_device* d, std::uint32_t gpu, const char* settings) {
 }
 
 /// The rows as one packet, if they fit into one: a row of the box is a row, or a slice if rows are far apart.
-std::optional<CopySubwindow> box_of(const sdma_copy& c) noexcept {
-  constexpr std::uint64_t kMostX = 1u << 14, kMostY = 1u << 14, kMostZ = 1u << 11, kMostPitch = 1u << 19,
-                          kMostSlice = 1u << 28;
+std::optional<CopySubwindow> box_of(const sdma_copy& c, Generation g) noexcept {
   const auto all = c.src | c.dst | c.bytes | c.src_pitch | c.dst_pitch;
   if (all % 4 != 0) return {};
   const std::uint8_t log2 = all % 16 == 0 ? 4 : 2;
   const auto x = c.bytes >> log2, from = c.src_pitch >> log2, to = c.dst_pitch >> log2;
-  CopySubwindow p{.src = GpuVa{c.src}, .dst = GpuVa{c.dst}, .element_log2 = log2};
-  if (x > kMostX || from < x || to < x) return {};
-  p.x = static_cast<std::uint32_t>(x);
-  if (c.rows <= kMostY && from <= kMostPitch && to <= kMostPitch) {
-    p.src_pitch = static_cast<std::uint32_t>(from);
-    p.dst_pitch = static_cast<std::uint32_t>(to);
-    p.src_slice = from * c.rows;
-    p.dst_slice = to * c.rows;
-    p.y = static_cast<std::uint32_t>(c.rows);
-    if (p.src_slice <= kMostSlice && p.dst_slice <= kMostSlice) return p;
-  }
-  if (c.rows > kMostZ || from > kMostSlice || to > kMostSlice) return {};
+  if (from < x || to < x || std::max({from, to, c.rows}) > std::numeric_limits<std::uint32_t>::max()) return {};
+  const auto n = [](std::uint64_t elements) { return static_cast<std::uint32_t>(elements); };
+  CopySubwindow p{.src = GpuVa{c.src},
+                  .dst = GpuVa{c.dst},
+                  .element_log2 = log2,
+                  .src_pitch = n(from),
+                  .dst_pitch = n(to),
+                  .src_slice = from * c.rows,
+                  .dst_slice = to * c.rows,
+                  .x = n(x),
+                  .y = n(c.rows)};
+  if (fits(p, g)) return p;
   p.src_pitch = p.dst_pitch = p.x;
   p.src_slice = from;
   p.dst_slice = to;
   p.y = 1;
-  p.z = static_cast<std::uint32_t>(c.rows);
-  return p;
+  p.z = n(c.rows);
+  if (fits(p, g)) return p;
+  return {};
 }
 
 /// Some copies with one doorbell, after the poll if they are the first, and before the fence if they are the last.
@@ -125,7 +126,7 @@ Errc publish(sdma_copies& c, Ring<>& ring, std::size_t part, std::span<const sdm
   const auto go = c.order->go(), word = c.parts[part];
   if (first) packets.with(kAcquireDwords, [&](auto& w) { return acquire_equal(w, go, c.round); });
   for (const auto& copy : some) {
-    const auto box = c.boxes && copy.rows > 1 ? box_of(copy) : std::nullopt;
+    const auto box = c.boxes && copy.rows > 1 ? box_of(copy, ring.generation()) : std::nullopt;
     if (box) packets.put(*box);
     for (std::uint64_t r = 0; !box && r < copy.rows; ++r)
       packets.copy({.src = GpuVa{copy.src + r * copy.src_pitch},

@@ -179,6 +179,12 @@ void NetworkThread::sent(const Sender& s, const PacketEvent& e) {
     if (!out_.team->near(*find_symbol(out_.schedule, GpuVa{h.link}))) return;
     if (h.kind != Header::Kind::bytes) owed_.fetch_add(1, std::memory_order_release);
   };
+  const auto word = [&](Header::Kind kind, GpuVa at, std::uint64_t value) {
+    h.kind = kind;
+    h.value = value;
+    to(at);
+    send(s.peer, h);
+  };
   if (e.view.is<CopyLinear>()) {
     const auto p = decode<CopyLinear>(e.view.dwords);
     const auto& shadow = shadow_at(p.dst);
@@ -191,16 +197,10 @@ void NetworkThread::sent(const Sender& s, const PacketEvent& e) {
     shadow.pages.drop(begin, p.bytes);
   } else if (e.view.is<Fence>()) {
     const auto p = decode<Fence>(e.view.dwords);
-    h.kind = Header::Kind::fence;
-    h.value = p.value;
-    to(p.addr);
-    send(s.peer, h);
+    word(Header::Kind::fence, p.addr, p.value);
   } else if (e.view.is<Atomic>()) {
     const auto p = decode<Atomic>(e.view.dwords);
-    h.kind = Header::Kind::add;
-    h.value = p.value;
-    to(p.addr);
-    send(s.peer, h);
+    word(Header::Kind::add, p.addr, p.value);
   }
 }
 
