@@ -27,11 +27,12 @@ enum class Break {
   dead_engine,      ///< engine 1 executes nothing
   wrong_byte,       ///< one byte in 2^20 of what copies store is missing
   hanging_engine,   ///< engine 3 stops at its second packet
+  short_copies,     ///< the last byte of each copy is missing
 };
 using Breaks = std::set<Break>;
 inline std::string_view name(Break b) {
-  constexpr std::string_view kNames[] = {"fences overtake", "atomics lost", "rptr early",
-                                         "dead engine",     "wrong byte",   "hanging engine"};
+  constexpr std::string_view kNames[] = {"fences overtake", "atomics lost",   "rptr early",  "dead engine",
+                                         "wrong byte",      "hanging engine", "short copies"};
   return kNames[static_cast<std::size_t>(b)];
 }
 
@@ -133,9 +134,9 @@ class BrokenNode final : public Device {
           give(PollMem{.addr = node.never_.va(), .func = Compare::eq, .reference = 1});
         if (node.breaks(Break::atomics_lost) && v.is<Atomic>()) continue;
         if (node.breaks(Break::rptr_early) && copy) slow();
-        if (node.breaks(Break::wrong_byte) && copy) {
+        if ((node.breaks(Break::wrong_byte) || node.breaks(Break::short_copies)) && copy) {
           auto p = decode<CopyLinear>(v.dwords);
-          if ((node.copied_ += p.bytes) >= kOften && p.bytes > 1) {
+          if (((node.copied_ += p.bytes) >= kOften || node.breaks(Break::short_copies)) && p.bytes > 1) {
             node.copied_ = 0;
             --p.bytes;
             give(p);

@@ -2,6 +2,7 @@
 // A first contact: healthy nodes are not accused, broken ones are named, and what is known survives.
 #include "broken.hpp"
 #include "contact/answer.hpp"
+#include "contact/fields.hpp"
 #include "exit.hpp"
 #include "support/catch.hpp"
 
@@ -295,4 +296,62 @@ TEST_CASE("a process that ends or does not answer costs its item alone") {
   CHECK(all[0]["state"] == "hung");
   CHECK(all[0]["why"] == "its process ended with code 3");
   CHECK(all[1]["state"] == "passed");
+}
+
+TEST_CASE("what nothing defines is tried with --risky alone, and is seen, not judged") {
+  for (const auto order : kOrderings) {
+    CAPTURE(name(order));
+    auto s = healthy(1, order, {"works"});
+    s.patience = 2s;  // on a node that is healthy, only the engine that must stop waits for so long
+    s.risky = true;
+    const auto answer = meet(s);
+    CHECK(accused(answer) == std::vector<std::string>{});
+    for (const auto* id : {"the first dword of a fence", "the first half of a fence", "a fence without its last dword",
+                           "a dword that begins no packet"}) {
+      CAPTURE(id);
+      const auto trial = std::string(id) + ", an engine facing the host";
+      CHECK(state(answer, "works", trial) == "seen");
+      for (const auto& j : answer["works"])
+        if (j["id"] == trial) CHECK(j["why"].get<std::string>().find("the engine stopped: ") == 0);
+    }
+    const auto reading = *read_answer(answer, {});
+    CHECK(reading.json["seen"].size() == 4);
+    CHECK(reading.json["seen"][3]["why"].get<std::string>().find("0x000000ff") != std::string::npos);
+    const auto& unseen = reading.json["never_seen"];
+    CHECK(std::find(unseen.begin(), unseen.end(), "X9") == unseen.end());
+  }
+  const auto answer = meet(healthy(1, Ordering::strict, {"works"}));
+  CHECK(state(answer, "works", "the first half of a fence, an engine facing the host") == "absent");
+  CHECK(read_answer(answer, {})->json["seen"].empty());
+}
+
+TEST_CASE("inferred fields: confirmed by bytes, accepted, wrong, or not tried") {
+  const auto trial = [](const char* id, const char* state) { return Json{{"id", id}, {"state", state}}; };
+  const auto state_of = [](const Json& all, std::string_view field) -> std::string {
+    for (const auto& j : all)
+      if (j["field"] == field) return j["state"];
+    return "absent";
+  };
+  const auto all = inferred_fields({trial("copy_struct, an engine facing the host", "passed"),
+                                    trial("fill with a cache policy, an engine facing the host", "passed"),
+                                    trial("fill with a cache policy, an engine facing gpu1", "hung"),
+                                    trial("write with a cache policy, an engine facing the host", "passed"),
+                                    trial("write with a cache policy, an engine facing gpu1", "left out"),
+                                    trial("atomic, an engine facing the host", "passed")});
+  CHECK(state_of(all, "copy_struct.stride") == "confirmed");
+  CHECK(state_of(all, "fill.policy") == "wrong");
+  CHECK(state_of(all, "write.policy") == "accepted");
+  CHECK(state_of(all, "atomic.policy") == "not tried");
+  CHECK(state_of(all, "timestamp.llc_policy") == "not tried");
+  CHECK(state_of(all, "copy_linear.bytes") == "absent");  // a public header has it
+}
+
+TEST_CASE("wrong bytes of a collective are not hidden by its time") {
+  auto s = broken({Break::short_copies}, Ordering::strict, {"speed"});
+  s.patience = 60s;
+  const auto answer = meet(s);
+  CHECK(state(answer, "speed", "all_gather pcpy 64K") == "failed");
+  const auto reading = *read_answer(answer, {});
+  CAPTURE(reading.text);
+  CHECK(reading.code == tool::kRefuted);
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "contact/answer.hpp"
+#include "contact/fields.hpp"
+#include "contact/texts.hpp"
 #include "exit.hpp"
 #include "sdma/check/check.hpp"
 #include "sdma/core/plural.hpp"
@@ -58,8 +60,16 @@ std::string section(const std::string& title, const std::vector<std::string>& li
   return out + "\n";
 }
 
+/// The rate that N runs without an outcome exclude with 95 %: 3 in N.
+std::string rarer(const Json& j) {
+  const auto runs = j.at("runs").get<std::uint64_t>();
+  return runs < 6 ? "too few runs" : fmt::format("others below 1 in {}", runs / 3);
+}
+
 std::string rule_line(const Json& j) {
   auto line = fmt::format("{:<4} {:<32} {}", word(j, "rule"), word(j, "id"), outcomes(j));
+  const auto state = word(j, "state");
+  if (state == "confirmed" || state == "open") line += "; " + rarer(j);
   if (j.contains("excluded"))
     for (const auto& outcome : j.at("excluded"))
       line += fmt::format("\n       the rule excludes '{}'", outcome.get<std::string>());
@@ -102,7 +112,8 @@ constexpr std::pair<char, int> kRules[] = {{'Q', 18}, {'X', 9}, {'H', 14}, {'C',
 /// Those that no program of this run is about.
 std::vector<std::string> never_seen(const Json& answer) {
   std::vector<std::string> out;
-  const auto all = results(answer, "order");
+  auto all = results(answer, "order");
+  for (auto& j : in_state(answer, {"works"}, {"seen"})) all.push_back(std::move(j));
   for (const auto& [chapter, n] : kRules)
     for (int i = 1; i <= n; ++i) {
       const auto rule = fmt::format("{}{}", chapter, i);
@@ -140,6 +151,15 @@ std::vector<Json> with(const Json& answer, std::initializer_list<std::string_vie
     if (const auto why = reason(j); !why.empty()) j["why"] = why;
   return all;
 }
+
+/// Fields in one of these states.
+std::vector<Json> fields(const Json& all, std::initializer_list<std::string_view> states) {
+  std::vector<Json> out;
+  for (const auto& j : all)
+    if (std::find(states.begin(), states.end(), word(j, "state")) != states.end()) out.push_back(j);
+  return out;
+}
+std::string field_line(const Json& j) { return fmt::format("{}: {}", word(j, "field"), word(j, "state")); }
 
 std::vector<Json> missing(const Json& answer) {
   std::vector<Json> out;
@@ -199,7 +219,13 @@ Reading read(const Json& answer, const std::vector<std::pair<std::string, std::s
   const auto rules = [&](std::string_view state) { return in_state(answer, {"order"}, {state}); };
   const auto refuted = rules("refuted"), weaker = rules("weaker"), confirmed = rules("confirmed"), open = rules("open");
   const auto broken = with(answer, {"failed", "hung"}), left = with(answer, {"left out", "not tried"});
-  const auto proofs = changed(answer, schedules), lacks = missing(answer);
+  std::vector<std::pair<std::string, std::string>> own;
+  if (schedules.empty())
+    for (const auto& [file, text] : kSchedules) own.emplace_back(file, text);
+  const auto proofs = changed(answer, own.empty() ? schedules : own), lacks = missing(answer);
+  const auto undefined = in_state(answer, {"works"}, {"seen"});
+  const auto inferred = inferred_fields(results(answer, "works"));
+  const auto shown = fields(inferred, {"confirmed", "accepted", "wrong"});
   const auto unseen = never_seen(answer);
   auto outside = predicted(answer);
   const auto inside = [&](int most) {
@@ -210,6 +236,10 @@ Reading read(const Json& answer, const std::vector<std::pair<std::string, std::s
   };
   const auto all = outside.size();
   const auto one = inside(1), two = inside(2);
+  std::vector<double> ratios;
+  for (const auto& j : outside)
+    ratios.push_back(j.at("measured_ns").get<double>() / std::max(1.0, j.at("predicted_ns").get<double>()));
+  std::sort(ratios.begin(), ratios.end());
   std::erase_if(outside, [](const Json& j) { return j.at("inside") == 1; });
   const auto passed = in_state(answer, {"works"}, {"passed"}).size();
   Reading r;
@@ -218,8 +248,16 @@ Reading read(const Json& answer, const std::vector<std::pair<std::string, std::s
            section("weaker: rules that hold, on a node that is weaker than an ordering", lines(weaker, rule_line)) +
            section("confirmed: no excluded outcome was seen", lines(confirmed, rule_line)) +
            section("open: the weaker outcome was never seen", lines(open, rule_line)) +
-           section("proofs that change", lines(proofs, proof_line));
-  if (all != 0) r.text += fmt::format("predictions: {} of {} inside one interval, {} inside two\n\n", one, all, two);
+           section("proofs that change", lines(proofs, proof_line)) +
+           section("seen, where nothing says what must happen", lines(undefined, result_line)) +
+           section("inferred fields that were sent with a value", lines(shown, field_line));
+  if (answer.contains("works"))
+    r.text += fmt::format("inferred fields without a trial: {}\n\n", fields(inferred, {"not tried"}).size());
+  if (all != 0)
+    r.text += fmt::format(
+        "predictions: {} of {} inside one interval, {} inside two; measured / predicted: {:.2f} "
+        "(median), {:.2f} to {:.2f}\n\n",
+        one, all, two, ratios[all / 2], ratios.front(), ratios.back());
   r.text += section("predictions outside one interval", lines(outside, prediction_line)) +
             section("missing for a full run", lines(lacks, missing_line)) +
             section("not tried, or left out", lines(left, result_line));
@@ -240,12 +278,17 @@ Reading read(const Json& answer, const std::vector<std::pair<std::string, std::s
             {"open", of_rules(open)},
             {"never_seen", unseen},
             {"proofs", proofs},
+            {"seen", of_results(undefined)},
+            {"inferred", inferred},
             {"predictions", {{"all", all}, {"inside_one", one}, {"inside_two", two}}},
             {"outside", members(outside, {"id", "predicted_ns", "interval_ns", "measured_ns"})},
             {"missing", members(lacks, {"where", "message", "hint"})},
             {"left_out", of_results(left)},
             {"passed", passed},
             {"ended", word(answer, "ended")}};
+  if (all != 0)
+    r.json["predictions"].update(
+        {{"median_ratio", ratios[all / 2]}, {"least_ratio", ratios.front()}, {"greatest_ratio", ratios.back()}});
   const bool whole = answer.contains("works") && answer.contains("order") && word(answer, "ended") == "complete";
   r.code = !refuted.empty() || !broken.empty() ? kRefuted : !whole ? kUndecided : kOk;
   return r;

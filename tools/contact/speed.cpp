@@ -3,6 +3,7 @@
 // predicts before they are measured.
 #include "contact/steps.hpp"
 #include "contact/texts.hpp"
+#include "sdma/schedule/run.hpp"
 #include "sdma/simulate/held_out.hpp"
 #include "sdma/simulate/mechanisms.hpp"
 
@@ -70,7 +71,18 @@ Json fit_machine(Device& d, const Settings& s, Deadline end) {
   return j;
 }
 
-/// First the prediction, and then the measurement.
+/// Runs a schedule once more, and compares its bytes: the time of wrong bytes would mislead.
+std::optional<Json> wrong_bytes(Device& d, const Settings& s, const Mechanism& m) {
+  const auto bound = sdma::bind(*m.schedule, d);
+  if (!bound) return with_state("failed", to_string(bound.error().front()));
+  const auto report = run(*bound, {.timeout = s.patience});
+  if (report) return {};
+  auto j = with_state("failed");
+  j["findings"] = json::of(report.findings);
+  return j;
+}
+
+/// First the prediction, then the measurement, and then the bytes.
 Json predict_and_measure(Device& d, const Settings& s, const Mechanism& m, const std::optional<std::string>& machine) {
   if (!machine) return with_state("left out", "no machine was fitted");
   const auto fitted = machine_from_json(*machine);
@@ -80,6 +92,7 @@ Json predict_and_measure(Device& d, const Settings& s, const Mechanism& m, const
   if (!predicted) return with_state("left out", to_string(predicted.error().front()));
   auto j = time_of(d, s, m);
   if (j["state"] != "passed") return j;
+  if (auto wrong = wrong_bytes(d, s, m)) return *wrong;
   o.value = j["measured_ns"].get<double>();
   const auto half = half_interval(o, *fitted), off = std::abs(predicted->front().value - o.value);
   j["predicted_ns"] = std::llround(predicted->front().value);

@@ -34,7 +34,8 @@ std::string seconds(std::chrono::nanoseconds t) {
   return fmt::format("{} s", std::chrono::ceil<std::chrono::seconds>(t).count());
 }
 
-/// In the child: the items from `first` on, one line each, until one hangs.
+/// In the child: the items from `first` on, one line each, until one hangs or may have left an engine that does not
+/// work.
 [[noreturn]] void work(const Settings& s, std::span<const Item> items, std::size_t first, Deadline end,
                        const std::map<std::string, int>& hangs, int out) {
   std::unique_ptr<Device> device;
@@ -62,7 +63,7 @@ std::string seconds(std::chrono::nanoseconds t) {
       if (n > 0) at += static_cast<std::size_t>(n);
       else if (errno != EINTR) ::_exit(1);
     }
-    if (hangs_now) break;
+    if (hangs_now || item.any) break;
   }
   ::_exit(0);  // without destructors, which would wait for engines that hang; the kernel frees what they had
 }
@@ -142,6 +143,7 @@ Json perform(const Settings& s, const std::string& step, std::span<const Item> i
   const auto add = [&](const Item& item, const Json& result) {
     Json j{{"id", item.id}};
     j.update(result);
+    if (item.any && j["state"] == "hung") j["state"] = "seen";
     hangs[item.group] += j["state"] == "hung";
     if (learn) learn(j);
     all.push_back(std::move(j));
@@ -160,7 +162,7 @@ Json perform(const Settings& s, const std::string& step, std::span<const Item> i
       auto result = line ? Json::parse(*line) : with_state("hung", process.finish());
       if (!line) result["doctor"] = fmt::format("nothing is known: no answer within {}", seconds(limit));
       add(item, result);
-      if (!line || result["state"] == "hung") break;
+      if (!line || result["state"] == "hung" || item.any) break;
       if (all.size() < items.size()) limit = items[all.size()].limit + kOpening;
     }
   }

@@ -14,6 +14,7 @@
 //   failed         wrong bytes, a fault, a wrong count
 //   hung           a wait did not end: "doctor" has the doctor's answer
 //   left out       cannot be tried on this node: "why"
+//   seen           what nothing defines was tried: "why" is what happened, and none of it is wrong
 //   not tried      the time was over, or Ctrl-C: "why"
 // Items of the order have other states, too (order.cpp), and measured items have times (speed.cpp).
 //
@@ -62,6 +63,7 @@ struct Item {
   std::function<Json(Device*)> work{};  ///< its result, with "state". The device is null if `bare`
   std::chrono::nanoseconds limit{};     ///< its process is killed after this time
   bool bare = false;                    ///< it needs no device
+  bool any = false;                     ///< any outcome is an answer, also a hang; its process ends with it
 };
 
 /// The results of these items, in their order, each with "id". `learn`: called with each result in this process.
@@ -81,6 +83,10 @@ std::string facing(std::string_view text, std::optional<GpuId> far);
 Json put_by_waves(Device&, const Settings&, const std::string& module);
 /// Why no kernels can be tried with these settings; "": they can.
 std::string no_kernels(const Settings&);
+
+/// With --risky: what nothing defines, on one side. `text`: that of packets.sdma.
+std::vector<Item> undefined_things(const Settings&, std::string_view text, const std::string& side,
+                                   std::optional<GpuId> far);
 
 Json what_is_there(const Settings&, Deadline);
 Json what_works(const Settings&, const Topology&, Deadline);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Does it work: each packet of a user queue, each engine, and what rings must survive. Bytes are compared.
+#include "contact/fields.hpp"
 #include "contact/steps.hpp"
 #include "contact/texts.hpp"
 #include "sdma/doctor/bound.hpp"
@@ -29,6 +30,8 @@ using Set = std::vector<std::pair<std::string, std::string>>;
 /// 30 queues with prelaunched rounds; what a shared machine can spare is less.
 constexpr std::uint32_t kQueues = 30, kGentleQueues = 4;
 constexpr const char *kRounds = "1000", *kGentleRounds = "100";
+
+std::string side_of(std::optional<GpuId> far) { return fmt::format("an engine facing {}", far ? "gpu1" : "the host"); }
 
 /// The packets of an indirect buffer, whose addresses are known only now.
 void fill_indirect(const Bound& bound, RunOptions& to) {
@@ -102,7 +105,7 @@ Json what_works(const Settings& s, const Topology& node, Deadline end) {
   std::vector<std::optional<GpuId>> sides{std::nullopt};
   if (node.gpus.size() > 1) sides.emplace_back(GpuId{1});
   for (const auto far : sides) {
-    const auto side = fmt::format("an engine facing {}", far ? "gpu1" : "the host");
+    const auto side = side_of(far);
     const auto packet = [&](const char* word) {
       if (word == std::string_view("atomic") && node.completion(GpuId{0}, far) != Completion::atomic)
         return items.push_back({.id = "atomic, " + side,
@@ -122,8 +125,12 @@ Json what_works(const Settings& s, const Topology& node, Deadline end) {
       add(fmt::format("prelaunched rounds, {}", side), side, kRingsText,
           {{"test", "prelaunch"}, {"engines", one}, {"rounds", s.gentle ? kGentleRounds : kRounds}}, far);
     }
-    if (s.risky)
-      for (const auto* word : kRisky) packet(word);
+    if (!s.risky) continue;
+    for (const auto* word : kRisky) packet(word);
+    for (const auto word : with_policies())
+      if (word != "atomic" || node.completion(GpuId{0}, far) == Completion::atomic)
+        add(fmt::format("{}, {}", with_policy(word), side), side, kPacketsText,
+            {{"packet", std::string(word)}, {"policy", "1"}}, far);
   }
   if (!live.empty()) {
     const auto room = static_cast<std::uint32_t>(live.size()) * std::max(1u, gpu.queues_per_engine);
@@ -146,6 +153,10 @@ Json what_works(const Settings& s, const Topology& node, Deadline end) {
                      .group = "kernels",
                      .work = [why](Device*) { return with_state("left out", why); },
                      .bare = true});
+  // The last of all: an engine may hang.
+  for (const auto far : sides)
+    if (s.risky)
+      for (auto& item : undefined_things(s, kPacketsText, side_of(far), far)) items.push_back(std::move(item));
   return perform(s, "works", items, end);
 }
 
