@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t kPiece = std::size_t{1} << 20;
 constexpr std::size_t kSniffed = 4096;
-constexpr std::uint64_t kMostText = std::uint64_t{1} << 32;
+constexpr std::uint64_t kMostText = std::uint64_t{1} << 30;
 
 static_assert(std::endian::native == std::endian::little, "a ring's bytes are copied as they are");
 
@@ -132,6 +132,8 @@ Result<bool, Diagnostic> Input::more(std::vector<std::uint32_t>& out) {
   while (out.size() == before) {
     if (finished_) return false;
     if (auto done = take_binary(out); !done) return std::move(done.error());
+    taken_ += out.size() - before;
+    if (taken_ > kMaxDumpDwords) return too_much(kMaxDumpDwords * 4);
     if (ended_) finished_ = true;
     else if (auto more = fill(); !more) return std::move(more.error());
   }
@@ -155,16 +157,20 @@ Result<std::optional<std::string>, Diagnostic> Input::descriptors() {
   return has_descriptors(buffer_) ? std::optional(std::string(beginning())) : std::nullopt;
 }
 
+/// An input without an end stops here.
+Diagnostic Input::too_much(std::uint64_t limit) const {
+  return {.where = name_,
+          .message = "this has more than " + size_text(limit) + ", so it is not read as a dump",
+          .hint = "give only the part that has packets"};
+}
+
 /// Everything, if it is not too much for a dump.
 Result<void, Diagnostic> Input::read_whole() {
   const auto limit = form_ == Form::hex    ? kMostText
                      : form_ == Form::dump ? (kMaxDumpDwords + kMaxDumpLabel) * 4
                                            : kMaxDumpDwords * 4;
   while (!ended_) {
-    if (buffer_.size() > limit)
-      return Diagnostic{.where = name_,
-                        .message = "this has more than " + size_text(limit) + ", so it is not read as a dump",
-                        .hint = "give only the part that has packets"};
+    if (buffer_.size() > limit) return too_much(limit);
     if (auto more = fill(); !more) return std::move(more.error());
   }
   return {};

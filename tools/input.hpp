@@ -86,6 +86,7 @@ class Input {
   /// Neither an option nor the input says which generation it is.
   bool generation_assumed() const noexcept { return assumed_; }
   /// Appends at least one dword; false at the end. If a dump has positions, it gives the pending dwords.
+  /// Diagnostics: more than a dump has (kMaxDumpDwords), which an input without an end reaches, too.
   Result<bool, Diagnostic> more(std::vector<std::uint32_t>&);
 
  private:
@@ -99,6 +100,7 @@ class Input {
   Result<bool, Diagnostic> fill();
   Result<void, Diagnostic> unpack(bool all);
   Result<void, Diagnostic> read_whole();
+  Diagnostic too_much(std::uint64_t limit) const;
   Result<void, Diagnostic> take_binary(std::vector<std::uint32_t>&);
   Result<RingInput, Diagnostic> read_ring_file() const;
   Result<RingInput, Diagnostic> read_text();
@@ -113,6 +115,7 @@ class Input {
   Generation generation_;
   bool assumed_;
   bool ended_ = false, finished_ = false;
+  std::uint64_t taken_ = 0;  ///< dwords that `more` has given
 };
 
 /// A whole file as text, without a UTF-8 byte order mark; "-" is standard input.
