@@ -10,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <iterator>
 
 namespace sdma::tool {
@@ -19,7 +21,7 @@ enum class From { text, json };
 enum class To { binary, hex, json };
 
 struct AsArguments {
-  std::string path = "-", output = "-";
+  std::string path = "-", output;  ///< an empty output is standard output, if that is no terminal
   From input = From::text;
   To format = To::binary;
   std::optional<Generation> generation;
@@ -48,11 +50,15 @@ int as_verb(const AsArguments& o) {
   if (overwrites({{"-o", o.output}}, {o.path})) return kUsage;
   auto text = read_text(o.path);
   if (!text) return report(text.error()), kInput;
+  if (o.format == To::binary && o.output.empty() && ::isatty(STDOUT_FILENO) == 1)
+    return complain("the ring's bytes would go to a terminal",
+                    "-o FILE writes them to a file, --format=hex shows them as text, and -o - writes them anyway"),
+           kUsage;
   const auto name = shown(o.path);
   const auto dwords = o.input == From::text ? assemble(*text, name, {.generation = chosen(o.generation)})
                                             : from_json_lines(*text, name);
   if (!dwords) return report(dwords.error()), kInput;
-  Output out{o.output};
+  Output out{o.output.empty() ? "-" : o.output};
   switch (o.format) {
     case To::hex: append_hex(out.text(), *dwords); break;
     case To::json:

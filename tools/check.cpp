@@ -2,6 +2,7 @@
 // sdma check: errors in a ring, a set of rings, or a schedule.
 #include "sdma/check/check.hpp"
 #include "check_sweep.hpp"
+#include "findings.hpp"
 #include "generation.hpp"
 #include "input.hpp"
 #include "json/check.hpp"
@@ -23,7 +24,7 @@ namespace {
 
 struct CheckArguments {
   InputOptions input;
-  std::vector<std::string> more;  // further dumps
+  std::vector<std::string> more;  // further files
   ParseOptions parse;
   CheckSweep sweep;
   Profile profile;
@@ -31,7 +32,9 @@ struct CheckArguments {
   std::vector<GpuId> gpus;
   StreamCheckOptions check;
   std::size_t max_packets = CheckOptions{}.max_packets;
-  bool kernel = false, rules = false, covered = false, strict = false, cuda = false, json = false;
+  bool kernel = false, rules = false, covered = false, strict = false, cuda = false;
+  FindingsForm form = FindingsForm::text;
+  bool json() const noexcept { return form == FindingsForm::json; }
 };
 
 /// Lists each id once, because a rule for one stream may also be a rule for a whole schedule.
@@ -63,18 +66,15 @@ int list_covered(bool json) {
   return write_text("-", std::move(out));
 }
 
-int judge(const CheckArguments& o, const Schedule& s, const CheckOptions& options, const CheckReport& report) {
-  Output out{"-"};
-  for (const auto& f : report.findings)
-    if (o.json) out.text() += json::line(json::of(f));
-    else tool::report(f.diagnostic);
+int judge(Findings& to, const Schedule& s, const CheckOptions& options, const CheckReport& report) {
+  for (const auto& f : report.findings) to.add(f.diagnostic, [&] { return json::of(f); });
   const auto code = exit_of(s, report);
-  if (o.json) out.text() += json::line(json::answer_of(report, options, s));
-  else if (code != kRefuted) out.text() += json::summary(report, options, s) + "\n";
-  else
+  to.answer([&] { return json::answer_of(report, options, s); });
+  if (code != kRefuted) to.say(json::summary(report, options, s));
+  else if (to.is_text())
     for (const auto& rule : json::expected_findings(s))
       complain(options.file + ": expected to find '" + rule + "' and no other error");
-  return out.close() ? static_cast<int>(code) : out.exit_code();
+  return code;
 }
 
 /// The node whose engines and links the checker assumes; null: MI300X.
@@ -94,9 +94,10 @@ Result<std::optional<Topology>, Diagnostic> topology(const CheckArguments& o) {
 }
 
 /// Returns nothing if the file is not a schedule.
-std::optional<int> check_schedule(const CheckArguments& o, const CheckOptions& options, Input& in) {
+std::optional<int> check_schedule(Findings& to, const CheckArguments& o, const CheckOptions& options,
+                                  const std::string& path, Input& in) {
   // A ring may be large, but its name or its beginning shows whether it is a schedule.
-  if (o.input.form != Form::automatic || !(is_schedule_name(o.input.path) || is_schedule(in.beginning()))) return {};
+  if (o.input.form != Form::automatic || !(is_schedule_name(path) || is_schedule(in.beginning()))) return {};
   if (o.input.generation || o.check.ring_bytes != 0 || o.check.base != 0 || o.kernel)
     return complain("--gfx, --sdma, --ring-bytes, --base and --kernel are for rings, and this is a schedule",
                     "a schedule is checked for sDMA 4.4.2, as user queues"),
@@ -104,34 +105,58 @@ std::optional<int> check_schedule(const CheckArguments& o, const CheckOptions& o
   const auto text = in.whole_text();
   if (!text) return report(text.error()), kInput;
   auto parse = o.parse;
-  parse.read = files_beside(o.input.path);
-  if (!o.sweep.values.empty()) return check_swept(o.sweep, options, *text, std::move(parse), o.json);
-  const auto s = check_text(*text, shown(o.input.path), parse, options);
+  parse.read = files_beside(path);
+  if (!o.sweep.values.empty()) return check_swept(o.sweep, options, *text, std::move(parse), o.json());
+  const auto s = check_text(*text, shown(path), parse, options);
   if (s) {
     auto with_map = options;
     with_map.map = &s->map;
-    return judge(o, s->schedule, with_map, s->report);
+    return judge(to, s->schedule, with_map, s->report);
   }
-  Output out{"-"};
-  for (const auto& d : s.error())
-    if (o.json) out.text() += json::line(json::of(d));
-    else report(d);
-  if (o.json) out.text() += json::line(json::unread(options.file, s.error().size()));
-  return out.close() ? static_cast<int>(kInput) : out.exit_code();
+  for (const auto& d : s.error()) to.add(d);
+  to.answer([&] { return json::unread(options.file, s.error().size()); });
+  return kInput;
 }
 
-/// Checks several dumps as the queues of one schedule.
-int check_dumps(const CheckArguments& o, const CheckOptions& options) {
+/// Several schedules, one after another. The code is that of the worst: one that cannot be read, one that is refuted,
+/// one that is not decided.
+int check_schedules(Findings& to, const CheckArguments& o, CheckOptions options,
+                    const std::vector<std::string>& paths) {
+  if (!o.sweep.values.empty())
+    return complain("--sweep is for one schedule, and these are " + std::to_string(paths.size()), "name one FILE"),
+           kUsage;
+  constexpr int kWorst[] = {kUsage, kInput, kRefuted, kUndecided, kOk};
+  const auto rank = [&](int code) { return std::find(std::begin(kWorst), std::end(kWorst), code); };
+  int worst = kOk;
+  for (const auto& path : paths) {
+    options.file = shown(path);
+    auto in = Input::open({.path = path, .schedules = true});
+    int code = kInput;
+    if (in) code = *check_schedule(to, o, options, path, *in);
+    else to.unread(in.error());
+    if (rank(code) < rank(worst)) worst = code;
+    if (code == kUsage || !to.drain()) break;
+  }
+  return worst;
+}
+
+/// Several schedules, each for itself; or several dumps, as the queues of one schedule.
+int check_together(Findings& to, const CheckArguments& o, const CheckOptions& options) {
   std::vector<RingDump> dumps;
   auto paths = o.more;
   paths.insert(paths.begin(), o.input.path);
+  const auto schedule = std::stable_partition(paths.begin(), paths.end(), [](const std::string& path) {
+    if (is_schedule_name(path)) return true;
+    const auto in = Input::open({.path = path, .form = Form::binary});
+    return in && is_schedule(in->beginning());
+  });
+  if (schedule == paths.end()) return check_schedules(to, o, options, paths);
+  if (schedule != paths.begin())
+    return report({.where = *schedule,
+                   .message = "this is not a schedule, and " + paths.front() + " is one",
+                   .hint = "check schedules in one call, and ring dumps in another one"}),
+           kUsage;
   for (const auto& path : paths) {
-    if (const auto in = Input::open({.path = path, .form = Form::binary});
-        is_schedule_name(path) || (in && is_schedule(in->beginning())))
-      return report({.where = path,
-                     .message = "this is a schedule, but only ring dumps can be checked together",
-                     .hint = "check one schedule at a time"}),
-             kUsage;
     auto d = load_dump(path);
     if (!d) return report(d.error()), kInput;
     dumps.push_back(std::move(*d));
@@ -146,12 +171,14 @@ int check_dumps(const CheckArguments& o, const CheckOptions& options) {
   }
   auto open = options;
   open.open = true;
-  return judge(o, *s, open, sdma::check(*s, open));
+  return judge(to, *s, open, sdma::check(*s, open));
 }
 
 int check_verb(const CheckArguments& o) {
-  if (o.rules) return list_rules(o.json);
-  if (o.covered) return list_covered(o.json);
+  if (o.rules) return list_rules(o.json());
+  if (o.covered) return list_covered(o.json());
+  if (o.form == FindingsForm::sarif && !o.sweep.values.empty())
+    return complain("--sarif reports on files, and --sweep on values of a param", "leave one of them out"), kUsage;
   if (o.cuda && !o.topology.empty())
     return complain("--device=cuda and --topology both say which node it is", "give one of them"), kUsage;
   const auto node = topology(o);
@@ -163,10 +190,15 @@ int check_verb(const CheckArguments& o) {
                            .max_findings = o.check.max_findings,
                            .max_packets = o.max_packets,
                            .strict = o.strict};
-  if (!o.more.empty()) return check_dumps(o, whole);
+  Findings to{o.form};
+  if (!o.more.empty()) {
+    const int code = check_together(to, o, whole);
+    return code == kUsage ? code : to.close(code);
+  }
   auto in = Input::open(o.input);
   if (!in) return report(in.error()), kInput;
-  if (const auto code = check_schedule(o, whole, *in)) return *code;
+  if (const auto code = check_schedule(to, o, whole, o.input.path, *in))
+    return *code == kUsage || !o.sweep.values.empty() ? *code : to.close(*code);
   if (!o.sweep.values.empty()) return complain("--sweep is for schedules, and this is a ring", "leave it out"), kUsage;
   auto options = o.check;
   options.file = in->name();
@@ -185,17 +217,15 @@ int check_verb(const CheckArguments& o) {
     if (pending.lost() > 0 && pending.gaps.front().inside_packet) options.base += pending.lost() * 4;
   }
   StreamChecker checker{options};
-  Output out{"-"};
   json::StreamAnswer answer{.file = options.file};
   if (in->generation_assumed()) answer.assumed = options.generation;
   const auto show = [&](std::vector<Diagnostic>& found) {
     for (auto& d : found) {
       answer.errors += d.severity == Severity::error;
       answer.warnings += d.severity == Severity::warning;
-      if (o.json) out.text() += json::line(json::of(d));
-      else report(d);
+      to.add(d);
     }
-    return out.drain();
+    return to.drain();
   };
   const auto examine = [&](std::span<const std::uint32_t> dwords, bool last) {
     std::vector<Diagnostic> found;
@@ -220,11 +250,13 @@ int check_verb(const CheckArguments& o) {
     done = for_each_piece(*in, examine);
   }
   // If a part of the input could not be read, there is no verdict.
-  if (done && o.json) out.text() += json::line(json::of(answer));
-  else if (done && answer.verdict() != Verdict::refuted) out.text() += json::summary(answer) + "\n";
-  if (!out.close()) return out.exit_code();
-  if (!done) return report(done.error()), kInput;
-  return exit_of(answer.verdict());
+  if (done) {
+    to.answer([&] { return json::of(answer); });
+    if (answer.verdict() != Verdict::refuted) to.say(json::summary(answer));
+  }
+  const int code = to.close(done ? static_cast<int>(exit_of(answer.verdict())) : kInput);
+  if (!done) report(done.error());
+  return code;
 }
 
 /// A number that must be a multiple of `unit`.
@@ -246,7 +278,8 @@ void add_check(VerbOptions& verb, Action& action) {
   const auto o = std::make_shared<CheckArguments>();
   o->input.schedules = true;
   add_input(verb, o->input);
-  verb.values("DUMPS", o->more, "more ring dumps to check together with FILE");
+  verb.values("FILES", o->more,
+              "more schedules, each checked for itself; or more ring dumps, checked as the queues of one schedule");
   add_settings(verb, o->parse.set);
   verb.parsed(
           "--sweep", [o](const std::string& given) { return take_sweep(given, o->sweep); },
@@ -264,9 +297,14 @@ void add_check(VerbOptions& verb, Action& action) {
       verb, "--device", o->cuda, {{"amd", false}, {"cuda", true}},
       "whose limits a proved schedule keeps: those of every AMD device (default), or of the GPUs of CUDA: 30 "
       "queues on each");
-  add_json(verb, [o] { o->json = true; });
-  add_choice<bool>(verb, "--format", o->json, {{"text", false}, {"json", true}},
-                   "form of findings: text on standard error (default), or one object per line on standard output");
+  add_json(verb, [o] { o->form = FindingsForm::json; });
+  verb.call(
+      "--sarif", [o] { o->form = FindingsForm::sarif; },
+      "print one SARIF 2.1.0 log, which code hosts show: docs/check.md");
+  add_choice<FindingsForm>(
+      verb, "--format", o->form,
+      {{"text", FindingsForm::text}, {"json", FindingsForm::json}, {"sarif", FindingsForm::sarif}},
+      "form of findings: text on standard error (default), one object per line on standard output, or one SARIF log");
   add_number(verb, "--ring-bytes", o->check.ring_bytes, 4,
              "size of the ring in bytes (64K, 1M), to find packets that cross its end (default: 0, unknown)");
   add_number(verb, "--base", o->check.base, 4, "ring position of the first dword, in bytes (default: 0)");
@@ -284,6 +322,7 @@ void add_check(VerbOptions& verb, Action& action) {
       "docs/rules.md explains each rule; docs/ordering.md explains --profile and --assume.\n"
       "Examples:\n"
       "  sdma check --set N=8 examples/schedules/2_allgather_b2b.sdma\n"
+      "  sdma check --sarif schedules/*.sdma > sdma.sarif\n"
       "  sdma check --sweep N=2..8 examples/schedules/2_allgather_b2b.sdma\n"
       "  sdma check --gpus=0,3 copy.sdma\n"
       "  sdma check --device=cuda copy.sdma\n"

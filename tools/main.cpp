@@ -123,16 +123,22 @@ void no_such_option(const std::string& program, const CLI::App& app, const std::
            program + " --help lists them");
 }
 
+bool is_verb(std::string_view word) {
+  return std::any_of(std::begin(kVerbs), std::end(kVerbs), [&](const Verb& v) { return v.name == word; });
+}
+void no_such_verb(const std::string& word) {
+  std::vector<std::string_view> names;
+  for (const auto& v : kVerbs) names.emplace_back(v.name);
+  complain("there is no subcommand '" + word + "'" + did_you_mean(word, names), "sdma --help lists them");
+}
+
 /// Reports what the parser explains less well: an unknown option or verb, and "--name=", for which it takes the next
 /// word. Returns whether there was such a word.
 bool misunderstood(const CLI::App& app, const Words& words) {
   const auto is_option = [](const std::string& word) { return word.size() > 1 && word[0] == '-'; };
   if (const auto unknown = app.remaining(); !unknown.empty()) {
     if (is_option(unknown[0])) return no_such_option("sdma", app, unknown[0]), true;
-    std::vector<std::string_view> names;
-    for (const auto& v : kVerbs) names.emplace_back(v.name);
-    complain("there is no subcommand '" + unknown[0] + "'" + did_you_mean(unknown[0], names), "sdma --help lists them");
-    return true;
+    return no_such_verb(unknown[0]), true;
   }
   for (const auto* verb : app.get_subcommands()) {
     const auto program = "sdma " + verb->get_name();
@@ -171,7 +177,7 @@ bool ask_for_json(std::span<const char* const> words) {
 int run(int argc, char** argv) {
   CLI::App app{"Assembles, disassembles, checks, runs, simulates and draws DMA schedules for AMD Instinct MI300X."};
   app.name("sdma");
-  app.set_version_flag("--version", version_text,
+  app.set_version_flag("-V,--version", version_text,
                        "print the version and the build's options; with --json, as an object");
   app.set_help_flag("-h,--help", "print this help");
   app.get_formatter()->column_width(34);
@@ -180,7 +186,7 @@ int run(int argc, char** argv) {
              "Examples:\n"
              "  sdma dis ring.bin\n"
              "  sdma check --ring-bytes=1M ring.bin\n"
-             "  sdma SUBCOMMAND --help");
+             "  sdma help SUBCOMMAND");
   app.require_subcommand(0, 1);  // a FILE may have the name of another verb
   std::vector<const char*> words(argv, argv + argc);
   Words after;
@@ -188,6 +194,12 @@ int run(int argc, char** argv) {
       argc > 1 && words[1] == std::string_view("doctor") && dashes != words.end()) {
     after.assign(dashes + 1, words.end());
     words.erase(dashes, words.end());
+  }
+  // sdma help VERB is sdma VERB --help.
+  if (words.size() > 1 && words[1] == std::string_view("help")) {
+    if (words.size() == 2) words[1] = "--help";
+    else if (!is_verb(words[2])) return no_such_verb(words[2]), kUsage;
+    else words[1] = words[2], words[2] = "--help";
   }
   Action action;
   for (const auto& v : kVerbs) {

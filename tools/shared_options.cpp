@@ -88,8 +88,14 @@ void add_machine(VerbOptions& verb, MachineOptions& o) {
 Result<MachineDescription, Diagnostic> machine_of(const std::string& path) {
   if (path.empty()) return mi300x_machine();
   if (names_layout(path)) return layout_machine(path);
-  const auto text = read_text(path);
-  if (!text) return text.error();
+  auto text = read_text(path);
+  if (!text) {
+    auto error = std::move(text.error());
+    if (error.hint.empty())
+      error.hint =
+          "name a file such as sdma simulate --show-machine prints, or a layout: mi300x:8, ring:8, switch:64x400G";
+    return error;
+  }
   return machine_from_json(*text, shown(path));
 }
 

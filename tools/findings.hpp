@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// What `sdma check` prints: findings as they come, and an answer for each input.
+//
+//   Findings to{FindingsForm::json};
+//   to.add(diagnostic, [&] { return json::of(finding); });   // one object a line, a message, or a result of SARIF
+//   to.answer([&] { return json::answer_of(...); });         // JSON alone
+//   to.say(text);                                            // text alone
+//   return to.close(code);                                   // SARIF is one object, written here
+//
+// Not thread-safe. Errors: those of the output, which close() reports; its exit code is then that of the output.
+#include "json/json.hpp"
+#include "output.hpp"
+
+#include <functional>
+#include <vector>
+
+namespace sdma::tool {
+
+enum class FindingsForm { text, json, sarif };
+
+class Findings {
+ public:
+  explicit Findings(FindingsForm f) : form_(f) {}
+
+  /// `as_json`: the finding as an object, if it has more than a diagnostic.
+  void add(const Diagnostic&, const std::function<json::Json()>& as_json = {});
+  /// That an input cannot be opened: a message, and a result of SARIF.
+  void unread(const Diagnostic&);
+  void answer(const std::function<json::Json()>&);
+  /// A line of text.
+  void say(const std::string& line);
+  bool is_text() const noexcept { return form_ == FindingsForm::text; }
+  /// Writes what is pending if it is much. False after an error, which has been reported.
+  bool drain() { return out_.drain(); }
+  /// `code`, unless the output has an error.
+  int close(int code);
+
+ private:
+  FindingsForm form_;
+  Output out_{"-"};
+  std::vector<Diagnostic> all_{};  ///< of SARIF
+};
+
+}  // namespace sdma::tool
