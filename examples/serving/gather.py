@@ -10,7 +10,7 @@
   none      nothing: the compute alone; WRONG
   missing   sdma, and the stream does not wait; WRONG, to show what a test of the tokens finds
 
-    part = way.part(bytes)           part.all [ranks, bytes], on the device; part.all[rank] is this rank's
+    part = way.part(bytes, lane)     part.all [ranks, bytes], on the device; part.all[rank] is this rank's. Parts of a graph: a lane each
     part.gather()                    enqueues it on the current stream
 
 A graph: part.begin(rounds), `gather` for each round in the capture, part.end(), and part.replay() for each launch.
@@ -56,7 +56,10 @@ class Place:
         if not self.gpu:
             return self.torch.frombuffer(host, dtype=self.torch.uint8)
         self.__cuda_array_interface__ = {"shape": (bytes,), "typestr": "|u1", "data": (address, False), "version": 2}
-        return self.torch.as_tensor(self, device=self.where)
+        made = self.torch.as_tensor(self, device=self.where)
+        if made.data_ptr() != address:
+            raise RuntimeError(f"PyTorch has copied memory of {self.where} instead of taking it as it is")
+        return made
 
     def finish(self, seconds=60):
         """Waits until the stream is here, and for no longer once a rank has ended."""
@@ -82,6 +85,7 @@ class Place:
         return [json.loads(self.store.get(f"{self.agreed}/{r}")) for r in range(self.count)]
 
     def close(self):
+        self.agree("done")  # no rank ends while others wait for words
         if self.torch.distributed.is_initialized():
             self.torch.distributed.destroy_process_group()
         self.device.close()
@@ -113,10 +117,12 @@ class Part:
 
 
 class OursPart(Part):
-    def __init__(self, place, bytes):
+    def __init__(self, place, bytes, lane=0):
         n, self.place = place.count, place
         granule = 64 if bytes % 64 == 0 else 4
-        self.work = place.device.collective(f"collective=all_gather gpus={n} bytes={n * bytes} granule={granule}")
+        # A queue that waits may keep its engine, so those of another lane get others: none that faces the host (0 and 1).
+        engines = ",".join(str(2 + (lane * (n - 1) + k) % 14) for k in range(n - 1))
+        self.work = place.device.collective(f"collective=all_gather gpus={n} bytes={n * bytes} granule={granule} engines={engines} ring_bytes=256K")
         address, host = self.work.buffer(f"gpu{place.rank}.buf")
         self.all = place.view(address, n * bytes, host).view(n, bytes)
         self.graph, self.round, self.capturing = 0, 0, False
@@ -147,8 +153,8 @@ class OursPart(Part):
 class MissingPart(OursPart):
     """A stream that does not wait, and engines that are as late as they may be: a round begins before the next one, or at `free`."""
 
-    def __init__(self, place, bytes):
-        super().__init__(place, bytes)
+    def __init__(self, place, bytes, lane=0):
+        super().__init__(place, bytes, lane)
         call, self.later = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32), []
         self.kept = call(lambda _, word, value: self.later.append((word, value)) or 0), call(lambda *_: 0)
         self.hasty = sdma_client.Stream(None, *(ctypes.cast(k, ctypes.c_void_p) for k in self.kept))
@@ -260,9 +266,12 @@ class Way:
             distributed.init_process_group(name, store=store, rank=place.rank, world_size=place.count, **more)
         self.nccl = Nccl(place) if name == "nccl-ce" else None
 
-    def part(self, bytes, mode="eager"):
-        make = {"sdma": OursPart, "missing": MissingPart, "none": NonePart, "nccl-ce": lambda _, b: NcclPart(self.nccl, b)}
-        return make.get(self.name, lambda p, b: TorchPart(p, b, self.name))(self.place, bytes)
+    def part(self, bytes, lane=0, mode="eager"):
+        if self.name in ("sdma", "missing"):
+            return (OursPart if self.name == "sdma" else MissingPart)(self.place, bytes, lane)
+        if self.name == "nccl-ce":
+            return NcclPart(self.nccl, bytes)
+        return NonePart(self.place, bytes) if self.name == "none" else TorchPart(self.place, bytes, self.name)
 
 
 class Auto:
@@ -271,7 +280,7 @@ class Auto:
     name, ROUNDS, REPEATS = "auto", 20, 5
 
     def __init__(self, place, names, path="", mistrusted=lambda text: None):
-        self.place, self.path, self.ways = place, path, {}
+        self.place, self.path, self.ways, self.mistrusted = place, path, {}, mistrusted
         for name in names:
             try:
                 self.ways[name] = Way(place, name)
@@ -285,7 +294,14 @@ class Auto:
     def chosen(self, bytes, mode):
         row = self.table.setdefault(mode, {}).get(str(bytes))
         if not row or not any(name in self.ways for name in row):
-            row = self.table[mode][str(bytes)] = {name: self.time(way, bytes, mode) for name, way in self.ways.items()}
+            row = {}
+            for name, way in list(self.ways.items()):
+                try:
+                    row[name] = self.time(way, bytes, mode)
+                except RuntimeError as error:
+                    del self.ways[name]
+                    self.mistrusted(f"auto leaves out {name}: {error}")
+            self.table[mode][str(bytes)] = row
             if self.path and self.place.rank == 0:
                 pathlib.Path(self.path).write_text(json.dumps(self.table, indent=1) + "\n")
         return min((us, name) for name, us in row.items() if name in self.ways)[1]
@@ -314,9 +330,8 @@ class Auto:
         part.free()
         return us
 
-    def part(self, bytes, mode="eager"):
-        way = self.ways[self.chosen(bytes, mode)]
-        return way.part(bytes)
+    def part(self, bytes, lane=0, mode="eager"):
+        return self.ways[self.chosen(bytes, mode)].part(bytes, lane)
 
 
 def launch(place, parts, work, mode):

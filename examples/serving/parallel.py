@@ -47,6 +47,7 @@ class Shard(models.Model):
 
     def __init__(self, torch, whole, rank, count, device, dtype, seed=1):
         self.torch, self.whole, self.shape, self.device, self.dtype = torch, whole, divided(whole, count), device, dtype
+        self.rank, self.last = rank, None
         s, hidden = self.shape, whole.hidden
 
         def weights(name, *size):
@@ -87,6 +88,7 @@ class Shard(models.Model):
             wide = yield "ffn"
             torch.matmul(wide, w[f"down{l}"], out=slot("hidden"))
             x = x + (yield "hidden")
+        self.last = x
         return self.next_tokens(x.view(batch, new, -1))
 
 
@@ -138,7 +140,7 @@ class Columns:
         shape, dtype, self.place, self.mine = shards[0].whole, shards[0].dtype, place, place.rank
         count, size = place.count if way else len(shards), dtype.itemsize if hasattr(dtype, "itemsize") else 4
         widths = {"hidden": shape.hidden // count, "ffn": shape.ffn // count}
-        self.parts = {kind: way.part(rows * n * size, mode) for kind, n in widths.items()} if way else {}
+        self.parts = {kind: way.part(rows * n * size, lane, mode) for lane, (kind, n) in enumerate(widths.items())} if way else {}
         new = lambda bytes: place.torch.zeros(count, bytes, dtype=place.torch.uint8, device=place.where)
         memory = {kind: self.parts[kind].all if way else new(rows * n * size) for kind, n in widths.items()}
         self.all = {kind: memory[kind].view(dtype).view(count, rows, n) for kind, n in widths.items()}
@@ -176,23 +178,23 @@ def step(shards, columns, tokens, pages):
 
 
 class Repeated:
-    """A step that runs again and again: eager, or captured as a graph once it has run."""
+    """A step that runs again and again. With graphs, the first run is eager, and counts the gathers; then it is captured."""
 
     def __init__(self, place, columns, work, mode):
-        self.place, self.columns, self.work, self.mode = place, columns, work, mode
+        self.place, self.columns, self.work, self.mode, self.first = place, columns, work, mode, True
 
-    def capture(self):
-        """Call it after an eager run, whose gathers it counts."""
-        parts, calls = self.columns.parts, self.columns.calls
+    def run(self):
+        parts = self.columns.parts
+        if not self.first:
+            return gather.launch(self.place, list(parts.values()), self.work, self.mode)
+        self.work()
+        self.first = False
         if self.mode == "graphs":
             for kind, part in parts.items():
-                part.begin(calls[kind])
+                part.begin(self.columns.calls[kind])
             self.work = self.place.captured(self.work)
             for part in parts.values():
                 part.end()
-
-    def run(self):
-        gather.launch(self.place, list(self.columns.parts.values()), self.work, self.mode)
 
 
 def pool_of(torch, shard, blocks):
@@ -220,16 +222,16 @@ def generate(place, shards, o, way=None):
         s.tokens.copy_(out[0][:, None])
     again = Repeated(place, columns, lambda: step(shards, columns, steps[0].tokens, steps), mode)
     for i in range(o.tokens - 1):
-        columns.calls = dict.fromkeys(columns.calls, 0) if i == 0 else columns.calls
-        if i == 0:
-            again.work()
-            again.capture()
-        else:
-            again.run()
+        again.run()
         out.append(steps[0].tokens[:, 0].clone())
     place.finish()
     columns.free()
     return torch.stack(out, 1).tolist()
+
+
+def suits(way, device):
+    if way in ("gloo", "nccl", "nccl-ce") and (way == "gloo") == (device == "cuda"):
+        raise ValueError(f"{way} is not for the device {device}: gloo is for soft, nccl and nccl-ce are for cuda")
 
 
 def shape_of(o):
@@ -288,8 +290,7 @@ def run(o):
     for name in o.way.split(","):
         if name not in WAYS:
             raise ValueError(f"there is no way '{name}': {', '.join(WAYS)}")
-        if (name == "gloo") == (o.device == "cuda") and name in ("gloo", "nccl", "nccl-ce"):
-            raise ValueError(f"{name} is not for the device {o.device}: gloo is for soft, nccl and nccl-ce are for cuda")
+        suits(name, o.device)
     if o.ranks < 1 or o.tokens < 2 or o.batch < 1 or o.prompt < 1:
         raise ValueError("ranks, batch and prompt are 1 or more, and tokens 2 or more")
     divided(shape_of(o), o.shards)
