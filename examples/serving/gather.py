@@ -120,8 +120,9 @@ class OursPart(Part):
     def __init__(self, place, bytes, lane=0):
         n, self.place = place.count, place
         granule = 64 if bytes % 64 == 0 else 4
-        # A queue that waits may keep its engine, so those of another lane get others: none that faces the host (0 and 1).
-        engines = ",".join(str(2 + (lane * (n - 1) + k) % 14) for k in range(n - 1))
+        # A queue that waits may keep its engine, so those of another lane get others: none that faces the host (0 and 1). The device for
+        # NVIDIA GPUs has 4 that do not.
+        engines = ",".join(str(2 + (lane * (n - 1) + k) % (4 if place.gpu else 14)) for k in range(n - 1))
         self.work = place.device.collective(f"collective=all_gather gpus={n} bytes={n * bytes} granule={granule} engines={engines} ring_bytes=256K")
         address, host = self.work.buffer(f"gpu{place.rank}.buf")
         self.all = place.view(address, n * bytes, host).view(n, bytes)

@@ -18,6 +18,7 @@ import argparse
 import dataclasses
 import math
 import os
+import signal
 import sys
 import zlib
 
@@ -308,12 +309,13 @@ def run(o):
 
 
 def main(arguments=None, out=sys.stdout):
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         for order, way, tokens in run(options(arguments)):
             for i, each in enumerate(tokens):
                 print(f"{way}, {order}: request {i}: {' '.join(map(str, each))}", file=out, flush=True)
     except KeyboardInterrupt:
-        print("interrupted: the ranks have been ended", file=sys.stderr)
+        print("interrupted: all ranks have been ended", file=sys.stderr)
         return 130
     except (ValueError, OSError, RuntimeError, ranks.Failed, sdma_client.Error) as error:
         print(f"parallel: {error}", file=sys.stderr)

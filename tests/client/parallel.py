@@ -38,10 +38,10 @@ def run(*arguments):
 def equal(count, ways, *shape):
     (right,) = run("--ranks=1", f"--shards={count}", *shape).values()
     assert len({tuple(each) for each in right}) == len(right) and len(set(sum(right, []))) > 4, right
-    all = [f"--ranks={count}", f"--way={ways}", f"--order={','.join(ORDERS)}", *shape]
-    for mode in ([], ["--graphs"]):
+    all = [f"--ranks={count}", f"--order={','.join(ORDERS)}", *shape]
+    for mode in ([f"--way={ways}"], ["--way=sdma,auto", "--graphs"]):
         found = run(*all, *mode)
-        assert len(found) == 3 * len(ways.split(","))
+        assert len(found) == 3 * len(mode[0].split(","))
         for key, tokens in found.items():
             assert tokens == right, (key, mode, tokens, right)
     return right
@@ -91,6 +91,7 @@ def errors():
         assert done.returncode == 1 and done.stderr == "parallel: PyTorch is missing: install torch (Debian: python3-torch)\n", done.stderr
     killed()
     sessions()
+    interrupted()
 
 
 def killed():
@@ -107,7 +108,8 @@ def killed():
                 all.enqueue(rank, device.stream())
             except sdma_client.Error as error:
                 tell(str(error))
-                raise
+            all.lost()
+            raise AssertionError("it is not lost")
 
     begin = time.monotonic()
     try:
@@ -131,6 +133,28 @@ def sessions():
                     raise AssertionError(again)
                 except sdma_client.Error as error:
                     assert why in str(error), error
+
+
+def interrupted():
+    """Ctrl-C ends the ranks."""
+    heard = []
+
+    def work(rank, session, tell):
+        tell(os.getpid())
+        if rank == 0:
+            os.kill(os.getppid(), signal.SIGINT)
+        time.sleep(60)
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    begin = time.monotonic()
+    try:
+        ranks.run(2, work, lambda rank, pid: heard.append(pid), 60)
+        raise AssertionError("it was not interrupted")
+    except KeyboardInterrupt:
+        pass
+    assert time.monotonic() - begin < 50
+    for pid in heard:
+        assert not pathlib.Path(f"/proc/{pid}").exists(), pid
 
 
 def measure():
