@@ -234,8 +234,9 @@ class Nccl:
 
     def call(self, name, *arguments):
         if status := getattr(self.library, name)(*arguments):
-            self.library.ncclGetErrorString.restype = ctypes.c_char_p
-            raise RuntimeError(f"{name}: {self.library.ncclGetErrorString(status).decode()}")
+            for text in (self.library.ncclGetErrorString, self.library.ncclGetLastError):
+                text.restype = ctypes.c_char_p
+            raise RuntimeError(f"{name}: {self.library.ncclGetErrorString(status).decode()} ({self.library.ncclGetLastError(None).decode()})")
 
 
 class NcclPart(Part):

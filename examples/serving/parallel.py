@@ -22,8 +22,10 @@ import signal
 import sys
 import zlib
 
-# Before the driver is loaded: streams that wait must not share connections.
+# Before the driver is loaded: streams that wait must not share connections, and a kernel that is loaded when it is first wanted may wait
+# for them.
 os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "32")
+os.environ.setdefault("CUDA_MODULE_LOADING", "EAGER")
 for library in ("NCCL", "GLOO"):
     os.environ.setdefault(f"{library}_SOCKET_IFNAME", "lo")
 
