@@ -20,8 +20,11 @@ class Failed(Exception):
     """What went wrong first."""
 
 
-def child(rank, work, session, pipe):
-    code = 0
+def child(rank, work, session, pipes):
+    for r, ends in enumerate(pipes):  # otherwise the end of another rank does not close its pipe
+        for end in ends[: 2 if r != rank else 1]:
+            end.close()
+    pipe, code = pipes[rank][1], 0
     try:
         pipe.send(("result", work(rank, session, lambda x: pipe.send(("told", x)))))
     except KeyboardInterrupt:
@@ -40,7 +43,7 @@ def run(count, work, told=lambda rank, x: None, seconds=600.0):
     context, end, why, ended_at = multiprocessing.get_context("fork"), time.monotonic() + seconds, [], None
     with tempfile.TemporaryDirectory(prefix="sdma-ranks-") as session:
         pipes = [context.Pipe(False) for _ in range(count)]
-        all = [context.Process(target=child, args=(r, work, session, pipes[r][1]), daemon=True) for r in range(count)]
+        all = [context.Process(target=child, args=(r, work, session, pipes), daemon=True) for r in range(count)]
         for process in all:
             process.start()
         for _, sender in pipes:
