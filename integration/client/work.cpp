@@ -287,6 +287,7 @@ int sdma_wait(sdma_work* w, double seconds) {
     if (w->last == 0) return SDMA_OK;
     for (auto& c : w->completions) c.reference = w->last;
     const auto r = client::reach(*w->open, w->completions, w->queues, client::within(seconds), &w->what());
+    if (r != SDMA_OK) return r;  // what a stream waits for does not come: what it has stored would not, either
     const auto& device = *w->open->device;
     for (std::uint32_t g = 0; g < device.topology().gpus.size(); ++g)
       if (w->what().owns(Place::gpu(g))) (void)device.flush_host_writes(GpuId{g});

@@ -7,8 +7,10 @@
 cuda is the libcuda that stands in for NVIDIA's: the stream is a CUstream, and memory is pinned. ranks: two processes on its GPUs.
 """
 import ctypes
+import os
 import pathlib
 import re
+import signal
 import sys
 import time
 
@@ -102,9 +104,42 @@ def of_two(rank, session, tell):
         return "good"
 
 
+def of_two_killed(rank, session, tell):
+    """The stream of rank 0 waits for rank 1, which is killed; the host of rank 0 notices."""
+    device = sdma_client.Device("cuda", f"rank={rank} ranks=2 session={session} patience=20")  # it stays open: its stream waits
+    stream = device.stream(Cuda(rank).stream.value)
+    work = device.collective("collective=all_gather gpus=2 bytes=8K")
+    work.enqueue(rank, stream)
+    work.wait(20)
+    work.lost()
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    work.enqueue(rank, stream)
+    end = time.monotonic() + 20
+    try:
+        while time.monotonic() < end:
+            work.lost()
+            time.sleep(0.01)
+    except sdma_client.Error as error:
+        tell(str(error))
+        time.sleep(60)  # the caller ends what does not end by itself
+
+
+def killed():
+    heard, begin = [], time.monotonic()
+    try:
+        ranks.run(2, of_two_killed, lambda rank, text: heard.append(text), 50)
+        raise AssertionError("the rank was not missed")
+    except ranks.Failed as error:
+        assert str(error) == "rank 1: its process was killed by signal 9 (Killed)", error
+    assert len(heard) == 1 and "rank 1 does not answer: its process" in heard[0], heard
+    assert time.monotonic() - begin < 40
+
+
 def main(header, exports, kind):
     if kind == "ranks":
         assert ranks.run(2, of_two, seconds=60) == ["good", "good"]
+        killed()
         return print("good")
     the_same_names(pathlib.Path(header).read_text(), pathlib.Path(exports).read_text())
     with sdma_client.Device(kind, "gpus=1") as device:
