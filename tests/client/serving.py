@@ -71,7 +71,7 @@ def evict():
     right, none = found("--offload=none")
     assert len(right) == 24 and none is None
     for order in ("strict", "rocr", "adversarial"):
-        for way in fetch.WAYS[:-1]:
+        for way in fetch.WAYS[:-1] if order == "adversarial" else ("layer",):
             tokens, (evicted, fetched) = found("--evict", f"--offload={way}", f"--order={order}")
             assert tokens == right, (order, way)
             assert evicted >= 6 and fetched >= 4, (evicted, fetched)
