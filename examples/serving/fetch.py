@@ -87,6 +87,25 @@ def copies_of(pools, host_blocks, gpu_blocks, merge=True):
     return copies.reshape(pools.layers, -1)
 
 
+class Evictor:
+    """The way back: blocks of the GPU that the stream may use again once they are in host memory."""
+
+    def __init__(self, device, ring="8M"):
+        self.queues = device.copies(0, f"queues=1 parts=1 direction=to_host ring={ring}")
+
+    def evict(self, stream, copies):
+        back = copies.reshape(-1).copy()
+        for there, here in (("src", "dst"), ("src_pitch", "dst_pitch")):
+            back[there], back[here] = copies.reshape(-1)[here], copies.reshape(-1)[there]
+        self.queues.round()
+        self.queues.release(stream)
+        self.queues.publish(0, 0, back)
+        self.queues.hold(0, stream)
+
+    def close(self):
+        self.queues.free()
+
+
 class Fetcher:
     """Queues for one fetch after another: `begin`, `before(layer)` for each, `end`, around the compute of a prefill."""
 

@@ -54,6 +54,9 @@ def load(path=None):
         ("buffer", ctypes.c_int, handle, text, ctypes.POINTER(size), ctypes.POINTER(size), ctypes.POINTER(handle)),
         ("enqueue", ctypes.c_int, handle, number, ctypes.POINTER(Stream)),
         ("wait", ctypes.c_int, handle, ctypes.c_double),
+        ("graph", number, handle, number, number),
+        ("pass", ctypes.c_int, handle, number, number, number, ctypes.POINTER(Stream)),
+        ("replay", ctypes.c_int, handle, number, number),
         ("unbind", None, handle),
         ("copies_create", handle, handle, number, text),
         ("round", number, handle),
@@ -164,6 +167,20 @@ class Work(Handle):
 
     def wait(self, seconds):
         self.good(self.library.sdma_wait(self.handle, seconds))
+
+    def lost(self):
+        """Raises an Error if a rank has ended that this one waits for."""
+        if self.library.sdma_wait(self.handle, 0) not in (0, TIMED_OUT):
+            self.good(None)
+
+    def graph(self, gpu, rounds):
+        return self.library.sdma_graph(self.handle, gpu, rounds) or self.good(None)
+
+    def pass_round(self, gpu, graph, round, stream):
+        self.good(self.library.sdma_pass(self.handle, gpu, graph, round, stream))
+
+    def replay(self, gpu, graph):
+        self.good(self.library.sdma_replay(self.handle, gpu, graph))
 
 
 class Copies(Handle):

@@ -30,6 +30,7 @@ def options(arguments):
     p.add_argument("--offload", default="layer", choices=(*fetch.WAYS, "none"))
     p.add_argument("--threads", type=int, default=1, help="that submit")
     p.add_argument("--chunk", type=int, default=0, help="copies that a thread publishes at a time; 0: those of a layer")
+    p.add_argument("--evict", action="store_true", help="the host's cache is what is evicted when the GPU's pool is full")
     p.add_argument("--no-merge", action="store_true", help="a copy for each block, also of neighbours")
     p.add_argument("--requests", type=int, default=8)
     p.add_argument("--rate", type=float, default=0.5, help="arrivals per second, or per decode step with --steps")
@@ -62,7 +63,7 @@ def run(o, torch, out):
         if note := device.caveat():
             print(note, file=sys.stderr)
         s = server.Server(torch, device, shape, offload="" if o.offload == "none" else o.offload, gpu_blocks=o.gpu_blocks,
-                          host_blocks=o.host_blocks, batch=o.batch, threads=o.threads, chunk=o.chunk, merge=not o.no_merge, seed=o.seed, weights=o.weights,
+                          host_blocks=o.host_blocks, batch=o.batch, threads=o.threads, chunk=o.chunk, merge=not o.no_merge, seed=o.seed, weights=o.weights, evict=o.evict,
                           clock=server.Server.step_clock if o.steps else None)  # fmt: skip
         try:
             all = server.trace(shape, o.requests, o.rate, o.prefixes, o.prefix, o.prompt, o.tokens, o.seed)
@@ -74,6 +75,8 @@ def run(o, torch, out):
 
             with torch.no_grad():
                 s.serve(all, finished)
+            if o.evict:
+                print(f"{s.evicted} prefixes were evicted, and {s.fetched} were fetched back", file=out)
         finally:
             s.close()
 

@@ -3,7 +3,9 @@
 
   arrival -> free blocks? -> fetch the prefix from the host's cache, in stream order -> prefill the rest -> decode batch -> blocks freed
 
-`offload` off: the whole prompt is prefilled, and nothing is fetched. Time is the clock's, or the number of decode steps (`clock`), with
+`offload` off: the whole prompt is prefilled, and nothing is fetched. `evict`: the host's cache is empty at first. The blocks of a prefix stay
+on the GPU, for all requests that begin with it. When a request finds too few free blocks, prefixes that no request uses go to host memory,
+the one that was finished first before others, and are fetched back when they are wanted. Time is the clock's, or the number of decode steps (`clock`), with
 which a test always sees the same order. One thread.
 """
 import dataclasses
@@ -15,6 +17,14 @@ import model as models
 
 
 @dataclasses.dataclass
+class Resident:
+    """A prefix on the GPU."""
+
+    blocks: list
+    users: int = 0
+
+
+@dataclasses.dataclass
 class Request:
     number: int
     arrival: float
@@ -23,6 +33,7 @@ class Request:
     wanted: int  # tokens
     tokens: list = dataclasses.field(default_factory=list)
     blocks: list = dataclasses.field(default_factory=list)
+    shared: int = 0  # of them, those of the prefix, which others may use
     first: float = 0.0  # when the first token was there
     position: int = 0
 
@@ -42,7 +53,7 @@ def trace(shape, count, rate, prefixes, prefix_tokens, prompt_tokens, wanted, se
 class Server:
     """`offload`: the way of fetch.py, or "" for none. `gpu_blocks` and `host_blocks`: the pools' sizes."""
 
-    def __init__(self, torch, device, shape, *, offload="layer", gpu_blocks=64, host_blocks=64, batch=8, threads=1, chunk=0, merge=True, seed=1, weights="", clock=None):
+    def __init__(self, torch, device, shape, *, offload="layer", gpu_blocks=64, host_blocks=64, batch=8, threads=1, chunk=0, merge=True, seed=1, weights="", evict=False, clock=None):
         self.torch, self.device, self.shape, self.batch, self.merge = torch, device, shape, batch, merge
         self.clock, self.steps = clock or time.perf_counter, 0
         on_gpu = device.kind == "cuda"
@@ -65,6 +76,10 @@ class Server:
         self.model = models.Model(torch, shape, "cuda" if on_gpu else "cpu", self.dtype, seed, weights)
         self.pools = fetch.Pools(shape, element, self.gpu_memory.address, gpu_blocks, self.host_memory.address, host_blocks)
         self.fetcher = fetch.Fetcher(device, self.pools, offload, threads, chunk) if offload else None
+        if evict and not offload:
+            raise ValueError("what is evicted has to be fetched back: use a way of --offload")
+        self.evictor = fetch.Evictor(device) if evict else None
+        self.resident, self.evicted, self.fetched = {}, 0, 0  # prefix -> Resident, the one that was finished first before others
         self.free = list(range(gpu_blocks))
         random.Random(seed).shuffle(self.free)  # as after hours of requests
         self.free_host = list(range(host_blocks))
@@ -76,6 +91,8 @@ class Server:
         """Gives back queues, then pools."""
         if self.fetcher:
             self.fetcher.close()
+        if self.evictor:
+            self.evictor.close()
         self.gpu = self.host = self.model = None  # views of that memory
         self.gpu_memory.free()
         self.host_memory.free()
@@ -117,13 +134,44 @@ class Server:
         if blocks > self.total:
             raise ValueError(f"{what} needs {blocks} blocks, and the pool of the GPU has {self.total}: give it more (--gpu-blocks)")
 
+    def room(self, r):
+        """Are there blocks for a request? Evicts what it takes."""
+        here = self.resident.get(tuple(r.prefix))
+        wanted = self.blocks_for(len(r.prefix) + len(r.prompt) + r.wanted) - (len(here.blocks) if here else 0)
+        for prefix, one in list(self.resident.items()):
+            if wanted <= len(self.free):
+                break
+            if one.users == 0 and one is not here:
+                self.evict(prefix, one.blocks)
+        return wanted <= len(self.free)
+
+    def evict(self, prefix, blocks):
+        """Blocks that the host still has are not copied. If they do not fit there, the prefix is computed again."""
+        if prefix not in self.cached:
+            while self.cached and len(blocks) > len(self.free_host):
+                self.free_host += self.cached.pop(next(iter(self.cached)))
+            if len(blocks) <= len(self.free_host):
+                to = [self.free_host.pop() for _ in blocks]
+                self.evictor.evict(self.stream, fetch.copies_of(self.pools, to, blocks, self.merge))
+                self.cached[prefix] = to
+                self.evicted += 1
+        del self.resident[prefix]
+        self.free += blocks
+
     def admit(self, r):
         """Prefills a request; its first token is enqueued with it."""
-        whole = r.prefix + r.prompt
-        r.blocks = self.take(self.blocks_for(len(whole) + r.wanted))
-        have = self.cached.get(tuple(r.prefix), []) if self.fetcher else []
-        start = len(have) * self.shape.block
+        whole, prefix = r.prefix + r.prompt, tuple(r.prefix)
+        here = self.resident.get(prefix)
+        shared = list(here.blocks) if here else []
+        r.blocks = shared + self.take(self.blocks_for(len(whole) + r.wanted) - len(shared))
+        have = self.cached.get(prefix, []) if self.fetcher and not here else []
+        if self.evictor and len(prefix) >= self.shape.block:
+            here = self.resident.setdefault(prefix, Resident(r.blocks[: len(prefix) // self.shape.block]))
+            here.users += 1
+            r.shared = len(here.blocks)
+        start = len(have or shared) * self.shape.block
         if have:
+            self.fetched += 1
             copies = fetch.copies_of(self.pools, have, r.blocks[: len(have)], self.merge)
             if self.fetcher.way == "prelaunched":
                 self.fetcher.ahead(copies)
@@ -131,10 +179,17 @@ class Server:
             token = self.prefill(whole[start:], r.blocks, start, lambda l: self.fetcher.before(l, self.stream))
             self.fetcher.end(self.stream)
         else:
-            token = self.prefill(whole, r.blocks, 0)
+            token = self.prefill(whole[start:], r.blocks, start)
         r.position = len(whole)
         r.tokens.append(int(token[0]))
         r.first = self.now()
+
+    def release(self, r):
+        self.free += r.blocks[r.shared :]
+        if r.shared:
+            here = self.resident.pop(tuple(r.prefix))  # and to the end: it was finished last
+            here.users -= 1
+            self.resident[tuple(r.prefix)] = here
 
     def decode(self, running):
         """A step for all."""
@@ -149,20 +204,20 @@ class Server:
         """Serves all requests; calls `finished` with each."""
         for r in requests:
             self.fits(self.blocks_for(len(r.prefix) + len(r.prompt) + r.wanted), f"request {r.number}")
-        if self.fetcher:
+        if self.fetcher and not self.evictor:
             for r in requests:
                 self.cache(r.prefix)
         waiting, running, begin = list(requests), [], self.now()
         while waiting or running:
             while waiting and len(running) < self.batch and waiting[0].arrival <= self.now() - begin:
                 r = waiting[0]
-                if self.blocks_for(len(r.prefix) + len(r.prompt) + r.wanted) > len(self.free):
+                if not self.room(r):
                     break
                 self.admit(waiting.pop(0))
                 running.append(r)
             running, ended = [r for r in running if len(r.tokens) < r.wanted], [r for r in running if len(r.tokens) >= r.wanted]
             for r in ended:
-                self.free += r.blocks
+                self.release(r)
                 finished(r)
             if running:
                 self.decode(running)

@@ -36,6 +36,18 @@
  * Several threads may serve several queues at once. Hold or wait for every part that you publish before you release the
  * next round. Without a stream, pass NULL to sdma_release, and wait with sdma_copies_wait.
  *
+ * Ranks. Several processes, often one for each GPU, bind together (docs/processes.md). Each opens the device as a rank
+ * and makes the same calls of sdma_bind in the same order. GPUs are divided evenly: of two, rank 1 has gpu 1. A rank
+ * enqueues on the streams of its own GPUs. If a rank ends, what the others wait for fails, and sdma_error names it.
+ *
+ *   sdma_device* d = sdma_open("cuda", "rank=1 ranks=2 session=/tmp/run7");      // an empty folder, for one run
+ *
+ * Graphs. A stream that is captured repeats the values of its words, so its rounds have values of their own:
+ *
+ *   uint32_t graph = sdma_graph(w, g, 32);                // enqueue a round before the capture begins
+ *   for (uint32_t i = 0; i < 32; ++i) sdma_pass(w, g, graph, i, &s), launch(layer[i]);     // captured
+ *   launch_graph(..), sdma_replay(w, g, graph);           // for each launch, in their order
+ *
  * Settings are words "name=value" with blanks between them, or NULL. Sizes may end with K, M or G.
  *
  * Errors. A function that makes a handle returns NULL, others a number that is not 0: SDMA_TIMED_OUT, or SDMA_FAILED.
@@ -76,7 +88,8 @@ uint32_t sdma_version_number(void);
 const char* sdma_error(void);
 
 /** Opens a device: "soft", "kfd", "cuda" or "rocr". Settings: gpus=N (soft: 1 to 8; cuda: logical ones share those
- * that there are), and for soft order=strict|rocr|adversarial and seed=N. */
+ * that there are), and for soft order=strict|rocr|adversarial and seed=N. As one of several processes: rank=R ranks=N
+ * session=FOLDER, and patience=SECONDS (60), which a bind waits for the other ranks. */
 sdma_device* sdma_open(const char* kind, const char* settings);
 /** Gives the handle back. The device closes with the last handle that uses it. */
 void sdma_close(sdma_device*);
@@ -125,10 +138,19 @@ sdma_work* sdma_bind_collective(sdma_device*, const char* settings);
  * of the three may be NULL. */
 int sdma_buffer(const sdma_work*, const char* name, uint64_t* address, uint64_t* bytes, void** host);
 /** One round in the order of a stream. A collective has a stream for each GPU, and all are enqueued before the host
- * waits; a schedule has one, for gpu 0. */
+ * waits; a schedule has one, for gpu 0. Of ranks: a stream of this rank's GPU. */
 int sdma_enqueue(sdma_work*, uint32_t gpu, const sdma_stream*);
-/** Waits until every round that was enqueued is complete. */
+/** Waits until every round that was enqueued is complete; of ranks: all that touches this rank's GPUs. */
 int sdma_wait(sdma_work*, double seconds);
+/** A graph of so many rounds in the order of a GPU's stream; its number, or 0: failed. Collectives only. All streams of
+ * a collective make the same graphs in the same order. */
+uint32_t sdma_graph(sdma_work*, uint32_t gpu, uint32_t rounds);
+/** A round of a graph, 0 to rounds - 1 in order: what a stream does for it, without packets. Call it in the capture. On
+ * soft and kfd, where the thread is the stream, call sdma_replay, then this for each round. */
+int sdma_pass(sdma_work*, uint32_t gpu, uint32_t graph, uint32_t round, const sdma_stream*);
+/** Publishes the packets of one launch. Blocks while a ring has no room, for a minute at most: launch a graph that is
+ * longer than the ring first. */
+int sdma_replay(sdma_work*, uint32_t gpu, uint32_t graph);
 /** Gives it back, with its queues and buffers. */
 void sdma_unbind(sdma_work*);
 

@@ -49,7 +49,12 @@ Refused refused(const std::string& where, Errc e, const Opened& o, const Queue& 
   return refused(where, std::string(message(e)), e == Errc::timed_out ? "set a larger ring, or release first" : "");
 }
 
-int reach(const Opened& o, std::span<const WaitCondition> all, std::span<const Queue* const> queues, Deadline d) {
+Refused lost(const std::string& where, std::string which) {
+  return refused(where, std::move(which), "see what that rank's process says; open a new session for another run");
+}
+
+int reach(const Opened& o, std::span<const WaitCondition> all, std::span<const Queue* const> queues, Deadline d,
+          const Bound* bound) {
   constexpr std::chrono::milliseconds kGlance(50);
   for (;;) {
     const auto end = Deadline::in(kGlance);
@@ -57,6 +62,7 @@ int reach(const Opened& o, std::span<const WaitCondition> all, std::span<const Q
     for (const auto* q : queues)
       if (const auto fault = o.device->fault(*q)) return refused("queue", describe(*fault));
     if (r) return SDMA_OK;
+    if (auto which = bound ? bound->lost() : ""; !which.empty()) return lost("sdma_wait", std::move(which));
     if (!d.passed()) continue;
     last_error() = describe(r.error(), [&](GpuVa va, std::span<std::byte> to) { return o.device->peek(va, to); });
     return SDMA_TIMED_OUT;
@@ -107,20 +113,22 @@ namespace {
 /// A stream of the host is the thread that calls.
 constexpr double kHoldSeconds = 60;
 
-std::optional<Signal> known(void* opened, std::uint64_t word) {
+std::optional<Word> known(void* opened, std::uint64_t word) {
   auto& o = *static_cast<Opened*>(opened);
   const std::lock_guard lock(o.mutex);
   const auto at = o.words.find(word);
   return at == o.words.end() ? std::nullopt : std::optional(at->second);
 }
 int host_write(void* opened, std::uint64_t word, std::uint32_t value) {
-  const auto s = known(opened, word);
-  if (s) s->set(value);
-  return s ? 0 : 1;
+  const auto w = known(opened, word);
+  if (w) w->signal.set(value);
+  return w ? 0 : 1;
 }
 int host_hold(void* opened, std::uint64_t word, std::uint32_t value) {
-  const auto s = known(opened, word);
-  return s && wait(*s, Compare::eq, value, within(kHoldSeconds)) ? 0 : 1;
+  const auto w = known(opened, word);
+  if (!w) return 1;
+  const WaitCondition condition[] = {{w->signal, Compare::eq, value, {}}};
+  return reach(*static_cast<Opened*>(opened), condition, {}, within(kHoldSeconds), w->bound);
 }
 
 /// Functions of the process's libcuda, which the device has loaded.
@@ -160,22 +168,35 @@ sdma_device* open(const char* kind, const char* text) {
     return refused("sdma_open", std::string("there is no device '") + (kind ? kind : "NULL") + "'",
                    "the devices are " + std::string(kDeviceNames));
   OpenOptions o;
+  Ranks ranks{.patience = 60};
   for (const auto& s : settings(text)) {
     const auto& [name, value] = s;
     if (name == "gpus") o.gpus = o.soft.gpus = static_cast<std::uint32_t>(number(s, 64));
     else if (name == "seed") o.soft.seed = number(s);
-    else if (name != "order") return refused("sdma_open", "there is no setting '" + name + "'", "gpus, order, seed");
+    else if (name == "rank") ranks.rank = static_cast<std::uint32_t>(number(s, 63));
+    else if (name == "ranks") ranks.ranks = static_cast<std::uint32_t>(number(s, 64));
+    else if (name == "session") ranks.session = value;
+    else if (name == "patience") ranks.patience = number(s, 1u << 20);
+    else if (name != "order")
+      return refused("sdma_open", "there is no setting '" + name + "'",
+                     "gpus, order, seed, rank, ranks, session, patience");
     for (const auto order : {Ordering::strict, Ordering::rocr, Ordering::adversarial})
       if (name == "order" && value == sdma::name(order)) o.soft.ordering = order;
     if (name == "order" && value != sdma::name(o.soft.ordering))
       return refused("sdma_open", "there is no order '" + value + "'", "strict, rocr or adversarial");
   }
+  if (ranks.rank >= ranks.ranks || (ranks.ranks > 1) == ranks.session.empty())
+    return refused("sdma_open",
+                   "rank " + std::to_string(ranks.rank) + " of " + std::to_string(ranks.ranks) + " with the session '" +
+                       ranks.session + "'",
+                   "ranks are 0 to ranks - 1, and several have a session: rank=0 ranks=2 session=FOLDER");
   auto device = open_device(*k, o);
   if (!device) return refused(device.error());
   auto note = caveat(**device);
   auto opened = std::make_shared<Opened>();
   opened->device = std::move(*device);
   opened->caveat = std::move(note);
+  opened->ranks = std::move(ranks);
   return new sdma_device{std::move(opened)};
 }
 

@@ -9,6 +9,7 @@
 #include "sdma/client.h"
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/device/device.hpp"
+#include "sdma/schedule/bind.hpp"
 #include "sdma/sync/stream_order.hpp"
 #include "sdma/sync/wait.hpp"
 
@@ -55,16 +56,31 @@ inline constexpr double kRoomSeconds = 60;
 sdma::Deadline within(double seconds) noexcept;
 sdma::StreamCalls calls_of(const sdma_stream&) noexcept;
 
+/// Which of several processes this is.
+struct Ranks {
+  std::uint32_t rank = 0, ranks = 1;
+  std::string session{};     ///< a folder
+  std::uint64_t patience{};  ///< seconds
+  std::uint32_t binds = 0;   ///< the n-th bind of each rank meets in the n-th folder of the session
+};
+
+/// A word of a host stream.
+struct Word {
+  sdma::Signal signal;
+  const sdma::Bound* bound{};  ///< whose ranks may keep it waiting; null: there is none
+};
+
 /// A device, and the words that its host streams may write and wait for.
 struct Opened {
   std::unique_ptr<sdma::Device> device;
   std::string caveat;
+  Ranks ranks{};
   std::mutex mutex{};
-  std::map<std::uint64_t, sdma::Signal> words{};
+  std::map<std::uint64_t, Word> words{};
 
-  void know(const sdma::Signal& s) {
+  void know(const sdma::Signal& s, const sdma::Bound* b = nullptr) {
     const std::lock_guard lock(mutex);
-    words.insert_or_assign(s.va.value, s);
+    words.insert_or_assign(s.va.value, Word{s, b});
   }
   void forget(sdma::GpuVa va) {
     const std::lock_guard lock(mutex);
@@ -72,8 +88,12 @@ struct Opened {
   }
 };
 
-/// Waits for all, and for no longer once one of the queues has stopped. SDMA_OK, or an error that has been reported.
-int reach(const Opened&, std::span<const sdma::WaitCondition>, std::span<const sdma::Queue* const>, sdma::Deadline);
+/// Waits for all, and for no longer once one of the queues has stopped, or a rank has ended. SDMA_OK, or an error that
+/// has been reported.
+int reach(const Opened&, std::span<const sdma::WaitCondition>, std::span<const sdma::Queue* const>, sdma::Deadline,
+          const sdma::Bound* = nullptr);
+/// A rank that has ended, as an error.
+Refused lost(const std::string& where, std::string which);
 /// The same for what a stream or a ring refuses; `where` is the function that was called.
 Refused refused(const std::string& where, const sdma::StreamRefusal&);
 Refused refused(const std::string& where, sdma::Errc, const Opened&, const sdma::Queue&);

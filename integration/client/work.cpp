@@ -3,11 +3,14 @@
 #include "collectives/run.hpp"
 #include "handles.hpp"
 #include "sdma/core/file.hpp"
+#include "sdma/schedule/exchange.hpp"
 #include "sdma/schedule/text.hpp"
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <optional>
+#include <stdexcept>
 
 using namespace sdma;
 using client::done;
@@ -30,26 +33,63 @@ struct sdma_work {
   std::vector<GpuVa> words{};
   std::optional<StreamOrder> order{};
   bool tried = false;
-  std::vector<std::uint64_t> rounds{};  ///< how many each stream has been asked for
-  std::atomic<std::uint32_t> last = 0;  ///< the value of the last round that was enqueued; 0: there is none
+  std::vector<std::uint64_t> rounds{};             ///< how many each stream has been asked for
+  std::vector<std::vector<StreamGraph>> graphs{};  ///< of each GPU's stream
+  std::atomic<std::uint32_t> last = 0;             ///< the value of the last round that was enqueued; 0: there is none
 };
 
 namespace {
 
 const Schedule::Signal& signal_of(const Bound& b, std::size_t i) { return b.schedule().signals[i]; }
 
+/// Binds as one of the device's ranks. Throws std::runtime_error if the session was used before.
+class Meeting {
+ public:
+  explicit Meeting(client::Opened& o) {
+    auto& r = o.ranks;
+    if (r.ranks == 1) return;
+    const auto folder = std::filesystem::path(r.session) / std::to_string(r.binds++);
+    std::filesystem::create_directories(folder);
+    if (exists(folder / ("rank" + std::to_string(r.rank))))
+      throw std::runtime_error("session " + r.session + ": rank " + std::to_string(r.rank) +
+                               " has been in it; give each run an empty folder");
+    exchange_.emplace(folder.string(), r.rank);
+    options.rank = r.rank;
+    options.ranks = r.ranks;
+    options.exchange = &*exchange_;
+    options.exchange_timeout = std::chrono::seconds(r.patience);
+  }
+  BindOptions options{};
+
+ private:
+  std::optional<FolderExchange> exchange_{};
+};
+
+/// Does a stream of this rank wait for the word? Other words may be rounds ahead.
+bool concerns(sdma_work& w, GpuVa word) {
+  if (w.open->ranks.ranks == 1 || !w.run) return true;
+  for (std::uint32_t g = 0; g < w.run->plan().options.gpus; ++g) {
+    const auto words = w.run->stream(g).done();
+    if (w.what().owns(Place::gpu(g)) && std::find(words.begin(), words.end(), word) != words.end()) return true;
+  }
+  return false;
+}
+
 /// What is the same for both: queues, and the words with these indices.
 void furnish(sdma_work& w, const std::vector<std::size_t>& go, const std::vector<std::size_t>& completions) {
   const auto& b = w.what();
   for (const auto i : go) w.signals.push_back(b.signal(i));
-  for (const auto i : completions) {
-    w.signals.push_back(b.signal(i));
-    const bool own = completions.size() == b.schedule().queues.size();
-    w.completions.push_back({.signal = b.signal(i), .func = Compare::eq});
-    if (own) w.completions.back().ring = RingView(b.ring(w.completions.size() - 1));
+  const bool each = completions.size() == b.schedule().queues.size();
+  for (std::size_t k = 0; k < completions.size(); ++k) {
+    const auto& signal = b.signal(completions[k]);
+    w.signals.push_back(signal);
+    if (!concerns(w, signal.va)) continue;
+    w.completions.push_back({.signal = signal, .func = Compare::eq});
+    if (each && b.owns(k)) w.completions.back().ring = RingView(b.ring(k));
   }
-  for (const auto& s : w.signals) w.open->know(s);
-  for (std::size_t q = 0; q < b.schedule().queues.size(); ++q) w.queues.push_back(&b.queue(q));
+  for (const auto& s : w.signals) w.open->know(s, &b);
+  for (std::size_t q = 0; q < b.schedule().queues.size(); ++q)
+    if (b.owns(q)) w.queues.push_back(&b.queue(q));
 }
 
 sdma_work* bind_schedule(sdma_device* d, std::string_view text, const std::string& name, ParseOptions parse,
@@ -57,14 +97,14 @@ sdma_work* bind_schedule(sdma_device* d, std::string_view text, const std::strin
   for (auto& [param, value] : client::settings(settings)) parse.set.push_back({param, value});
   const auto schedule = parse_schedule(text, name, parse);
   if (!schedule) return refused(schedule.error());
-  BindOptions options;
+  Meeting meeting(*d->open);
   for (std::size_t i = 0; i < count; ++i) {
     if (!lent || !lent[i]) return refused("sdma_bind", "memory " + std::to_string(i) + " of those lent is NULL");
-    options.external.push_back({lent[i]->memory.va(), lent[i]->memory.host()});
+    meeting.options.external.push_back({lent[i]->memory.va(), lent[i]->memory.host()});
   }
   auto w = std::make_unique<sdma_work>();
   w->open = d->open;
-  auto bound = bind(*schedule, *d->open->device, options);
+  auto bound = bind(*schedule, *d->open->device, meeting.options);
   if (!bound) return refused(bound.error());
   w->bound.emplace(std::move(*bound));
   std::vector<std::size_t> go, all_done;
@@ -96,7 +136,8 @@ sdma_work* bind_collective(sdma_device* d, const char* settings) {
   if (!plan) return refused(plan.error());
   auto w = std::make_unique<sdma_work>();
   w->open = d->open;
-  auto run = collectives::Run::prepare(*plan, *d->open->device);
+  const Meeting meeting(*d->open);
+  auto run = collectives::Run::prepare(*plan, *d->open->device, meeting.options);
   if (!run) return refused(run.error());
   w->run.emplace(std::move(*run));
   const auto indices = [&](const std::vector<GpuVa>& links) {
@@ -106,6 +147,7 @@ sdma_work* bind_collective(sdma_device* d, const char* settings) {
   };
   furnish(*w, indices(plan->triggers), indices(plan->completions));
   w->rounds.resize(options.gpus);
+  w->graphs.resize(options.gpus);
   return w.release();
 }
 
@@ -117,10 +159,14 @@ std::uint32_t value_of(std::uint64_t rounds) {
 int enqueue(sdma_work& w, std::uint32_t gpu, const sdma_stream& stream) {
   const auto calls = client::calls_of(stream);
   const auto deadline = client::within(client::kRoomSeconds);
-  if (gpu >= w.rounds.size()) return refused("sdma_enqueue", "there is no stream of gpu " + std::to_string(gpu));
+  if (gpu >= w.rounds.size() || (w.run && !w.what().owns(Place::gpu(gpu))))
+    return refused("sdma_enqueue", "there is no stream of gpu " + std::to_string(gpu) + " here");
   if (w.run) {
     const auto value = value_of(++w.rounds[gpu]);
-    if (const auto r = w.run->enqueue(gpu, calls, deadline); !r) return refused(r.error());
+    if (const auto r = w.run->enqueue(gpu, calls, deadline); !r) {
+      if (auto which = w.what().lost(); !which.empty()) return client::lost("sdma_enqueue", std::move(which));
+      return refused(r.error());
+    }
     w.last = value;
     return SDMA_OK;
   }
@@ -140,6 +186,13 @@ int enqueue(sdma_work& w, std::uint32_t gpu, const sdma_stream& stream) {
   }
   if (const auto r = w.order->end(calls, value); !r) return refused("sdma_enqueue", r.error());
   return SDMA_OK;
+}
+
+/// A graph of a GPU's stream, or an error that has been reported.
+const StreamGraph* graph_of(const sdma_work* w, std::uint32_t gpu, std::uint32_t graph, const char* where) {
+  if (w && gpu < w->graphs.size() && graph - 1 < w->graphs[gpu].size()) return &w->graphs[gpu][graph - 1];
+  return refused(where, "the work is NULL, or its stream of gpu " + std::to_string(gpu) + " has no graph " +
+                            std::to_string(graph));
 }
 
 }  // namespace
@@ -187,14 +240,57 @@ int sdma_enqueue(sdma_work* w, std::uint32_t gpu, const sdma_stream* s) {
     return enqueue(*w, gpu, *s);
   });
 }
+std::uint32_t sdma_graph(sdma_work* w, std::uint32_t gpu, std::uint32_t rounds) {
+  std::uint32_t number = 0;
+  (void)done([&]() -> int {
+    if (!w || gpu >= w->graphs.size() || !w->what().owns(Place::gpu(gpu)))
+      return refused("sdma_graph",
+                     "the work is NULL, is not a collective, or has no stream of gpu " + std::to_string(gpu) + " here");
+    if (w->rounds[gpu] == 0)
+      return refused("sdma_graph", "the stream has not tried its words", "enqueue a round before the capture begins");
+    const auto graph = w->run->stream(gpu).graph(rounds);
+    if (!graph) return refused("sdma_graph", std::string(message(graph.error())));
+    w->graphs[gpu].push_back(*graph);
+    number = static_cast<std::uint32_t>(w->graphs[gpu].size());
+    return SDMA_OK;
+  });
+  return number;
+}
+int sdma_pass(sdma_work* w, std::uint32_t gpu, std::uint32_t graph, std::uint32_t round, const sdma_stream* s) {
+  return done([&]() -> int {
+    const auto* const g = graph_of(w, gpu, graph, "sdma_pass");
+    if (!g) return SDMA_FAILED;
+    if (!s || !s->write || !s->hold || round >= g->iterations)
+      return refused("sdma_pass",
+                     "the stream or a function is NULL, or the graph has no round " + std::to_string(round));
+    const auto& order = w->run->stream(gpu);
+    const auto calls = client::calls_of(*s);
+    auto r = order.pass(calls, g->value(round));
+    if (r && round + 1 == g->iterations) r = order.close(calls, *g);
+    if (r) return SDMA_OK;
+    if (auto which = w->what().lost(); !which.empty()) return client::lost("sdma_pass", std::move(which));
+    return refused("sdma_pass", r.error());
+  });
+}
+int sdma_replay(sdma_work* w, std::uint32_t gpu, std::uint32_t graph) {
+  return done([&]() -> int {
+    const auto* const g = graph_of(w, gpu, graph, "sdma_replay");
+    if (!g) return SDMA_FAILED;
+    if (const auto r = w->run->publish(gpu, *g, client::within(client::kRoomSeconds)); !r) return refused(r.error());
+    w->last = g->value(g->rounds() - 1);
+    return SDMA_OK;
+  });
+}
 int sdma_wait(sdma_work* w, double seconds) {
   return done([&]() -> int {
     if (!w) return refused("sdma_wait", "the work is NULL");
     if (w->last == 0) return SDMA_OK;
     for (auto& c : w->completions) c.reference = w->last;
-    const auto r = client::reach(*w->open, w->completions, w->queues, client::within(seconds));
+    const auto r = client::reach(*w->open, w->completions, w->queues, client::within(seconds), &w->what());
+    if (r != SDMA_OK) return r;  // what a stream waits for does not come: what it has stored would not, either
     const auto& device = *w->open->device;
-    for (std::uint32_t g = 0; g < device.topology().gpus.size(); ++g) (void)device.flush_host_writes(GpuId{g});
+    for (std::uint32_t g = 0; g < device.topology().gpus.size(); ++g)
+      if (w->what().owns(Place::gpu(g))) (void)device.flush_host_writes(GpuId{g});
     return r;
   });
 }

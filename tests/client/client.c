@@ -100,7 +100,20 @@ static void* rounds(void* p) {
   const struct part* part = p;
   sdma_stream s;
   CHECK(sdma_stream_of(part->device, NULL, &s) == SDMA_OK);
+  REFUSED(!sdma_graph(part->work, part->gpu, 3), "before the capture");
   for (int i = 0; i < 10; ++i) CHECK(sdma_enqueue(part->work, part->gpu, &s) == SDMA_OK);
+  /* Graphs of three rounds and of one, whose launches take turns with each other and with eager rounds. */
+  const uint32_t rounds_of[] = {3, 1};
+  uint32_t graphs[2];
+  for (int k = 0; k < 2; ++k) CHECK((graphs[k] = sdma_graph(part->work, part->gpu, rounds_of[k])) != 0);
+  for (int i = 0; i < 12; ++i) {
+    const int k = i % 5 < 3;
+    CHECK(sdma_replay(part->work, part->gpu, graphs[k]) == SDMA_OK);
+    for (uint32_t r = 0; r < rounds_of[k]; ++r) CHECK(sdma_pass(part->work, part->gpu, graphs[k], r, &s) == SDMA_OK);
+    if (i % 4 == 0) CHECK(sdma_enqueue(part->work, part->gpu, &s) == SDMA_OK);
+  }
+  REFUSED(sdma_pass(part->work, part->gpu, graphs[1], 1, &s) == SDMA_FAILED, "no round 1");
+  REFUSED(sdma_replay(part->work, part->gpu, 9) == SDMA_FAILED, "no graph 9");
   return NULL;
 }
 static void collectives(sdma_device* d) {
@@ -173,6 +186,8 @@ int main(int argc, char** argv) {
   REFUSED(!sdma_open("soft", "gpus=many"), "gpus=many");
   REFUSED(!sdma_open("soft", "order=odd"), "no order 'odd'");
   REFUSED(!sdma_open("soft", "word"), "name=value");
+  REFUSED(!sdma_open("soft", "rank=2 ranks=2 session=/tmp"), "rank 2 of 2");
+  REFUSED(!sdma_open("soft", "rank=0 ranks=2"), "session=FOLDER");
   REFUSED(!sdma_open("soft", "what=1"), "no setting 'what'");
   REFUSED(!sdma_open(NULL, NULL), "NULL");
   REFUSED(!sdma_allocate(d, 5, N), "gpu5");

@@ -2,18 +2,22 @@
 # SPDX-License-Identifier: MIT
 """sdma/client.h through ctypes: that the binding of examples/serving has every function, and that it works.
 
-  client.py HEADER EXPORTS soft|cuda
+  client.py HEADER EXPORTS soft|cuda|ranks
 
-cuda is the libcuda that stands in for NVIDIA's: the stream is a CUstream, and memory is pinned.
+cuda is the libcuda that stands in for NVIDIA's: the stream is a CUstream, and memory is pinned. ranks: two processes on its GPUs.
 """
 import ctypes
+import os
 import pathlib
 import re
+import signal
 import sys
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1] / "examples" / "serving"))
 import numpy as np  # noqa: E402
+import ranks  # noqa: E402
 import sdma_client  # noqa: E402
 
 SCHEDULE = """sdma 1
@@ -43,26 +47,100 @@ def the_same_names(header, exports):
 
 
 class Cuda:
-    """A stream of the stand-in."""
+    """A stream of the stand-in, on a GPU."""
 
-    def __init__(self):
-        self.driver = ctypes.CDLL("libcuda.so.1")
-        get = self.driver.cuGetProcAddress_v2
-        get.argtypes = [ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p), ctypes.c_int, ctypes.c_uint64, ctypes.c_void_p]
-
-        def call(name, *arguments):
-            at = ctypes.c_void_p()
-            assert get(name, at, 12000, 0, None) == 0 and at.value, name
-            status = ctypes.CFUNCTYPE(ctypes.c_int, *(type(a) for a in arguments))(at.value)(*arguments)
-            assert status == 0, (name, status)
-
+    def __init__(self, gpu=0):
+        self.get = ctypes.CDLL("libcuda.so.1").cuGetProcAddress_v2
+        self.get.argtypes = [ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p), ctypes.c_int, ctypes.c_uint64, ctypes.c_void_p]
         context, self.stream = ctypes.c_void_p(), ctypes.c_void_p()
-        call(b"cuDevicePrimaryCtxRetain", ctypes.pointer(context), ctypes.c_int(0))
-        call(b"cuCtxPushCurrent", context)
-        call(b"cuStreamCreateWithPriority", ctypes.pointer(self.stream), ctypes.c_uint(1), ctypes.c_int(0))
+        self.call(b"cuDevicePrimaryCtxRetain", ctypes.pointer(context), ctypes.c_int(gpu))
+        self.call(b"cuCtxPushCurrent", context)
+        self.call(b"cuStreamCreateWithPriority", ctypes.pointer(self.stream), ctypes.c_uint(1), ctypes.c_int(0))
+
+    def status(self, name, *arguments):
+        at = ctypes.c_void_p()
+        assert self.get(name, at, 12000, 0, None) == 0 and at.value, name
+        return ctypes.CFUNCTYPE(ctypes.c_int, *(type(a) for a in arguments))(at.value)(*arguments)
+
+    def call(self, name, *arguments):
+        status = self.status(name, *arguments)
+        assert status == 0, (name, status)
+
+    def copy(self, to, at, bytes):
+        self.call(b"cuMemcpyAsync", ctypes.c_uint64(to), ctypes.c_uint64(at), ctypes.c_size_t(bytes), self.stream)
+
+
+def of_two(rank, session, tell):
+    """Two collectives that take turns in the stream of a rank: eager rounds, then launches of a graph, published after their launch."""
+    with sdma_client.Device("cuda", f"rank={rank} ranks=2 session={session} patience=20") as device:
+        cuda, sizes = Cuda(rank), (8192, 65536)
+        stream = device.stream(cuda.stream.value)
+        host = device.allocate(sdma_client.HOST, sum(sizes))
+        at = (host.address, host.address + sizes[0])
+        all = [device.collective(f"collective=all_gather gpus=2 bytes={n} engines={2 + i} ring_bytes=256K") for i, n in enumerate(sizes)]
+        ctypes.memset(host.bytes(), rank + 1, sum(sizes))
+        for work, n, mine in zip(all, sizes, at):
+            cuda.copy(work.buffer(f"gpu{rank}.buf")[0], mine, n)
+        for _ in range(50):
+            for work in all:
+                work.enqueue(rank, stream)
+        graphs = [work.graph(rank, 96) for work in all]
+        for launch in range(3):
+            for round in range(96):
+                for work, graph in zip(all, graphs):
+                    work.pass_round(rank, graph, round, stream)
+            for work, graph in zip(all, graphs):
+                work.replay(rank, graph)
+        for work, n, mine in zip(all, sizes, at):
+            work.wait(20)
+            cuda.copy(mine, work.buffer(f"gpu{rank}.buf")[0], n)
+        end = time.monotonic() + 20
+        while cuda.status(b"cuStreamQuery", cuda.stream) != 0:
+            assert time.monotonic() < end
+            time.sleep(0.001)
+        found = bytes(host.bytes())
+        for n, part in zip(sizes, (found[: sizes[0]], found[sizes[0] :])):
+            assert part == bytes([1]) * (n // 2) + bytes([2]) * (n // 2), (rank, n, part[0], part[n // 2])
+        return "good"
+
+
+def of_two_killed(rank, session, tell):
+    """The stream of rank 0 waits for rank 1, which is killed; the host of rank 0 notices."""
+    device = sdma_client.Device("cuda", f"rank={rank} ranks=2 session={session} patience=20")  # it stays open: its stream waits
+    stream = device.stream(Cuda(rank).stream.value)
+    work = device.collective("collective=all_gather gpus=2 bytes=8K")
+    work.enqueue(rank, stream)
+    work.wait(20)
+    work.lost()
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    work.enqueue(rank, stream)
+    end = time.monotonic() + 20
+    try:
+        while time.monotonic() < end:
+            work.lost()
+            time.sleep(0.01)
+    except sdma_client.Error as error:
+        tell(str(error))
+        time.sleep(60)  # the caller ends what does not end by itself
+
+
+def killed():
+    heard, begin = [], time.monotonic()
+    try:
+        ranks.run(2, of_two_killed, lambda rank, text: heard.append(text), 50)
+        raise AssertionError("the rank was not missed")
+    except ranks.Failed as error:
+        assert str(error) == "rank 1: its process was killed by signal 9 (Killed)", error
+    assert len(heard) == 1 and "rank 1 does not answer: its process" in heard[0], heard
+    assert time.monotonic() - begin < 40
 
 
 def main(header, exports, kind):
+    if kind == "ranks":
+        assert ranks.run(2, of_two, seconds=60) == ["good", "good"]
+        killed()
+        return print("good")
     the_same_names(pathlib.Path(header).read_text(), pathlib.Path(exports).read_text())
     with sdma_client.Device(kind, "gpus=1") as device:
         stream = device.stream(Cuda().stream.value if kind == "cuda" else None)

@@ -4,6 +4,7 @@
 
   serving.py SERVE SDMA CASE
 
+evict      equal while prefixes are evicted to host memory and fetched back, also where that is full
 tokens     equal with and without offload, in each way and order; different without the wait
 schedule   `sdma check` proves the fetch, and refutes it without the wait; the texts are those of the ways
 errors     a sentence for each thing that cannot work, and memory that is given back
@@ -56,6 +57,35 @@ def tokens():
     shape = ["--layers=3", "--heads=6", "--kv-heads=3", "--head=8", "--block=2", "--host-blocks=128", "--gpu-blocks=128"]
     assert tokens_of("--offload=none", *shape) == tokens_of(*shape)
     boxes()
+
+
+def evict():
+    more = ["--requests=24", "--prefixes=6", "--prefix=24", "--gpu-blocks=26", "--host-blocks=40", "--batch=2", "--rate=4"]
+
+    def found(*arguments):
+        code, out, err = run(*more, *arguments)
+        assert code == 0, err
+        moved = re.search(r"(\d+) prefixes were evicted, and (\d+) were fetched back\n", out)
+        return dict(re.findall(r"request (\d+): .*: ([\d ]+)\n", out)), tuple(map(int, moved.groups())) if moved else None
+
+    right, none = found("--offload=none")
+    assert len(right) == 24 and none is None
+    for order in ("strict", "rocr", "adversarial"):
+        for way in fetch.WAYS[:-1] if order == "adversarial" else ("layer",):
+            tokens, (evicted, fetched) = found("--evict", f"--offload={way}", f"--order={order}")
+            assert tokens == right, (order, way)
+            assert evicted >= 6 and fetched >= 4, (evicted, fetched)
+    # Host memory is full, too: what was evicted first is computed again; and it has room for none.
+    tokens, (evicted, fetched) = found("--evict", "--host-blocks=13")
+    assert tokens == right and evicted > 6 and fetched >= 1, (evicted, fetched)
+    tokens, moved = found("--evict", "--host-blocks=5")
+    assert tokens == right and moved == (0, 0), moved
+    # All prefixes fit: none moves.
+    tokens, moved = found("--evict", "--gpu-blocks=64")
+    assert tokens == right and moved == (0, 0), moved
+    for arguments, why in ((["--gpu-blocks=9"], "request 0 needs 10 blocks, and the pool of the GPU has 9"), (["--offload=none"], "use a way of --offload")):
+        code, _, err = run(*more, "--evict", *arguments)
+        assert code == 1 and why in err and "Traceback" not in err, err
 
 
 def boxes():
@@ -151,5 +181,5 @@ def measure():
         assert "prefix 32, 50 % neighbours" in text and "under load" in text, text
 
 
-{"tokens": tokens, "schedule": schedule, "errors": errors, "measure": measure}[sys.argv[3]]()
+{"tokens": tokens, "evict": evict, "schedule": schedule, "errors": errors, "measure": measure}[sys.argv[3]]()
 print("good")
