@@ -228,7 +228,7 @@ class Program {
     if (settings_.where == Where::simulate) {
       if (!open_machine()) return false;
       device_text_ = machine_->name + " simulated";
-      return true;
+      return links_suffice();
     }
     auto opened = sdma::open_device(
         *device_kind(name(settings_.where)),
@@ -248,6 +248,15 @@ class Program {
     if (settings_.where == Where::soft)
       device_text_ +=
           " in software (" + std::string(name(settings_.order)) + ", seed " + std::to_string(settings_.seed) + ")";
+    return true;
+  }
+
+  /// Refuses, before anything is printed, what the machine has no links for.
+  bool links_suffice() {
+    if (!settings_.axes.empty()) return true;  // a schedule may depend on the values
+    for (const auto& way : settings_.ways)
+      if (const auto p = modelled(settings_, table_, *machine_, way, settings_.least); !p)
+        return fail(kWrong, p.error());
     return true;
   }
 
