@@ -75,8 +75,8 @@ class Runner {
     static_cast<void>(meet());  // the others have compared what is this rank's
   }
 
-  /// Waits until all ranks have come here. A rank may use up its timeout first, and a busy machine may start it late: the
-  /// wait is longer than the timeout. A rank that ends early is not waited for.
+  /// Waits until all ranks have come here. A rank may use up its timeout first, and a busy machine may start it late:
+  /// the wait is longer than the timeout. A rank that ends early is not waited for.
   bool meet() {
     if (!run_.team) return true;
     constexpr auto kLate = 10s;
