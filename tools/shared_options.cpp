@@ -77,12 +77,16 @@ std::optional<Schedule> load_schedule(const std::string& path, const std::string
 }
 
 void add_machine(VerbOptions& verb, MachineOptions& o) {
-  verb.value("--machine", o.path,
-             "the machine: a file, or a layout such as mi355x:8, mesh:16, ring:8, switch:8x400G or nodes:2x8 (default: "
-             "eight MI300X)")
+  verb.value(
+          "--machine", o.path,
+          "the machine: a file, also one that sdma topology --json has written, or a layout such as mi355x:8, mesh:16, ring:8, switch:8x400G or nodes:2x8 (default: "
+          "eight MI300X)")
       .type("PATH|LAYOUT");
   add_pairs(verb, "--parameter", "NAME=VALUE", o.changes,
             "change a parameter of the machine, such as engine.poll_ns=1000; may be repeated");
+  add_choice<std::string>(verb, "--through", o.through, {{"rings", ""}, {"hip", "hip"}},
+                          "what the host does for a submit: it fills rings of its own, or calls HIP, whose costs on "
+                          "MI300X are public (default: rings)");
 }
 
 Result<MachineDescription, Diagnostic> machine_of(const std::string& path) {
@@ -112,6 +116,7 @@ std::optional<Cost> parameter_named(const std::string& option, const std::string
 std::optional<MachineDescription> load_machine(const MachineOptions& o) {
   auto m = machine_of(o.path);
   if (!m) return report(m.error()), std::nullopt;
+  if (o.through == "hip") through_hip(*m);
   for (const auto& [name, value] : o.changes) {
     char* end = nullptr;
     const auto v = std::strtod(value.c_str(), &end);

@@ -44,6 +44,7 @@ std::optional<Schedule> load_schedule(const std::string& path, const std::string
 struct MachineOptions {
   std::string path{};  ///< "": eight MI300X
   std::vector<std::pair<std::string, std::string>> changes{};
+  std::string through{};  ///< "hip", or "" for rings of one's own
 };
 void add_machine(VerbOptions&, MachineOptions&);
 /// The machine of this file; eight MI300X for "".

@@ -16,11 +16,15 @@
 #include "arguments.hpp"
 #include "median.hpp"
 #include "sdma/core/file.hpp"
+#include "sdma/simulate/report.hpp"
 #include "sdma/sync/recipes.hpp"
+#include "simulated_machine.hpp"
 
 #include <fmt/format.h>
 
 #include <array>
+#include <memory>
+#include <optional>
 
 using namespace sdma;
 using namespace std::chrono_literals;
@@ -38,7 +42,9 @@ constexpr char kUsage[] =
     "  -b SIZE -e SIZE -f FACTOR    smallest size, largest size, and factor (default: 1K, 64M, 4)\n"
     "  -n N -w N                    measured and warm-up rounds per size (default: 20, 5)\n"
     "  --src G --dst G              source and destination GPU (default: 0, 1)\n"
-    "  --device D                   soft (default), kfd, cuda or rocr\n"
+    "  --device D                   soft (default), kfd, cuda or rocr, or simulate: phases of the critical path\n"
+    "  --machine M                  simulate this machine: a file, also of sdma topology --json, or a layout\n"
+    "  --through T                  simulate rings of one's own (rings, default), or calls of HIP on MI300X (hip)\n"
     "  --csv FILE                   also write the table as CSV\n";
 
 using Microseconds = std::chrono::duration<double, std::micro>;
@@ -133,6 +139,26 @@ class Bench {
   double overhead_ = 0;
 };
 
+/// The phases that the model gives one copy, which are those of simulate.hpp.
+Phases simulated(const MachineDescription& m, GpuId src, GpuId dst, std::uint64_t bytes) {
+  Schedule s{.gpus = std::max(src, dst).value + 1};
+  const auto from = s.add_buffer({.place = Place::gpu(src.value), .name = "from", .bytes = bytes}),
+             to = s.add_buffer({.place = Place::gpu(dst.value), .name = "to", .bytes = bytes}),
+             done = s.add_signal({.name = "done"});
+  auto& q = s.add_queue({.place = Place::gpu(src.value), .name = "copy", .peer = Place::gpu(dst.value)});
+  q.copy({.src = from, .dst = to, .bytes = bytes});
+  if (m.topology.completion(src, {}) == Completion::atomic)
+    q.put(Atomic{.addr = done, .op = AtomicOp::add_rtn_64, .value = 1});
+  else q.put<&Fence::value>({.addr = done}, kEpoch);
+  auto main = s.add_host("main");
+  main.submit(q);
+  main.wait(done, Compare::ge, 1);
+  const auto t = simulate(s, m);
+  if (!t) fail(to_string(t.error().front()));
+  const auto us = [&](Phase p) { return t->phase_ns[static_cast<std::size_t>(p)] / 1e3; };
+  return {us(Phase::control), us(Phase::schedule), us(Phase::copy), us(Phase::sync)};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -142,14 +168,28 @@ int main(int argc, char** argv) {
   const GpuId src{static_cast<std::uint32_t>(a.size("--src", 0, 0, 63))};
   const GpuId dst{static_cast<std::uint32_t>(a.size("--dst", 1, 0, 63))};
   const auto csv = a.word("--csv", "");
-  const auto kind = a.device();
+  const collectives::SimulatedMachine of{a};
+  const auto kind = a.device_or("simulate");
   a.done();
+  if (kind && !of.option().empty()) a.fail(of.option() + " is for --device=simulate");
+  const auto check = [&](const Topology& t) {
+    if (std::max(src, dst).value >= t.gpus.size()) fail("this node has no such GPU");
+  };
 
-  const auto device = must(open_device(kind));
-  if (std::max(src, dst).value >= device->topology().gpus.size()) fail("this node has no such GPU");
-  Bench bench{*device, src, dst, std::max(begin, end)};
-  std::printf("gpu%u engine %u to gpu%u; a TIMESTAMP takes %.0f ns, which is subtracted\n\n", src.value,
-              bench.engine().value, dst.value, bench.overhead_ns());
+  std::unique_ptr<Device> device;
+  std::optional<Bench> bench;
+  std::optional<MachineDescription> machine;
+  if (kind) {
+    device = must(open_device(*kind));
+    check(device->topology());
+    bench.emplace(*device, src, dst, std::max(begin, end));
+    std::printf("gpu%u engine %u to gpu%u; a TIMESTAMP takes %.0f ns, which is subtracted\n\n", src.value,
+                bench->engine().value, dst.value, bench->overhead_ns());
+  } else {
+    machine = of.open();
+    check(machine->topology);
+    std::printf("gpu%u to gpu%u, simulated: %s; no engine ran\n\n", src.value, dst.value, machine->name.c_str());
+  }
   std::printf("%12s %10s %9s %9s %9s %9s   %s\n", "bytes", "total us", "control", "schedule", "copy", "sync",
               "in % of the sum");
   FileWriter file{csv, FileWriter::Kind::live};
@@ -161,7 +201,7 @@ int main(int argc, char** argv) {
   for (auto bytes = begin; bytes <= end; bytes *= factor) {
     std::array<std::vector<double>, 4> all;
     for (std::uint64_t i = 0; i < warm + rounds; ++i) {
-      const auto p = bench.once(bytes);
+      const auto p = bench ? bench->once(bytes) : simulated(*machine, src, dst, bytes);
       if (i < warm) continue;
       all[0].push_back(p.control), all[1].push_back(p.schedule), all[2].push_back(p.copy), all[3].push_back(p.sync);
     }

@@ -68,9 +68,7 @@ std::string moved(const kv::Options& o, const Topology& t) {
 }
 
 int simulate(const kv::Options& o) {
-  auto machine = mi300x_machine();
-  if (!o.machine.empty()) machine = machine_from_json(must(read_file(o.machine)), o.machine);
-  const auto m = must(std::move(machine));
+  const auto m = o.machine.open();
   std::printf("%s\nsimulated: %s; no engine ran\n\n", moved(o, m.topology).c_str(), m.name.c_str());
   print(sweep(o, [&](const kv::Request& r) {
     auto t = kv::simulated(r, o.gpu, m);

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 namespace sdma::inline v0 {
 
@@ -52,23 +53,24 @@ void World::path(Simulation& r) const {
   auto end = r.rounds.back().end_ns;
   // The bottleneck is named after the kind of work that takes most of the time.
   std::map<std::string, double> spent;
+  // The first node began with the simulation: its step takes all that is left.
   for (auto at = end_node_; end > begin; at = nodes_[at].cause) {
     const auto& n = nodes_[at];
     const auto from = at == 0 ? begin : std::max(begin, std::min(end, nodes_[n.cause].t));
     if (from < end) {
       r.phase_ns[static_cast<std::size_t>(n.phase)] += end - from;
       if (n.what == What::moves || n.what == What::computes) r.working_ns += end - from;
+      const auto until = std::exchange(end, from);
+      if (times_alone_) continue;
       const auto& step = kSteps[static_cast<std::size_t>(n.what)];
       const auto text = [&](std::string_view form) {
         return fmt::format(fmt::runtime(form), fmt::arg("where", names_[n.where]), fmt::arg("count", n.count),
                            fmt::arg("queue", n.queue < programs_.size() ? programs_[n.queue].name : ""),
                            fmt::arg("size", size_text(n.count)));
       };
-      r.path.push_back({from, end, n.phase, names_[n.where], text(step.text)});
-      spent[text(step.work)] += end - from;
-      end = from;
+      r.path.push_back({from, until, n.phase, names_[n.where], text(step.text)});
+      spent[text(step.work)] += until - from;
     }
-    if (at == 0) break;
   }
   std::reverse(r.path.begin(), r.path.end());
   double most = 0;

@@ -43,7 +43,12 @@ std::vector<Row> rows(const Simulation& s) {
   return out;
 }
 
+constexpr std::string_view kAtBound =
+    "its fit ended at a bound: the true value may lie beyond it, and no interval says how far";
+
 }  // namespace
+
+std::string bound_text(Cost c) { return fmt::format("{}: {}", name(c), kAtBound); }
 
 std::string time_text(double ns) {
   if (ns < 1000) return fmt::format("{:.0f} ns", ns);
@@ -85,11 +90,14 @@ std::string to_table(const Simulation& s, const Sensitivity* hangs) {
     out += fmt::format("\n{:<29} {:>12} {:>26}\n", "time depends on", "+1 % gives", "within its uncertainty");
     for (std::size_t i = 0; i < std::min<std::size_t>(hangs->rows.size(), 12); ++i) {
       const auto& r = hangs->rows[i];
-      out += fmt::format("{:<29} {:>+10.2f} % {:>26}\n", std::string(name(r.cost)) + (r.together ? " *" : ""),
-                         r.per_percent, time_text(r.low_ns) + " to " + time_text(r.high_ns));
+      out += fmt::format("{:<29} {:>+10.2f} % {:>26}\n",
+                         std::string(name(r.cost)) + (r.together ? " *" : "") + (r.at_bound ? " !" : ""), r.per_percent,
+                         time_text(r.low_ns) + " to " + time_text(r.high_ns));
     }
     if (std::any_of(hangs->rows.begin(), hangs->rows.end(), [](const auto& r) { return r.together; }))
       out += "* within its uncertainty alone; the +- of the time uses what the fit knows of these together\n";
+    if (std::any_of(hangs->rows.begin(), hangs->rows.end(), [](const auto& r) { return r.at_bound; }))
+      out += fmt::format("! {}\n", kAtBound);
   }
   return out;
 }
@@ -150,6 +158,7 @@ std::string to_json(const Simulation& s, const Sensitivity* hangs) {
                                   {"phase_ns_for_one_percent", std::move(phases)},
                                   {"low_ns", r.low_ns},
                                   {"high_ns", r.high_ns}});
+      if (r.at_bound) j["sensitivity"].back()["at_bound"] = true;
     }
     j["alternatives"] = Json::array();
     for (const auto& a : hangs->alternatives)

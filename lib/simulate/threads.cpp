@@ -361,6 +361,7 @@ void World::round_ends(const Thread& t) {
 void World::snapshot() {
   net_.account(now_, false);
   busy_.clear();
+  if (times_alone_) return;
   for (const auto& t : threads_)
     busy_.push_back({.kind = t.kernel() ? Busy::Kind::agent : Busy::Kind::host, .name = t.name, .busy_ns = t.busy_ns});
   const auto add = [&](const Resource& r, double busy_ns) {

@@ -66,6 +66,8 @@ class World {
   World(const Schedule&, const MachineDescription&, const SimulateOptions&);
   ~World();
   Result<Simulation, std::vector<Diagnostic>> run();
+  /// The result shall have times, and no texts: neither the path nor what was busy.
+  void times_alone() noexcept { times_alone_ = true; }
   bool can_begin() { return prepare(), findings_.empty(); }
   /// Of each parameter, the least value above which the run would have been the same: infinite if any change matters.
   using Needs = std::array<double, kCosts>;
@@ -328,6 +330,7 @@ class World {
   std::map<const Schedule::Action*, std::vector<std::byte>> old_of_actions_{};
   std::vector<std::vector<std::byte>> old_;  ///< what expectations call `old`, in their order
   Simulation totals_{};
+  bool times_alone_ = false;
 };
 
 }  // namespace sdma::inline v0::detail

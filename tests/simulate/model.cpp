@@ -378,7 +378,7 @@ TEST_CASE("a mechanism that is on or off is an alternative with a name, and not 
   const auto single = parse_schedule(schedule(copy("4K", "gpu0.in", "gpu1.out") + kDone), "t.sdma");
   const auto few = *sensitivity(*single, m);
   for (const auto& a : few.alternatives) CHECK(a.cost == Cost::engine_occupied);
-  const auto alone = *alternatives(*copies, m);
+  const auto alone = spread(*copies, m)->alternatives;
   REQUIRE(alone.size() == h.alternatives.size());
   for (std::size_t i = 0; i < alone.size(); ++i) CHECK(alone[i].ns == h.alternatives[i].ns);
 }

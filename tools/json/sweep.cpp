@@ -11,6 +11,7 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <set>
 
 namespace sdma::json {
 namespace {
@@ -43,6 +44,7 @@ class Sweeping {
     for (const auto& [key, o] : others_)
       out_.notes.push_back(fmt::format("{} takes {} instead of {} at {} if {}", out_.names[key.first],
                                        time_text(o.other_ns), time_text(o.ns), o.at, o.when));
+    for (const auto c : at_bound_) out_.notes.push_back(bound_text(c));
     return std::move(out_);
   }
 
@@ -93,6 +95,7 @@ class Sweeping {
     if (!m) return false;
     Swept::Row row{.values = std::move(values)};
     std::vector<Schedule> all;
+    Spread first;
     for (std::size_t i = 0; i < in_.files.size(); ++i) {
       auto s = schedule(i, row.values);
       if (!s) return false;
@@ -101,33 +104,33 @@ class Sweeping {
         return refuse(fmt::format("{} has {} GPUs, and {} has {}: their times cannot be compared",
                                   name_of(in_.files[0].path), all[0].gpus, name_of(in_.files[i].path), all[i].gpus),
                       "give all the same number, such as --set N=8");
-      auto t = simulate(all[i], *m);
-      if (!t) return fail(i, std::move(t.error()));
-      row.files.push_back({.value = i == 0 || t->ns == row.files[0].ns ? 1 : row.files[0].ns / t->ns, .ns = t->ns});
-      if (in_.intervals && !note_alternatives(i, all[i], *m, row)) return false;
+      SpeedUp now;
+      if (in_.intervals) {
+        auto found = spread(all[i], *m);
+        if (!found) return fail(i, std::move(found.error()));
+        if (i == 0) first = *found;
+        now = speed_up(first, *found, *m);
+        if (i == 0) now.uncertainty = 0;  // it is as fast as itself
+        for (auto* u : {&now.uncertainty, &now.uncertainty_ns}) *u = six_digits(*u);
+        note_alternatives(i, *found, row);
+        for (const auto c : found->at_bound) at_bound_.insert(c);
+      } else {
+        auto t = simulate(all[i], *m);
+        if (!t) return fail(i, std::move(t.error()));
+        now = {.value = i == 0 || t->ns == row.files[0].ns ? 1 : row.files[0].ns / t->ns, .ns = t->ns};
+      }
+      row.files.push_back(now);
       if (in_.proceed && !in_.proceed())
         return fail(i, {{.message = "the sweep was ended", .hint = "sweep fewer values"}});
-    }
-    if (in_.intervals) {
-      std::vector<const Schedule*> each;
-      for (const auto& s : all) each.push_back(&s);
-      auto known = speed_ups(all[0], each, *m);
-      if (!known) return fail(std::size_t{0}, std::move(known.error()));
-      row.files = *std::move(known);
-      row.files[0].uncertainty = 0;  // it is as fast as itself
-      for (auto& f : row.files)
-        for (auto* u : {&f.uncertainty, &f.uncertainty_ns}) *u = six_digits(*u);
     }
     out_.rows.push_back(std::move(row));
     return true;
   }
 
   /// Keeps, for each alternative of the machine, where it changes the time of a file the most.
-  bool note_alternatives(std::size_t file, const Schedule& s, const MachineDescription& m, const Swept::Row& row) {
-    auto all = alternatives(s, m);
-    if (!all) return fail(file, std::move(all.error()));
-    const auto ns = row.files[file].ns;
-    for (const auto& a : *all) {
+  void note_alternatives(std::size_t file, const Spread& found, const Swept::Row& row) {
+    const auto ns = found.ns;
+    for (const auto& a : found.alternatives) {
       auto& most = others_[{file, a.cost}];
       if (most.ns != 0 && std::abs(a.ns / ns - 1) <= std::abs(most.other_ns / most.ns - 1)) continue;
       std::string at;
@@ -135,7 +138,6 @@ class Sweeping {
         at += fmt::format("{}{}={}", at.empty() ? "" : ", ", in_.axes[i].name, in_.axes[i].text(row.values[i]));
       most = {ns, a.ns, std::move(at), a.when};
     }
-    return true;
   }
 
   /// Finds what caps an axis where no file's time changes from one value to the next.
@@ -202,6 +204,7 @@ class Sweeping {
   const SweepInput& in_;
   Swept out_;
   std::map<std::pair<std::size_t, Cost>, Other> others_{};  // by file and parameter
+  std::set<Cost> at_bound_{};
   SweepError error_{};
 };
 

@@ -41,7 +41,9 @@ constexpr char kManual[] =
     "\n"
     "Device:\n"
     "  --device D       soft (default), kfd, cuda, rocr, or simulate: the same groups of packets in simulated time\n"
-    "  --machine FILE   simulate this machine, as sdma calibrate writes it (default: 8 x MI300X)\n"
+    "  --machine M      simulate this machine: a file of sdma calibrate or sdma topology --json, or a layout such as\n"
+    "                   mi355x:8 (default: 8 x MI300X)\n"
+    "  --through T      simulate rings of one's own (rings, default), or calls of HIP on MI300X (hip)\n"
     "  --gpu G          GPU to use (default: 0)\n"
     "  -n N -w N        measured and warm-up rounds (default: 20, 5). Every block of each round is checked. A "
     "simulation\n"
@@ -120,7 +122,8 @@ std::optional<double> rate_from(const Arguments& a, const std::string& text) {
 Options options(int argc, char** argv) {
   Arguments a{argc, argv, kManual};
   Options o;
-  const auto sweep = a.word("--sweep", ""), machine = a.word("--machine", "");
+  const auto sweep = a.word("--sweep", "");
+  o.machine = SimulatedMachine(a);
   const auto block = a.size("--block", 0, 1, 1 << 30);
   if (!sweep.empty() && block != 0) a.fail("--sweep replaces --block: give one of them");
   o.sizes = sweep.empty() ? std::vector<std::uint64_t>{block == 0 ? 16 << 10 : block} : sizes_of(a, sweep);
@@ -135,9 +138,8 @@ Options options(int argc, char** argv) {
   o.rounds = a.size("-n", 20), o.warm = a.size("-w", 5, 0);
   o.gpu = {static_cast<std::uint32_t>(a.size("--gpu", 0, 0, 63))};
   o.device = a.device_or("simulate");
-  o.machine = machine;
   a.done();
-  if (o.device && !machine.empty()) a.fail("--machine is for --device=simulate");
+  if (o.device && !o.machine.option().empty()) a.fail(o.machine.option() + " is for --device=simulate");
   if ((o.kernel || large != 0) && o.sizes.size() < 2)
     a.fail("--large and --kernel need a --sweep of at least two sizes");
   return o;

@@ -5,6 +5,7 @@
 //   const auto o = kv::options(argc, argv);   // --help prints the manual and ends the program; an error ends it with 2
 //
 // Call it from the main thread, before others start.
+#include "collectives/simulated_machine.hpp"
 #include "request.hpp"
 #include "sdma/device/open.hpp"
 
@@ -24,7 +25,7 @@ struct Options {
   std::uint64_t rounds{}, warm{};
   sdma::GpuId gpu{};
   std::optional<sdma::DeviceKind> device{};  ///< none: simulate `machine`
-  std::string machine{};                     ///< a file; empty: MI300X
+  SimulatedMachine machine{};                ///< eight MI300X, unless an option names another one
 };
 
 Options options(int argc, char** argv);

@@ -40,7 +40,7 @@ void read_axes(Reader& r, const Given& g, Settings& s) {
     r.refuse("--sweep", "at most two different names can be swept", "set the others, or write a list: NAME=A,B,C");
   if (combinations(s.axes).size() > kMostSwept)
     r.refuse("--sweep", fmt::format("there are more than {} combinations", kMostSwept), "give a larger factor");
-  if (s.tune || !s.rivals.empty() || s.format == Format::nccl_tests)
+  if (s.tune || !s.rivals.empty() || !s.brought.empty() || s.format == Format::nccl_tests)
     r.refuse("--sweep", "not allowed with --tune, --against or --format=nccl-tests",
              "run the program once for each value");
 }

@@ -3,7 +3,7 @@
 
 #include "collectives/plan.hpp"
 #include "schedule_file.hpp"
-#include "sdma/simulate/simulate.hpp"
+#include "sdma/simulate/report.hpp"
 #include "summary.hpp"
 
 #include <fmt/format.h>
@@ -79,55 +79,58 @@ Result<Schedule, std::vector<Diagnostic>> schedule_of_way(const Settings& s, con
 }
 
 Result<Point, std::vector<Diagnostic>> modelled(const Settings& s, const Table& table, const MachineDescription& m,
-                                                const Way& way, std::uint64_t bytes) {
+                                                const Way& way, std::uint64_t bytes, bool intervals) {
   auto built = build(s, table, way, bytes);
   if (!built) return std::move(built.error());
   const auto& o = built->options;
-  auto t = simulate(built->schedule, m);
-  if (!t) return plan_failed(std::move(t.error()), way, bytes);
+  std::optional<Spread> known;
+  double ns = 0;
+  if (intervals) {
+    auto t = spread(built->schedule, m);
+    if (!t) return plan_failed(std::move(t.error()), way, bytes);
+    ns = t->ns;
+    for (const auto c : t->at_bound) built->notes.push_back(bound_text(c));
+    known = *std::move(t);
+  } else {
+    auto t = simulate(built->schedule, m);
+    if (!t) return plan_failed(std::move(t.error()), way, bytes);
+    ns = t->ns;
+  }
   Point point{.bytes = bytes,
               .count = count_of(o) / s.type.bytes,
               .type = s.type.name,
               .way = way,
               .ran = o.variant,
-              .us = times_of({t->ns / 1e3}),
+              .us = times_of({ns / 1e3}),
               .in_place = is_in_place(o),
-              .notes = std::move(built->notes)};
+              .notes = std::move(built->notes),
+              .spread = std::move(known)};
+  if (point.spread) {
+    const auto off = point.spread->uncertainty_ns / 1e3;
+    point.us.lower -= off;
+    point.us.upper += off;
+  }
   set_bandwidths(point, bus_factor(o));
   return point;
 }
 
-Result<void, std::vector<Diagnostic>> find_ties(const Settings& s, const Table& table, const MachineDescription& m,
-                                                std::span<Point> points) {
+void compare(const MachineDescription& m, std::span<Point> points) {
   constexpr double kFar = 1.5;
+  if (const auto* const base = points.empty() ? nullptr : find(points, points.front().bytes, kBase);
+      base && base->spread)
+    for (auto& p : points)
+      if (&p != base && p.spread) p.speed_up_uncertainty = sdma::speed_up(*base->spread, *p.spread, m).uncertainty;
   const Point* done = nullptr;
   for (const bool prelaunch : {true, false}) {
     const auto* const found = points.empty() ? nullptr : fastest(points, points.front().bytes, prelaunch);
-    if (!found || found == done) continue;
+    if (!found || found == done || !found->spread) continue;
     done = found;
-    std::vector<Way> ways;
-    std::vector<Schedule> schedules;
-    for (const auto& p : points)
-      if (&p != found && (prelaunch || !prelaunched(p.way)) && p.way.variant != Variant::automatic &&
-          p.us.median < kFar * found->us.median)
-        ways.push_back(p.way);
-    if (ways.empty()) continue;
-    for (const auto& w : ways) {
-      auto schedule = schedule_of_way(s, table, w, found->bytes);
-      if (!schedule) return std::move(schedule.error());
-      schedules.push_back(*std::move(schedule));
-    }
-    const auto best = schedule_of_way(s, table, found->way, found->bytes);
-    if (!best) return best.error();
-    std::vector<const Schedule*> each;
-    for (const auto& one : schedules) each.push_back(&one);
-    const auto ratios = speed_ups(*best, each, m);
-    if (!ratios) return ratios.error();
     auto& point = points[static_cast<std::size_t>(found - points.data())];
-    for (std::size_t k = 0; k < ways.size(); ++k)
-      if ((*ratios)[k].tie()) point.ties.push_back(ways[k]);
+    for (const auto& p : points)
+      if (&p != found && p.spread && (prelaunch || !prelaunched(p.way)) && p.way.variant != Variant::automatic &&
+          p.us.median < kFar * found->us.median && sdma::speed_up(*found->spread, *p.spread, m).tie())
+        point.ties.push_back(p.way);
   }
-  return {};
 }
 
 Table rows_of(const Options& o, std::span<const Point> points, double tie) {

@@ -4,7 +4,7 @@
 // schedule.
 //
 //   const auto machine = mi300x_machine();
-//   auto p = modelled(settings, default_table(), *machine, {Variant::b2b, true}, 64 << 10);  // a Point, not verified
+//   auto p = modelled(settings, default_table(), *machine, {Variant::b2b, true}, 64 << 10, true);  // not verified
 //   auto rows = tuned(*machine, settings, [](std::size_t done, std::size_t of) { return !interrupted; });
 //   puts(to_text(*rows, "simulated: 8 x MI300X, SPX").c_str());                              // parse_table reads this
 //
@@ -23,15 +23,14 @@
 
 namespace collectives::perf {
 
-/// The Point of one size and way, simulated and not verified.
+/// The Point of one size and way, simulated and not verified. `intervals`: also how certain the time is.
 sdma::Result<Point, std::vector<sdma::Diagnostic>> modelled(const Settings&, const Table&,
                                                             const sdma::MachineDescription&, const Way&,
-                                                            std::uint64_t bytes);
+                                                            std::uint64_t bytes, bool intervals = false);
 
-/// Finds the ties of the fastest points of one size. Only ways that take less than half as long again are compared.
-sdma::Result<void, std::vector<sdma::Diagnostic>> find_ties(const Settings&, const Table&,
-                                                            const sdma::MachineDescription&,
-                                                            std::span<Point> of_one_size);
+/// Compares points with intervals of one size: their speed-ups over pcpy, and the ties of the fastest ones. Only ways
+/// that take less than half as long again can be ties.
+void compare(const sdma::MachineDescription&, std::span<Point> of_one_size);
 
 /// The schedule of one size and way.
 sdma::Result<sdma::Schedule, std::vector<sdma::Diagnostic>> schedule_of_way(const Settings&, const Table&, const Way&,

@@ -183,9 +183,10 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv, st
        "form of the table; nccl-tests: its 13 columns and footer, for one variant (default: auto)");
   text("--timeout", g.timeout, "TIME", "time limit per round: 10s, 250ms, 50us (default: 30s)");
   text("--settle", g.settle, "US", "microseconds to spin before each start, outside the timed part (default: 0)");
-  text("--against", g.against, "nccl|rccl",
+  text("--against", g.against, "nccl|rccl|FILE",
        "with --device=cuda: also time NCCL's kernels (nccl) and its copy-engine mode (nccl-ce); with --device=kfd: "
-       "RCCL's kernels (rccl); all ways take turns, round by round");
+       "RCCL's kernels (rccl); all ways take turns, round by round. A file with lines such as 64K,21.5 (a size and "
+       "microseconds): those times, with any device");
   app.add_flag("--energy", g.energy,
                "with --device=cuda or kfd: also measure the GPUs' energy, in joules per round and nanojoules per byte");
   text("--energy-seconds", g.energy_seconds, "S", "time for which the energy of each row is measured (default: 1)");

@@ -20,6 +20,7 @@ std::string_view colour(const Way& w, const Settings& s) noexcept {
     while (i < s.files.size() && s.files[i].get() != w.file) ++i;
     return kFiles[i % std::size(kFiles)];
   }
+  if (w.rival == Rival::brought) return "#000000";
   if (w.rival != Rival::none) return w.rival == Rival::nccl ? "#e69f00" : "#56b4e9";
   switch (w.variant) {
     case Variant::pcpy: return "#555555";
@@ -55,7 +56,12 @@ std::string plot_svg(const Settings& s, std::string_view device, std::span<const
       if (p.way != way || p.at != at) continue;
       const auto size = static_cast<double>(p.bytes);
       b.points.emplace_back(size, p.busbw);
-      if (const auto times = speed_up(points, p)) f.points.emplace_back(size, *times);
+      if (p.spread) b.band.emplace_back(p.busbw * p.us.mean / p.us.upper, p.busbw * p.us.mean / p.us.lower);
+      const auto times = speed_up(points, p);
+      if (!times) continue;
+      f.points.emplace_back(size, *times);
+      const auto off = p.speed_up_uncertainty.value_or(0);
+      if (p.spread) f.band.emplace_back(*times - off, *times + off);
     }
     busbw.series.push_back(std::move(b));
     if (!f.points.empty()) faster.series.push_back(std::move(f));

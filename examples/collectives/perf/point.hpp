@@ -8,6 +8,7 @@
 //   busbw    algbw * bus_factor (plan.hpp): the rate of the links of the busiest GPU
 //
 // These are plain values; any thread may use them. No errors.
+#include "sdma/simulate/simulate.hpp"
 #include "settings.hpp"
 
 #include <optional>
@@ -51,6 +52,8 @@ struct Point {
   std::vector<Way> ties{};
   std::optional<Energy> energy{};
   std::optional<Beside> beside{};
+  std::optional<sdma::Spread> spread{};          ///< simulated, with intervals
+  std::optional<double> speed_up_uncertainty{};  ///< half of the 68 % interval of `speed_up`, if that is simulated
 };
 
 /// True if the result of this collective replaces its input.

@@ -2,6 +2,8 @@
 #include "program.hpp"
 
 #include "axes.hpp"
+#include "brought.hpp"
+#include "collectives/plan.hpp"
 #include "companions.hpp"
 #include "elsewhere.hpp"
 #include "model.hpp"
@@ -61,11 +63,11 @@ class Program {
     if (settings_.ranks)
       if (auto same = settings_.ranks->agree(settings_, settings_.command); !same)
         return report(same.error()), end_with(kUsage), result();
-    if (!open_table() || !open_published() || !open_schedules() || !open_files() || !open_device() ||
+    if (!open_table() || !open_published() || !open_brought() || !open_schedules() || !open_files() || !open_device() ||
         !open_companions())
       return result();
     const bool nccl = settings_.format == Format::nccl_tests;
-    const auto remarks = companions_ ? companions_->remarks() : "";
+    const auto remarks = (companions_ ? companions_->remarks() : "") + (brought_ ? brought_->remark() : "");
     if (say(nccl ? nccl_format::header(settings_, device_text_, remarks) : header(settings_, device_text_, remarks)) &&
         (!csv_ || tell(csv_->write(csv_header()))))
       sweep();
@@ -160,6 +162,33 @@ class Program {
     return true;
   }
 
+  bool open_brought() {
+    if (settings_.brought.empty()) return true;
+    const auto text = read("--against", settings_.brought);
+    if (!text) return false;
+    auto times = brought(*text, settings_.brought);
+    if (!times) return fail(kInput, times.error());
+    brought_ = *std::move(times);
+    return true;
+  }
+  /// The row of a file's time, or that it is not known.
+  bool add_brought(std::uint64_t bytes) {
+    const auto us = brought_->at(bytes);
+    if (!us)
+      return --rows_, say(fmt::format("# {} is not known at {}: {} has {} to {}\n", name(Rival::brought),
+                                      size_text(bytes), brought_->file, size_text(brought_->us.front().first),
+                                      size_text(brought_->us.back().first)));
+    const auto options = options_of(settings_, settings_.ways.front(), bytes);
+    Point p{.bytes = bytes,
+            .count = count_of(options) / settings_.type.bytes,
+            .type = settings_.type.name,
+            .way = {.rival = Rival::brought},
+            .us = times_of({*us})};
+    set_bandwidths(p, bus_factor(options));
+    points_.push_back(p);
+    return say(row(p, variant_width(settings_), machine_.has_value())) && keep(p);
+  }
+
   /// Reads the schedule files, and refuses what the first or the last size shows to be wrong.
   bool open_schedules() {
     for (const auto& file : settings_.files) {
@@ -199,7 +228,7 @@ class Program {
     if (settings_.where == Where::simulate) {
       if (!open_machine()) return false;
       device_text_ = machine_->name + " simulated";
-      return true;
+      return links_suffice();
     }
     auto opened = sdma::open_device(
         *device_kind(name(settings_.where)),
@@ -219,6 +248,15 @@ class Program {
     if (settings_.where == Where::soft)
       device_text_ +=
           " in software (" + std::string(name(settings_.order)) + ", seed " + std::to_string(settings_.seed) + ")";
+    return true;
+  }
+
+  /// Refuses, before anything is printed, what the machine has no links for.
+  bool links_suffice() {
+    if (!settings_.axes.empty()) return true;  // a schedule may depend on the values
+    for (const auto& way : settings_.ways)
+      if (const auto p = modelled(settings_, table_, *machine_, way, settings_.least); !p)
+        return fail(kWrong, p.error());
     return true;
   }
 
@@ -251,7 +289,7 @@ class Program {
     double whole = 0;
     for (const auto bytes : all) whole += weight(bytes) * static_cast<double>(ways);
     const auto swept = combinations(settings_.axes);
-    rows_ = all.size() * ways * swept.size();
+    rows_ = all.size() * (ways + (brought_ ? 1 : 0)) * swept.size();
     Progress progress{whole * static_cast<double>(swept.size())};
     const auto given = settings_;
     const auto machine = machine_;
@@ -267,7 +305,8 @@ class Program {
           more = more && some(group, bytes, progress);
           if (more) progress.done(weight(bytes) * static_cast<double>(group.size()));
         }
-        more = more && ties(of_size);
+        if (machine_) more = compare_last(of_size) && more;
+        if (brought_) more = more && add_brought(bytes);
       }
       if (more && !settings_.axes.empty()) say(summary(std::span(points_).subspan(first), comparable(settings_)));
     }
@@ -280,12 +319,13 @@ class Program {
       for (const auto& d : capped.error()) report(d);
   }
 
-  /// Finds what the model cannot tell apart among the last points.
-  bool ties(std::size_t first) {
-    if (!machine_ || settings_.ways.size() < 2) return true;
-    const auto found = find_ties(settings_, table_, *machine_, std::span(points_).subspan(first));
-    return found ? true : fail(kWrong, found.error());
+  /// Compares the last points, which are simulated; the lines of the CSV file say what results.
+  bool compare_last(std::size_t first) {
+    const auto last = std::span(points_).subspan(first);
+    compare(*machine_, last);
+    return std::all_of(last.begin(), last.end(), [&](const Point& p) { return keep(p); });
   }
+  bool keep(const Point& p) { return !csv_ || tell(csv_->write(csv_line(settings_, p))); }
 
   /// Prints and applies the next values of --sweep.
   bool begin_values(const std::vector<double>& values) {
@@ -310,7 +350,7 @@ class Program {
     if (settings_.where != Where::simulate)
       return measure(settings_, table_, *device_, ways, bytes, companions_ ? companions_->all() : Companions{}, go_on);
     if (!go_on()) return std::vector<Point>{};
-    auto p = modelled(settings_, table_, *machine_, ways.front(), bytes);
+    auto p = modelled(settings_, table_, *machine_, ways.front(), bytes, true);
     if (!p) return std::move(p.error());
     return std::vector<Point>{*std::move(p)};
   }
@@ -329,8 +369,10 @@ class Program {
       p.at = at_;
       points_.push_back(p);
       if (p.wrong.value_or(0) != 0) end_with(kWrong);
-      told = say((nccl ? nccl_format::row(settings_, p) : row(p, variant_width(settings_))) + notes(p, said_)) && told;
-      told = (!csv_ || tell(csv_->write(csv_line(settings_, p)))) && told;
+      told = say((nccl ? nccl_format::row(settings_, p) : row(p, variant_width(settings_), machine_.has_value())) +
+                 notes(p, said_)) &&
+             told;
+      told = (machine_ || keep(p)) && told;
     }
     return told;
   }
@@ -342,7 +384,7 @@ class Program {
       if (settings_.format == Format::nccl_tests) say(nccl_format::footer(points_));
       else
         say(footer(points_) + (settings_.axes.empty() ? summary(points_, comparable(settings_)) : "") +
-            against(points_) + elsewhere_text(elsewhere_));
+            rests_on(points_) + against(points_) + elsewhere_text(elsewhere_));
     }
     if (csv_) tell(csv_->close());
     if (json_)
@@ -368,6 +410,7 @@ class Program {
   std::size_t rows_ = 0;
   std::vector<Point> points_;
   std::vector<Elsewhere> elsewhere_;
+  std::optional<Brought> brought_;
   std::vector<std::string> said_;
   int code_ = kOk;
   bool foreign_trouble_ = false;  ///< another library may have left something on a GPU that never ends

@@ -28,22 +28,42 @@ template <class T> std::string member(const std::optional<T>& of, double T::*wha
   return of ? number(*of.*what) : missing;
 }
 
+/// A simulation has one round, and so has a time of a file: their least and most mean nothing.
+std::string of_rounds(const Point& p, double us, const char* missing) {
+  return p.spread || p.way.rival == Rival::brought ? missing : number(us);
+}
+
+std::string interval_json(const Point& p) {
+  return fmt::format("\"uncertainty_us\": {}, \"low_us\": {}, \"high_us\": {}, \"speed_up_uncertainty\": {}",
+                     p.spread ? number(p.spread->uncertainty_ns / 1e3) : "null", p.spread ? number(p.us.lower) : "null",
+                     p.spread ? number(p.us.upper) : "null",
+                     p.speed_up_uncertainty ? number(*p.speed_up_uncertainty) : "null");
+}
+std::string interval_csv(const Point& p) {
+  std::string ties;
+  for (const auto& w : p.ties) ties += (ties.empty() ? "" : "; ") + name(w);
+  return fmt::format("{},{},{},{},{}", p.spread ? number(p.spread->uncertainty_ns / 1e3) : "",
+                     p.spread ? number(p.us.lower) : "", p.spread ? number(p.us.upper) : "",
+                     p.speed_up_uncertainty ? number(*p.speed_up_uncertainty) : "", csv_text(ties));
+}
+
 std::string extras_json(const Point& p) {
   const auto energy = [&](double Energy::*what) { return member(p.energy, what, "null"); };
   const auto beside = [&](double Beside::*what) { return member(p.beside, what, "null"); };
   return fmt::format(
       "\"q1_us\": {}, \"q3_us\": {}, \"joules\": {}, \"nj_per_byte\": {}, \"watts\": {}, \"beside_us\": {}, "
       "\"gemm_alone_tflops\": {}, \"gemm_tflops\": {}",
-      number(p.us.lower), number(p.us.upper), energy(&Energy::joules), energy(&Energy::nanojoules_per_byte),
-      energy(&Energy::watts), beside(&Beside::us), beside(&Beside::product_alone), beside(&Beside::product));
+      of_rounds(p, p.us.lower, "null"), of_rounds(p, p.us.upper, "null"), energy(&Energy::joules),
+      energy(&Energy::nanojoules_per_byte), energy(&Energy::watts), beside(&Beside::us), beside(&Beside::product_alone),
+      beside(&Beside::product));
 }
 
 std::string extras_csv(const Point& p) {
   const auto energy = [&](double Energy::*what) { return member(p.energy, what, ""); };
   const auto beside = [&](double Beside::*what) { return member(p.beside, what, ""); };
-  return fmt::format("{},{},{},{},{},{},{},{}", number(p.us.lower), number(p.us.upper), energy(&Energy::joules),
-                     energy(&Energy::nanojoules_per_byte), energy(&Energy::watts), beside(&Beside::us),
-                     beside(&Beside::product_alone), beside(&Beside::product));
+  return fmt::format("{},{},{},{},{},{},{},{}", of_rounds(p, p.us.lower, ""), of_rounds(p, p.us.upper, ""),
+                     energy(&Energy::joules), energy(&Energy::nanojoules_per_byte), energy(&Energy::watts),
+                     beside(&Beside::us), beside(&Beside::product_alone), beside(&Beside::product));
 }
 
 std::string point_json(const Settings& s, std::span<const Point> points, const Point& p) {
@@ -56,12 +76,13 @@ std::string point_json(const Settings& s, std::span<const Point> points, const P
       "{{\"size\": {}, \"count\": {}, \"variant\": {}, \"ran\": {}, \"prelaunch\": {}, \"time_us\": {}, \"min_us\": "
       "{}, "
       "\"median_us\": {}, \"max_us\": {}, \"algbw_gbps\": {}, \"busbw_gbps\": {}, \"speed_up\": {}, {}, \"wrong\": {}, "
-      "\"first_wrong\": {}, \"notes\": [{}], \"sweep\": {}, \"ties\": [{}]}}",
+      "\"first_wrong\": {}, \"notes\": [{}], \"sweep\": {}, \"ties\": [{}], {}}}",
       p.bytes, p.count, json_text(name(p.way)), json_text(ran_text(p)),
       p.way.file ? "null" : json_text(name(p.way.rival != Rival::none ? Prelaunch::shared : o.prelaunch)),
-      number(p.us.mean), number(p.us.least), number(p.us.median), number(p.us.most), number(p.algbw), number(p.busbw),
-      faster ? number(*faster) : "null", extras_json(p), p.wrong ? std::to_string(*p.wrong) : "null",
-      json_text(p.first_wrong), notes, p.at.empty() ? "null" : json_text(p.at), ties);
+      number(p.us.mean), of_rounds(p, p.us.least, "null"), number(p.us.median), of_rounds(p, p.us.most, "null"),
+      number(p.algbw), number(p.busbw), faster ? number(*faster) : "null", extras_json(p),
+      p.wrong ? std::to_string(*p.wrong) : "null", json_text(p.first_wrong), notes,
+      p.at.empty() ? "null" : json_text(p.at), ties, interval_json(p));
 }
 
 std::string against_json(const std::vector<Comparison>& all) {
@@ -97,17 +118,19 @@ std::string json_text(std::string_view s) {
 
 std::string csv_header() {
   return "collective,gpus,device,order,size,count,type,variant,ran,time_us,min_us,median_us,max_us,algbw_gbps,busbw_"
-         "gbps,wrong,notes,q1_us,q3_us,joules,nj_per_byte,watts,beside_us,gemm_alone_tflops,gemm_tflops,sweep\n";
+         "gbps,wrong,notes,q1_us,q3_us,joules,nj_per_byte,watts,beside_us,gemm_alone_tflops,gemm_tflops,sweep,uncertainty_"
+         "us,low_us,high_us,speed_up_uncertainty,ties\n";
 }
 
 std::string csv_line(const Settings& s, const Point& p) {
   std::string notes;
   for (const auto& n : p.notes) notes += (notes.empty() ? "" : "; ") + n;
-  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", name(s.options.collective),
+  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", name(s.options.collective),
                      s.options.gpus, name(s.where), order_of(s), p.bytes, p.count, s.type.name, csv_text(name(p.way)),
-                     csv_text(ran_text(p)), number(p.us.mean), number(p.us.least), number(p.us.median),
-                     number(p.us.most), number(p.algbw), number(p.busbw), p.wrong ? std::to_string(*p.wrong) : "",
-                     csv_text(notes), extras_csv(p), csv_text(p.at));
+                     csv_text(ran_text(p)), number(p.us.mean), of_rounds(p, p.us.least, ""), number(p.us.median),
+                     of_rounds(p, p.us.most, ""), number(p.algbw), number(p.busbw),
+                     p.wrong ? std::to_string(*p.wrong) : "", csv_text(notes), extras_csv(p), csv_text(p.at),
+                     interval_csv(p));
 }
 
 std::string to_json(const Settings& s, std::string_view device, std::span<const Point> points, bool complete,

@@ -172,8 +172,11 @@ void read_files(Reader& r, const Given& g, Settings& s) {
 void read_rivals(Reader& r, const Given& g, Settings& s) {
   if (g.against.empty()) return;
   const bool rccl = g.against == "rccl";
+  if (!rccl && g.against != "nccl" && g.against.find_first_of("./") != g.against.npos)
+    return void(s.brought = g.against);
   if (!rccl && g.against != "nccl")
-    return r.refuse("--against", in_quotes(g.against) + " is not known", "choose nccl or rccl");
+    return r.refuse("--against", in_quotes(g.against) + " is not known",
+                    "choose nccl or rccl, or name a file of sizes and times: rccl.csv");
   const auto needed = rccl ? Where::kfd : Where::cuda;
   if (s.where != needed && !(rccl && is_amd(s.where)))
     return r.refuse("--against",
@@ -295,11 +298,13 @@ std::string_view name(Where w) noexcept {
 std::string_view name(Format f) noexcept { return f == Format::table ? "table" : "nccl-tests"; }
 
 std::string_view name(Rival r) noexcept {
-  constexpr std::string_view kNames[] = {"", "nccl", "nccl-ce", "rccl"};
+  constexpr std::string_view kNames[] = {"", "nccl", "nccl-ce", "rccl", "theirs"};
   return kNames[static_cast<std::size_t>(r)];
 }
 
-std::string_view family_of(Rival r) noexcept { return r == Rival::rccl ? "RCCL" : "NCCL"; }
+std::string_view family_of(Rival r) noexcept {
+  return r == Rival::brought ? name(r) : r == Rival::rccl ? "RCCL" : "NCCL";
+}
 
 bool is_ours(const Way& w) noexcept { return w.rival == Rival::none && !w.file; }
 
@@ -348,7 +353,7 @@ sdma::Result<Settings, Diagnostic> settings_of(const Given& g) {
   read_files(r, g, s);
   if (s.format == Format::nccl_tests) {
     if (g.variants.empty() && g.per_node.empty()) s.ways = {{Variant::automatic, false}};
-    if (s.ways.size() != 1 || !s.rivals.empty())
+    if (s.ways.size() != 1 || !s.rivals.empty() || !s.brought.empty())
       r.refuse("--format", "the columns of nccl-tests have no place for a variant",
                "name one: --variant=b2b+pl, or auto");
   }

@@ -34,7 +34,8 @@ enum class Rival : std::uint8_t {
   none,
   nccl,     ///< NCCL's kernels
   nccl_ce,  ///< NCCL's copy-engine mode
-  rccl      ///< RCCL's kernels
+  rccl,     ///< RCCL's kernels
+  brought   ///< what a file of the user says: brought.hpp
 };
 
 struct ScheduleFile;
@@ -48,7 +49,7 @@ struct Way {
 };
 /// "nccl-ce"; "" for none.
 std::string_view name(Rival) noexcept;
-/// The library whose rival it is: "NCCL" or "RCCL".
+/// The library whose rival it is: "NCCL" or "RCCL"; "theirs" for the times of a file.
 std::string_view family_of(Rival) noexcept;
 /// True if the way is one of the variants of options.hpp.
 bool is_ours(const Way&) noexcept;
@@ -127,6 +128,7 @@ struct Settings {
   std::optional<std::chrono::duration<double>> energy{};  ///< measured that long for each row; nothing: not measured
   std::optional<Gemm> beside{};
   std::string csv{}, json{}, plot{}, table{}, best{};  ///< files; "": none
+  std::string brought{};                               ///< a file of times to compare with; "": none
   std::string published{};                             ///< a table of measurements to show beside; "": none
   std::string machine{};                               ///< machine description to simulate: a file; "": MI300X
   std::optional<Tune> tune{};

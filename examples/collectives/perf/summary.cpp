@@ -2,10 +2,12 @@
 #include "summary.hpp"
 
 #include "schedule_file.hpp"
+#include "sdma/simulate/report.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace collectives::perf {
 
@@ -13,12 +15,19 @@ namespace {
 
 std::string times(std::optional<double> t) { return t ? fmt::format("{:.2f}", *t) : "-"; }
 
-/// The names of files may be long.
-std::size_t width_of(const Way& w) { return std::max<std::size_t>(9, name(w).size()); }
+/// With half of its interval, if it has one.
+std::string times(std::span<const Point> points, const Point& p) {
+  return times(speed_up(points, p)) +
+         (p.speed_up_uncertainty ? fmt::format(" +- {:.2f}", *p.speed_up_uncertainty) : "");
+}
 
 std::string speed_ups(std::span<const Point> points) {
   auto ways = ways_of(points);
   std::erase(ways, kBase);
+  const bool intervals =
+      std::any_of(points.begin(), points.end(), [](const Point& p) { return p.speed_up_uncertainty.has_value(); });
+  // The names of files may be long.
+  const auto width_of = [&](const Way& w) { return std::max<std::size_t>(intervals ? 13 : 9, name(w).size()); };
   std::string text = "# Speed-up over pcpy, by medians\n#" + fmt::format("{:>8}", "size");
   for (const auto& w : ways) text += fmt::format(" {:>{}}", name(w), width_of(w));
   text += "   best\n";
@@ -27,7 +36,7 @@ std::string speed_ups(std::span<const Point> points) {
     text += fmt::format("#{:>8}", size_text(bytes));
     for (const auto& w : ways) {
       const auto* const p = find(points, bytes, w);
-      text += fmt::format(" {:>{}}", p ? times(speed_up(points, *p)) : "-", width_of(w));
+      text += fmt::format(" {:>{}}", p ? times(points, *p) : "-", width_of(w));
     }
     const auto* const best = fastest(points, bytes, true);
     text += "   " + (best ? name(best->way) : "-");
@@ -115,6 +124,33 @@ const Point* fastest_of(std::span<const Point> points, std::uint64_t bytes, bool
 
 }  // namespace
 
+std::string rests_on(std::span<const Point> points) {
+  struct Other {
+    const Point* point{};
+    const sdma::Sensitivity::Alternative* alternative{};
+    double change() const { return std::abs(alternative->ns / point->spread->ns - 1); }
+  };
+  std::vector<Other> all;
+  for (const auto& p : points) {
+    if (!p.spread) continue;
+    for (const auto& a : p.spread->alternatives) {
+      const Other now{&p, &a};
+      const auto same = std::find_if(all.begin(), all.end(), [&](const Other& o) {
+        return o.point->way == p.way && o.alternative->cost == a.cost;
+      });
+      if (same == all.end()) all.push_back(now);
+      else if (now.change() > same->change()) *same = now;
+    }
+  }
+  std::string text;
+  for (const auto& o : all)
+    text += fmt::format("# or: {} takes {} instead of {} at {} if {}\n",
+                        name(o.point->way) + (o.point->at.empty() ? "" : ", " + o.point->at),
+                        sdma::time_text(o.alternative->ns), sdma::time_text(o.point->spread->ns),
+                        size_text(o.point->bytes), o.alternative->when);
+  return text.empty() ? text : text + "#\n";
+}
+
 std::vector<Comparison> compared(std::span<const Point> points) {
   std::vector<Comparison> all;
   for (const auto bytes : sizes_of(points)) {
@@ -134,8 +170,12 @@ std::vector<Comparison> compared(std::span<const Point> points) {
 std::string against(std::span<const Point> points) {
   const auto all = compared(points);
   if (all.empty()) return {};
-  std::string text = fmt::format("# Against {}, by medians; a tie: the middle halves of both ways' rounds overlap\n",
-                                 family_of(all.front().theirs.rival));
+  const bool intervals = std::any_of(points.begin(), points.end(), [](const Point& p) { return p.spread.has_value(); });
+  std::string text =
+      fmt::format("# Against {}, by medians; a tie: {}\n", family_of(all.front().theirs.rival),
+                  all.front().theirs.rival != Rival::brought ? "the middle halves of both ways' rounds overlap"
+                  : intervals                                ? "theirs is in the 68 % interval of ours"
+                                                             : "theirs is in the middle half of our rounds");
   text +=
       fmt::format("#{:>8}  {:<9} {:>9}  {:<9} {:>9}  {:>11}\n", "size", "ours", "us", "theirs", "us", "theirs/ours");
   for (const auto& c : all)

@@ -51,6 +51,10 @@ struct Comparison {
   bool tie{};                     ///< from the lower to the upper quartile, the times overlap
 };
 
+/// '#' lines for each alternative of the machine that changes a way's time, and where it changes it the most; "" if
+/// nothing was simulated with intervals, or if none does.
+std::string rests_on(std::span<const Point>);
+
 /// Of the sizes at which both were measured.
 std::vector<Comparison> compared(std::span<const Point>);
 /// '#' lines; "" if no rival was measured.

@@ -15,11 +15,12 @@ std::string cell_number(double v) {
   return fmt::format("{:.{}f}", v, v >= 100'000 ? 0 : v >= 100 ? 1 : v >= 0.1 ? 2 : 4);
 }
 
+/// `off`: the cell of half the interval; "": the table has no such column.
 std::string line(std::string_view size, std::string_view count, std::string_view type, std::string_view variant,
-                 std::string_view time, std::string_view algbw, std::string_view busbw, std::string_view wrong,
-                 std::size_t width) {
-  return fmt::format("{:>12} {:>12} {:>7} {:>{}} {:>10} {:>8} {:>8} {:>7}\n", size, count, type, variant, width, time,
-                     algbw, busbw, wrong);
+                 std::string_view time, std::string_view off, std::string_view algbw, std::string_view busbw,
+                 std::string_view wrong, std::size_t width) {
+  return fmt::format("{:>12} {:>12} {:>7} {:>{}} {:>10}{} {:>8} {:>8} {:>7}\n", size, count, type, variant, width, time,
+                     off.empty() ? "" : fmt::format(" {:>9}", off), algbw, busbw, wrong);
 }
 
 }  // namespace
@@ -44,7 +45,9 @@ std::string cautions(const Settings& s) {
   if (s.where == Where::soft) text += "# Software engines: times are those of this machine's CPUs, not of a GPU.\n";
   if (!s.caveat.empty()) text += "# Careful: " + s.caveat + ".\n";
   if (s.where == Where::simulate)
-    text += "# Simulated: one round each, without data; times are only as accurate as the machine's parameters.\n";
+    text +=
+        "# Simulated: one round each, without data; times are only as accurate as the machine's parameters. +- is half "
+        "of a 68 % interval.\n";
   if (s.settle.count() != 0) text += fmt::format("# settle: {} us before each start\n", s.settle.count());
   for (const auto& remark : s.remarks) text += "# note: " + remark + "\n";
   return text;
@@ -61,12 +64,14 @@ std::string header(const Settings& s, std::string_view device, std::string_view 
                       s.iterations, s.checks);
   text += cautions(s);
   text += remarks;
-  text +=
-      "#\n#" + line("size", "count", "type", "variant", "time", "algbw", "busbw", "#wrong", variant_width(s)).substr(1);
+  const bool intervals = s.where == Where::simulate;
+  text += "#\n#" + line("size", "count", "type", "variant", "time", intervals ? "+-" : "", "algbw", "busbw", "#wrong",
+                        variant_width(s))
+                       .substr(1);
   return text + "#" +
          line("(B)", "(elements)", "", "",
-              s.where == Where::soft || (s.where == Where::kfd && !s.caveat.empty()) ? "(CPU us)" : "(us)", "(GB/s)",
-              "(GB/s)", "", variant_width(s))
+              s.where == Where::soft || (s.where == Where::kfd && !s.caveat.empty()) ? "(CPU us)" : "(us)",
+              intervals ? "(us)" : "", "(GB/s)", "(GB/s)", "", variant_width(s))
              .substr(1);
 }
 
@@ -84,8 +89,11 @@ std::string details(const Point& p) {
   return text;
 }
 
-std::string row(const Point& p, std::size_t width) {
+std::string row(const Point& p, std::size_t width, bool intervals) {
   const auto text = line(std::to_string(p.bytes), std::to_string(p.count), p.type, way_text(p), cell_number(p.us.mean),
+                         !intervals ? ""
+                         : p.spread ? cell_number(p.spread->uncertainty_ns / 1e3)
+                                    : "-",
                          cell_number(p.algbw), cell_number(p.busbw), p.wrong ? std::to_string(*p.wrong) : "N/A", width);
   return text + details(p);
 }

@@ -17,8 +17,8 @@ namespace collectives::perf {
 std::string header(const Settings&, std::string_view device, std::string_view remarks = {});
 /// '#' lines about what the times mean: software, a simulation, settings without effect.
 std::string cautions(const Settings&);
-/// The row, and its details.
-std::string row(const Point&, std::size_t variant_width = 12);
+/// The row, and its details. `intervals`: the table has a column for half of the 68 % interval, as in a simulation.
+std::string row(const Point&, std::size_t variant_width = 12, bool intervals = false);
 /// '#' lines below a row: wrong data, energy, times beside a matrix product.
 std::string details(const Point&);
 /// "# note: ..." lines for fallbacks that are not in `said` yet, which is updated.

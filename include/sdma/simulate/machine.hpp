@@ -101,6 +101,12 @@ struct Parameter {
   std::string when{};                   ///< what is the case then: "an engine has one copy to a peer in flight"
   /// Was it fitted to measurements?
   bool fitted() const noexcept { return source.starts_with("fitted"); }
+  /// Was the best value of that fit the least or the most that it may be? Then the true value may lie beyond it, and
+  /// neither the uncertainty nor an interval says how far.
+  bool at_bound() const noexcept {
+    return fitted() &&
+           (source.find("; at its lower bound") != source.npos || source.find("; at its upper bound") != source.npos);
+  }
   friend bool operator==(const Parameter&, const Parameter&) = default;
 };
 
@@ -143,10 +149,16 @@ Result<MachineDescription, Diagnostic> layout_machine(std::string_view layout);
 /// The text of mi300x.json.
 std::string_view mi300x_machine_json() noexcept;
 
-/// The machine that `text` describes. `file`: the name of the text in errors. Parameters that files of earlier versions
-/// do not have may be missing: then their mechanisms are off, engines reach the host at engine.bytes_per_ns, and links
-/// that are neither PCIe nor xGMI are like xGMI. The topology in it is {"mi300x": 8}, the name of a layout such as
-/// "ring:8" (layout.hpp), or an object as to_json(Topology) writes it.
+/// The machine now copies as HIP does, instead of rings of one's own: the parameters become the costs of a call
+/// (host.submit_ns, for each submit), and of a batch's entry or a signal (host.build_ns, for each packet), which are
+/// public for MI300X only. Public figures lie within a factor of 1.5; docs/simulate.md compares them.
+void through_hip(MachineDescription&);
+
+/// The machine that `text` describes, a machine file; or the node of a topology as to_json(Topology) writes it, with
+/// the parameters of its generation. `file`: the name of the text in errors. Parameters that earlier files lack may be
+/// missing: then their mechanisms are off, engines reach the host at engine.bytes_per_ns, and links that are neither
+/// PCIe nor xGMI are like xGMI. The topology in it is {"mi300x": 8}, the name of a layout such as "ring:8"
+/// (layout.hpp), or an object as to_json(Topology) writes it.
 Result<MachineDescription, Diagnostic> machine_from_json(std::string_view text, std::string_view file = "machine");
 std::string to_json(const MachineDescription&);
 

@@ -20,6 +20,9 @@ std::string explain(const Simulation&, const Sensitivity&);
 /// {"ns":.., "uncertainty_ns":.., "phases":{..}, "path":[..], "busy":[..], "sensitivity":[..]}
 std::string to_json(const Simulation&, const Sensitivity* = nullptr);
 
+/// What it means that this parameter's fit ended at a bound: one sentence, without a full stop.
+std::string bound_text(Cost);
+
 /// "1.6 us", "430 ns", "2.85 ms".
 std::string time_text(double ns);
 

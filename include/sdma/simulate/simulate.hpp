@@ -130,6 +130,7 @@ struct Sensitivity {
     double low_ns{}, high_ns{};  ///< the time with the parameter at either end of its uncertainty, the lower first
     std::array<double, kPhases> phase_ns{};  ///< by how much each phase grows if the parameter grows by one percent
     bool together{};  ///< the machine has a covariance of it with others: alone, it may be off by more than with them
+    bool at_bound{};  ///< its fit ended at a bound: Parameter::at_bound
   };
   /// `ns` is the time, and `uncertainty_ns` half the width of its 68 % interval. The uncertainty combines the
   /// deviations of the rows and the machine's model_error, as independent errors; for rows that are `together`, the
@@ -146,14 +147,20 @@ struct Sensitivity {
   };
   std::vector<Alternative> alternatives{};  ///< those that change the time by more than a percent
 };
-/// Runs a few simulations for each parameter on which the time can depend, two more for each in the covariance.
+/// Runs a few simulations for each parameter on which the time can depend.
 Result<Sensitivity, std::vector<Diagnostic>> sensitivity(const Schedule&, const MachineDescription&,
                                                          const SimulateOptions& = {});
 
-/// The alternatives of the machine that change the time of the schedule by more than a percent.
-Result<std::vector<Sensitivity::Alternative>, std::vector<Diagnostic>> alternatives(const Schedule&,
-                                                                                    const MachineDescription&,
-                                                                                    const SimulateOptions& = {});
+/// How a schedule's time moves with the machine: what its interval is made of, and those of its ratios to others.
+struct Spread {
+  double ns{}, uncertainty_ns{};  ///< as in Sensitivity
+  double latent{};                ///< the part of the time that the machine's model_error applies to, from 0 to 1
+  std::vector<double> moved{};    ///< the times on machines that are a little off, in the same order for each schedule
+  std::vector<Sensitivity::Alternative> alternatives{};  ///< as in Sensitivity
+  std::vector<Cost> at_bound{};  ///< the parameters that move the time, and whose fit ended at a bound
+};
+/// Simulates the schedule once, and once or twice more for each uncertain parameter on which its time can depend.
+Result<Spread, std::vector<Diagnostic>> spread(const Schedule&, const MachineDescription&, const SimulateOptions& = {});
 
 /// How long a schedule takes, and how its speed compares with that of a baseline.
 struct SpeedUp {
@@ -163,9 +170,10 @@ struct SpeedUp {
   /// Whether the interval contains 1: the model does not know which of the two is faster.
   bool tie() const noexcept { return value - uncertainty <= 1 && value + uncertainty >= 1; }
 };
-/// Simulates both schedules for each end of each parameter's uncertainty, as `sensitivity` does for one. Most
-/// parameters change both times alike, so the ratio is more certain than a time: what is left is mostly the
-/// machine's model_error. The baseline may be one of the schedules.
+/// Compares what `spread` found with this machine, without another simulation. Most parameters change both times alike,
+/// so the ratio is more certain than a time: what is left is mostly the machine's model_error.
+SpeedUp speed_up(const Spread& baseline, const Spread&, const MachineDescription&);
+/// The same of schedules, which it simulates. The baseline may be the schedule.
 Result<SpeedUp, std::vector<Diagnostic>> speed_up(const Schedule& baseline, const Schedule&, const MachineDescription&,
                                                   const SimulateOptions& = {});
 /// The same of several schedules: the baseline is simulated only once for each parameter.
