@@ -14,6 +14,7 @@
 | packets/length_table.hpp     | include/sdma/packets                   | tests/packets/document.cpp           |
 | docs/reproduction.md: tables | the simulator                          | bench/reproduce.cpp                  |
 | docs/figures                 | the simulator                          | bench/reproduce.cpp                  |
+| docs/figures/race.svg        | tests/museum/exhibits                  | tests/support/race_figure.py         |
 | docs/museum.md               | tests/museum                           | tests/museum/museum.py               |
 | docs/rules.md, check.md      | sdma check --rules: the classes        | tests/tools/rules_page.py            |
 | docs/json.md, docs/journeys  | the commands in them                   | tests/support/page.py                |
@@ -81,6 +82,10 @@ def reproduction(source, reproduce):
     page.write_text(text, encoding="utf-8")
 
 
+def race(source, sdma):
+    output(sys.executable, source / "tests/support/race_figure.py", "--bless", source, sdma)
+
+
 def museum(source, sdma):
     output(sys.executable, source / "tests/museum/museum.py", "--bless", source, sdma)
 
@@ -101,6 +106,7 @@ KINDS = [
     ("tests/trace/golden", "trace", trace),
     ("docs/packets.md, packets/length_table.hpp", "document", packets),
     ("docs/reproduction.md, docs/figures", "reproduce", reproduction),
+    ("docs/figures/race.svg", "sdma", race),
     ("docs/museum.md", "sdma", museum),
     ("docs/rules.md, docs/check.md: classes", "sdma", rules),
     ("docs/json.md, docs/journeys", "sdma", pages),
