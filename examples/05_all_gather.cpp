@@ -43,7 +43,7 @@ constexpr char kUsage[] =
     "  --order MODE    with soft: ordering of packets: strict (default), rocr or adversarial\n"
     "  --seed S        seed for --order=rocr and adversarial (default: 0)\n"
     "  --trace FILE    with soft: write a trace: NAME.jsonl, NAME.html, or any other name for ui.perfetto.dev\n"
-    "                  (default: trace.json; none: no trace)\n"
+    "                  (default: trace.json; none: no trace); beside the last of these, NAME.html\n"
     "  --help          print this help\n";
 
 [[noreturn]] void usage_error(const std::string& why) {
@@ -185,10 +185,16 @@ int main(int argc, char** argv) {
   std::printf("%.3f ms, algbw %.2f GB/s, busbw %.2f GB/s%s\n", took.count() * 1e3, algbw, algbw * (n - 1) / n,
               soft ? ": this machine's memory, not an MI300X's" : "");
   if (recorder) {
-    const auto saved = trace::save(recorder->snapshot(), options.trace);
-    if (!saved) example::fail(to_string(saved.error()));
+    // A web page beside the trace for Perfetto: it opens without a network.
     const bool perfetto = trace::form_of(options.trace) == trace::Form::perfetto;
-    std::printf("timeline: %s%s\n", options.trace.c_str(), perfetto ? " (open it in ui.perfetto.dev)" : "");
+    const auto page = options.trace.substr(0, options.trace.rfind(".json")) + ".html";
+    const auto snapshot = recorder->snapshot();
+    auto saved = trace::save(snapshot, options.trace);
+    if (saved && perfetto) saved = trace::save(snapshot, page);
+    if (!saved) example::fail(to_string(saved.error()));
+    if (perfetto) std::printf("timeline: %s (a page for any browser)\n", page.c_str());
+    std::printf("%s: %s%s\n", perfetto ? "the same" : "timeline", options.trace.c_str(),
+                perfetto ? " (open it in ui.perfetto.dev)" : "");
   }
   return example::printed();
 }

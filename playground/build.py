@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Builds the tool as WebAssembly, in a build folder of its own, and the page with it.
 
-  build.py SOURCE FOLDER OUTPUT EM++ COMPILER...     FOLDER: what is built; OUTPUT: the page
+  build.py SOURCE FOLDER OUTPUT URL EM++ COMPILER...     FOLDER: what is built; OUTPUT: the page; URL: of the site, or empty
 
 Emscripten's libraries come from its package and are not built, so nothing is written outside FOLDER. COMPILER, the native one,
 says where the headers of fmt, nlohmann-json and CLI11 lie.
@@ -61,7 +61,7 @@ def configuration(folder, emxx):
             "CCACHE_DISABLE": "1"}  # fmt: skip
 
 
-def main(source, folder, output, emxx, *compiler):
+def main(source, folder, output, url, emxx, *compiler):
     folder = pathlib.Path(folder).resolve()
     dependencies(folder, compiler)
     environment = configuration(folder, emxx)
@@ -96,7 +96,7 @@ cpp_link_args = {quote(LINK)}
         subprocess.run(setup, env=environment, check=True)
         written(words, told)
     subprocess.run(["ninja", "-C", build, "tools/sdma.js"], env=environment, check=True)
-    assemble.main(source, build / "tools", output)
+    assemble.main(source, build / "tools", output, url and url + "playground/")
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The documentation as a static site: build.py SOURCE OUTPUT [--playground PAGE] [--work DIR]
+"""The documentation as a static site: build.py SOURCE OUTPUT [--playground PAGE] [--url URL] [--work DIR]
 
 Collects README.md (the front page), CONTRIBUTING.md, CHANGELOG.md, docs and the README of integration/runtime, adds a page for each
 public header (api.py) and a view of each file that a page links to, and has mkdocs render them. Needs Debian's doxygen, mkdocs and
 mkdocs-material, and neither a compiler nor a network. Ends with an error if doxygen or mkdocs warns, if a link leads nowhere, or if
 a public name has no comment. With --playground, copies that page to OUTPUT/playground/index.html, if it has been built, and adds it to the
-navigation.
+navigation and to each exhibit of the museum. With --url, where the site will be published, writes a sitemap.
 """
 import argparse
 import json
@@ -24,6 +24,8 @@ SITE = pathlib.Path(__file__).resolve().parent
 DEBIAN = "/usr/bin/python3"  # which has the modules of mkdocs and pygments
 LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!https?:|mailto:|#)([^)\s]+)\)")
 FENCE = re.compile(r"(?ms)^( *)```.*?^\1```")
+# The exhibit in the first command of what the museum shows of it.
+EXHIBIT = re.compile(r"(?ms)^```\n\$ sdma (?:check|as)[^\n]* (\w+\.bug\.(?:sdma|packets))\b.*?^```\n")
 HEADER = re.compile(r"(?<!\[)`(?:include/)?(?:sdma/)?((?:%s)/\w+)\.hpp`(?!\])")
 
 JOURNEYS = ["first_schedule", "embedding", "hung_queue", "own_collective", "reading_a_simulation", "contributing"]
@@ -56,9 +58,21 @@ def collected(source):
     return sorted(p.relative_to(source) for p in found + sorted((source / "docs").rglob("*.md")))
 
 
+def highlighted(text):
+    """Names the language of schedules in blocks without a language."""
+    words = "|".join(json.loads((SITE / "sdma_words.json").read_text(encoding="utf-8"))["statements"])
+    schedule = re.compile(rf"(?:\s*#[^\n]*\n)*\s*(?:sdma 1|(?:{words}) [\w*]+)")
+
+    def block(match):
+        body = match[0].split("\n", 1)[1]
+        return f"{match[1]}```sdma\n{body}" if match[0].split("\n")[0].strip() == "```" and schedule.match(body) else match[0]
+
+    return FENCE.sub(block, text)
+
+
 class Builder:
-    def __init__(self, source, output, work):
-        self.source, self.output, self.work = source, output, work
+    def __init__(self, source, output, work, playground, url):
+        self.source, self.output, self.work, self.playground, self.url = source, output, work, playground, url
         self.pages, self.complaints, self.views = work / "docs", [], {}
         self.modules = "|".join(sorted(p.name for p in (source / "include/sdma").iterdir() if p.is_dir()))
 
@@ -68,7 +82,10 @@ class Builder:
             target = self.pages / path
             target.parent.mkdir(parents=True, exist_ok=True)
             text = (self.source / path).read_text(encoding="utf-8")
-            target.write_text(outside_code(text, lambda prose: self.linked(prose, path)), encoding="utf-8")
+            text = highlighted(outside_code(text, lambda prose: self.linked(prose, path)))
+            if self.playground and path.name == "museum.md":
+                text = EXHIBIT.sub(lambda match: f"{match[0]}\n<a href=\"../playground/index.html#example={match[1]}\">Open this bug in the playground</a>\n", text)
+            target.write_text(text, encoding="utf-8")
         shutil.copytree(self.source / "docs/figures", self.pages / "docs/figures")
         shutil.copy(SITE / "theme/style.css", self.pages)
 
@@ -111,7 +128,7 @@ class Builder:
             self.view(path.relative_to(self.source))
         return count, names
 
-    def navigation(self, playground):
+    def navigation(self):
         title = lambda page: re.search(r"^# (.*)", (self.source / page).read_text(encoding="utf-8"), flags=re.M)[1].replace('"', "'")
         there = lambda page: pathlib.PurePath(page) in self.collected
         item = lambda page, depth: f"{'  ' * depth}- \"{title(page)}\": {page}"
@@ -128,24 +145,33 @@ class Builder:
         lines += ['  - "API":', "      - api/README.md"]
         for module in sorted(p for p in (self.pages / "api").iterdir() if p.is_dir()):
             lines += [f'      - "{module.name}":', *(f'          - "{p.stem}": api/{module.name}/{p.name}' for p in sorted(module.glob("*.md")))]
-        if playground:
+        if self.playground:
             lines.append('  - "Playground": playground/index.html')
         return lines
 
-    def render(self, playground):
+    def render(self):
         settings = (SITE / "mkdocs.yml").read_text(encoding="utf-8")
         places = {"docs_dir: docs": f"docs_dir: {self.pages}", "site_dir: site": f"site_dir: {self.output}", "custom_dir: theme": f"custom_dir: {SITE / 'theme'}"}
         for before, after in places.items():
             settings = settings.replace(before, after)
         config = self.work / "mkdocs.yml"
-        config.write_text(settings + "\n".join(self.navigation(playground)) + "\n", encoding="utf-8")
+        config.write_text(settings + (f"site_url: {self.url}\n" if self.url else "") + "\n".join(self.navigation()) + "\n", encoding="utf-8")
         env = {**os.environ, "PYTHONPATH": str(SITE), "PYTHONDONTWRITEBYTECODE": "1"}
         done = subprocess.run(["/usr/bin/mkdocs", "build", "--clean", "--strict", "-f", config], env=env, capture_output=True, text=True)
         if done.returncode != 0:
             said = [line for line in (done.stdout + done.stderr).splitlines() if not line.startswith("INFO")]
             self.complaints.append("\n".join(["mkdocs:", *said]))
-        else:
-            self.search_in_files()
+            return
+        self.search_names()
+        self.search_in_files()
+        if not self.url:  # a sitemap needs whole addresses
+            for sitemap in self.output.glob("sitemap.xml*"):
+                sitemap.unlink()
+
+    def search_names(self):
+        """search.js, before the worker of the theme."""
+        [worker] = (self.output / "assets/javascripts/workers").glob("search.*.js")
+        worker.write_text((SITE / "search.js").read_text(encoding="utf-8") + worker.read_text(encoding="utf-8"), encoding="utf-8")
 
     def search_in_files(self):
         """The search index and its worker as a script, for pages that are opened without a server (theme/main.html)."""
@@ -161,6 +187,7 @@ def main():
     parser.add_argument("source", type=pathlib.Path)
     parser.add_argument("output", type=pathlib.Path)
     parser.add_argument("--playground", type=pathlib.Path, help="the page that playground/build.py writes")
+    parser.add_argument("--url", default="", help="where the site will be published, such as https://example.org/sdma/")
     parser.add_argument("--work", type=pathlib.Path, help="files in between; default: OUTPUT with -work")
     given = parser.parse_args()
     output = given.output.resolve()
@@ -168,14 +195,15 @@ def main():
     shutil.rmtree(work, ignore_errors=True)
     (work / "docs/api").mkdir(parents=True)
     playground = given.playground and given.playground.is_file()
-    builder = Builder(given.source.resolve(), output, work)
+    builder = Builder(given.source.resolve(), output, work, playground, given.url)
     builder.collect()
     count, names = builder.headers()
     if playground:
         (work / "docs/playground").mkdir()
-        shutil.copy(given.playground, work / "docs/playground/index.html")
+        for page in (given.playground, given.playground.with_name("preview.png")):
+            shutil.copy(page, work / "docs/playground")
     builder.write_views()
-    builder.render(playground)
+    builder.render()
     builder.complaints += [f"{place}: {name} has no comment" for name, place in builder.bare]
     if builder.complaints:
         print(*builder.complaints, sep="\n", file=sys.stderr)

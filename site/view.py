@@ -10,6 +10,7 @@ import pygments
 import pygments.formatters
 import pygments.lexers
 import pygments.util
+import sdma_lexer  # noqa: F401  registers itself
 
 PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
 <link rel="icon" href="data:,"><title>{title}</title><style>body{{font-family:sans-serif;margin:1rem;background:#fff;color:#222}}

@@ -141,9 +141,9 @@ std::optional<std::chrono::nanoseconds> some_time(const std::string& text) {
 
 void add_live(VerbOptions& verb, LiveOptions& o) {
   verb.flag("--attach", o.attach,
-            "of a process: begin a debug session with the driver, which alone knows the queues. If a runtime is "
-            "enabled in the "
-            "process, that maps all its queues anew, which makes up for a lost doorbell and may reset an engine");
+            "of a process: begin a debug session with the driver, which alone knows the queues. If the process has "
+            "enabled a runtime, the driver maps all its queues anew: that makes up for a lost doorbell, and may reset "
+            "an engine");
   verb.flag("--processes", o.processes, "examine all processes that use a GPU, as one snapshot");
   add_parsed(verb, "--watch", o.watch, some_time, "a time of at most 24 h, such as 1s or 500ms",
              "of a process: how long its queues are watched (default: 1s)")

@@ -10,7 +10,7 @@ namespace {
 using namespace detail;
 
 // In pixels.
-constexpr double kLaneLeft = 190, kLaneTop = 44, kRow = 7, kGap = 5, kLanePlot = 1190, kLaneRight = 20, kLaneName = 9,
+constexpr double kLaneLeft = 190, kLaneTop = 44, kRow = 7, kGap = 5, kLanePlot = 1190, kLaneRight = 20, kLaneName = 11,
                  kKey = 24;
 constexpr std::string_view kGrey = "fill=\"#555555\"";
 
@@ -69,7 +69,7 @@ std::string lanes_svg(const Lanes& l) {
   for (std::size_t i = 0; i < places.size(); ++i) {
     const auto [top, height] = places[i];
     if (height == 0) continue;
-    svg.text(left - 8, top + 8, l.lanes[i].name, "end", "font-size=\"9\"");
+    svg.text(left - 8, top + 9, l.lanes[i].name, "end");
     svg.line(left, top - kGap / 2, right, top - kGap / 2, "stroke=\"#eeeeee\"");
     draw_bars(svg, l, l.lanes[i], x, top);
   }

@@ -46,6 +46,18 @@ constexpr Step kSteps[] = {
 };
 static_assert(std::size(kSteps) == static_cast<std::size_t>(What::atomics) + 1);
 
+/// The path as a lane of the trace, because nothing else in it says what a step waited for.
+void record(const std::vector<PathStep>& path, trace::Recorder& out) {
+  const auto lane = out.lane("critical path", "last round");
+  const auto ns = [](double t) { return static_cast<std::uint64_t>(t + 0.5); };
+  for (const auto& step : path) {
+    if (ns(step.begin_ns) == ns(step.end_ns)) continue;
+    out.action_begin(lane, ns(step.begin_ns),
+                     out.text(fmt::format("{}: {}: {}", name(step.phase), step.where, step.what)));
+    out.action_end(lane, ns(step.end_ns));
+  }
+}
+
 }  // namespace
 
 void World::path(Simulation& r) const {
@@ -73,6 +85,7 @@ void World::path(Simulation& r) const {
     }
   }
   std::reverse(r.path.begin(), r.path.end());
+  if (o_.recorder) record(r.path, *o_.recorder);
   double most = 0;
   for (const auto& [name, t] : spent)
     if (t > most) most = t, r.bottleneck = name;

@@ -74,3 +74,4 @@ const live = new Runner(), predicting = new Runner(), commands = new Runner();
 const text = (bytes) => (bytes ? kDecoder.decode(bytes) : "");
 const bytesOf = (string) => kEncoder.encode(string);
 const lines = (bytes) => text(bytes).split("\n").filter((line) => line.startsWith("{")).map((line) => JSON.parse(line));
+const companions = Object.fromEntries(Object.entries(companionTexts).map(([name, text]) => [name, bytesOf(text)]));

@@ -6,6 +6,7 @@ import html.parser
 import http.server
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,12 @@ from browser import Browser, expect  # noqa: E402
 # What a reader would search for, and a page that has to be among the answers.
 KNOWN = {"StallReport": "api/sync/stall_report.html", "CopyBroadcast": "api/packets/copy.html", "never-met": "docs/check.html",
          "lost-wakeup": "docs/doctor.html"}  # fmt: skip
+# What a reader types into the search, and the page that has to come first.
+FIRST = {"StallReport": "api/sync/stall_report.html", "copy_linear": "docs/packets.html", "ring.hpp": "api/queue/ring.html",
+         "sdma/queue/ring.hpp": "api/queue/ring.html", "--stalled-for": "docs/doctor.html", "stale-wait": "docs/rules.html", "CopyLinear": "api/packets/copy.html"}  # fmt: skip
+# What has to be found, in whichever page.
+FOUND = ("add_rtn_64", "Errc::no_space", "no_space", "sdma::Ring", "64", "poll_mem", "max_slot")
+URL = "https://example.org/sdma/"
 LOADS = {("script", "src"), ("img", "src"), ("link", "href"), ("iframe", "src"), ("source", "src"), ("object", "data")}
 NOT_LOADED = {"canonical", "edit", "prev", "next"}
 PHONE = (390, 844)
@@ -26,10 +33,15 @@ PLAYGROUND = '<!doctype html><html lang="en"><link rel="icon" href="data:,"><tit
 WIDTHS = "return [document.scrollingElement.scrollWidth, innerWidth]"
 SEARCH = """
 const done = arguments[0], box = document.querySelector('[data-md-component=search-query]');
+let tries = 0;
 const timer = setInterval(() => { const a = document.querySelector('.md-search-result__item a');
-  if (a) { clearInterval(timer); done(a.href); }
+  if (a || ++tries > 100) { clearInterval(timer); done(a ? a.href : ''); }
   // Until the page listens, a key is lost.
-  box.blur(); box.focus(); box.value = 'StallReport'; box.dispatchEvent(new Event('keyup')); }, 200);"""
+  box.blur(); box.focus(); box.value = NAME; box.dispatchEvent(new Event('keyup')); }, 200);"""
+# A block of code without a scroll bar: whether a line is longer than it.
+CUT = "return [...document.querySelectorAll('article pre > code')].filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => e.innerText.slice(0, 60))"
+# Widths of the columns of tables, by table: what is narrower than its longest word cannot be read.
+NARROW = """return [...document.querySelectorAll('article table:not([class]) td')].filter((e) => e.innerText.length > 30 && e.clientWidth < 90).map((e) => e.innerText.slice(0, 40))"""
 TEXT = "article p, article li, article td, article a:not(.headerlink), article h2"
 
 
@@ -65,7 +77,7 @@ def broken(site):
             target = target / "index.html" if target.is_dir() else target
             if not target.is_file():
                 bad.append(f"{path.relative_to(site)}: {link}: there is no such file")
-            elif target in pages and link != "#" and parts.fragment not in pages[target].anchors:
+            elif target in pages and not target.match("playground/*") and link != "#" and parts.fragment not in pages[target].anchors:
                 bad.append(f"{path.relative_to(site)}: {link}: there is no such place in the page")
     for path in sorted(site.rglob("*.css")):
         text = path.read_text(encoding="utf-8")
@@ -84,6 +96,13 @@ def not_found(site):
     return [f"{name} in {page}" for name, page in KNOWN.items() if name not in said(page)]
 
 
+def statements(source):
+    """Words with which a line of a schedule may begin, by the tables of the page about schedules, that the highlighting does not know."""
+    page = (source / "docs/schedules.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"^\| `([a-z]+)\b", page, flags=re.M))
+    return sorted(named - set(json.loads((source / "site/sdma_words.json").read_text(encoding="utf-8"))["statements"]))
+
+
 class Quiet(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *_):
         pass
@@ -100,7 +119,20 @@ def in_browser(site, chromium, chromedriver, profile):
             browser.open(f"{root}{page}.html")
             wide, screen = browser.run(WIDTHS)
             expect(f"{page}: {wide} of {screen} pixels of a phone", wide <= screen == PHONE[0])
+        for page in ("docs/schedules", "docs/museum", "docs/rules", "docs/packets", "index"):
+            browser.open(f"{root}{page}.html")
+            narrow = browser.run(NARROW)
+            expect(f"{page}: columns that are too narrow on a phone: {narrow[:3]}", not narrow)
         browser.phone(None)
+        browser.develop("Emulation.setDeviceMetricsOverride", width=1280, height=900, deviceScaleFactor=1, mobile=False)
+        for page in ("index", "docs/schedules", "docs/museum", "docs/doctor", "docs/trace", "api/queue/ring", "api/packets/copy"):
+            browser.open(f"{root}{page}.html")
+            cut = browser.run(CUT)
+            expect(f"{page}: blocks that are cut: {cut[:3]}", not cut)
+        browser.phone(None)
+        browser.open(f"{root}docs/schedules.html")
+        seen = browser.run("return [...document.querySelectorAll('article pre .k')].map((e) => e.innerText)")
+        expect(f"schedules are highlighted: {sorted(set(seen))[:5]}", "param" in seen and "queue" in seen)
         for scheme in ("dark", "light"):
             browser.scheme(scheme)
             browser.run("localStorage.clear()")
@@ -116,10 +148,13 @@ def in_browser(site, chromium, chromedriver, profile):
             const timer = setInterval(() => { if (document.title == 'playground') { clearInterval(timer); done(document.body.innerText); } }, 50);""")
         expect(f"the tab leads to the playground: {shown}", shown.strip() == "It runs.")
         browser.open(f"{root}index.html")
-        found = browser.run_async(SEARCH)
-        expect(f"the first answer to StallReport is {found.removeprefix(root)}", "api/sync/stall_report.html" in found)
+        search = lambda name: browser.run_async(SEARCH.replace("NAME", json.dumps(name)))
+        for name in (*FIRST, *FOUND):
+            browser.open(f"{root}index.html")
+            found = search(name).removeprefix(root)
+            expect(f"the first answer to {name} is {found}", found.startswith(FIRST.get(name, ("api", "docs"))))
         browser.open((site / "index.html").as_uri())
-        found = browser.run_async(SEARCH)
+        found = search("StallReport")
         expect("the search answers, too, in pages of a folder, without a server", found.startswith((site / "api/sync/stall_report.html").as_uri()))
         browser.open(f"{root}index.html")
         complaints = browser.complaints()
@@ -143,7 +178,8 @@ def main(source, *browser):
         (page.parent / "wasm").mkdir(parents=True)
         (page.parent / "wasm/sdma.wasm").write_text("not for readers", encoding="utf-8")
         page.write_text(PLAYGROUND, encoding="utf-8")
-        build = [sys.executable, source / "site/build.py", source, site, "--playground", page]
+        page.with_name("preview.png").write_bytes(b"a picture")
+        build = [sys.executable, source / "site/build.py", source, site, "--playground", page, "--url", URL]
         done = subprocess.run(build, capture_output=True, text=True)
         print(done.stdout + done.stderr, end="")
         expect("the site is built without a warning", done.returncode == 0)
@@ -151,8 +187,16 @@ def main(source, *browser):
         print(*bad[:40], sep="\n", end="\n" if bad else "")
         expect(f"{count} pages: {len(bad)} links lead nowhere or elsewhere", count > 100 and not bad)
         copied = sorted(str(path.relative_to(site)) for path in (site / "playground").rglob("*"))
-        expect(f"of the playground, the site has {', '.join(copied)}", copied == ["playground/index.html"])
+        expect(f"of the playground, the site has {', '.join(copied)}", copied == ["playground/index.html", "playground/preview.png"])
         expect("the playground is the page itself", (site / "playground/index.html").read_text(encoding="utf-8") == PLAYGROUND)
+        places = re.findall("<loc>(.*?)</loc>", (site / "sitemap.xml").read_text(encoding="utf-8"))
+        expect(f"the sitemap has {len(places)} addresses", len(places) > 100 and all(place.startswith(URL) for place in places))
+        museum = (site / "docs/museum.html").read_text(encoding="utf-8")
+        exhibits = {path.name for path in (source / "tests/museum/exhibits").glob("*.bug.*") if path.suffix != ".cpp"}
+        opened = set(re.findall(r'href="\.\./playground/index\.html#example=([\w.]+)"', museum))
+        expect(f"{len(opened)} exhibits open in the playground; missing: {sorted(exhibits - opened)}", opened == exhibits)
+        unknown = statements(source)
+        expect(f"the highlighting knows all statements{', but not: ' if unknown else ''}{', '.join(unknown)}", not unknown)
         for what, missing in (("each header has a page", headers_without_page(source, site)), ("search finds known names", not_found(site))):
             expect(f"{what}{', but not: ' if missing else ''}{', '.join(missing)}", not missing)
         if browser:

@@ -15,6 +15,7 @@
 | docs/reproduction.md: tables | the simulator                          | bench/reproduce.cpp                  |
 | docs/figures                 | the simulator                          | bench/reproduce.cpp                  |
 | docs/figures/serving.svg     | docs/serving.md, examples/serving      | tests/client/picture.py              |
+| docs/figures/race.svg        | tests/museum/exhibits                  | tests/support/race_figure.py         |
 | docs/museum.md               | tests/museum                           | tests/museum/museum.py               |
 | docs/rules.md, check.md      | sdma check --rules: the classes        | tests/tools/rules_page.py            |
 | docs/json.md, docs/journeys  | the commands in them                   | tests/support/page.py                |
@@ -86,6 +87,10 @@ def picture(source, sdma):
     output("/usr/bin/python3", source / "tests/client/picture.py", "--bless", source, sdma)  # its packages are Debian's
 
 
+def race(source, sdma):
+    output(sys.executable, source / "tests/support/race_figure.py", "--bless", source, sdma)
+
+
 def museum(source, sdma):
     output(sys.executable, source / "tests/museum/museum.py", "--bless", source, sdma)
 
@@ -107,6 +112,7 @@ KINDS = [
     ("docs/packets.md, packets/length_table.hpp", "document", packets),
     ("docs/reproduction.md, docs/figures", "reproduce", reproduction),
     ("docs/figures/serving.svg", "sdma", picture),
+    ("docs/figures/race.svg", "sdma", race),
     ("docs/museum.md", "sdma", museum),
     ("docs/rules.md, docs/check.md: classes", "sdma", rules),
     ("docs/json.md, docs/journeys", "sdma", pages),

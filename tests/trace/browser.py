@@ -86,6 +86,10 @@ class Browser:
         keys = [{"type": "keyDown", "value": key}, {"type": "keyUp", "value": key}]
         self.post("/actions", {"actions": [{"type": "key", "id": "keyboard", "actions": keys}]})
 
+    def press_with(self, held, key):
+        keys = [{"type": "keyDown", "value": held}, {"type": "keyDown", "value": key}, {"type": "keyUp", "value": key}, {"type": "keyUp", "value": held}]
+        self.post("/actions", {"actions": [{"type": "key", "id": "keyboard", "actions": keys}]})
+
     def develop(self, command, **parameters):
         """A command of the DevTools protocol."""
         self.post("/goog/cdp/execute", {"cmd": command, "params": parameters})

@@ -83,7 +83,11 @@ def names_and_actions(browser, work, keep):
     browser.run(search.format("epoch 1"))
     expect("and an epoch", browser.text("#found") == "4 packets, 2 actions")
     browser.click_on("#critical")
-    expect("the critical path ends in a packet, not in an action", browser.text("#packet h2") == "atomic")
+    steps = browser.text("#path").splitlines()
+    expect("the critical path is the simulator's, with the host and the copies",
+           "builds 2 packets of gpu0.b2b" in steps[1] and any("copy: link gpu" in s and "moves 64K" in s for s in steps) and "host main: checks a word" in steps[-1])
+    expect("it takes the whole width", browser.run("const l = model.traces[0].lanes.find((l) => l.group === SIMULATED).packets; return Math.abs(state.from - l.from[0]) < 1 && state.to >= l.to[l.to.length - 1] - 1"))
+    expect("the page has a legend", browser.run("return document.querySelectorAll('.legend li').length") == 6)
 
 
 def first_view(browser, work, keep):

@@ -59,17 +59,18 @@ const showBlock = block => {
   const closer = element('button', 'zoom to them', box), margin = Math.max(5, (block.to - block.from) / 10), scale = view.scale(block.lane.trace);
   closer.addEventListener('click', () => show((block.from - margin) * scale, (block.to + margin) * scale));
 };
-const showPath = path => {
+const showPath = (path, title = 'Path to its end, from the trigger') => {
   const box = byId('path');
   box.replaceChildren();
-  element('h2', 'Path to its end, from the trigger', box);
+  element('h2', title, box);
   if (path.cut) element('p', `This path is longer: these are its last ${many(path.length)} steps. Click the first one to see the steps before it.`, box, 'warning');
   const table = element('table', '', box), steps = [...path].reverse();
   steps.forEach((step, i) => {
     const row = element('tr', '', table);
     element('td', exactly(step.ns), row, 'number');
     element('td', i === 0 ? '' : signed(step.ns - steps[i - 1].ns), row, 'number');
-    element('td', laneName((step.bar ?? step.mark).lane), row);
+    const {lane} = step.bar ?? step.mark;
+    element('td', lane.group === SIMULATED ? '' : laneName(lane), row);
     element('td', step.bar ? `${step.bar.text || step.bar.name} \u2014 ${step.how}` : step.how, row);
     if (step.bar) {
       row.dataset.key = step.bar.key;
@@ -102,7 +103,7 @@ const rememberNow = () => {
   const parts = [`from=${Math.round(state.from)}`, `to=${Math.round(state.to)}`];
   if (state.oneScale) parts.push('scale=one');
   if (state.selected) parts.push(`packet=${state.selected.key}`);
-  history.replaceState(null, '', '#' + parts.join('&'));
+  if (location.protocol !== 'about:') history.replaceState(null, '', '#' + parts.join('&'));
 };
 const show = (from, to) => {
   const all = view.allEnds(), whole = all.to - all.from, span = Math.min(Math.max(to - from, 10), whole * 1.04);
@@ -139,8 +140,18 @@ const select = (bar, bring = true) => {
   redraw();
 };
 const critical = () => {
-  const trace = state.selected?.trace ?? model.traces[0], bar = lastCompletion(trace);
-  if (bar) select(bar);
+  const trace = state.selected?.trace ?? model.traces[0], simulated = simulatedPath(trace);
+  if (!simulated.length) {
+    const bar = lastCompletion(trace);
+    if (bar) select(bar);
+    return;
+  }
+  const scale = view.scale(trace), [last] = simulated, first = simulated[simulated.length - 1];
+  state.selected = last.bar;
+  state.path = [];
+  showPacket(last.bar);
+  showPath(simulated, 'Critical path of the simulation: each step waited for the one before it');
+  show(first.bar.from * scale, last.bar.to * scale);
 };
 const step = by => {
   if (!state.selected) return;

@@ -2,8 +2,10 @@
 // The data as the page uses it: traces have lanes, which have packets and marks. Times are ns from the beginning of the trace. A
 // packet is an index of its lane's arrays; it becomes an object, a Bar, only where one is selected or pointed at. An action of a host
 // thread is a packet without dwords, whose shape says that it is an action.
-const KIND = {copy: /^(copy|write|fill|pte|indirect)/, wait: /^(poll|semaphore|cond|waits )/, sync: /^(fence|atomic|trap|timestamp|sets |adds )/};
+const KIND = {copy: /^(copy|write|fill|pte|indirect)/, wait: /^(poll|semaphore|cond|waits )/, sync: /^(fence|atomic|trap|timestamp|sets |adds |sync:)/};
 const CHUNK = 65536, MOST_WORDS = 30;  // packets of a chunk, words of a packet
+// The group of the lane in which a simulation records its critical path; it is shown first.
+const SIMULATED = 'critical path';
 const COLOURS = ['copy', 'wait', 'sync', 'other'];
 // A kind of Levels: row * 8 + UNFINISHED + the number of the colour.
 const UNFINISHED = 4, PER_ROW = 8;
@@ -132,7 +134,7 @@ const model = (() => {
   let shared = 0;
   for (let i = 0; i < name.length && traces.every(t => t.name[i] === name[i]); ++i) if (name[i] === '/') shared = i + 1;
   for (const trace of traces) trace.shortName = trace.name.slice(shared);
-  const groups = new Map();
+  const groups = new Map([...places.values()].some(p => p.group === SIMULATED) ? [[SIMULATED, []]] : []);
   for (const place of places.values()) {
     if (!groups.has(place.group)) groups.set(place.group, []);
     groups.get(place.group).push(place);

@@ -6,7 +6,15 @@
 // A host thread that waits, waits for the last write to its word in the same way; and it wrote a word in the last of its actions that set
 // or added to one. An arrow of the trace leads from a trigger to a completion and skips the steps between, so it can only begin a path.
 // A lane of a million packets has a path of a million steps, so a path ends after STEPS steps, and says so.
+// A simulation knows its causes, and records its critical path as a lane: then `critical path` shows that lane.
 const STEPS = 1000;
+
+/// The steps of a simulation's critical path, backwards; none if the trace has no such lane.
+const simulatedPath = trace => {
+  const lane = trace.lanes.find(l => l.group === SIMULATED);
+  return Array.from({length: lane?.count ?? 0}, (_, i) => new Bar(lane, lane.count - 1 - i))
+    .map(bar => ({bar, ns: bar.to, how: `took ${time(bar.to - bar.from)}`}));
+};
 
 /// The indices of the signals of a word, ascending: all signals are sorted by word once.
 const signalsOf = (trace, address) => {

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The picture of README.md: a race that the tools found, its line, and the timeline of the corrected schedule.
+
+  race_figure.py SOURCE SDMA             fails unless docs/figures/race.svg shows what the tools say now
+  race_figure.py --bless SOURCE SDMA     writes it: `ninja bless`
+"""
+import html
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+EXHIBIT = "tests/museum/exhibits/late_fill.bug.sdma"
+FIRST, LAST = 8, 15  # the lines that are shown
+WIDTH, LINE, LEFT = 880, 19, 150
+COLOURS = {"copy_linear": "#3b7dd8", "fill": "#3b7dd8", "fence": "#2e9e6b", "poll_mem": "#9aa3ae"}
+
+
+def run(sdma, *words, codes=(0,)):
+    done = subprocess.run([sdma, *words], capture_output=True, text=True)
+    if done.returncode not in codes:
+        sys.exit(f"sdma {' '.join(map(str, words))}: exit code {done.returncode}\n{done.stderr}")
+    return done.stdout
+
+
+def corrected(text, edits):
+    lines = text.split("\n")
+    for edit in reversed(edits):
+        lines.insert(edit["line"] - 1, "  " + edit["text"])
+    return "\n".join(lines)
+
+
+def bars(sdma, schedule, folder):
+    """[(lane, packet, begin, end)] in us, by the simulator."""
+    fixed, trace = pathlib.Path(folder, "fixed.sdma"), pathlib.Path(folder, "run.jsonl")
+    fixed.write_text(schedule, encoding="utf-8")
+    run(sdma, "check", fixed)  # fails unless it is proved
+    run(sdma, "simulate", "--no-sensitivity", "--trace", trace, fixed)
+    lanes, open_, found = {}, {}, []
+    for event in map(json.loads, trace.read_text(encoding="utf-8").splitlines()):
+        if "group" in event:
+            lanes[event["lane"]] = f"{event['group']} {event['name'].split()[-1]}"
+        elif event.get("event") == "packet_begin" and "packet" in event:
+            open_[event["lane"], event["position"]] = (event["packet"].split()[0], event["ns"])
+        elif event.get("event") == "packet_end" and (key := (event["lane"], event["position"])) in open_:
+            found.append((lanes[event["lane"]], *open_.pop(key), event["ns"]))
+    return [(lane, packet, begin / 1000, end / 1000) for lane, packet, begin, end in found if not lane.startswith("links ")]
+
+
+class Picture:
+    def __init__(self):
+        self.parts, self.y = [], 0
+
+    def text(self, x, y, words, style="", fill="#1b1f24"):
+        self.parts.append(f'<text x="{x}" y="{y}" fill="{fill}" xml:space="preserve" {style}>{html.escape(words)}</text>')
+
+    def box(self, x, y, width, height, fill):
+        self.parts.append(f'<rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="{height}" fill="{fill}"/>')
+
+    def svg(self):
+        return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {self.y}" font-family="sans-serif" font-size="13">\n'
+                f'<rect width="100%" height="100%" fill="#ffffff"/>\n' + "\n".join(self.parts) + "\n</svg>\n")  # fmt: skip
+
+
+def picture(source, sdma):
+    path = source / EXHIBIT
+    text = path.read_text(encoding="utf-8")
+    race = next(f for f in map(json.loads, run(sdma, "check", "--json", path, codes=(1,)).splitlines()) if f.get("rule") == "race")
+    lines, edit, out = text.split("\n"), race["edits"][0], Picture()
+    fixed_width = 'font-family="monospace"'
+    out.text(16, 26, f"$ sdma check {path.name}", fixed_width + ' font-weight="bold"')
+    out.y = 50
+    for number in range(FIRST, LAST + 1):
+        if number == edit["line"]:
+            out.box(8, out.y - 14, WIDTH - 16, LINE, "#dff3e7")
+            out.text(16, out.y, f"  +   {edit['text']}", fixed_width, "#1d7a4d")
+            out.text(560, out.y, "the line that is missing", "", "#1d7a4d")
+            out.y += LINE
+        racing = [place for place in race["places"] if place["line"] == number]
+        if racing:
+            out.box(8, out.y - 14, WIDTH - 16, LINE, "#fbe3e1")
+            out.text(560, out.y, f"{racing[0]['agent']}: races", "", "#b8281f")
+        out.text(16, out.y, f"{number:>3} {lines[number - 1]}", fixed_width)
+        out.y += LINE
+    out.y += 8
+    out.text(16, out.y, f"error[race]: {race['message']}", 'font-weight="bold"', "#b8281f")
+    out.y += 26
+    with tempfile.TemporaryDirectory() as folder:
+        all_bars = bars(sdma, corrected(text, race["edits"]), folder)
+    begin, end = min(b[2] for b in all_bars), max(b[3] for b in all_bars)
+    x = lambda us: LEFT + (us - begin) / (end - begin) * (WIDTH - LEFT - 24)
+    out.text(16, out.y, "With that line: proved. Simulated for MI300X, in us:")
+    out.y += 24
+    for tick in range(int(end - begin) + 1):
+        out.box(x(begin + tick), out.y - 10, 1, 12 + 26 * len(all_bars), "#d8dce2")
+        out.text(round(x(begin + tick)) + 3, out.y, str(tick), "", "#565f6b")
+    out.y += 10
+    for lane, packet, first, last in all_bars:
+        out.text(16, out.y + 14, lane)
+        out.box(x(first), out.y, max(2, x(last) - x(first)), 20, COLOURS.get(packet, "#9a6dd7"))
+        out.text(round(x(first)) + 5, out.y + 14, packet, "", "#ffffff")
+        out.y += 26
+    out.y += 8
+    return out.svg()
+
+
+def main(arguments):
+    source, sdma = (pathlib.Path(word).resolve() for word in arguments[-2:])
+    figure, now = source / "docs/figures/race.svg", picture(source, sdma)
+    if arguments[0] == "--bless":
+        figure.write_text(now, encoding="utf-8")
+    elif not figure.is_file() or figure.read_text(encoding="utf-8") != now:
+        sys.exit(f"{figure} does not show what the tools say now: ninja -C build bless")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
