@@ -21,7 +21,7 @@ enum class From { text, json };
 enum class To { binary, hex, json };
 
 struct AsArguments {
-  std::string path = "-", output;  ///< an empty output is standard output, if that is no terminal
+  std::string path = "-", output;  ///< an empty output: standard output, but not a terminal
   From input = From::text;
   To format = To::binary;
   std::optional<Generation> generation;

@@ -95,7 +95,7 @@ double variance(const MachineDescription& m, std::span<const Nearby> all, double
 
 std::vector<Sensitivity::Alternative> alternatives_of(const MachineDescription& m, double ns,
                                                       const std::function<double(const MachineDescription&)>& time) {
-  constexpr double kLeast = 0.01;
+  constexpr double kLeastChange = 0.01;
   std::vector<Sensitivity::Alternative> out;
   for (std::size_t i = 0; i < kCosts; ++i) {
     const auto& p = m.parameters[i];
@@ -103,7 +103,7 @@ std::vector<Sensitivity::Alternative> alternatives_of(const MachineDescription& 
     auto other = m;
     other.parameters[i].value = *p.alternative;
     const auto there = time(other);
-    if (std::abs(there - ns) > kLeast * ns) out.push_back({static_cast<Cost>(i), *p.alternative, there, p.when});
+    if (std::abs(there - ns) > kLeastChange * ns) out.push_back({static_cast<Cost>(i), *p.alternative, there, p.when});
   }
   return out;
 }

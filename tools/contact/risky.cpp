@@ -70,7 +70,7 @@ std::vector<Item> undefined_things(const Settings& s, std::string_view text, con
                      .limit = 2 * s.patience,
                      .any = true});
   };
-  for (const std::size_t head : {1, 2, 3})
+  for (std::size_t head = 1; head <= 3; ++head)
     add(head == 1   ? "the first dword of a fence"
         : head == 2 ? "the first half of a fence"
                     : "a fence without its last dword",

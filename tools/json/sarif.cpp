@@ -41,9 +41,8 @@ Json sarif(std::span<const Diagnostic> all) {
   }
   const Json driver{{"name", "sdma check"}, {"version", version().string}, {"rules", rules}};
   const Json run{{"tool", {{"driver", driver}}}, {"results", results}};
-  return {{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
-          {"version", "2.1.0"},
-          {"runs", Json::array({run})}};
+  return {
+      {"$schema", "https://json.schemastore.org/sarif-2.1.0.json"}, {"version", "2.1.0"}, {"runs", Json::array({run})}};
 }
 
 }  // namespace sdma::json
