@@ -79,7 +79,9 @@ def page(name, version, text):
     (_, about), *rest = sections(text)
     about = "\n".join(about).strip()
     summary = re.split(r"[.](?:\s|$)", about)[0].replace("\n", " ")
+    # REUSE-IgnoreStart
     out = [f'.\\" Made from {name.replace("-", " ", 1)} --help. SPDX-License-Identifier: MIT']
+    # REUSE-IgnoreEnd
     out += [f'.TH "{escaped(name.upper())}" 1 "" "sdma {version}" "User Commands"', ".SH NAME", f"{escaped(name)} \\- {escaped(summary)}"]
     out += [".SH SYNOPSIS", f"\\fB{escaped(usage[1])}\\fR", ".SH DESCRIPTION", *body("", about.split("\n"))]
     last = []
