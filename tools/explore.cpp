@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// sdma explore: the fastest of the schedules that a file leaves open.
+// sdma explore: the fastest variant of a schedule with open choices.
 #include "json/explore.hpp"
 #include "input.hpp"
 #include "interrupt.hpp"

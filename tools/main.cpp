@@ -86,7 +86,7 @@ constexpr Verb kVerbs[] = {
     {"fmt", "format a schedule, or expand it", kFmt, add_fmt},
     {"run", "run a schedule and check its expectations", kRun, add_run},
     {"simulate", "predict how long a schedule takes", kSimulate, add_simulate},
-    {"explore", "find the fastest of the schedules that a file leaves open", kExplore, add_explore},
+    {"explore", "find the fastest variant of a schedule with open choices", kExplore, add_explore},
     {"compare", "compare a measured run with its simulation", kCompare, add_compare},
     {"calibrate", "fit a machine to measurements", kCalibrate, add_calibrate},
     {"contact", "find out what a node does, and write it to one file", kContact, add_contact},

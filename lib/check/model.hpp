@@ -115,7 +115,7 @@ struct Step {
   std::uint32_t column = kNone;     ///< of a post that lands on its own: where rows say that it has landed
   std::uint32_t covered = kNone;    ///< of such a post: it has also landed if the agent has got to this position
   const Sync* sync{};
-  /// A sample reads it in the followed execution; it is added to the value of a step that uses a sample (samples.cpp).
+  /// What a sample reads in the followed execution. A step that uses a sample adds it to its own value (samples.cpp).
   std::uint64_t value{};
   std::uint64_t left{};          ///< of a post: what its word held after it in the followed execution
   std::uint32_t sample = kNone;  ///< the index of the agent's step whose value is still to be added

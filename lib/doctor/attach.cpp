@@ -12,6 +12,7 @@
 #include "sdma/dump/descriptors.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <unistd.h>
 
@@ -269,6 +270,10 @@ class Examination {
     std::string list;
     for (const auto& t : now) list += fmt::format("{}{} ({}) in {}", list.empty() ? "" : ", ", t.thread, t.name, t.in);
     note(fmt::format("No thread can store a value: all of them sleep without an end of time: {}.", list));
+    for (const auto& t : now)
+      if (!t.stack.empty())
+        note(fmt::format("Thread {} is at {}; its stack has, perhaps with words of finished calls: {}.", t.thread,
+                         t.stack.front(), fmt::join(t.stack.begin() + 1, t.stack.end(), ", ")));
   }
   std::optional<std::uint64_t> value_of(const Wait& w) const {
     if (w.bytes == 8) return memory_->value<std::uint64_t>(w.va);

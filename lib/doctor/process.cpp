@@ -73,7 +73,8 @@ std::vector<Mapping> mappings_of(int pid) {
                    .shared = rights.ends_with('s'),
                    .file = std::move(file),
                    .object = rights.ends_with('s') ? fmt::format("{} {}", device, inode) : "",
-                   .offset = offset.value_or(0)});
+                   .offset = offset.value_or(0),
+                   .executable = rights.find('x') != rights.npos});
   }
   return all;
 }

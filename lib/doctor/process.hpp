@@ -26,6 +26,7 @@ struct Mapping {
   std::string file{};      ///< "" without one
   std::string object{};    ///< if it is shared: device and inode of the file
   std::uint64_t offset{};  ///< in the file
+  bool executable{};
 };
 /// Empty if the process has ended or may not be examined.
 std::vector<Mapping> mappings_of(int pid);
@@ -70,6 +71,9 @@ struct SleepingThread {
   std::string name{};
   std::string in{};    ///< "a wait for events of the driver"
   std::string call{};  ///< its system call, as /proc shows it: the same at two looks, if it has not moved
+  /// Where it is, and what look like return addresses on its stack, the innermost first: "libc.so.6+0x89e96". Offsets
+  /// are those in the file. A word that a finished call has left may be among them. Empty if it cannot be read.
+  std::vector<std::string> stack{};
 };
 /// All threads of a process, if each of them sleeps so, without an end of time; otherwise none.
 std::vector<SleepingThread> sleeping_threads(int pid, const std::vector<Mapping>&, const ProcessMemory&);

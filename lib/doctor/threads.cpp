@@ -17,27 +17,32 @@
 namespace sdma::inline v0::doctor {
 namespace {
 
-using detail::take_word, detail::whole_number;
+using detail::take_line, detail::take_word, detail::whole_number;
 
 /// A system call that a thread is in.
 struct ThreadCall {
   std::uint64_t number{};
   std::array<std::uint64_t, 6> words{};
+  std::uint64_t stack{}, instruction{};
 };
 
-/// /proc/PID/task/TID/syscall: a decimal number, then words with 0x. Nothing, if the thread runs.
-std::optional<ThreadCall> call_in(std::string_view text) {
+/// /proc/PID/task/TID/syscall: a decimal number, then words with 0x: arguments, stack pointer, instruction. Nothing, if
+/// the thread runs.
+std::optional<ThreadCall> call_in(std::string_view all) {
   ThreadCall c;
+  auto text = take_line(all);
   const auto number = whole_number<std::uint64_t>(take_word(text));
   if (!number) return {};
   c.number = *number;
-  for (auto& w : c.words) {
-    auto word = take_word(text);
-    if (!word.starts_with("0x")) return {};
-    const auto value = whole_number<std::uint64_t>(word.substr(2), 16);
-    if (!value) return {};
-    w = *value;
-  }
+  const auto take = [&](std::uint64_t& to) {
+    const auto word = take_word(text);
+    const auto value = word.starts_with("0x") ? whole_number<std::uint64_t>(word.substr(2), 16) : std::nullopt;
+    to = value.value_or(0);
+    return value.has_value();
+  };
+  for (auto& w : c.words)
+    if (!take(w)) return {};
+  (void)(take(c.stack) && take(c.instruction));
   return c;
 }
 
@@ -65,6 +70,35 @@ std::string sleeps_in(int pid, const ThreadCall& c, const std::vector<Mapping>& 
   return is_kfd(file) && timeout == ~0u ? "a wait for events of the driver" : "";
 }
 
+/// Does a call end here? On x86-64: E8 and four bytes, or FF with a register or an address.
+bool follows_call(const ProcessMemory& memory, std::uint64_t va) {
+  std::array<std::uint8_t, 7> code{};
+  if (memory.read(GpuVa{va - code.size()}, std::as_writable_bytes(std::span(code))) != Errc::ok) return false;
+  const auto indirect = [&](std::size_t bytes) {
+    return code[code.size() - bytes] == 0xff && (code[code.size() - bytes + 1] >> 3 & 7) == 2;
+  };
+  return code[2] == 0xe8 || indirect(2) || indirect(3) || indirect(4) || indirect(6) || indirect(7);
+}
+
+std::vector<std::string> stack_of(const ThreadCall& c, const std::vector<Mapping>& mappings,
+                                  const ProcessMemory& memory) {
+  constexpr std::size_t kFrames = 8, kWords = 1024;
+  std::vector<std::string> out;
+  const auto add = [&](std::uint64_t va) {
+    const auto* const m = mapping_of(mappings, va);
+    if (!m || !m->executable || m->file.empty() || (!out.empty() && !follows_call(memory, va))) return;
+    out.push_back(
+        fmt::format("{}+{:#x}", std::filesystem::path(m->file).filename().string(), va - m->begin + m->offset));
+  };
+  add(c.instruction);
+  for (std::size_t i = 0; i < kWords && out.size() < kFrames; ++i) {
+    const auto word = memory.value<std::uint64_t>(GpuVa{c.stack + 8 * i});
+    if (!word) break;
+    add(*word);
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<SleepingThread> sleeping_threads(int pid, const std::vector<Mapping>& mappings,
@@ -79,7 +113,8 @@ std::vector<SleepingThread> sleeping_threads(int pid, const std::vector<Mapping>
     const auto in = call ? call_in(*call) : std::nullopt;
     auto sleeps = in ? sleeps_in(pid, *in, mappings, memory) : std::string();
     if (sleeps.empty() || !thread || !name) return {};
-    all.push_back({*thread, name->substr(0, name->find('\n')), std::move(sleeps), *call});
+    all.push_back(
+        {*thread, name->substr(0, name->find('\n')), std::move(sleeps), *call, stack_of(*in, mappings, memory)});
   }
   return e ? std::vector<SleepingThread>() : all;
 }

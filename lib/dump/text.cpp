@@ -112,7 +112,7 @@ std::string instead_of_dwords(std::string_view text, std::string_view first_word
     if (text.find(copies) != text.npos)
       return "it lists copies that were made, and not what a queue holds: sdma trace --schedule FILE writes them as a "
              "schedule";
-  return "no line of this text has dwords as a dump has them: hexadecimal, of 8 digits or after 0x";
+  return "this text has no dwords: a dump writes them in hexadecimal, with 8 digits or after 0x";
 }
 
 /// A text with words and without dwords is not a dump.

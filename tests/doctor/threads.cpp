@@ -79,7 +79,15 @@ class Sleeper {
 TEST_CASE("all threads of a process sleep until one of them wakes another") {
   const Sleeper both([] { sleep_on(&own_word, nullptr); });
   REQUIRE(both.found(2) == 2);
-  for (const auto& t : both.threads()) CHECK(t.in == "a wait for another thread");
+  const auto program = std::filesystem::read_symlink("/proc/self/exe").filename().string();
+  for (const auto& t : both.threads()) {
+    CHECK(t.in == "a wait for another thread");
+    // In syscall() of libc, which sleep_on of this program has called.
+    REQUIRE(t.stack.size() >= 2);
+    CAPTURE(t.stack);
+    CHECK(t.stack[0].rfind("libc.so.6+0x", 0) == 0);
+    CHECK(t.stack[1].rfind(program + "+0x", 0) == 0);
+  }
 }
 
 TEST_CASE("a thread that the time, another process or a file wakes is no part of a deadlock") {
