@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Faults of a queue that do not depend on its packets: a fault, an exception, a destroyed queue, an engine, positions, a
-// doorbell.
+// Faults of a queue that do not depend on its packets: a fault, an exception, a destroyed queue, an engine, positions,
+// a doorbell.
 #include "../kfd/abi.hpp"
 #include "case.hpp"
 #include "sdma/device/product.hpp"
