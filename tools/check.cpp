@@ -118,19 +118,24 @@ std::optional<int> check_schedule(Findings& to, const CheckArguments& o, const C
   return kInput;
 }
 
+/// An input, opened once: standard input cannot be read again.
+struct Named {
+  std::string path;
+  Result<Input, Diagnostic> in;
+  bool is_schedule() const { return is_schedule_name(path) || (in && sdma::is_schedule(in->beginning())); }
+};
+
 /// Several schedules, one after another. The code is that of the worst: one that cannot be read, one that is refuted,
 /// one that is not decided.
-int check_schedules(Findings& to, const CheckArguments& o, CheckOptions options,
-                    const std::vector<std::string>& paths) {
+int check_schedules(Findings& to, const CheckArguments& o, CheckOptions options, std::span<Named> all) {
   if (!o.sweep.values.empty())
-    return complain("--sweep is for one schedule, and these are " + std::to_string(paths.size()), "name one FILE"),
+    return complain("--sweep is for one schedule, and these are " + std::to_string(all.size()), "name one FILE"),
            kUsage;
   constexpr int kWorst[] = {kUsage, kInput, kRefuted, kUndecided, kOk};
   const auto rank = [&](int code) { return std::find(std::begin(kWorst), std::end(kWorst), code); };
   int worst = kOk;
-  for (const auto& path : paths) {
+  for (auto& [path, in] : all) {
     options.file = shown(path);
-    auto in = Input::open({.path = path, .schedules = true});
     int code = kInput;
     if (in) code = *check_schedule(to, o, options, path, *in);
     else to.unread(in.error());
@@ -145,17 +150,19 @@ int check_together(Findings& to, const CheckArguments& o, const CheckOptions& op
   std::vector<RingDump> dumps;
   auto paths = o.more;
   paths.insert(paths.begin(), o.input.path);
-  const auto schedule = std::stable_partition(paths.begin(), paths.end(), [](const std::string& path) {
-    if (is_schedule_name(path)) return true;
-    const auto in = Input::open({.path = path, .form = Form::binary});
-    return in && is_schedule(in->beginning());
-  });
-  if (schedule == paths.end()) return check_schedules(to, o, options, paths);
-  if (schedule != paths.begin())
-    return report({.where = *schedule,
-                   .message = "this is not a schedule, and " + paths.front() + " is one",
+  std::vector<Named> all;
+  for (const auto& path : paths) all.push_back({path, Input::open({.path = path, .schedules = true})});
+  const auto schedules = std::count_if(all.begin(), all.end(), [](const Named& n) { return n.is_schedule(); });
+  if (static_cast<std::size_t>(schedules) == all.size()) return check_schedules(to, o, options, all);
+  if (schedules != 0) {
+    const auto first = [&](bool schedule) {
+      return std::find_if(all.begin(), all.end(), [=](const Named& n) { return n.is_schedule() == schedule; })->path;
+    };
+    return report({.where = first(false),
+                   .message = "this is not a schedule, and " + first(true) + " is one",
                    .hint = "check schedules in one call, and ring dumps in another one"}),
            kUsage;
+  }
   for (const auto& path : paths) {
     auto d = load_dump(path);
     if (!d) return report(d.error()), kInput;

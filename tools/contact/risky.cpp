@@ -16,8 +16,7 @@ using namespace std::chrono_literals;
 
 /// Publishes the first `head` dwords of a fence; after a while, the others. Does the engine wait for them?
 Json half_a_packet(Device& d, const Settings& s, std::optional<GpuId> far, std::size_t head) {
-  const auto& t = d.topology();
-  const auto engine = far ? t.engine_for(GpuId{0}, *far) : t.engine_for(GpuId{0}, HostDirection::to_host);
+  const auto engine = engine_facing(d.topology(), far);
   if (!engine) return with_state("left out", std::string(message(engine.error())));
   const auto done = d.create_signal();
   if (!done) return with_state("left out", to_string(done.error()));

@@ -72,6 +72,8 @@ Json perform(const Settings&, const std::string& step, std::span<const Item>, De
 
 Json with_state(std::string_view state, const std::string& why = {});
 
+/// The engine of GPU 0 that the node recommends for this peer; nothing: for copies to the host.
+Result<EngineId> engine_facing(const Topology&, std::optional<GpuId> far);
 /// Runs a schedule once and compares its bytes. `far`: the GPU that takes the place of the host in names that begin
 /// with host.far and in peer=host; nothing: the host.
 Json run_text(Device&, const Settings&, std::string_view text, std::string_view name,

@@ -65,6 +65,10 @@ std::string facing(std::string_view text, std::optional<GpuId> far) {
   return out;
 }
 
+Result<EngineId> engine_facing(const Topology& node, std::optional<GpuId> far) {
+  return far ? node.engine_for(GpuId{0}, *far) : node.engine_for(GpuId{0}, HostDirection::to_host);
+}
+
 Json run_text(Device& d, const Settings& s, std::string_view text, std::string_view name,
               const std::vector<std::pair<std::string, std::string>>& set, std::optional<GpuId> far) {
   ParseOptions parse;
@@ -117,7 +121,7 @@ Json what_works(const Settings& s, const Topology& node, Deadline end) {
     for (const auto* word : kPackets) packet(word);
     add("a large copy, " + side, side, kPacketsText,
         s.gentle ? Set{{"room", "2M"}, {"bytes", "2M-64"}} : Set{{"room", "64M"}, {"bytes", "64M-64"}}, far);
-    const auto engine = far ? node.engine_for(GpuId{0}, *far) : node.engine_for(GpuId{0}, HostDirection::to_host);
+    const auto engine = engine_facing(node, far);
     if (engine) {
       const auto one = fmt::format("[{}]", engine->value);
       for (const auto* test : {"wrap", "full"})

@@ -9,8 +9,6 @@
 namespace sdma::json {
 namespace {
 
-const char* level(Severity s) { return s == Severity::error ? "error" : s == Severity::warning ? "warning" : "note"; }
-
 Json location(const FilePosition& at) {
   Json place{{"artifactLocation", {{"uri", at.file}}}};
   if (at.line != 0) {
@@ -34,7 +32,7 @@ Json sarif(std::span<const Diagnostic> all) {
     const auto rule = rule_of(d);
     if (known.insert(rule).second) rules.push_back({{"id", rule}});
     Json one{{"ruleId", rule},
-             {"level", level(d.severity)},
+             {"level", name(d.severity)},
              {"message", {{"text", d.hint.empty() ? d.message : d.message + "\nTo do: " + d.hint}}}};
     if (d.at) one["locations"] = Json::array({location(d.at)});
     results.push_back(std::move(one));
