@@ -9,6 +9,7 @@
 #include "sdma/schedule/run.hpp"
 #include "sdma/schedule/text.hpp"
 #include "support.hpp"
+#include "support/sanitizer.hpp"
 
 #include <csignal>
 #include <optional>
@@ -35,12 +36,14 @@ std::string machine_of(const Case& c) { return "nodes:" + std::to_string(c.nodes
 
 TEST_CASE("collectives over nodes are proved, and move the right bytes") {
   constexpr Ordering kOrders[] = {Ordering::strict, Ordering::rocr, Ordering::adversarial};
-  std::size_t n = 0;
+  const std::size_t step = sdma::test::address_sanitizer() ? 5 : 1;
+  std::size_t n = 0, all = 0;
   for (const auto* collective : {"all_gather", "all_to_all", "broadcast"})
     for (const auto* algorithm : {"hierarchical", "flat", "ring"})
       for (const auto& [nodes, each] : {std::pair(2, 4), std::pair(4, 2), std::pair(3, 2), std::pair(2, 1)})
         for (const auto* bytes : {"40000", "100001", "20"}) {
           if (collective == std::string("all_to_all") && algorithm == std::string("ring")) continue;
+          if (all++ % step != 0) continue;
           const Case c{collective, algorithm, nodes, each, bytes};
           const auto s = parse_schedule(text_of(c));
           INFO(collective << " " << algorithm << " " << machine_of(c) << " " << bytes);
@@ -112,9 +115,9 @@ TEST_CASE("nodes that share nothing get the right bytes by the transport") {
     for (const auto* algorithm : {"hierarchical", "flat", "ring"})
       for (const auto& [nodes, each] : {std::pair(2, 4), std::pair(4, 2), std::pair(3, 2)}) {
         if (collective == std::string("all_to_all") && algorithm == std::string("ring")) continue;
-        ++n;
+        if (++n % 2 == 0 && sdma::test::address_sanitizer()) continue;
         const Case c{collective, algorithm, nodes, each, kBytes[n % 3]};
-        const auto ranks = static_cast<std::uint32_t>(n % 2 == 0 ? nodes : nodes * each);
+        const auto ranks = static_cast<std::uint32_t>(n % 4 < 2 ? nodes : nodes * each);
         INFO(collective << " " << algorithm << " " << machine_of(c) << " " << c.bytes << ", ranks: " << ranks);
         CHECK(of_nodes(c, ranks, kOrders[n % 3]) == "");
       }

@@ -45,7 +45,7 @@ const std::vector<std::shared_ptr<const Schedule>>& measured_pushes() {
 
 }  // namespace
 
-TEST_CASE("a time that was fitted to is known better than the parameters in it") {
+TEST_CASE("a time that was fitted to is known better than the parameters in it", "[long]") {
   // Latency and release are known only as a sum, and the flights are assumed.
   std::vector<double> refits;
   MachineDescription last;

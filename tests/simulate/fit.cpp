@@ -294,7 +294,7 @@ TEST_CASE("as many measurements as parameters: no uncertainty, unless a spread i
   CHECK(known.machine.parameter(Cost::engine_packet).uncertainty == Approx(100).epsilon(0.01));
 }
 
-TEST_CASE("the same measurements give the same fit, and a start far away a near one") {
+TEST_CASE("the same measurements give the same fit, and a start far away a near one", "[long]") {
   const auto o = measured(truth(), 0.02);
   const auto a = fitted(o, {.free = kFour}), b = fitted(o, {.free = kFour});
   CHECK(a.machine == b.machine);
