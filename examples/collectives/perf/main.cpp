@@ -58,7 +58,7 @@ int run_ranks(Settings s) {
     return of_rank(rank, exchange);
   };
   const auto all =
-      s.ranks_per_node == 0 ? in_ranks(s.processes, patience, of_rank) : in_ranks(s.processes, patience, of_node);
+      s.ranks_per_node.grouped() ? in_ranks(s.processes, patience, of_node) : in_ranks(s.processes, patience, of_rank);
   if (!all) return report(all.error()), kInput;
   if (!all->front().answer) return report({.message = all->front().end}), kWrong;
   for (const auto& r : *all)
@@ -98,13 +98,13 @@ int run_launched(const Launched& at, int argc, char** argv) {
   auto s = *settings;
   s.ranks = &ranks;
   std::optional<MpiTransport> transport;
-  if (s.ranks_per_node != 0 && !exchange.threads()) {
+  if (s.ranks_per_node.grouped() && !exchange.threads()) {
     const auto end = ranks.end(kUsage, Diagnostic{.where = "--ranks-per-node",
                                                   .message = "this MPI lets one thread of a process call it",
                                                   .hint = "use one that has MPI_THREAD_SERIALIZED"});
     return say(end.code, end.error);
   }
-  if (s.ranks_per_node != 0) s.transport = &transport.emplace();
+  if (s.ranks_per_node.grouped()) s.transport = &transport.emplace();
   const auto [code, error] = perform(s);
   return say(code, error);
 }

@@ -270,9 +270,9 @@ class Program {
     for (const auto g : settings_.gpus)
       if (g.value >= have) return refuse("--gpus", "there is no GPU " + std::to_string(g.value));
     const bool all = settings_.tune && settings_.tune->gpus == 0;
-    const auto nodes = settings_.ranks_per_node == 0 ? 1 : settings_.processes / settings_.ranks_per_node;
-    if (const auto needed = settings_.options.gpus / nodes; !all && needed > have)
-      return refuse("--ngpus", "there are fewer than " + std::to_string(needed) + " GPUs");
+    const auto& ranks = settings_.processes;
+    const auto needed = settings_.options.gpus / ranks * settings_.ranks_per_node.most(ranks);
+    if (!all && needed > have) return refuse("--ngpus", "there are fewer than " + std::to_string(needed) + " GPUs");
     return true;
   }
 
