@@ -16,6 +16,7 @@
 #include "sdma/core/descriptors.hpp"
 #include "sdma/core/file.hpp"
 #include "sdma/schedule/ranks.hpp"
+#include "watchdog.hpp"
 
 #include <fmt/format.h>
 
@@ -50,8 +51,8 @@ int run_ranks(Settings s) {
     listen();
     Ranks ranks(exchange, rank, s.processes, patience);
     s.ranks = &ranks;
-    const auto [code, error] = perform(s);
-    return fmt::format("{} {}", code, error ? to_string(*error) : "");
+    const auto ended = perform(s);  // this process ends without destructors
+    return fmt::format("{} {}", ended.code, ended.error ? to_string(*ended.error) : "");
   };
   const auto of_node = [&](std::uint32_t rank, Exchange& exchange, Transport& transport) {
     s.transport = &transport;
@@ -71,13 +72,13 @@ int run_ranks(Settings s) {
 }
 
 /// One of the processes that mpirun has started.
-int run_launched(const Launched& at, int argc, char** argv) {
+Ended run_launched(const Launched& at, int argc, char** argv) {
   if (!MpiExchange::kBuilt) {
     if (at.rank == 0)
       report({.where = fmt::format("mpirun -np {}", at.count),
               .message = "this program is built without MPI",
               .hint = fmt::format("build it with -Dmpi=enabled, or let it start the processes: --ranks={}", at.count)});
-    return kUsage;
+    return {kUsage};
   }
   MpiExchange exchange;
   const auto given = parse(argc, argv, at.count);
@@ -85,7 +86,7 @@ int run_launched(const Launched& at, int argc, char** argv) {
   Ranks ranks(exchange, at.rank, at.count, (settings ? settings->timeout : 0s) + kRankPatience);
   const auto say = [&](int code, const std::optional<Diagnostic>& error) {
     if (error && at.rank == 0) report(*error);
-    return code;
+    return Ended{.code = code};
   };
   if (const auto* wrong = std::get_if<Diagnostic>(&given)) {
     const auto end = ranks.end(kUsage, *wrong);
@@ -105,14 +106,19 @@ int run_launched(const Launched& at, int argc, char** argv) {
     return say(end.code, end.error);
   }
   if (s.ranks_per_node.grouped()) s.transport = &transport.emplace();
-  const auto [code, error] = perform(s);
-  return say(code, error);
+  auto ended = perform(s);
+  (void)say(ended.code, ended.error);
+  return ended;
 }
 
 int run(int argc, char** argv) {
   keep_standard_descriptors();
   listen();
-  if (const auto at = launched(); at.count > 1) return run_launched(at, argc, argv);
+  if (const auto at = launched(); at.count > 1) {
+    const auto ended = run_launched(at, argc, argv);
+    if (ended.at_once) end_at_once(ended.code);
+    return ended.code;
+  }
   const auto given = parse(argc, argv);
   if (const auto* wrong = std::get_if<Diagnostic>(&given)) return report(*wrong), kUsage;
   if (const auto* answer = std::get_if<Answer>(&given)) return answered(*answer);
