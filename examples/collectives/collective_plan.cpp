@@ -8,7 +8,7 @@
 // Notes about fallbacks of the variant, and about compute units, go to standard error.
 #include "collectives.hpp"
 #include "sdma/core/file.hpp"
-#include "sdma/core/node_sizes.hpp"
+#include "sdma/core/number.hpp"
 #include "sdma/schedule/text.hpp"
 #include "source.hpp"
 

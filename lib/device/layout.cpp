@@ -2,7 +2,7 @@
 #include "sdma/device/layout.hpp"
 
 #include "cuda_engines.hpp"
-#include "sdma/core/node_sizes.hpp"
+#include "sdma/core/number.hpp"
 #include "sdma/device/product.hpp"
 
 #include <fmt/format.h>

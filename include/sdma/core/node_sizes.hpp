@@ -4,16 +4,15 @@
 //
 //   const NodeSizes nodes{{3, 2}};         // of three and of two, in turn; {{4}}: of four each; {}: one node has all
 //   nodes.of(4) == 1    nodes.first(1) == 3    nodes.size(1) == 2    nodes.count(10) == 4
-//   parse_node_sizes("3,2")                // std::optional<NodeSizes>
+//   to_string(nodes) == "3,2"              // parse_node_sizes (number.hpp) reads it
 //
 // No size is 0. Pure functions; only those of text and lists allocate.
-#include "sdma/core/number.hpp"
+#include "sdma/core/standard.hpp"
 
 #include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace sdma::inline v0 {
@@ -49,19 +48,6 @@ struct NodeSizes {
   bool operator==(const NodeSizes&) const = default;
 };
 
-/// "4" or "3,2": numbers from 1 to 64.
-[[nodiscard]] inline std::optional<NodeSizes> parse_node_sizes(std::string_view text) {
-  NodeSizes out;
-  for (bool more = true; more;) {
-    const auto comma = text.find(',');
-    const auto n = parse_count(text.substr(0, comma));
-    if (!n || *n < 1 || *n > 64) return {};
-    out.sizes.push_back(static_cast<std::uint32_t>(*n));
-    more = comma != text.npos;
-    if (more) text.remove_prefix(comma + 1);
-  }
-  return out;
-}
 inline std::string to_string(const NodeSizes& n) {
   std::string out;
   for (const auto one : n.sizes) out += (out.empty() ? "" : ",") + std::to_string(one);
