@@ -3,7 +3,7 @@
 // The network between nodes: how ranks that share no memory pass each other bytes while a bound schedule runs.
 //
 //   SocketTransport network(sockets);
-//   BindOptions o{.rank = rank, .ranks = 8, .exchange = &exchange, .ranks_per_node = 4, .transport = &network};
+//   BindOptions o{.rank = rank, .ranks = 8, .exchange = &exchange, .ranks_per_node = {{4}}, .transport = &network};
 //   auto bound = bind(schedule, device, o);
 //
 //   rank 1, node 0                                          rank 5, node 1
