@@ -6,16 +6,14 @@
 #include "progress.hpp"
 #include "verb.hpp"
 
+#include "core/abstract_address.hpp"
 #include "core/descriptor.hpp"
 #include "sdma/core/file.hpp"
 
 #include <fmt/format.h>
 
 #include <sys/socket.h>
-#include <sys/un.h>
 
-#include <cstddef>
-#include <cstring>
 #include <filesystem>
 
 namespace sdma::tool {
@@ -37,12 +35,8 @@ struct ContactArguments {
 /// A name that only one process of this node can have; it ends with the process. Empty if another one has it.
 detail::Descriptor only_one() {
   detail::Descriptor s(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  sockaddr_un name{};
-  name.sun_family = AF_UNIX;
-  constexpr char kName[] = "\0sdma-contact";  // not a file
-  std::memcpy(name.sun_path, kName, sizeof kName - 1);
-  const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + sizeof kName - 1);
-  if (s && ::bind(s.get(), reinterpret_cast<const sockaddr*>(&name), bytes) != 0) return detail::Descriptor();
+  const detail::AbstractAddress at("sdma-contact");
+  if (s && ::bind(s.get(), at.get(), at.bytes()) != 0) return detail::Descriptor();
   return s;
 }
 

@@ -130,9 +130,9 @@ int run_verb(const RunArguments& o) {
     return complain("--test does not take --trace", "run one FILE without --test to record a trace"), kUsage;
   if (!o.trace.empty() && o.ranks > 1)
     return complain("--ranks does not take --trace", "a trace is of one process: run FILE without --ranks"), kUsage;
-  if (o.ranks_per_node != 0 && o.ranks % o.ranks_per_node != 0)
-    return complain(fmt::format("--ranks-per-node={} does not divide --ranks={}", o.ranks_per_node, o.ranks),
-                    "all nodes have equally many processes"),
+  if (!o.ranks_per_node.count(o.ranks))
+    return complain(fmt::format("--ranks={} does not make whole nodes of {}", o.ranks, to_string(o.ranks_per_node)),
+                    "let the processes of the nodes add up to --ranks"),
            kUsage;
   if (o.trace == "-") return complain("--trace needs a file, not -", "standard output is for the report"), kUsage;
   if (overwrites(written(o), read(o))) return kUsage;
@@ -172,9 +172,11 @@ void add_run(VerbOptions& verb, Action& action) {
       verb, "--ranks", o->ranks, 1, 64,
       "processes that run the schedule together, at most one per GPU: each has its part of the GPUs, in order, and "
       "the host threads that say rank=");
-  add_count(verb, "--ranks-per-node", o->ranks_per_node, 1, 64,
-            "processes of a node, which divide --ranks: nodes share no memory, and queues with network=1 send bytes "
-            "between them");
+  add_parsed(verb, "--ranks-per-node", o->ranks_per_node, parse_node_sizes,
+             "a list of numbers from 1 to 64: write 4 for nodes of four, or 3,2 for a node of three and one of two",
+             "processes of a node, or of each: the numbers repeat, and add up to --ranks. Nodes share no memory, and "
+             "queues with network=1 send bytes between them")
+      .type("N|N,N..");
   const auto order = std::make_shared<Ordering>();
   const auto chosen = add_choice<Ordering>(
       verb, "--order", *order,

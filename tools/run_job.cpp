@@ -53,8 +53,8 @@ int Job::run_ranks(Ordering order) {
     return of_rank(rank, exchange);
   };
   const auto patience = options_.timeout + how.exchange_timeout;
-  const auto all = options_.ranks_per_node == 0 ? in_ranks(options_.ranks, patience, of_rank)
-                                                : in_ranks(options_.ranks, patience, of_node);
+  const auto all = options_.ranks_per_node.grouped() ? in_ranks(options_.ranks, patience, of_node)
+                                                     : in_ranks(options_.ranks, patience, of_rank);
   if (!all) return report(placed(all.error())), kInput;
   int first = kOk;
   std::vector<json::Json> answers, results;
@@ -158,7 +158,8 @@ int Job::run_here(Ordering order, BindOptions how, trace::Recorder* recorder) {
   }
   if (!result) explain(*bound);
   // Every rank sees all buffers of its node, so one of each node writes them.
-  const bool writes = how.rank == 0 || (how.ranks_per_node != 0 && how.rank % how.ranks_per_node == 0);
+  const auto& nodes = how.ranks_per_node;
+  const bool writes = how.rank == nodes.first(nodes.of(how.rank));
   for (const auto& [range, file] : writes ? outputs_ : Outputs()) {
     const auto bytes = bound->bytes(range);
     if (bytes.empty()) continue;

@@ -25,7 +25,8 @@ struct RunArguments {
   ParseOptions parse{};
   DeviceKind device = DeviceKind::soft;
   std::vector<GpuId> gpus{};
-  std::uint32_t ranks = 1, ranks_per_node = 0;
+  std::uint32_t ranks = 1;
+  NodeSizes ranks_per_node{};
   std::optional<Ordering> order{};
   std::uint64_t seed = 0;
   std::chrono::nanoseconds timeout = std::chrono::seconds(10);

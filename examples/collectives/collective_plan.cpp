@@ -8,6 +8,7 @@
 // Notes about fallbacks of the variant, and about compute units, go to standard error.
 #include "collectives.hpp"
 #include "sdma/core/file.hpp"
+#include "sdma/core/number.hpp"
 #include "sdma/schedule/text.hpp"
 #include "source.hpp"
 
@@ -48,8 +49,8 @@ const std::string kUsage =
     "; of reduce_scatter and all_reduce, one of ring, halving, swing.\n"
     "These two have --bytes, --gpus, --variant, --type=f32|bf16|i32 and --share=N, the percent of the compute units\n"
     "that each kernel keeps busy.\n"
-    "  --ranks-per-node=N    all_gather, all_to_all or broadcast over nodes of N GPUs: engines copy inside a node, the\n"
-    "                        network sends between nodes. With --algorithm=hierarchical|flat|ring, --pieces=N\n";
+    "  --ranks-per-node=N    all_gather, all_to_all or broadcast over nodes of N GPUs, or N,N..: engines copy inside a\n"
+    "                        node, the network sends between nodes. With --algorithm=hierarchical|flat|ring, --pieces=N\n";
 
 int usage_error(const std::string& why) {
   std::fprintf(stderr, "collective_plan: %s\n%s", why.c_str(), kUsage.c_str());
@@ -130,6 +131,12 @@ int main(int argc, char** argv) {
   for (const auto& [member, value] : given) {
     if (member == "matrix" && !reduction) continue;
     std::string wrong;
+    if (member == kPerNode) {
+      const auto sizes = sdma::parse_node_sizes(value);
+      if (!sizes) return usage_error("--ranks-per-node: '" + value + "' is not a list of numbers from 1 to 64");
+      set_param(*reduction, param_of(member), "[" + to_string(*sizes) + "]");
+      continue;
+    }
     if (!reduction) wrong = set(o, member, value);
     else if (member != "collective" && !set_param(*reduction, param_of(member), value))
       wrong = reduction->set.front().value + " has no option " + member;

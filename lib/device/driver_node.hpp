@@ -222,13 +222,25 @@ template <class Node> class DriverNode : public SharedNode<Node> {
       if (id != 0) self()->free_block(id);
   }
 
-  /// The block with this address, or null. Hold `memory_`.
+  /// Memory that the allocator has given at `base`, for this request; `host`: the host can access it.
+  NewBlock keep(const MemoryRequest& r, void* base, std::uint64_t base_bytes, bool host) {
+    const auto at = round_up(reinterpret_cast<std::uint64_t>(base), r.alignment);
+    return keep({.base = base,
+                 .base_bytes = base_bytes,
+                 .va = at,
+                 .bytes = r.bytes,
+                 .host = host ? reinterpret_cast<std::byte*>(at) : nullptr,
+                 .owner = r.where,
+                 .gpus = r.gpus,
+                 .shareable = r.shareable});
+  }
   /// From now on, the block belongs to the handle that this is for.
   NewBlock keep(const Block& b) {
     const std::lock_guard lock(this->memory_);
     blocks_.emplace(b.va, b);
     return {.id = b.va, .va = GpuVa{b.va}, .host = b.host};
   }
+  /// The block with this address, or null. Hold `memory_`.
   const Block* block_at(std::uint64_t at) const noexcept {
     const auto next = blocks_.upper_bound(at);
     if (next != blocks_.begin())

@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 
 namespace sdma::inline v0 {
@@ -45,10 +46,11 @@ Diagnostic refuse(std::string_view name, std::string why) {
           .hint = fmt::format("layouts are {}", fmt::join(kLayoutExamples, ", "))};
 }
 
-/// "8", "8x400G", "2x8", "2x8x400G": the counts, and the rate in Gbit/s.
+/// "8", "8x400G", "2x8", "2x8x400G": the counts, and the rate in Gbit/s. "3+2x400G": nodes; their sum is the count.
 struct Size {
   std::vector<std::uint32_t> counts{};
   std::uint32_t gbit{};
+  NodeSizes nodes{};
 };
 std::optional<Size> size_of(std::string_view text) {
   constexpr std::uint64_t kMostGbit = 100'000;
@@ -58,10 +60,19 @@ std::optional<Size> size_of(std::string_view text) {
     const auto last = word.size() == text.size();
     const auto rate = last && word.ends_with('G');
     if (rate) word.remove_suffix(1);
-    const auto n = parse_count(word);
-    if (!n || *n == 0 || *n > kMostGbit) return {};
-    if (rate) out.gbit = static_cast<std::uint32_t>(*n);
-    else out.counts.push_back(static_cast<std::uint32_t>(*n));
+    if (!rate && out.counts.empty() && word.find('+') != word.npos) {
+      std::string list(word);
+      std::replace(list.begin(), list.end(), '+', ',');
+      const auto nodes = parse_node_sizes(list);
+      if (!nodes) return {};
+      out.nodes = *nodes;
+      out.counts.push_back(std::accumulate(nodes->sizes.begin(), nodes->sizes.end(), 0u));
+    } else {
+      const auto n = parse_count(word);
+      if (!n || *n == 0 || *n > kMostGbit) return {};
+      if (rate) out.gbit = static_cast<std::uint32_t>(*n);
+      else out.counts.push_back(static_cast<std::uint32_t>(*n));
+    }
     if (last) return out;
     text.remove_prefix(word.size() + 1);
   }
@@ -146,15 +157,15 @@ Topology switched(std::string_view name, std::uint32_t n, std::uint32_t mb) {
   return b.take();
 }
 
-Topology nodes(std::string_view name, std::uint32_t count, std::uint32_t each, std::uint32_t nic_mb) {
-  Builder b{name, count * each};
-  for (std::uint32_t node = 0; node < count; ++node)
-    each_pair(node * each, (node + 1) * each,
+Topology nodes(std::string_view name, const NodeSizes& sizes, std::uint32_t gpus, std::uint32_t nic_mb) {
+  Builder b{name, gpus};
+  for (std::uint32_t at = 0; at < gpus; at += sizes.size(sizes.of(at)))
+    each_pair(at, at + sizes.size(sizes.of(at)),
               [&](auto from, auto to) { b.link(from, to, LinkType::xgmi, mb_of_gbit(kMi300xGbit)); });
-  b.each_gpu([&, n = 0u](Gpu& g) mutable { g.node = n++ / each; });
+  b.each_gpu([&, n = 0u](Gpu& g) mutable { g.node = sizes.of(n++); });
   b.ports("NIC", nic_mb);
-  each_pair(0, count * each, [&](auto from, auto to) {
-    if (from / each != to / each) b.link(from, to, LinkType::other, nic_mb, b.through(from, to));
+  each_pair(0, gpus, [&](auto from, auto to) {
+    if (sizes.of(from) != sizes.of(to)) b.link(from, to, LinkType::other, nic_mb, b.through(from, to));
   });
   return b.take();
 }
@@ -204,20 +215,25 @@ Result<Topology, Diagnostic> layout(std::string_view name) {
   const auto colon = name.find(':');
   const auto kind = name.substr(0, colon);
   const auto size = colon == name.npos ? std::nullopt : size_of(name.substr(colon + 1));
-  if (!size || size->counts.empty()) return refuse(name, "this is not the name of a layout");
+  const auto several = kind == "nodes";
+  if (!size || size->counts.empty() || (size->nodes.grouped() && !several))
+    return refuse(name, "this is not the name of a layout");
   const auto n = size->counts[0];
-  const auto two = kind == "nodes";
-  if (size->counts.size() != (two ? 2u : 1u))
-    return refuse(
-        name, two ? "nodes need two numbers: of nodes, and of GPUs in each" : "this layout takes one number of GPUs");
-  if (const auto all = std::uint64_t{n} * (two ? size->counts[1] : 1); all > kMostLaidOut)
-    return refuse(name, fmt::format("{} are more than {} GPUs", all, kMostLaidOut));
+  const auto product_of_two = several && !size->nodes.grouped();
+  if (size->counts.size() != (product_of_two ? 2u : 1u))
+    return refuse(name, several ? "nodes need two numbers, of nodes and of GPUs in each, or the GPUs of each: 3+2"
+                                : "this layout takes one number of GPUs");
+  const auto all = std::uint64_t{n} * (product_of_two ? size->counts[1] : 1);
+  if (all > kMostLaidOut) return refuse(name, fmt::format("{} are more than {} GPUs", all, kMostLaidOut));
   const auto link = mb_of_gbit(size->gbit != 0 ? size->gbit : kMi300xGbit);
   const auto nic = mb_of_gbit(size->gbit != 0 ? size->gbit : kNicGbit);
   if (kind == "mesh") return mesh(name, n, link);
   if (kind == "ring") return ring(name, n, link);
   if (kind == "switch") return switched(name, n, nic);
-  if (two) return nodes(name, n, size->counts[1], nic);
+  if (several) {
+    const auto sizes = product_of_two ? NodeSizes{{size->counts[1]}} : size->nodes;
+    return nodes(name, sizes, static_cast<std::uint32_t>(all), nic);
+  }
   if (size->gbit != 0) return refuse(name, "a product's links have their own rate");
   return product(kind, n);
 }

@@ -51,7 +51,7 @@ Result<FetchedObject, Diagnostic> fetch(const SharedHandle& h, std::string_view 
   };
   const Descriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) return descriptor_error(where, "socket", errno);
-  const share::Address at(h.socket);
+  const auto at = share::address(h.socket);
   const auto silent = [&] {
     return refused(fmt::format("process {} did not answer for {} s", h.process, share::kAnswer.count()),
                    "it may be stopped, or overloaded");

@@ -72,7 +72,7 @@ Result<void, Diagnostic> ShareServer::start() {
   if (!listener_) return descriptor_error("share", "socket", errno);
   spare_ = Descriptor(open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (!spare_) return descriptor_error("share", "open /dev/null", errno);
-  const share::Address at(name_);
+  const auto at = share::address(name_);
   if (bind(listener_.get(), at.get(), at.bytes()) != 0 || listen(listener_.get(), SOMAXCONN) != 0)
     return descriptor_error("share", "bind", errno);
   try {

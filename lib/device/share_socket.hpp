@@ -3,15 +3,15 @@
 // What both ends of a share socket use: its address, the check of the other end's user, and an answer with a
 // descriptor. share_server.hpp has the protocol. Pure functions of a socket; any thread. Internal.
 //
-//   const Address at(handle.socket);  connect(fd, at.get(), at.bytes());
+//   const auto at = address(handle.socket);  connect(fd, at.get(), at.bytes());
 //   send(client, object, fd);                  // fd: -1 for none
 //   int error = receive(server, object, fd);   // 0, or an errno; EMSGSIZE: the descriptor was lost at this end
+#include "../core/abstract_address.hpp"
 #include "share_server.hpp"
 
 #include <fmt/format.h>
 
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 #include <cerrno>
 #include <cstring>
@@ -20,21 +20,9 @@ namespace sdma::inline v0::detail::share {
 
 inline constexpr std::chrono::seconds kPatience{1}, kAnswer{10};
 
-class Address {
- public:
-  explicit Address(const std::array<std::uint64_t, 2>& name) {
-    un_.sun_family = AF_UNIX;
-    const auto text = fmt::format("sdma-share-{:016x}{:016x}", name[0], name[1]);
-    text.copy(un_.sun_path + 1, sizeof un_.sun_path - 1);  // abstract: it begins with a zero
-    bytes_ = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + text.size());
-  }
-  const sockaddr* get() const noexcept { return reinterpret_cast<const sockaddr*>(&un_); }
-  socklen_t bytes() const noexcept { return bytes_; }
-
- private:
-  sockaddr_un un_{};
-  socklen_t bytes_{};
-};
+inline AbstractAddress address(const std::array<std::uint64_t, 2>& name) {
+  return AbstractAddress(fmt::format("sdma-share-{:016x}{:016x}", name[0], name[1]));
+}
 
 /// Does the other end belong to this process's user? `pid`: its process, as this one numbers it.
 inline bool of_own_user(int socket, pid_t* pid = nullptr) noexcept {

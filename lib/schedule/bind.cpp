@@ -47,7 +47,7 @@ class Linker {
     errors_ = wrong_ranks(s_, options_);
     if (!errors_.empty()) return;
     const Ranks ranks{s_, options_.ranks, options_.ranks_per_node};
-    const bool renumber = options_.ranks_per_node != 0 && device_.topology().gpus.size() < s_.gpus;
+    const bool renumber = options_.ranks_per_node.grouped() && device_.topology().gpus.size() < s_.gpus;
     std::uint32_t first = 0;  // of its node
     for (std::uint32_t g = 0; g < s_.gpus; ++g) {
       const auto node = [&](std::uint32_t gpu) { return ranks.node(ranks.of(Place::gpu(gpu))); };

@@ -6,12 +6,8 @@
 
 #include <fmt/format.h>
 
-#include <poll.h>
-#include <sys/socket.h>
 #include <unistd.h>
-#include <algorithm>
-#include <cerrno>
-#include <cstring>
+#include <utility>
 
 namespace sdma::inline v0 {
 namespace {
@@ -40,64 +36,22 @@ Result<std::vector<std::byte>, Diagnostic> FolderExchange::receive(std::uint32_t
   return std::vector<std::byte>(at, at + text->size());
 }
 
-std::ptrdiff_t SocketExchange::Peer::bytes() const noexcept {
-  std::uint64_t n = 0;
-  std::memcpy(&n, received.data(), sizeof n);
-  return static_cast<std::ptrdiff_t>(sizeof n + n);
-}
-bool SocketExchange::Peer::whole() const noexcept {
-  return received.size() >= sizeof(std::uint64_t) && received.size() >= static_cast<std::size_t>(bytes());
-}
-
 Result<void, Diagnostic> SocketExchange::publish(std::span<const std::byte> mine, Deadline) {
-  const std::uint64_t bytes = mine.size();
-  for (auto& p : peers_) {
-    p.sent = 0;
-    if (p.whole()) p.received.erase(p.received.begin(), p.received.begin() + p.bytes());  // of the last time
+  for (std::uint32_t r = 0; r < came_.size(); ++r) {
+    if (!came_[r].empty()) came_[r].pop_front();  // of the last time
+    if (sockets_.connects(r)) sockets_.send(r, {mine.begin(), mine.end()});
   }
-  mine_.resize(sizeof bytes + mine.size());
-  std::memcpy(mine_.data(), &bytes, sizeof bytes);
-  std::copy(mine.begin(), mine.end(), mine_.begin() + sizeof bytes);
   return {};
 }
 
 /// Sends and receives at once, because each rank's socket holds less than the handles of a large schedule.
 Result<std::vector<std::byte>, Diagnostic> SocketExchange::receive(std::uint32_t rank, Deadline d) {
-  for (;;) {
-    std::vector<pollfd> all;
-    for (std::size_t r = 0; r < peers_.size(); ++r) {
-      auto& p = peers_[r];
-      while (sockets_[r] >= 0 && !p.closed && p.sent < mine_.size()) {
-        const auto n = ::send(sockets_[r], mine_.data() + p.sent, mine_.size() - p.sent, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (n > 0) p.sent += static_cast<std::size_t>(n);
-        else if (errno == EAGAIN) break;
-        else if (errno != EINTR) p.closed = true;
-      }
-      while (sockets_[r] >= 0 && !p.whole()) {
-        std::byte some[4096];
-        const auto n = ::recv(sockets_[r], some, sizeof some, MSG_DONTWAIT);
-        if (n > 0) p.received.insert(p.received.end(), some, some + n);
-        else if (n < 0 && errno == EAGAIN) break;
-        else if (n == 0 || errno != EINTR) {
-          p.closed = true;
-          break;
-        }
-      }
-      const bool sends = !p.closed && p.sent < mine_.size(), receives = !p.closed && !p.whole();
-      if (sockets_[r] >= 0 && (sends || receives))
-        all.push_back({.fd = sockets_[r],
-                       .events = static_cast<short>((sends ? POLLOUT : 0) | (receives ? POLLIN : 0)),
-                       .revents = 0});
-    }
-    auto& from = peers_[rank];
-    const bool sending = std::any_of(all.begin(), all.end(), [](const pollfd& p) { return (p.events & POLLOUT) != 0; });
-    if (from.whole() && !sending)
-      return std::vector<std::byte>(from.received.begin() + sizeof(std::uint64_t),
-                                    from.received.begin() + from.bytes());
-    if (from.closed && !from.whole()) return no_handles(rank, "it has ended");
+  for (auto& from = came_[rank];;) {
+    while (auto m = sockets_.receive()) came_[m->from].push_back(std::move(m->bytes));
+    if (!from.empty() && sockets_.unsent() == 0) return from.front();
+    if (from.empty() && sockets_.ended(rank)) return no_handles(rank, "it has ended");
     if (d.passed()) return no_handles(rank, "the time is over");
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(d.left()).count() + 1;
-    (void)poll(all.data(), all.size(), static_cast<int>(std::min<long>(left, 1000)));
+    sockets_.wait(d);
   }
 }
 

@@ -29,7 +29,8 @@ struct Piece {
 /// What a rank publishes: this, and the handles of its pieces.
 struct Greeting {
   std::uint64_t schedule{};  ///< the same for the same text
-  std::uint32_t rank{}, ranks{}, per_node{};
+  std::uint32_t rank{}, ranks{};
+  std::uint64_t nodes{};    ///< the same for the same sizes
   std::uint32_t process{};  ///< not compared, as `run`
   std::uint64_t handles{};
   std::uint64_t run{};  ///< that of rank 0 is the number of this run
@@ -79,9 +80,7 @@ class Joiner {
     errors_.push_back({.where = std::move(where), .message = std::move(message), .hint = std::move(hint)});
   }
 
-  std::uint32_t nodes() const noexcept {
-    return options_.ranks_per_node == 0 ? 1 : options_.ranks / options_.ranks_per_node;
-  }
+  std::uint32_t nodes() const noexcept { return *options_.ranks_per_node.count(options_.ranks); }
   bool is_far(const Piece& p) const noexcept { return out_.team->is_far(p.rank); }
 
   /// Gives each node what only it uses.
@@ -166,7 +165,7 @@ class Joiner {
     return {.schedule = digest(to_text(s_)),
             .rank = rank,
             .ranks = options_.ranks,
-            .per_node = options_.ranks_per_node,
+            .nodes = digest(to_string(options_.ranks_per_node)),
             .process = static_cast<std::uint32_t>(::getpid()),
             .handles = static_cast<std::uint64_t>(std::count_if(pieces_.begin(), pieces_.end(), own)),
             .run = static_cast<std::uint64_t>(Deadline::Clock::now().time_since_epoch().count())};
@@ -202,11 +201,9 @@ class Joiner {
     if (is.ranks != should.ranks || is.rank != rank)
       return add(where, fmt::format("it binds as rank {} of {}", is.rank, is.ranks),
                  fmt::format("start {} ranks with the numbers from 0", should.ranks));
-    if (is.per_node != should.per_node)
-      return add(
-          where,
-          fmt::format("it has nodes of {}, and rank {} has nodes of {}", is.per_node, options_.rank, should.per_node),
-          "give all ranks the same number of ranks per node");
+    if (is.nodes != should.nodes)
+      return add(where, fmt::format("it does not group the ranks to the nodes that rank {} has", options_.rank),
+                 "give all ranks the same numbers of ranks per node");
     if (is.schedule != should.schedule || is.handles != should.handles ||
         bytes->size() != sizeof is + is.handles * sizeof(SharedHandle))
       return add(where, "it binds another schedule", "give all ranks the same text and settings");
@@ -269,10 +266,11 @@ std::vector<Diagnostic> wrong_ranks(const Schedule& s, const BindOptions& o) {
   if (o.rank >= o.ranks) refused(fmt::format("rank {} of {}", o.rank, o.ranks), "number the ranks from 0");
   if (!o.exchange) refused("the ranks have no way to exchange handles", "set BindOptions::exchange");
   if (!o.external.empty()) refused("memory at a fixed address belongs to one process", "omit at=");
-  if (o.ranks_per_node != 0 && o.ranks % o.ranks_per_node != 0)
-    refused(fmt::format("{} ranks are not nodes of {}: all nodes have equally many", o.ranks, o.ranks_per_node),
-            "let the ranks of a node divide all ranks");
-  else if (o.ranks_per_node != 0 && o.ranks_per_node != o.ranks && !o.transport)
+  const auto nodes = o.ranks_per_node.count(o.ranks);
+  if (!nodes)
+    refused(fmt::format("{} ranks are not whole nodes of {}", o.ranks, to_string(o.ranks_per_node)),
+            "let the ranks of the nodes add up to all ranks");
+  else if (*nodes > 1 && !o.transport)
     refused("the nodes have no way to pass each other bytes", "set BindOptions::transport");
   for (const auto& h : s.hosts)
     if (h.rank && *h.rank >= o.ranks)

@@ -37,17 +37,17 @@ namespace sdma::inline v0::detail {
 struct Ranks {
   const Schedule& schedule;
   std::uint32_t count = 1;
-  std::uint32_t per_node = 0;  ///< 0: one node
-  NodeMap nodes{};             ///< of several
+  NodeSizes per_node{};
+  NodeMap nodes{};  ///< of several
 
-  std::uint32_t node(std::uint32_t rank) const noexcept { return per_node == 0 ? 0 : rank / per_node; }
+  std::uint32_t node(std::uint32_t rank) const noexcept { return per_node.of(rank); }
   std::uint32_t of(Place p) const noexcept { return p.is_host() ? 0 : p.index * count / std::max(schedule.gpus, 1u); }
   /// Of a buffer or a signal: that of the memory to which it leads.
   std::uint32_t of(const SymbolOffset& l) const noexcept {
     const auto to = find_symbol(schedule, resolve(schedule, link_address(l)));
     const auto& root = to ? *to : l;
     const auto used = nodes.symbols.find({root.signal, root.index});
-    if (used != nodes.symbols.end() && place_of(schedule, root).is_host()) return used->second * per_node;
+    if (used != nodes.symbols.end() && place_of(schedule, root).is_host()) return per_node.first(used->second);
     return of(place_of(schedule, root));
   }
   std::uint32_t of_actor(std::size_t i) const noexcept {
@@ -56,7 +56,7 @@ struct Ranks {
     if (schedule.hosts[i].rank) return *schedule.hosts[i].rank;
     const auto even = static_cast<std::uint32_t>(i * count / hosts);
     const auto used = nodes.actors.find(i);
-    return used == nodes.actors.end() || used->second == node(even) ? even : used->second * per_node;
+    return used == nodes.actors.end() || used->second == node(even) ? even : per_node.first(used->second);
   }
   /// Bit r: the action concerns rank r. `actor`: the rank of the actor.
   std::uint64_t of(const Schedule::Action& a, std::uint32_t actor) const noexcept {

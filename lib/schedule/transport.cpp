@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "sdma/schedule/transport.hpp"
 
+#include <poll.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <span>
 #include <utility>
 
@@ -29,22 +33,26 @@ void SocketTransport::send(std::uint32_t rank, std::vector<std::byte> message) {
   auto& p = peers_[rank];
   if (p.closed) return;
   const std::uint64_t n = message.size();
-  const auto* const at = reinterpret_cast<const std::byte*>(&n);
-  message.insert(message.begin(), at, at + kLength);
-  p.out.push_back(std::move(message));
+  p.out.push_back({.length = n, .bytes = std::move(message)});
   move_on(rank);
 }
 
 void SocketTransport::move_on(std::size_t rank) {
   auto& p = peers_[rank];
   while (!p.out.empty()) {
-    const auto& first = p.out.front();
-    const auto n = ::send(sockets_[rank], first.data() + p.sent, first.size() - p.sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+    auto& first = p.out.front();
+    const auto begun = std::min(p.sent, kLength), sent = p.sent - begun;
+    iovec parts[] = {{reinterpret_cast<std::byte*>(&first.length) + begun, kLength - begun},
+                     {first.bytes.data() + sent, first.bytes.size() - sent}};
+    msghdr m{};
+    m.msg_iov = parts;
+    m.msg_iovlen = std::size(parts);
+    const auto n = ::sendmsg(sockets_[rank], &m, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) return;
     if (n < 0) return p.sent = 0, p.out.clear();  // the end of the rank shows when its last bytes are read
     p.sent += static_cast<std::size_t>(n);
-    if (p.sent < first.size()) continue;
+    if (p.sent < first.whole()) continue;
     p.out.pop_front();
     p.sent = 0;
   }
@@ -82,12 +90,22 @@ std::optional<Transport::Message> SocketTransport::receive() {
 std::uint64_t SocketTransport::unsent() const noexcept {
   std::uint64_t all = 0;
   for (const auto& p : peers_) {
-    for (const auto& m : p.out) all += m.size();
+    for (const auto& m : p.out) all += m.whole();
     all -= p.sent;
   }
   return all;
 }
 
 bool SocketTransport::ended(std::uint32_t rank) const noexcept { return peers_[rank].closed; }
+
+void SocketTransport::wait(Deadline d) const {
+  std::vector<pollfd> open;
+  for (std::size_t r = 0; r < peers_.size(); ++r)
+    if (const auto& p = peers_[r]; sockets_[r] >= 0 && !p.closed)
+      open.push_back(
+          {.fd = sockets_[r], .events = static_cast<short>(p.out.empty() ? POLLIN : POLLIN | POLLOUT), .revents = 0});
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(d.left()).count() + 1;
+  (void)::poll(open.data(), open.size(), static_cast<int>(std::min<long>(left, 1000)));
+}
 
 }  // namespace sdma::inline v0

@@ -57,6 +57,17 @@ TEST_CASE("ranks receive the bytes of all, any number of times") {
         }) == thrice("0 "));
 }
 
+TEST_CASE("ranks that meet agree on the moment when the last one came") {
+  CHECK(ends([](Ranks& ranks) {
+          const auto came = std::chrono::steady_clock::now();
+          const auto last = ranks.meet();
+          const auto left = std::chrono::steady_clock::now();
+          const auto texts = ranks.all(std::to_string(last->time_since_epoch().count()));
+          const bool alike = (*texts)[0] == (*texts)[1] && (*texts)[0] == (*texts)[2];
+          return ranks.end(alike && came <= *last && *last <= left ? 0 : 1, {});
+        }) == thrice("0 "));
+}
+
 TEST_CASE("a round of several ranks is from the first start to the last end, and wrong bytes are added") {
   CHECK(ends([](Ranks& ranks) {
           using Moment = std::chrono::steady_clock::time_point;

@@ -56,6 +56,30 @@ TEST_CASE("a time has a unit") {
     CHECK_FALSE(parse_time(text));
 }
 
+TEST_CASE("sizes of nodes are a list that repeats") {
+  const auto nodes = parse_node_sizes("3,2");
+  REQUIRE(nodes);
+  CHECK(to_string(*nodes) == "3,2");
+  std::string of;
+  for (std::uint32_t i = 0; i < 11; ++i) of += std::to_string(nodes->of(i));
+  CHECK(of == "00011222334");
+  CHECK(nodes->first(3) == 8);
+  CHECK(nodes->size(3) == 2);
+  CHECK(nodes->count(10) == 4u);
+  CHECK(nodes->count(8) == 3u);
+  CHECK_FALSE(nodes->count(9));
+  CHECK(nodes->most(5) == 3);
+  CHECK(parse_node_sizes("4")->count(8) == 2u);
+  CHECK(parse_node_sizes("2,5")->most(7) == 5);
+  const NodeSizes one;
+  CHECK_FALSE(one.grouped());
+  CHECK(one.of(63) == 0);
+  CHECK(one.first(0) == 0);
+  CHECK(one.count(64) == 1u);
+  CHECK(one.most(64) == 64);
+  for (const auto* text : {"", "0", "65", "4,", ",4", "3,0", "3, 2", "3+2", "-1"}) CHECK_FALSE(parse_node_sizes(text));
+}
+
 TEST_CASE("GPUs are a count or a list") {
   using Gpus = std::vector<GpuId>;
   CHECK(parse_gpus("1") == Gpus{{0}});

@@ -4,12 +4,15 @@
 #include "sdma/device/cuda.hpp"
 #include "sdma/packets/registry.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "conformance_support.hpp"
 #include "process.hpp"
@@ -17,13 +20,6 @@
 namespace conformance {
 namespace {
 
-std::size_t descriptors() {
-  std::size_t n = 0;
-  auto* const all = opendir("/proc/self/fd");
-  while (const auto* e = readdir(all)) n += e->d_name[0] != '.';
-  closedir(all);
-  return n;
-}
 /// Those of pages that processes share.
 std::size_t mappings() {
   std::size_t n = 0;
@@ -84,23 +80,69 @@ TEST_CASE("cuda: shared pages are given back without waiting for a stream that w
   CHECK(mappings() == before);
 }
 
-TEST_CASE("cuda: objects that are shared and given back in turn leave nothing", "[.cuda-share]") {
+TEST_CASE("cuda: 10,000 objects, shared and given back in turn, leave nothing", "[.cuda-share]") {
   const auto d = must(CudaDevice::open({.gpus = 2}));
   std::size_t fds = 0, maps = 0;
-  for (std::uint32_t i = 0; i < 200; ++i) {
+  for (std::uint32_t i = 0; i < 5000; ++i) {
     auto page = must(d->allocate({.bytes = 4096, .shareable = true}));
     auto gpu = must(d->allocate({.where = GpuId{i % 2}, .bytes = 4096, .shareable = true}));
     page.as<std::uint32_t>()[0] = i;
     for (const auto* m : {&page, &gpu}) {
       auto twin = must(d->open_shared(must(d->share(*m))));
-      CHECK(twin.as<std::uint32_t>()[0] == (m == &page ? i : 0));
+      if (twin.as<std::uint32_t>()[0] != (m == &page ? i : 0)) FAIL(i);
     }
     page.reset();
     gpu.reset();
-    if (i == 0) fds = descriptors(), maps = mappings();
+    if (i == 0) fds = sdma::test::descriptors().size(), maps = mappings();
   }
-  CHECK(descriptors() <= fds + 1);  // the owner's thread may be about to close a connection
+  CHECK(sdma::test::at_most(fds));
   CHECK(mappings() <= maps);
+}
+
+TEST_CASE("cuda: at the limit of descriptors, an error names it", "[.cuda-share]") {
+  const auto d = must(CudaDevice::open({.gpus = 2}));
+  auto opened = must(d->allocate({.bytes = 4096, .shareable = true}));
+  const auto handle = must(d->share(opened));
+  auto gpu = must(d->allocate({.where = GpuId{1}, .bytes = 4096, .shareable = true}));
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const auto full = sdma::test::descriptors().size() + 8;
+  const rlimit limit{.rlim_cur = full, .rlim_max = before.rlim_max};
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+  std::vector<int> all;
+  for (int fd; (fd = open("/dev/null", O_RDONLY)) >= 0;) all.push_back(fd);
+  const auto names = [&](const auto& r) {
+    return !r && r.error().message == "all " + std::to_string(full) + " descriptors of this process are in use";
+  };
+  CHECK(names(d->share(gpu)));
+  CHECK(names(d->allocate({.bytes = 4096, .shareable = true})));
+  CHECK(names(d->open_shared(handle)));
+  for (const int fd : all) close(fd);
+  CHECK(d->share(gpu));
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &before) == 0);
+}
+
+TEST_CASE("cuda: 64 processes open one object at once", "[.share][.crowd]") {
+  std::vector<sdma::test::Process> all;
+  for (int i = 0; i < 64; ++i)
+    all.emplace_back([](sdma::test::Socket s) {
+      const auto d = must(CudaDevice::open({.gpus = 2}));
+      const auto page = s.receive<SharedHandle>(), gpu = s.receive<SharedHandle>();
+      if (!gpu) return 1;
+      auto words = must(d->open_shared(*page));
+      if (!all_are(must(d->open_shared(*gpu)).host(), 0x21)) return 2;
+      must(d->signal_at(words)).add(1);
+      return 0;
+    });
+  const auto d = must(CudaDevice::open({.gpus = 2}));
+  auto page = must(d->allocate({.bytes = 4096, .shareable = true}));
+  auto gpu = must(d->allocate({.where = GpuId{1}, .bytes = 4096, .shareable = true}));
+  std::memset(gpu.host().data(), 0x21, 4096);
+  flush(*d);
+  for (const auto& p : all)
+    for (const auto* m : {&page, &gpu}) p.socket().send(must(d->share(*m)));
+  for (auto& p : all) CHECK(p.ended() == 0);
+  CHECK(must(d->signal_at(page)).load() == 64);
 }
 
 TEST_CASE("cuda: memory of a GPU that the opener numbers differently is refused", "[.share][.numbers]") {

@@ -87,11 +87,17 @@ TEST_CASE("a switch: each pair through both ports; two nodes: NICs between them"
   CHECK(far->mb_per_s == 25'000);
   CHECK(nodes.shared[far->shares[1]].name == "gpu3 NIC in");
   CHECK(layout("nodes:2x8")->link(LinkEnd::gpu(0), LinkEnd::gpu(8))->mb_per_s == 50'000);
+  const auto uneven = *layout("nodes:3+2+1x200G");
+  CHECK(links(uneven, LinkType::xgmi) == 6 + 2);
+  CHECK(links(uneven, LinkType::other) == 2 * (6 + 3 + 2));
+  std::string in;
+  for (const auto& g : uneven.gpus) in += std::to_string(g.node);
+  CHECK(in == "000112");
 }
 
 TEST_CASE("every layout goes through JSON and comes back, and knows its name") {
   for (const std::string name :
-       {"mi300x:8", "mi308x:4", "mi250x:2", "mesh:9", "ring:4", "switch:3x100G", "nodes:3x2"}) {
+       {"mi300x:8", "mi308x:4", "mi250x:2", "mesh:9", "ring:4", "switch:3x100G", "nodes:3x2", "nodes:3+2"}) {
     const auto t = *layout(name);
     CHECK(*topology_from_json(to_json(t)) == t);
     CHECK(layout_of(t) == name);
@@ -113,6 +119,11 @@ TEST_CASE("names that are refused, and why") {
   CHECK(refuses("nodes:9x8", "72 are more than 64 GPUs"));
   CHECK(refuses("nodes:4294967297x2", "this is not the name of a layout"));
   CHECK(refuses("nodes:8", "nodes need two numbers"));
+  CHECK(refuses("nodes:3+2x2", "nodes need two numbers"));
+  CHECK(refuses("nodes:3+2G", "this is not the name of a layout"));
+  CHECK(refuses("nodes:3+0", "this is not the name of a layout"));
+  CHECK(refuses("nodes:60+5", "65 are more than 64 GPUs"));
+  CHECK(refuses("mesh:3+2", "this is not the name of a layout"));
   CHECK(refuses("ring:2x8", "takes one number"));
   CHECK(refuses("mi300x:9", "at most 8"));
   CHECK(refuses("mi300x:8x400G", "have their own rate"));

@@ -11,18 +11,40 @@
 #include "sdma/core/deadline.hpp"
 #include "support/catch.hpp"
 
+#include <dirent.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <exception>
 #include <optional>
+#include <thread>
+#include <vector>
 
 namespace sdma::test {
 
 inline Deadline soon() { return Deadline::in(std::chrono::seconds(60)); }
+
+/// The descriptors of this process.
+inline std::vector<int> descriptors() {
+  std::vector<int> out;
+  auto* const all = opendir("/proc/self/fd");
+  while (const auto* e = readdir(all))
+    if (const int fd = std::atoi(e->d_name); e->d_name[0] != '.' && fd != dirfd(all)) out.push_back(fd);
+  closedir(all);
+  return out;
+}
+/// Are no more than `n` in use? The owner's thread answers first, and closes the connection then: it may take a moment.
+inline bool at_most(std::size_t n) {
+  for (const auto end = soon(); descriptors().size() > n;) {
+    if (end.passed()) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
 
 /// One end of a socket pair; values of plain types go through it.
 class Socket {

@@ -3,7 +3,6 @@
 // process ends.
 #include "sdma/device/share.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/un.h>
@@ -20,6 +19,8 @@
 #include "support/catch.hpp"
 
 using namespace sdma;
+using test::at_most;
+using test::descriptors;
 using test::Process;
 using test::Socket;
 using test::soon;
@@ -35,23 +36,6 @@ Memory shareable(Device& d, std::uint64_t bytes = kBytes, std::optional<GpuId> w
 bool all_are(const Memory& m, int value) {
   for (const auto b : m.host())
     if (b != static_cast<std::byte>(value)) return false;
-  return true;
-}
-/// The descriptors of this process.
-std::vector<int> descriptors() {
-  std::vector<int> out;
-  auto* const all = opendir("/proc/self/fd");
-  while (const auto* e = readdir(all))
-    if (const int fd = std::atoi(e->d_name); e->d_name[0] != '.' && fd != dirfd(all)) out.push_back(fd);
-  closedir(all);
-  return out;
-}
-/// Are no more than `n` in use? The owner's thread answers first, and closes the connection then: it may take a moment.
-bool at_most(std::size_t n) {
-  for (const auto end = soon(); descriptors().size() > n;) {
-    if (end.passed()) return false;
-    std::this_thread::yield();
-  }
   return true;
 }
 std::size_t mappings() {

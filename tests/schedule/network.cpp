@@ -51,9 +51,9 @@ class Slow final : public Transport {
 
 struct How {
   std::chrono::nanoseconds timeout = 60s;
-  std::uint32_t per_node = 1, odd = 0;  ///< odd: of rank 1, unless 0
-  bool slow = false;                    ///< rank 1 receives no bytes, and has time
-  std::uint32_t gpus = 0;               ///< of each node's device; 0: all
+  NodeSizes per_node{{1}}, odd{};  ///< odd: of rank 1, if it has sizes
+  bool slow = false;               ///< rank 1 receives no bytes, and has time
+  std::uint32_t gpus = 0;          ///< of each node's device; 0: all
 };
 /// What the ranks find, in their order.
 std::vector<std::string> found(const std::string& text, std::uint32_t ranks, const How& how = {}) {
@@ -65,7 +65,7 @@ std::vector<std::string> found(const std::string& text, std::uint32_t ranks, con
                         {.rank = rank,
                          .ranks = ranks,
                          .exchange = &exchange,
-                         .ranks_per_node = rank == 1 && how.odd != 0 ? how.odd : how.per_node,
+                         .ranks_per_node = rank == 1 && how.odd.grouped() ? how.odd : how.per_node,
                          .transport = &network});
     if (!b) return lines(b.error());
     const auto r = run(*b, {.timeout = rank == 0 ? how.timeout : 60s, .contents = !how.slow});
@@ -134,16 +134,16 @@ TEST_CASE("what cannot work between nodes is refused when it is bound") {
   const auto refused = [&](const Schedule& schedule, const BindOptions& o) {
     return lines(bind(schedule, *d, o).error());
   };
-  CHECK(refused(s, {.ranks = 2, .exchange = &none, .ranks_per_node = 1}) ==
+  CHECK(refused(s, {.ranks = 2, .exchange = &none, .ranks_per_node = {{1}}}) ==
         "bind: the nodes have no way to pass each other bytes");
   auto five = s;
   five.gpus = 5;
-  CHECK(refused(five, {.ranks = 5, .exchange = &none, .ranks_per_node = 3}) ==
-        "bind: 5 ranks are not nodes of 3: all nodes have equally many");
+  CHECK(refused(five, {.ranks = 5, .exchange = &none, .ranks_per_node = {{3}}}) ==
+        "bind: 5 ranks are not whole nodes of 3");
   SocketTransport network({-1, -1});
   const auto of_text = [&](std::string text, const std::string& was, const std::string& now) {
     text.replace(text.find(was), was.size(), now);
-    return refused(parse(text), {.ranks = 2, .exchange = &none, .ranks_per_node = 1, .transport = &network});
+    return refused(parse(text), {.ranks = 2, .exchange = &none, .ranks_per_node = {{1}}, .transport = &network});
   };
   CHECK(of_text(kSends, "== old gpu0.in", "== gpu0.in") ==
         "expect gpu1.out == gpu0.in: it compares bytes of two nodes, and each sees only its own");
@@ -158,6 +158,6 @@ TEST_CASE("ranks that disagree about nodes are refused") {
   auto text = kSends;
   text.replace(text.find("gpus 2"), 6, "gpus 4");
   for (auto at = text.find("gpu1"); at != text.npos; at = text.find("gpu1")) text[at + 3] = '2';
-  const auto all = found(text, 4, {.per_node = 2, .odd = 1});
-  CHECK(all[0].starts_with("rank 1: it has nodes of 1, and rank 0 has nodes of 2"));
+  const auto all = found(text, 4, {.per_node = {{2}}, .odd = {{1, 3}}});
+  CHECK(all[0].starts_with("rank 1: it does not group the ranks to the nodes that rank 0 has"));
 }

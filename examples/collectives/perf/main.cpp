@@ -16,6 +16,7 @@
 #include "sdma/core/descriptors.hpp"
 #include "sdma/core/file.hpp"
 #include "sdma/schedule/ranks.hpp"
+#include "watchdog.hpp"
 
 #include <fmt/format.h>
 
@@ -50,15 +51,15 @@ int run_ranks(Settings s) {
     listen();
     Ranks ranks(exchange, rank, s.processes, patience);
     s.ranks = &ranks;
-    const auto [code, error] = perform(s);
-    return fmt::format("{} {}", code, error ? to_string(*error) : "");
+    const auto ended = perform(s);  // this process ends without destructors
+    return fmt::format("{} {}", ended.code, ended.error ? to_string(*ended.error) : "");
   };
   const auto of_node = [&](std::uint32_t rank, Exchange& exchange, Transport& transport) {
     s.transport = &transport;
     return of_rank(rank, exchange);
   };
   const auto all =
-      s.ranks_per_node == 0 ? in_ranks(s.processes, patience, of_rank) : in_ranks(s.processes, patience, of_node);
+      s.ranks_per_node.grouped() ? in_ranks(s.processes, patience, of_node) : in_ranks(s.processes, patience, of_rank);
   if (!all) return report(all.error()), kInput;
   if (!all->front().answer) return report({.message = all->front().end}), kWrong;
   for (const auto& r : *all)
@@ -71,13 +72,13 @@ int run_ranks(Settings s) {
 }
 
 /// One of the processes that mpirun has started.
-int run_launched(const Launched& at, int argc, char** argv) {
+Ended run_launched(const Launched& at, int argc, char** argv) {
   if (!MpiExchange::kBuilt) {
     if (at.rank == 0)
       report({.where = fmt::format("mpirun -np {}", at.count),
               .message = "this program is built without MPI",
               .hint = fmt::format("build it with -Dmpi=enabled, or let it start the processes: --ranks={}", at.count)});
-    return kUsage;
+    return {kUsage};
   }
   MpiExchange exchange;
   const auto given = parse(argc, argv, at.count);
@@ -85,7 +86,7 @@ int run_launched(const Launched& at, int argc, char** argv) {
   Ranks ranks(exchange, at.rank, at.count, (settings ? settings->timeout : 0s) + kRankPatience);
   const auto say = [&](int code, const std::optional<Diagnostic>& error) {
     if (error && at.rank == 0) report(*error);
-    return code;
+    return Ended{.code = code};
   };
   if (const auto* wrong = std::get_if<Diagnostic>(&given)) {
     const auto end = ranks.end(kUsage, *wrong);
@@ -98,21 +99,26 @@ int run_launched(const Launched& at, int argc, char** argv) {
   auto s = *settings;
   s.ranks = &ranks;
   std::optional<MpiTransport> transport;
-  if (s.ranks_per_node != 0 && !exchange.threads()) {
+  if (s.ranks_per_node.grouped() && !exchange.threads()) {
     const auto end = ranks.end(kUsage, Diagnostic{.where = "--ranks-per-node",
                                                   .message = "this MPI lets one thread of a process call it",
                                                   .hint = "use one that has MPI_THREAD_SERIALIZED"});
     return say(end.code, end.error);
   }
-  if (s.ranks_per_node != 0) s.transport = &transport.emplace();
-  const auto [code, error] = perform(s);
-  return say(code, error);
+  if (s.ranks_per_node.grouped()) s.transport = &transport.emplace();
+  auto ended = perform(s);
+  (void)say(ended.code, ended.error);
+  return ended;
 }
 
 int run(int argc, char** argv) {
   keep_standard_descriptors();
   listen();
-  if (const auto at = launched(); at.count > 1) return run_launched(at, argc, argv);
+  if (const auto at = launched(); at.count > 1) {
+    const auto ended = run_launched(at, argc, argv);
+    if (ended.at_once) end_at_once(ended.code);
+    return ended.code;
+  }
   const auto given = parse(argc, argv);
   if (const auto* wrong = std::get_if<Diagnostic>(&given)) return report(*wrong), kUsage;
   if (const auto* answer = std::get_if<Answer>(&given)) return answered(*answer);

@@ -12,14 +12,18 @@ namespace collectives::perf {
 
 void read_nodes(Reader& r, const Given& g, Settings& s) {
   if (g.per_node.empty()) return;
-  r.number("--ranks-per-node", g.per_node, s.ranks_per_node, 1, kMostGpus);
+  const auto sizes = sdma::parse_node_sizes(g.per_node);
+  if (!sizes)
+    return r.refuse("--ranks-per-node", in_quotes(g.per_node) + " is not a list of numbers from 1 to 64",
+                    "write 4 for nodes of four, or 3,2 for a node of three and one of two");
+  s.ranks_per_node = *sizes;
   if (s.processes == 1)
     return r.refuse("--ranks-per-node", "there is one process", "start more, by mpirun -np 8 or --ranks=8");
-  if (s.ranks_per_node == 0 || s.processes % s.ranks_per_node != 0)
-    return r.refuse(
-        "--ranks-per-node",
-        fmt::format("{} processes are not nodes of {}: all nodes have equally many", s.processes, g.per_node),
-        "give a number that divides them");
+  if (!s.ranks_per_node.count(s.processes))
+    return r.refuse("--ranks-per-node", fmt::format("{} processes are not whole nodes of {}", s.processes, g.per_node),
+                    "give numbers that add up to them: they repeat");
+  auto gpus = *sizes;
+  for (auto& one : gpus.sizes) one *= s.options.gpus / s.processes;
   const auto collective = std::string(name(s.options.collective));
   const auto source = over_nodes(collective);
   if (!source)
@@ -36,7 +40,7 @@ void read_nodes(Reader& r, const Given& g, Settings& s) {
     for (const auto& [param, value] : g.map) replace(f.set, {param, value});
     for (auto& one : {ParamSetting{"collective", collective},
                       {"algorithm", word},
-                      {"per_node", std::to_string(s.options.gpus / s.processes * s.ranks_per_node)},
+                      {"per_node", to_string(gpus)},
                       {"root", std::to_string(s.options.root)}})
       replace(f.set, one);
     s.files.push_back(std::make_shared<ScheduleFile>(std::move(f)));

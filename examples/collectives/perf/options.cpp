@@ -4,12 +4,11 @@
 #include "sdma/core/nearest.hpp"
 #include "sdma/core/version.hpp"
 #include "sdma/device/open.hpp"
+#include "sdma/schedule/ranks.hpp"
 
 #include <CLI/CLI.hpp>
 
-#include <sys/wait.h>
-#include <unistd.h>
-#include <cerrno>
+#include <chrono>
 #include <optional>
 #include <span>
 
@@ -78,16 +77,11 @@ std::optional<sdma::Diagnostic> misunderstood(const CLI::App& app, int argc, cha
 
 /// Asks in a process of its own: NVIDIA's driver cannot be used in the child of a process that has asked it.
 std::optional<sdma::DeviceKind> hardware_before_a_fork() {
-  const auto child = ::fork();
-  if (child < 0) return {};
-  if (child == 0) {
+  const auto all = sdma::in_ranks(1, std::chrono::seconds(0), [](std::uint32_t, sdma::Exchange&) {
     const auto found = sdma::hardware();
-    ::_exit(found ? static_cast<int>(*found) + 1 : 0);
-  }
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {}
-  if (!WIFEXITED(status) || WEXITSTATUS(status) == 0) return {};
-  return static_cast<sdma::DeviceKind>(WEXITSTATUS(status) - 1);
+    return found ? std::string(name(*found)) : "";
+  });
+  return all && all->front().answer ? sdma::device_kind(*all->front().answer) : std::nullopt;
 }
 
 }  // namespace
@@ -144,8 +138,8 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv, st
   text("--ranks", g.ranks, "N",
        "start N processes, which share the GPUs as those of mpirun do: N times -g GPUs take part");
   text(
-      "--ranks-per-node", g.per_node, "N",
-      "processes of a node, which divide all: engines copy inside a node, and bytes go between nodes over MPI, or over "
+      "--ranks-per-node", g.per_node, "N|N,N..",
+      "processes of a node, or of each, in turn: engines copy inside a node, and bytes go between nodes over MPI, or over "
       "sockets with --ranks; --variant is then hierarchical (default), flat, ring or all");
   text("--gpus", g.gpus, "N|N,N..", "the same as -g, or a list of the node's GPUs: 0,2,5 (default: the first ones)");
   text("-n,--iters", g.iterations, "N", "timed rounds (default: 20)");

@@ -56,6 +56,7 @@ class Program {
   }
   /// Of several ranks: why they have failed, to be reported once.
   const std::optional<Diagnostic>& error() const noexcept { return error_; }
+  bool at_once() const noexcept { return foreign_trouble_; }
 
  private:
   int of_rank() {
@@ -76,7 +77,7 @@ class Program {
   }
   int result() const {
     const int code = interrupted != 0 ? kSignal + interrupted : code_;
-    if (foreign_trouble_) end_at_once(code);
+    if (foreign_trouble_ && !settings_.ranks) end_at_once(code);  // a rank first says why
     return code;
   }
   /// Of several ranks, only the first one's notes are printed, and its error when all have ended.
@@ -270,9 +271,9 @@ class Program {
     for (const auto g : settings_.gpus)
       if (g.value >= have) return refuse("--gpus", "there is no GPU " + std::to_string(g.value));
     const bool all = settings_.tune && settings_.tune->gpus == 0;
-    const auto nodes = settings_.ranks_per_node == 0 ? 1 : settings_.processes / settings_.ranks_per_node;
-    if (const auto needed = settings_.options.gpus / nodes; !all && needed > have)
-      return refuse("--ngpus", "there are fewer than " + std::to_string(needed) + " GPUs");
+    const auto& ranks = settings_.processes;
+    const auto needed = settings_.options.gpus / ranks * settings_.ranks_per_node.most(ranks);
+    if (!all && needed > have) return refuse("--ngpus", "there are fewer than " + std::to_string(needed) + " GPUs");
     return true;
   }
 
@@ -431,9 +432,11 @@ void listen() {
 void report(const Diagnostic& d) { std::fputs((to_string(d) + "\n").c_str(), stderr); }
 
 Ended perform(const Settings& s) {
-  Program program{s};
-  const int code = program.run();
-  return {code, program.error()};
+  auto program = std::make_unique<Program>(s);
+  const int code = program->run();
+  const Ended ended{code, program->error(), program->at_once()};
+  if (ended.at_once) (void)program.release();
+  return ended;
 }
 
 }  // namespace collectives::perf

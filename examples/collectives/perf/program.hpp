@@ -30,6 +30,7 @@ void report(const sdma::Diagnostic&);
 struct Ended {
   int code{};
   std::optional<sdma::Diagnostic> error{};  ///< of ranks only: what all of them end with
+  bool at_once{};                           ///< of ranks only: end by `end_at_once`, because the sweep still exists
 };
 Ended perform(const Settings&);
 

@@ -108,6 +108,15 @@ Result<std::vector<std::string>, Diagnostic> Ranks::all(const std::string& mine)
   return out;
 }
 
+Result<std::chrono::steady_clock::time_point, Diagnostic> Ranks::meet() {
+  using Clock = std::chrono::steady_clock;
+  const auto texts = all(std::to_string(Clock::now().time_since_epoch().count()));
+  if (!texts) return texts.error();
+  Clock::time_point last{};
+  for (const auto& text : *texts) last = std::max(last, Clock::time_point(Clock::duration(std::stoll(text))));
+  return last;
+}
+
 Result<std::vector<double>, Diagnostic> Ranks::slowest(const std::vector<Span>& mine) {
   const auto texts = all(text_of(std::as_bytes(std::span(mine))));
   if (!texts) return texts.error();
@@ -159,7 +168,7 @@ Result<void, Diagnostic> Ranks::agree(Settings& s, const std::string& command) {
     any = any || !parts[5].empty();
     for (auto rest = std::string_view(parts[4]); !rest.empty(); rest.remove_prefix(rest.find(' ') + 1)) {
       const GpuId g{static_cast<std::uint32_t>(std::stoul(std::string(rest)))};
-      const auto node = s.ranks_per_node == 0 ? 0 : r / s.ranks_per_node * s.ranks_per_node * each;
+      const auto node = s.ranks_per_node.first(s.ranks_per_node.of(r)) * each;
       if (const auto at = std::find(named.begin() + node, named.end(), g); at != named.end())
         return Diagnostic{.where = fmt::format("rank {}", r),
                           .message = fmt::format("it has GPU {}, as rank {} does", g.value,

@@ -46,6 +46,9 @@ class Ranks final : public sdma::Exchange {
 
   /// The bytes of each rank, after all have given theirs.
   sdma::Result<std::vector<std::string>, sdma::Diagnostic> all(const std::string& mine);
+  /// When the last rank came here, by the clock that all processes of a machine have in common. The ranks leave at
+  /// different moments, because some of them sleep until the last has come.
+  sdma::Result<std::chrono::steady_clock::time_point, sdma::Diagnostic> meet();
   /// Microseconds of each round: from the first rank's start to the last one's end.
   sdma::Result<std::vector<double>, sdma::Diagnostic> slowest(const std::vector<Span>& mine);
   /// The wrong bytes of all ranks, and the first of the lowest rank that has some.

@@ -237,14 +237,14 @@ void refuse_for_ranks(Reader& r, const Given& g, Settings& s) {
              "omit it, or start the program without mpirun and --ranks");
   };
   if (!s.rivals.empty() && s.rivals.front().rival == Rival::rccl) refuse("--against", "RCCL's time");
-  if (s.ranks_per_node != 0)
+  if (s.ranks_per_node.grouped())
     for (const auto& [given, option] : {std::pair<bool, const char*>{!s.rivals.empty(), "--against"},
                                         {s.options.prelaunch == Prelaunch::stream, "--set prelaunch=stream"}})
       if (given) r.refuse(option, "this is of one node, and --ranks-per-node makes several", "omit one of them");
   if (g.energy) refuse("--energy", "the energy of a row");
   if (s.beside) refuse("--beside", "a matrix product");
   if (!g.matrix.empty()) refuse("--matrix", "a matrix");
-  if (!s.files.empty() && s.ranks_per_node == 0)
+  if (!s.files.empty() && !s.ranks_per_node.grouped())
     refuse("--variant", "a schedule file (sdma run --ranks runs it in several)");
   if (s.where == Where::simulate)
     r.refuse("--device", fmt::format("a simulation is of one process, and there are {}", s.processes),
@@ -252,10 +252,10 @@ void refuse_for_ranks(Reader& r, const Given& g, Settings& s) {
   const auto who = fmt::format("{} processes with {} GPU{} each", s.processes, s.options.gpus / s.processes,
                                s.options.gpus == s.processes ? "" : "s");
   s.remarks.push_back(
-      s.ranks_per_node == 0
+      !s.ranks_per_node.grouped()
           ? who + ": a time is from the first one's start to the last one's end, and wrong bytes are those of all"
           : fmt::format("{}, {} to a node: a time is the slowest one's, and wrong bytes are those of all", who,
-                        s.ranks_per_node));
+                        to_string(s.ranks_per_node)));
 }
 
 void read_simulation(Reader& r, const Given& g, Settings& s) {

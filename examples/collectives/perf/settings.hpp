@@ -11,6 +11,7 @@
 // values; any thread may use them. The files that ways refer to belong to the Settings, and are empty until `load` has
 // given them their text. Errors: Diagnostics that name the option, the value, and valid values.
 #include "collectives/options.hpp"
+#include "sdma/core/node_sizes.hpp"
 #include "sdma/core/number.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/core/units.hpp"
@@ -119,7 +120,7 @@ struct Settings {
   std::vector<sdma::GpuId> gpus{};     ///< the node's GPU for each GPU of the collective; empty: the first ones
   std::uint32_t processes = 1;         ///< that share the GPUs evenly
   std::string command{};               ///< the options as given, without --gpus: the same in all processes
-  std::uint32_t ranks_per_node = 0;    ///< 0: all processes are of one node
+  sdma::NodeSizes ranks_per_node{};    ///< empty: all processes are of one node
   sdma::Transport* transport{};        ///< between nodes. Not owned
   Ranks* ranks{};                      ///< with several processes: this one's connection with the others. Not owned
   std::chrono::nanoseconds timeout{};  ///< time limit of a round

@@ -39,8 +39,7 @@ Failure failed(Diagnostic d, const Point& p) {
   return failed(Failure{std::move(d)}, p.way, p.bytes);
 }
 
-void spin(std::chrono::nanoseconds t) noexcept {
-  const auto end = Deadline::in(t);
+void spin(Deadline end) noexcept {
   while (!end.passed()) SDMA_PAUSE();
 }
 
@@ -130,9 +129,14 @@ class Size {
     auto& c = *e.contender;
     const auto deadline = Deadline::in(settings_.timeout);
     if (auto r = c.arm(deadline); !r) return failed(std::move(r.error()), e.point);
-    if (settings_.ranks)  // until all have filled and published
-      if (auto r = settings_.ranks->all(""); !r) return failed(std::move(r.error()), e.point);
-    spin(settle);
+    auto from = Clock::now();
+    if (settings_.ranks) {  // until all have filled and published
+      const auto last = settings_.ranks->meet();
+      if (!last) return failed(last.error(), e.point);
+      // Ranks of one machine begin at one moment, unless one needs longer than `settle` to leave the meeting.
+      from = settings_.ranks_per_node.grouped() ? Clock::now() : *last;
+    }
+    spin({from + settle});
     const auto begin = Clock::now();
     if (auto r = c.start(deadline); !r) return failed(std::move(r.error()), e.point);
     if (auto r = c.wait(deadline); !r) return failed(std::move(r.error()), e.point);

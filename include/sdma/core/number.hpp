@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Numbers as people write them: counts, sizes with a unit, times, and GPUs.
+// Numbers as people write them: counts, sizes with a unit, times, GPUs, and sizes of nodes.
 //
 //   parse_count("0x14")   == 20                    parse_size("64K")   == 65536          parse_time("250ms") == 250ms
 //   parse_gpus("3")       -> {0, 1, 2}             parse_gpus("5,2")   -> {5, 2}         parse_gpus("5,")    -> {5}
@@ -8,9 +8,10 @@
 //
 // K, M and G are powers of 1024. The whole text must be a number: blanks, signs, fractions, and values that do not fit
 // in 64 bits are refused. All options, environment variables and files of this project are read with these functions,
-// so one spelling works everywhere. The functions are pure, and any thread may call them; only parse_gpus and size_text
-// allocate. They do not return error messages, because only the caller knows where the text came from and which values
-// make sense there.
+// so one spelling works everywhere. The functions are pure, and any thread may call them; only parse_gpus,
+// parse_node_sizes and size_text allocate. They do not return error messages, because only the caller knows where the
+// text came from and which values make sense there.
+#include "sdma/core/node_sizes.hpp"
 #include "sdma/core/units.hpp"
 
 #include <bit>
@@ -35,6 +36,9 @@ namespace sdma::inline v0 {
 /// The value of an option --gpus: "3" selects the first three GPUs of the node; "5,2" selects these two, in this order;
 /// "5," selects GPU 5 alone. Refuses a count of zero, more than 64 GPUs, and a GPU that is named twice.
 [[nodiscard]] std::optional<std::vector<GpuId>> parse_gpus(std::string_view);
+
+/// The ranks or GPUs of nodes: "4" or "3,2", numbers from 1 to 64.
+[[nodiscard]] std::optional<NodeSizes> parse_node_sizes(std::string_view);
 
 /// A size in the largest unit that divides it. `unit` is 'K', 'M' or 'G', or 0 for bytes.
 struct ScaledSize {

@@ -12,6 +12,7 @@
 //   nodes:2x8            two nodes, each a mesh of 8 (Gpu::node); each GPU has a NIC of 400 Gbit/s, which
 //                        reaches all GPUs of the other node: only queues of the network use it (docs/nodes.md)
 //   nodes:2x8x200G       the same with other NICs
+//   nodes:3+2            nodes that differ: of three GPUs, and of two; nodes:3+2x200G
 //
 //   mesh:16x100G         the raw rate of the links of a mesh or a ring, in
 //                        Gbit/s; the default is MI300X's: 512, which is 64 GB/s

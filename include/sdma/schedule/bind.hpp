@@ -27,10 +27,11 @@
 // the rank that its `rank` says; otherwise host threads are divided as GPUs are. Only its own rank may use a queue
 // (`owns`); buffers and signals have addresses in all. After `bind` has returned, nothing is exchanged any more.
 //
-// Nodes. With ranks_per_node, as many ranks are one machine: ranks 0 to 3 of 8, and 4 to 7. They share memory; nodes
-// share nothing. What is the host's is of the first rank of the node that uses it. `bytes` of another node's memory are
-// empty, `address` is one that no engine may use, and its signals must not be read or stored. A thread of the rank
-// executes its queues with network=1, and the Transport carries what they send.
+// Nodes. With ranks_per_node, as many ranks are one machine: with {{4}}, ranks 0 to 3 of 8, and 4 to 7; with {{3, 2}},
+// ranks 0 to 2 of 5, and 3 and 4 (core/node_sizes.hpp). They share memory; nodes share nothing. What is the host's is
+// of the first rank of the node that uses it. `bytes` of another node's memory are empty, `address` is one that no
+// engine may use, and its signals must not be read or stored. A thread of the rank executes its queues with network=1,
+// and the Transport carries what they send.
 //
 // Threads: any thread may submit, set, add and read. Concurrent submits of one queue are serialised. bind and restart
 // are not for hot paths.
@@ -38,6 +39,7 @@
 // queues first, then signals and memory; it does not drain (queue/queue.hpp). The device must outlive the Bound.
 #include "sdma/core/deadline.hpp"
 #include "sdma/core/names.hpp"
+#include "sdma/core/node_sizes.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/device/device.hpp"
 #include "sdma/schedule/schedule.hpp"
@@ -69,8 +71,8 @@ struct BindOptions {
   std::uint32_t ranks = 1;  ///< how many processes bind the schedule together: at most one per GPU
   Exchange* exchange{};     ///< with several ranks: passes handles between them (schedule/exchange.hpp). Not owned
   std::chrono::nanoseconds exchange_timeout = std::chrono::seconds(60);  ///< to wait for the other ranks
-  std::uint32_t ranks_per_node = 0;  ///< how many ranks a machine has, which divides `ranks`; 0: all are of one
-  Transport* transport{};            ///< with several nodes: carries bytes between them (schedule/transport.hpp)
+  NodeSizes ranks_per_node{};  ///< how many ranks each machine has; empty: all are of one
+  Transport* transport{};      ///< with several nodes: carries bytes between them (schedule/transport.hpp)
 };
 
 /// What a submit has published with one doorbell, for a recording. Times are those of trace::now().

@@ -19,11 +19,14 @@
 #include "sdma/core/deadline.hpp"
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
+#include "sdma/schedule/transport.hpp"
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace sdma::inline v0 {
@@ -60,22 +63,13 @@ class FolderExchange final : public Exchange {
 /// the other ends in this process, so that the end of a rank closes its sockets.
 class SocketExchange final : public Exchange {
  public:
-  explicit SocketExchange(std::vector<int> sockets) : sockets_(std::move(sockets)), peers_(sockets_.size()) {}
+  explicit SocketExchange(std::vector<int> sockets) : came_(sockets.size()), sockets_(std::move(sockets)) {}
   Result<void, Diagnostic> publish(std::span<const std::byte>, Deadline) override;
   Result<std::vector<std::byte>, Diagnostic> receive(std::uint32_t rank, Deadline) override;
 
  private:
-  /// What has gone to a rank and come from it.
-  struct Peer {
-    std::size_t sent{};
-    std::vector<std::byte> received{};  ///< a message, and perhaps a part of the next
-    bool closed{};
-    std::ptrdiff_t bytes() const noexcept;  ///< of the message, with its length
-    bool whole() const noexcept;
-  };
-  std::vector<int> sockets_;
-  std::vector<Peer> peers_;
-  std::vector<std::byte> mine_{};  ///< its length in 8 bytes, then the bytes
+  std::vector<std::deque<std::vector<std::byte>>> came_;  ///< from each rank: what it has published, then the next
+  SocketTransport sockets_;
 };
 
 }  // namespace sdma::inline v0

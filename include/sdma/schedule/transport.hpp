@@ -3,7 +3,7 @@
 // The network between nodes: how ranks that share no memory pass each other bytes while a bound schedule runs.
 //
 //   SocketTransport network(sockets);
-//   BindOptions o{.rank = rank, .ranks = 8, .exchange = &exchange, .ranks_per_node = 4, .transport = &network};
+//   BindOptions o{.rank = rank, .ranks = 8, .exchange = &exchange, .ranks_per_node = {{4}}, .transport = &network};
 //   auto bound = bind(schedule, device, o);
 //
 //   rank 1, node 0                                          rank 5, node 1
@@ -17,6 +17,7 @@
 //
 // One thread at a time, and one Bound at a time. A message arrives whole, and messages from one rank to another arrive
 // in the order in which they were sent. Nothing waits. No errors: a rank that no longer answers has `ended`.
+#include "sdma/core/deadline.hpp"
 #include "sdma/core/standard.hpp"
 
 #include <cstddef>
@@ -61,13 +62,23 @@ class SocketTransport final : public Transport {
   std::optional<Message> receive() override;
   std::uint64_t unsent() const noexcept override;
   bool ended(std::uint32_t rank) const noexcept override;
+  /// Waits until more can be sent or received, or until the deadline.
+  void wait(Deadline) const;
+  /// Is there a socket to this rank?
+  bool connects(std::uint32_t rank) const noexcept { return sockets_[rank] >= 0; }
 
  private:
+  /// What is to go to a rank.
+  struct Outgoing {
+    std::uint64_t length{};  ///< goes first
+    std::vector<std::byte> bytes{};
+    std::size_t whole() const noexcept { return sizeof length + bytes.size(); }
+  };
   /// What has still to go to a rank, and what has come from it.
   struct Peer {
-    std::deque<std::vector<std::byte>> out{};  ///< each with its length in front
-    std::size_t sent{};                        ///< of the first one
-    std::vector<std::byte> in{};               ///< from `taken` on: a part of a message, or several
+    std::deque<Outgoing> out{};
+    std::size_t sent{};           ///< of the first one
+    std::vector<std::byte> in{};  ///< from `taken` on: a part of a message, or several
     std::size_t taken{};
     bool closed{};
   };

@@ -18,6 +18,8 @@
 #include "sdma/core/atomic_ref.hpp"
 #include "sdma/device/cuda.hpp"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <cstring>
 #include <list>
@@ -200,10 +202,15 @@ class Node final : public DriverlessNode<Node>, private Worker::Served {
   Result<Offer, Diagnostic> offer_of(const Memory& m) {
     const auto b = memory_pool_.exported(m.id(), m.va());
     if (!b && b.error() == kInvalidValue) return not_shareable(m);
-    if (!b)
-      return Diagnostic{.where = fmt::format("share {:#x}", m.va().value),
+    if (!b) {
+      auto where = fmt::format("share {:#x}", m.va().value);
+      // The driver's code does not name the limit.
+      if (const Descriptor one(::open("/dev/null", O_RDONLY | O_CLOEXEC)); !one)
+        return descriptor_error(std::move(where), "open /dev/null", errno);
+      return Diagnostic{.where = std::move(where),
                         .message = "the driver exports no descriptor: " + driver_.describe(b.error()),
                         .hint = "a process needs one for each piece that it shares: ulimit -n"};
+    }
     Offer o{shared_object(m, b->owner, b->gpus), b->file};
     o.object.host_access = b->host != nullptr;
     if (b->owner) o.object.token = token_of(*b->owner);

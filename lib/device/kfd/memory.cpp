@@ -48,16 +48,7 @@ Result<KfdNode::NewBlock, Diagnostic> KfdNode::allocate_block(const MemoryReques
                       .message = fmt::format("cannot be mapped for GPUs {:#x}: {}", r.gpus, thunk::message(status)),
                       .hint = "GPUs that no link connects cannot reach each other's memory"};
   }
-  const auto at = round_up(reinterpret_cast<std::uint64_t>(base), r.alignment);
-  auto* const host = (flags & thunk::kHostAccess) != 0 ? reinterpret_cast<std::byte*>(at) : nullptr;
-  return keep({.base = base,
-               .base_bytes = all,
-               .va = at,
-               .bytes = r.bytes,
-               .host = host,
-               .owner = r.where,
-               .gpus = r.gpus,
-               .shareable = r.shareable});
+  return keep(r, base, all, (flags & thunk::kHostAccess) != 0);
 }
 
 thunk::Status KfdNode::map_for(std::uint64_t gpus, void* base, std::uint64_t bytes) noexcept {

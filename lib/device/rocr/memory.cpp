@@ -81,17 +81,9 @@ Result<RocrNode::NewBlock, Diagnostic> RocrNode::allocate_block(const MemoryRequ
       return failed(fmt::format("cannot be mapped for GPUs {:#x}: {}", r.gpus, why(s)),
                     "GPUs that no link connects cannot reach each other's memory");
     }
-  const auto at = round_up(reinterpret_cast<std::uint64_t>(base), r.alignment);
-  auto* const host = visible ? reinterpret_cast<std::byte*>(at) : nullptr;
-  if (!r.where) std::memset(host, 0, bytes);  // ROCr may hand out what it had before
-  return keep({.base = base,
-               .base_bytes = all,
-               .va = at,
-               .bytes = r.bytes,
-               .host = host,
-               .owner = r.where,
-               .gpus = r.gpus,
-               .shareable = r.shareable});
+  const auto block = keep(r, base, all, visible);
+  if (!r.where) std::memset(block.host, 0, bytes);  // ROCr may hand out what it had before
+  return block;
 }
 
 void RocrNode::free_block(std::uint64_t id) noexcept {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "debug_link.hpp"
 
+#include "../../core/abstract_address.hpp"
 #include "../../engine/signals_blocked.hpp"
 #include "../no_memory.hpp"
 #include "../real.hpp"
@@ -17,7 +18,6 @@
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/uio.h>
-#include <sys/un.h>
 #include <unistd.h>
 #include <algorithm>
 #include <array>
@@ -70,17 +70,11 @@ class Socket {
   int fd_;
 };
 
-/// An abstract address: it exists only as long as its socket.
-struct Address {
-  sockaddr_un un{.sun_family = AF_UNIX, .sun_path = {}};
-  socklen_t bytes{};
-  explicit Address(ino_t arena) noexcept {
-    const int n =
-        std::snprintf(un.sun_path + 1, sizeof un.sun_path - 1, "sdma-kfd-debug-%" PRIxMAX, std::uintmax_t{arena});
-    bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + static_cast<std::size_t>(n));
-  }
-  const sockaddr* get() const noexcept { return reinterpret_cast<const sockaddr*>(&un); }
-};
+sdma::detail::AbstractAddress address(ino_t arena) noexcept {
+  char name[64];
+  std::snprintf(name, sizeof name, "sdma-kfd-debug-%" PRIxMAX, std::uintmax_t{arena});
+  return sdma::detail::AbstractAddress(name);
+}
 
 /// Sends `head`, then `data`, and a descriptor unless it is -1.
 template <class Head>
@@ -156,8 +150,8 @@ int connect_to(std::uint32_t pid) {
     Socket s(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
     if (s.get() < 0) return -errno;
     s.patience(kAnswered);
-    const Address there(inode);
-    if (::connect(s.get(), there.get(), there.bytes) == 0 && s.peer() == static_cast<pid_t>(pid)) return s.release();
+    const auto there = address(inode);
+    if (::connect(s.get(), there.get(), there.bytes()) == 0 && s.peer() == static_cast<pid_t>(pid)) return s.release();
   }
   return -ESRCH;
 }
@@ -330,11 +324,11 @@ int DebugPort::take_session(Node& n) noexcept {
 void DebugPort::open(Node& n) noexcept {
   listener_ = away(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   bell_ = away(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  const Address here(n.arena.inode());
+  const auto here = address(n.arena.inode());
   struct stat s {};
   pthread_t thread{};
   const sdma::detail::SignalsBlocked blocked;
-  if (bell_ < 0 || ::bind(listener_, here.get(), here.bytes) != 0 || ::listen(listener_, 8) != 0 ||
+  if (bell_ < 0 || ::bind(listener_, here.get(), here.bytes()) != 0 || ::listen(listener_, 8) != 0 ||
       SDMA_REAL(fstat)(listener_, &s) != 0)
     return abandon();
   inode_ = s.st_ino;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "shared_limits.hpp"
 
+#include "../../core/abstract_address.hpp"
 #include "../real.hpp"
 #include "arena.hpp"
 
@@ -8,7 +9,6 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 #include <algorithm>
 #include <cerrno>
@@ -31,12 +31,9 @@ constexpr std::int64_t slot_byte(std::uint32_t gpu, std::uint32_t engine, std::u
 
 /// A socket with an abstract name, which exists as long as the socket; -1 if another has the name.
 int bind_name(const char* name) noexcept {
-  sockaddr_un un{.sun_family = AF_UNIX, .sun_path = {}};
-  const auto n = std::min(std::strlen(name), sizeof un.sun_path - 1);
-  std::memcpy(un.sun_path + 1, name, n);
+  const sdma::detail::AbstractAddress at(name);
   const int fd = away(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + n);
-  if (fd < 0 || ::bind(fd, reinterpret_cast<const sockaddr*>(&un), bytes) == 0) return fd;
+  if (fd < 0 || ::bind(fd, at.get(), at.bytes()) == 0) return fd;
   const int error = errno;
   ::close(fd);
   return errno = error, -1;
