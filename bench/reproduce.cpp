@@ -58,7 +58,7 @@ Schedule schedule(col::Collective c, const Column& k, std::uint64_t bytes) {
 /// Figures of the model, with those of `all`, if given, in parentheses.
 Curves table(col::Collective c, const std::vector<Column>& columns, const Measurements* all,
              const MachineDescription& m) {
-  Curves curves{.title = std::string(col::name(c)) + ", 8 MI300X: speed-up over pcpy, simulated",
+  Curves curves{.title = std::string(col::name(c)) + ", 8 MI300X: speed-up over pcpy, simulated, with 68 % intervals",
                 .x_label = "size in bytes",
                 .y_label = "speed-up"};
   std::printf("| size | pcpy, us |");
@@ -81,6 +81,7 @@ Curves table(col::Collective c, const std::vector<Column>& columns, const Measur
       const auto x = faster ? faster->value : 0, spread = faster ? faster->uncertainty : 0;
       if (x > most) most = x, best = i;
       curves.series[i].points.emplace_back(static_cast<double>(kSizes[r]), x);
+      curves.series[i].band.emplace_back(x - spread, x + spread);
       if (const auto* o = all ? published(*all, columns[i], kSizes[r]) : nullptr) {
         const auto e = x / o->value - 1;
         sum += std::abs(e);

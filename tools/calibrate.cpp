@@ -160,7 +160,7 @@ Measured read(const CalibrateArguments& o) {
     out.code = kInput;
     return std::move(out);
   };
-  auto start = machine_of(o.start == "builtin" ? "" : o.start);
+  auto start = machine_named(o.start == "builtin" ? "" : o.start, read_text);
   if (!start) return fail({&start.error(), 1});
   auto table = read_measurements(o.from);
   if (!table) return fail(table.error());

@@ -3,7 +3,6 @@
 
 #include "input.hpp"
 #include "options.hpp"
-#include "sdma/device/layout.hpp"
 #include "verb.hpp"
 
 #include <algorithm>
@@ -42,6 +41,19 @@ void add_position(VerbOptions& verb, const std::string& name, std::optional<std:
   add_parsed(verb, name, value, parse_position, "a position, such as 0x40 (bytes) or 16dw (dwords)", doc).type("N");
 }
 
+/// Numbers with commas.
+std::optional<std::vector<std::uint32_t>> parse_shown_gpus(const std::string& given) {
+  std::vector<std::uint32_t> out;
+  for (std::size_t at = 0; at <= given.size();) {
+    const auto end = std::min(given.find(',', at), given.size());
+    const auto n = parse_size(given.substr(at, end - at));
+    if (!n || *n > 0xffff) return {};
+    out.push_back(static_cast<std::uint32_t>(*n));
+    at = end + 1;
+  }
+  return out;
+}
+
 /// FILE@VA
 std::optional<FileAt> parse_file_at(const std::string& given) {
   const auto at = given.rfind('@');
@@ -60,6 +72,12 @@ void add_settings(VerbOptions& verb, std::vector<ParseOptions::Setting>& set) {
 void add_pairs(VerbOptions& verb, const std::string& option, const std::string& form,
                std::vector<std::pair<std::string, std::string>>& pairs, const std::string& doc) {
   add_each(verb, option, pairs, parse_pair<std::pair<std::string, std::string>>, form, doc).type(form);
+}
+
+void add_shown_gpus(VerbOptions& verb, std::vector<std::uint32_t>& gpus) {
+  add_parsed(verb, "--gpu", gpus, parse_shown_gpus, "a list of GPUs, such as 0,3",
+             "show only these GPUs, the links from and to them, and the host")
+      .type("N,M..");
 }
 
 std::vector<Diagnostic> in_file(const std::string& path, std::vector<Diagnostic> all) {
@@ -89,20 +107,6 @@ void add_machine(VerbOptions& verb, MachineOptions& o) {
                           "MI300X are public (default: rings)");
 }
 
-Result<MachineDescription, Diagnostic> machine_of(const std::string& path) {
-  if (path.empty()) return mi300x_machine();
-  if (names_layout(path)) return layout_machine(path);
-  auto text = read_text(path);
-  if (!text) {
-    auto error = std::move(text.error());
-    if (error.hint.empty())
-      error.hint =
-          "name a file such as sdma simulate --show-machine prints, or a layout: mi300x:8, ring:8, switch:64x400G";
-    return error;
-  }
-  return machine_from_json(*text, shown(path));
-}
-
 std::optional<Cost> parameter_named(const std::string& option, const std::string& word) {
   const auto i = cost_named(word);
   if (i != kCosts) return static_cast<Cost>(i);
@@ -114,7 +118,7 @@ std::optional<Cost> parameter_named(const std::string& option, const std::string
 }
 
 std::optional<MachineDescription> load_machine(const MachineOptions& o) {
-  auto m = machine_of(o.path);
+  auto m = machine_named(o.path, read_text);
   if (!m) return report(m.error()), std::nullopt;
   if (o.through == "hip") through_hip(*m);
   for (const auto& [name, value] : o.changes) {
@@ -130,6 +134,7 @@ std::optional<MachineDescription> load_machine(const MachineOptions& o) {
                  (links ? "the machine has no such links" : "'" + value + "' is not a valid value"),
              links                ? "sdma topology shows the links of a node"
              : unit == "fraction" ? "write a number above 0 and at most 1"
+             : unit == "ratio"    ? "write a number above 0"
              : unit == "ns"       ? "write a number of ns from 0 to 1e12, without a unit"
                             : "write a number of " + std::string(unit) + " above 0 and at most 1e12, without a unit");
     return {};

@@ -3,6 +3,7 @@
 // Options that several verbs have, and what they name: schedules, machines, ordering rules, names, rings.
 //
 //   add_settings(verb, o->parse.set);                  --set N=8 --set chunk=1M
+//   add_shown_gpus(verb, o->gpus);                     --gpu=0,3
 //   auto s = load_schedule(path, text, o->parse);
 //   add_machine(verb, o->machine);                     --machine PATH, --parameter NAME=VALUE
 //   auto m = load_machine(o->machine);
@@ -35,6 +36,9 @@ void add_settings(VerbOptions&, std::vector<ParseOptions::Setting>&);
 void add_pairs(VerbOptions&, const std::string& option, const std::string& form,
                std::vector<std::pair<std::string, std::string>>&, const std::string& doc);
 
+/// --gpu=0,3: which GPUs a picture or a trace shows; empty: all.
+void add_shown_gpus(VerbOptions&, std::vector<std::uint32_t>&);
+
 /// The library's messages about a schedule with its file, which the library does not know.
 std::vector<Diagnostic> in_file(const std::string& path, std::vector<Diagnostic>);
 /// The schedule of a text; nothing if the text has errors, each of which is then reported.
@@ -47,8 +51,6 @@ struct MachineOptions {
   std::string through{};  ///< "hip", or "" for rings of one's own
 };
 void add_machine(VerbOptions&, MachineOptions&);
-/// The machine of this file; eight MI300X for "".
-Result<MachineDescription, Diagnostic> machine_of(const std::string& path);
 /// The parameter that an option names.
 std::optional<Cost> parameter_named(const std::string& option, const std::string& word);
 std::optional<MachineDescription> load_machine(const MachineOptions&);

@@ -37,6 +37,7 @@ struct SimulateArguments {
   std::vector<std::string> sweeps;
   bool json = false, show_machine = false, contents = false, no_sensitivity = false, explain = false;
   std::uint64_t seed = 0;
+  std::vector<std::uint32_t> gpus;
 };
 
 constexpr std::size_t kNameWidth = 10, kTimeWidth = 12;
@@ -129,8 +130,9 @@ int sweep(const SimulateArguments& o, const MachineDescription& m, std::vector<S
 }
 
 /// The picture shows all rounds, but the time is that of the last one.
-std::string title(const std::string& path, const Simulation& r, const MachineDescription& m) {
-  return shown(path) + ", " + time_text(r.ns) +
+std::string title(const std::string& path, const std::vector<std::uint32_t>& gpus, const Simulation& r,
+                  const MachineDescription& m) {
+  return shown(path) + (gpus.empty() ? "" : fmt::format(", GPU {}", fmt::join(gpus, ", "))) + ", " + time_text(r.ns) +
          (r.total_ns > r.ns * kOneRound ? " for the last round of " + time_text(r.total_ns) : "") + ", simulated on " +
          m.name;
 }
@@ -158,12 +160,14 @@ int one(const SimulateArguments& o, const MachineDescription& m) {
   const auto* const why = found ? &*found : nullptr;
   // Files first: the reader of the table may exit before its end.
   if (recorder) {
-    const auto t = recorder->snapshot();
+    const auto all = recorder->snapshot();
+    const auto t = o.gpus.empty() ? all : trace::of_gpus(all, o.gpus);
     if (!o.trace.empty())
       if (const auto code = write_text(o.trace, trace::to_string(t, trace::form_of(o.trace), o.trace)); code != kOk)
         return code;
     if (!o.plot.empty())
-      if (const auto code = write_text(o.plot, trace::timeline_svg(t, {.title = title(path, *r, m)})); code != kOk)
+      if (const auto code = write_text(o.plot, trace::timeline_svg(t, {.title = title(path, o.gpus, *r, m)}));
+          code != kOk)
         return code;
   }
   auto answer = o.json ? json::document(json::of(*r, why)) : to_table(*r, why);
@@ -209,14 +213,16 @@ int simulate_verb(const SimulateArguments& o) {
   if (!o.machine.path.empty()) read.push_back(o.machine.path);
   if (overwrites({{"--trace", o.trace}, {"--plot", o.plot}, {"--csv", o.csv}}, read)) return kUsage;
   if (!o.sweeps.empty()) {
-    if (!o.trace.empty() || o.contents || o.explain)
-      return complain("--sweep does not take --trace, --contents or --explain",
+    if (!o.trace.empty() || o.contents || o.explain || !o.gpus.empty())
+      return complain("--sweep does not take --trace, --contents, --explain or --gpu",
                       "simulate one FILE at one value to use them"),
              kUsage;
     if (std::count(o.paths.begin(), o.paths.end(), "-") > 1) return complain("- can be read only once"), kUsage;
     auto axes = axes_of(o);
     return axes ? sweep(o, *m, *std::move(axes)) : kUsage;
   }
+  if (!o.gpus.empty() && o.plot.empty() && o.trace.empty())
+    return complain("--gpu needs --plot or --trace", "the report is about all GPUs"), kUsage;
   if (!o.csv.empty()) return complain("--csv needs --sweep", "--json prints the report of one FILE"), kUsage;
   if (o.explain && o.no_sensitivity)
     return complain("--explain needs the sensitivity", "omit --no-sensitivity"), kUsage;
@@ -244,6 +250,7 @@ void add_simulate(VerbOptions& verb, Action& action) {
   verb.value("--trace", o->trace, kTraceDoc).type("PATH");
   verb.value("--plot", o->plot, "draw an SVG: the timeline, or with --sweep the speed-ups, or the times of one FILE")
       .type("PATH");
+  add_shown_gpus(verb, o->gpus);
   verb.flag("--contents", o->contents, "also move the bytes, and check the expectations");
   add_count(verb, "--seed", o->seed, 0, ~std::uint64_t{}, "seed for random contents, with --contents");
   verb.flag("--no-sensitivity", o->no_sensitivity,

@@ -27,6 +27,7 @@ struct TraceArguments {
   std::optional<trace::Form> format{};
   bool follow = false, schedule = false;
   std::string names{};
+  std::vector<std::uint32_t> gpus{};
 
   std::string input() const { return inputs.empty() ? "-" : inputs.front(); }
   /// The requested form, or the one that the output's name selects.
@@ -79,6 +80,7 @@ int follow(const TraceArguments& o) {
 /// Reads a recording, and adds the names of --names to its own.
 Result<trace::Trace, Diagnostic> load(const TraceArguments& o, const std::string& input) {
   auto t = trace::load_json_lines(input);
+  if (t && !o.gpus.empty()) t = trace::of_gpus(*std::move(t), o.gpus);
   if (!t || o.names.empty()) return t;
   auto names = load_names(o.names);
   if (!names) return names.error();
@@ -136,6 +138,8 @@ int trace_verb(const TraceArguments& o) {
   }
   if (o.schedule && (o.follow || o.format || !o.names.empty() || o.inputs.size() > 1))
     return complain("--schedule takes one FILE, and no --format, --follow or --names", "sdma trace --help"), kUsage;
+  if (!o.gpus.empty() && (o.follow || o.schedule))
+    return complain("--gpu does not go with --follow or --schedule", "sdma trace --help"), kUsage;
   if (!o.names.empty() && o.follow)
     return complain("--follow does not take --names", "sdma emulate --names=FILE names addresses from the beginning"),
            kUsage;
@@ -176,6 +180,7 @@ void add_trace(VerbOptions& verb, Action& action) {
       "write a schedule of the copies that another tool has recorded: rocprofv3 (CSV), a Chrome trace, or a log of "
       "AMD_LOG_LEVEL=4");
   verb.value("--names", o->names, "names for addresses: a file with a line FIRST..+SIZE NAME per range").type("FILE");
+  add_shown_gpus(verb, o->gpus);
   verb.value("-o,--output", o->output, "output file; - is standard output").type("FILE");
   verb.footer(
       "Examples:\n"

@@ -9,8 +9,6 @@
 // One thread.
 #include "../support.hpp"
 #include "arguments.hpp"
-#include "sdma/core/file.hpp"
-#include "sdma/device/layout.hpp"
 #include "sdma/simulate/machine.hpp"
 
 #include <string>
@@ -27,10 +25,7 @@ class SimulatedMachine {
   /// The first option that was given; "" if none was.
   std::string option() const { return !name_.empty() ? "--machine" : through_.empty() ? "" : "--through"; }
   sdma::MachineDescription open() const {
-    auto m = example::must(name_.empty() ? sdma::mi300x_machine()
-                           : sdma::names_layout(name_)
-                               ? sdma::layout_machine(name_)
-                               : sdma::machine_from_json(example::must(sdma::read_file(name_)), name_));
+    auto m = example::must(sdma::machine_named(name_));
     if (through_ == "hip") sdma::through_hip(m);
     return m;
   }

@@ -6,6 +6,7 @@
 
 #include <iterator>
 #include <set>
+#include <utility>
 
 namespace sdma::inline v0 {
 namespace {
@@ -14,8 +15,8 @@ using namespace detail;
 
 constexpr std::string_view kColours[] = {"#3b78b5", "#4e9f50", "#d9782d", "#8064a2", "#c03028", "#8c564b", "#2a9d9d"};
 // In pixels.
-constexpr double kPlot = 550, kHeight = 430, kLeft = 60, kRight = 150, kTop = 44, kBottom = 56, kNamesGap = 40,
-                 kName = 18;
+constexpr double kHeight = 400, kLeft = 60, kRight = 20, kTop = 44, kBottom = 56, kKey = 34, kKeyGap = 22,
+                 kKeyLine = 20;
 
 std::string x_text(const Curves& c, double x) {
   constexpr std::string_view kUnits[] = {"", "K", "M", "G", "T"};
@@ -25,16 +26,38 @@ std::string x_text(const Curves& c, double x) {
 }
 std::string y_text(double y) { return fmt::format("{:.4g}", y); }
 
-/// One plot, its numbers at the left and the names of its curves at the right; both margins grow with their texts.
+/// One plot: its title, its numbers at the left, and the names of its curves below it.
 struct Plot {
   explicit Plot(const Curves& curves) : c(curves), y(y_axis()) {
-    for (const auto v : y.ticks()) left = std::max(left, text_width(y_text(v)) + 30);
-    for (const auto& s : c.series) right = std::max(right, kNamesGap + text_width(s.name) + 12);
+    for (const auto v : y.ticks()) left = std::max(left, text_width(y_text(v)) + 34);
   }
 
-  void draw(Svg& svg, double from, double top) const {
-    const auto to = from + kPlot, bottom = top + kHeight - kBottom, middle = (top + kTop + bottom) / 2;
-    svg.title(top + 22, c.title);
+  double title_height() const { return kTitleLine * static_cast<double>(title.size() - 1); }
+  /// Where the name of each curve begins, if the first is at (from, 0), and the height of all.
+  std::pair<std::vector<std::pair<double, double>>, double> keys(double from, double to) const {
+    std::vector<std::pair<double, double>> at;
+    double x = from, line = 0;
+    for (const auto& s : c.series) {
+      const auto width = kKey + text_width(s.name);
+      if (x > from && x + width > to) x = from, line += kKeyLine;
+      at.emplace_back(x, line);
+      x += width + kKeyGap;
+    }
+    return {std::move(at), c.series.empty() ? 0 : line + kKeyLine};
+  }
+  double height(double from, double to) const { return title_height() + kHeight + keys(from, to).second; }
+  /// What does not fit into a column, because a name is that long.
+  double widest() const {
+    double out = 0;
+    for (const auto& s : c.series) out = std::max(out, left + kKey + text_width(s.name));
+    for (const auto& line : title) out = std::max(out, 12 + title_width(line));
+    return out;
+  }
+
+  void draw(Svg& svg, double from, double to, double top) const {
+    svg.title(top + 22, title);
+    top += title_height();
+    const auto bottom = top + kHeight - kBottom, middle = (top + kTop + bottom) / 2;
     for (const auto v : y.ticks()) {
       svg.line(from, top + y.at(v), to, top + y.at(v), Svg::kGrid);
       svg.text(from - 6, top + y.at(v) + 4, y_text(v), "end");
@@ -44,21 +67,23 @@ struct Plot {
     for (const auto size : sizes) {
       const auto at = x.at(size), half = text_width(x_text(c, size)) / 2;
       svg.line(at, bottom, at, bottom + 4, "stroke=\"#555555\"");
-      if (at - before < 30 || at - half < free) continue;
-      svg.text(at, bottom + 16, x_text(c, size), "middle");
+      if (at - before < 36 || at - half < free) continue;
+      svg.text(at, bottom + 18, x_text(c, size), "middle");
       before = at, free = at + half + 4;
     }
     svg.line(from, bottom, to, bottom, "stroke=\"#555555\"");
-    svg.text(from + kPlot / 2, bottom + kBottom - 16, c.x_label, "middle");
+    svg.text((from + to) / 2, bottom + kBottom - 14, c.x_label, "middle");
     svg.text(16, middle, c.y_label, "middle", fmt::format("transform=\"rotate(-90 16 {:.0f})\"", middle));
-    for (std::size_t i = 0; i < c.series.size(); ++i) curve(svg, x, i, to, top);
+    const auto names = keys(from, to).first;
+    for (std::size_t i = 0; i < c.series.size(); ++i)
+      curve(svg, x, i, top, names[i].first, top + kHeight + names[i].second);
   }
 
   const Curves& c;
   std::set<double> sizes{};
   Axis y;
-  double left = kLeft, right = kRight;
-  double height = std::max(kHeight, kTop + kName * static_cast<double>(c.series.size() + 1));
+  double left = kLeft;
+  std::vector<std::string> title = title_lines(c.title, kColumn - 24);
 
  private:
   bool shown(double size, double v) const {
@@ -92,7 +117,7 @@ struct Plot {
     return there.empty() ? "" : there + back + " Z";
   }
 
-  void curve(Svg& svg, const Axis& x, std::size_t i, double to, double top) const {
+  void curve(Svg& svg, const Axis& x, std::size_t i, double top, double key, double line) const {
     const auto& s = c.series[i];
     const auto colour = s.colour.empty() ? kColours[i % std::size(kColours)] : std::string_view(s.colour);
     const auto style = [&](double width) {
@@ -108,9 +133,8 @@ struct Plot {
       if (shown(size, v))
         svg.circle(x.at(size), top + y.at(v), 2.4, colour,
                    fmt::format("{} {}: {}", s.name, x_text(c, size), y_text(v)));
-    const auto at = top + kTop + 10 + kName * static_cast<double>(i);
-    svg.line(to + 12, at, to + 34, at, style(2));
-    svg.text(to + kNamesGap, at + 4, s.name);
+    svg.line(key, line, key + kKey - 8, line, style(2));
+    svg.text(key + kKey, line + 4, s.name);
   }
 };
 
@@ -120,12 +144,11 @@ std::string curves_svg(const Curves& c) { return stacked_curves_svg({&c, 1}); }
 
 std::string stacked_curves_svg(std::span<const Curves> all) {
   const std::vector<Plot> plots(all.begin(), all.end());
-  double left = kLeft, width = 0, height = 0, top = 0;
-  for (const auto& p : plots) left = std::max(left, p.left);
-  for (const auto& p : plots)
-    width = std::max({width, left + kPlot + p.right, title_width(p.c.title) + 24}), height += p.height;
-  Svg svg(width, height);
-  for (const auto& p : plots) p.draw(svg, left, top), top += p.height;
+  double left = kLeft, right = kColumn - kRight, height = 0, top = 0;
+  for (const auto& p : plots) left = std::max(left, p.left), right = std::max(right, p.widest());
+  for (const auto& p : plots) height += p.height(left, right);
+  Svg svg(right + kRight, height);
+  for (const auto& p : plots) p.draw(svg, left, right, top), top += p.height(left, right);
   return svg.close();
 }
 

@@ -10,8 +10,7 @@ namespace {
 using namespace detail;
 
 // In pixels.
-constexpr double kLaneLeft = 190, kLaneTop = 44, kRow = 7, kGap = 5, kLanePlot = 1190, kLaneRight = 20, kLaneName = 11,
-                 kKey = 24;
+constexpr double kLaneLeft = 120, kLaneTop = 46, kRow = 7, kGap = 5, kLaneRight = 20, kLeastPlot = 440;
 constexpr std::string_view kGrey = "fill=\"#555555\"";
 
 struct Cell {
@@ -34,42 +33,61 @@ void draw_arrow(Svg& svg, double x1, double y1, double x2, double y2) {
   svg.circle(x2, y2, 1.8, "#c03028");
 }
 
-void draw_keys(Svg& svg, const Lanes& l, double x, double y) {
-  if (!l.note.empty()) svg.text(x, y + 24, l.note);
-  for (const auto& k : l.keys) {
-    svg.box(x, y, 10, 8, k.colour);
-    svg.text(x + 14, y + 8, k.name);
-    x += std::max(100.0, text_width(k.name) + kKey);
-  }
-  if (!l.arrows_are.empty()) svg.text(x, y + 8, "red: " + l.arrows_are, "start", "fill=\"#c03028\"");
+/// The legend, in lines up to `right`; only measured without a picture. Returns its height.
+double draw_keys(Svg* svg, const Lanes& l, double left, double right, double y) {
+  constexpr double kLine = 20, kBox = 14, kBetween = 18;
+  const auto top = y;
+  double x = left;
+  const auto entry = [&](std::string_view text, const auto& draw) {
+    const auto width = text_width(text) + kBox;
+    if (x > left && x + width > right) x = left, y += kLine;
+    if (svg) draw();
+    x += width + kBetween;
+  };
+  for (const auto& k : l.keys)
+    entry(k.name, [&] { svg->box(x, y + 2, 10, 8, k.colour), svg->text(x + kBox, y + 11, k.name); });
+  const auto arrows = l.arrows_are.empty() ? "" : "red: " + l.arrows_are;
+  if (!arrows.empty()) entry(arrows, [&] { svg->text(x, y + 11, arrows, "start", "fill=\"#c03028\""); });
+  if (!l.note.empty() && svg) svg->text(left, y + kLine + 11, l.note);
+  return y - top + kLine * (l.note.empty() ? 1 : 2);
 }
 
 }  // namespace
 
 std::string lanes_svg(const Lanes& l) {
   std::vector<Cell> places;
-  double left = kLaneLeft, bottom = kLaneTop + 14;
+  double left = kLaneLeft;
+  for (const auto& lane : l.lanes)
+    if (!lane.bars.empty()) left = std::max(left, text_width(lane.name) + 20);
+  auto right = std::max(kColumn - kLaneRight, left + kLeastPlot);
+  const auto title = title_lines(l.title, right - 24);
+  for (const auto& line : title) right = std::max(right, 12 + title_width(line));
+  const auto head = kLaneTop + kTitleLine * static_cast<double>(title.size() - 1);
+  double bottom = head + 14;
   for (const auto& lane : l.lanes) {
     std::size_t rows = 0;
     for (const auto& b : lane.bars) rows = std::max(rows, b.row + 1);
-    places.push_back({bottom, rows == 0 ? 0 : std::max(10.0, static_cast<double>(rows) * kRow)});
+    places.push_back({bottom, rows == 0 ? 0 : std::max(kFont, static_cast<double>(rows) * kRow)});
     if (rows == 0) continue;
     bottom += places.back().height + kGap;
-    left = std::max(left, text_width(lane.name, kLaneName) + 20);
   }
-  const auto right = left + kLanePlot;
   const Axis x(Axis::Scale::linear, l.begin, l.end, left, right);
-  Svg svg(std::max(right + kLaneRight, title_width(l.title) + 24), std::max(bottom + 50, 120.0));
-  svg.title(20, l.title);
+  Svg svg(right + kLaneRight, std::max(bottom + 24 + draw_keys(nullptr, l, kLaneRight, right, 0), 120.0));
+  svg.title(20, title);
+  double free = left;
   for (const auto us : x.ticks()) {
-    svg.line(x.at(us), kLaneTop, x.at(us), bottom, Svg::kGrid);
-    svg.text(x.at(us), kLaneTop - 4, fmt::format("{:.6g}", us), "middle", kGrey);
+    const auto number = fmt::format("{:.6g}", us);
+    const auto half = text_width(number) / 2;
+    svg.line(x.at(us), head, x.at(us), bottom, Svg::kGrid);
+    if (us != l.begin && x.at(us) - half < free) continue;
+    svg.text(x.at(us), head - 4, number, "middle", kGrey);
+    free = x.at(us) + half + 8;
   }
-  svg.text(left - 36, kLaneTop - 4, "us", "end", kGrey);
+  svg.text(left - 30, head - 4, "us", "end", kGrey);
   for (std::size_t i = 0; i < places.size(); ++i) {
     const auto [top, height] = places[i];
     if (height == 0) continue;
-    svg.text(left - 8, top + 9, l.lanes[i].name, "end");
+    svg.text(left - 8, top + 11, l.lanes[i].name, "end");
     svg.line(left, top - kGap / 2, right, top - kGap / 2, "stroke=\"#eeeeee\"");
     draw_bars(svg, l, l.lanes[i], x, top);
   }
@@ -78,7 +96,7 @@ std::string lanes_svg(const Lanes& l) {
     if (drawn(a.from) && drawn(a.to) && a.begin >= l.begin && a.end <= l.end)
       draw_arrow(svg, x.at(a.begin), places[a.from].top + places[a.from].height - 2, x.at(a.end),
                  places[a.to].top + (static_cast<double>(a.row) + 0.5) * kRow);
-  draw_keys(svg, l, left, bottom + 16);
+  draw_keys(&svg, l, kLaneRight, right, bottom + 12);
   return svg.close();
 }
 

@@ -53,6 +53,17 @@ class FrontEnd {
     fault_.generation = c.generation;
   }
 
+  /// Begins anew at the first dword of the ring. Requires a ring of its own, whose positions begin anew as well.
+  void restart() noexcept {
+    read_ = limit_ = rung_ = skip_ = copied_from_ = copied_to_ = 0;
+    ib_copy_.position = ~std::uint64_t{};
+    depth_ = 0;
+    have_ = false;
+    current_ = {};
+    fault_ = {};
+    fault_.generation = packets_->generation();
+  }
+
   /// False: a bad_doorbell. `model`: null, or makes the choices about prefetch and full rings.
   bool doorbell(std::uint64_t position, Chooser* model) noexcept {
     if (position == rung_) return true;

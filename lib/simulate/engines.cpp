@@ -11,6 +11,8 @@ namespace sdma::inline v0::detail {
 
 namespace {
 
+constexpr std::uint64_t kLargeSwap = std::uint64_t{64} << 20;
+
 std::span<const std::uint32_t> head_of(const Fetched& f) noexcept {
   return {f.head.data(), std::min<std::size_t>(f.length, f.head.size())};
 }
@@ -143,7 +145,7 @@ void World::launch(std::uint32_t queue) {
   if (f.executes || o_.recorder) f.packet = q.front->current();
   f.position = q.front->current().position;
   needs(Cost::engine_window, e.used + f.need);
-  if (e.room.empty() && e.used + f.need <= m_[Cost::engine_window] * (1 + 1e-9)) return enter(id);
+  if (e.room.empty() && e.used + f.need <= value(Cost::engine_window) * (1 + 1e-9)) return enter(id);
   q.state = State::room;
   e.room.push_back(id);
 }
@@ -208,8 +210,9 @@ void World::describe_flight(const Program& q, Flight& f) {
       });
       if (e.network) return use(e.resource, 1), Outcome::done;
       const double part = std::is_same_v<P, CopyBroadcast> ? cost(Cost::engine_broadcast)
-                          : std::is_same_v<P, CopySwap>    ? cost(Cost::engine_swap)
-                                                           : 1.0;
+                          : std::is_same_v<P, CopySwap>
+                              ? cost(Cost::engine_swap) * (f.bytes < kLargeSwap ? 1 : cost(Cost::engine_large_swap))
+                              : 1.0;
       f.extra_ns += far_ns;
       if constexpr (std::is_same_v<P, CopySwap>) f.extra_ns += cost(Cost::engine_swap_time);
       const auto& gpu = m_.topology.gpus[q.gpu];
@@ -221,7 +224,7 @@ void World::describe_flight(const Program& q, Flight& f) {
       use(e.resource, written / unit / part / rate / (other_link ? cost(Cost::engine_other_link) : 1.0));
       const auto whole = read > 0 ? read : written;
       needs(Cost::engine_window, whole);
-      f.need = std::min(whole, m_[Cost::engine_window]);
+      f.need = std::min(whole, value(Cost::engine_window));
     }
     return Outcome::done;
   });
@@ -249,7 +252,6 @@ void World::begin_flow(Engine& e) {
     }
     f.flow = net_.start(now_, static_cast<double>(f.bytes), f.uses);
     own(f.flow, id);
-    reschedule();
     if (o_.recorder) {
       for (const auto& u : f.uses)
         if (net_.resources()[u.resource].kind == Busy::Kind::link) {
@@ -266,8 +268,11 @@ void World::own(std::uint32_t flow, std::uint32_t owner) {
   flow_owner_[flow] = owner;
 }
 
+/// Flows that begin or end at one moment get their rates together, when nothing else happens at it.
 void World::reschedule() {
-  for (const auto flow : net_.changed()) ends_.set({.t = net_.finish(flow), .number = numbers_++, .flow = flow});
+  if (net_.settled() || (!events_.empty() && events_.top().t <= now_) || (!ends_.empty() && ends_.next().t <= now_))
+    return;
+  for (const auto flow : net_.settle(now_)) ends_.set({.t = net_.finish(flow), .number = numbers_++, .flow = flow});
 }
 
 /// The next event: that of a flow, or another one.
@@ -288,7 +293,6 @@ void World::moved(std::uint32_t id) {
   auto& e = engines_[programs_[f.queue].engine];
   f.node = node(now_, f.node, resource_names_[net_.bound(f.flow)], What::moves, Phase::copy, f.queue, f.bytes);
   net_.end(now_, f.flow);
-  reschedule();
   for (const auto l : f.lanes) o_.recorder->packet_end(l, ns(), f.number);
   f.lanes.clear();
   const auto mine = f.node;
@@ -332,7 +336,7 @@ void World::landed(std::uint32_t id, std::uint32_t node) {
     }
     if (!e.front_busy) next_front(e);
   }
-  while (!e.room.empty() && e.used + flights_[e.room.front()].need <= m_[Cost::engine_window] * (1 + 1e-9)) {
+  while (!e.room.empty() && e.used + flights_[e.room.front()].need <= value(Cost::engine_window) * (1 + 1e-9)) {
     const auto next = e.room.front();
     e.room.pop_front();
     flights_[next].node = node;  // it waited for this one to land

@@ -33,6 +33,10 @@ std::vector<Diagnostic> problems(const FitOptions& o, const MachineDescription& 
     out.push_back({.where = "fit",
                    .message = "the spread of shared errors is not from 0 to 1000",
                    .hint = "1: as large as that of an observation's own error"});
+  if (!(o.unlike >= 0 && o.unlike <= 1))
+    out.push_back({.where = "fit",
+                   .message = "the error of unlike schedules is not from 0 to 1",
+                   .hint = "0.1: they may be off by 10 % more"});
   for (std::size_t i = 0; i < o.free.size(); ++i) {
     const auto& p = o.free[i];
     const auto complain = [&](std::string message, std::string hint) {
@@ -104,6 +108,7 @@ void describe(Fit& out, const Certainty& c, const MachineDescription& initial, c
     if (c.known || own.state == Fit::State::range) p.uncertainty = own.deviation;
     out.machine.covariance.drop(o.free[i].cost);
     p.source = source(o.free[i], observations, c, own);
+    p.at_bound = own.state == Fit::State::at_bound;
   }
   // What an earlier fit knows of other parameters stays.
   auto& kept = out.machine.covariance;
@@ -183,7 +188,8 @@ Result<Fit, std::vector<Diagnostic>> fit(std::span<const Observation> all, const
   }
   for (std::size_t k = 0; k < all.size(); ++k)
     out.predictions.push_back({best.predictions[k], best.errors[k], best.shared[k]});
-  if (certainty) out.machine.model_error = left_over(all, best.errors, o.free.size(), out.machine);
+  if (certainty)
+    out.machine.model_error = std::hypot(left_over(all, best.errors, o.free.size(), out.machine), o.unlike);
   out.mean_error = best.mean;
   out.worst_error = best.worst;
   out.worst = best.worst_at;

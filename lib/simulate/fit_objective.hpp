@@ -9,6 +9,7 @@
 //
 // Each distinct schedule is simulated once per point. If a schedule cannot be simulated at a point, its cost is
 // infinite. Thread-safety: none. Errors: `complaints` has those of the observations at the initial machine.
+#include "moved.hpp"
 #include "sdma/simulate/fit.hpp"
 
 #include <algorithm>
@@ -57,6 +58,7 @@ class Objective {
           each.kind == Observation::Kind::ratio ? intern(each.baseline.get()) : uses_.back().schedule;
       ids_.resize(schedules_.size(), each.id);
     }
+    bases_.resize(schedules_.size());
     std::map<std::string_view, std::vector<std::size_t>> groups;
     for (std::size_t i = 0; i < o.size() && options.common > 0; ++i)
       if (!o[i].group.empty() && o[i].weight > 0) groups[o[i].group].push_back(i);
@@ -79,9 +81,8 @@ class Objective {
     if (!may_continue()) return {};
     Point p{.x = std::move(x)};
     std::vector<Timed> times;
-    for (const auto* s : schedules_) {
-      ++simulations_;
-      const auto t = simulate(*s, m);
+    for (std::size_t i = 0; i < schedules_.size(); ++i) {
+      const auto t = time(i, m);
       if (!t) return p.cost = std::numeric_limits<double>::infinity(), p;
       times.push_back({t->ns, t->phase_ns});
     }
@@ -101,8 +102,7 @@ class Objective {
     std::vector<Timed> times;
     std::vector<Diagnostic> bad;
     for (std::size_t i = 0; i < schedules_.size(); ++i) {
-      ++simulations_;
-      const auto t = simulate(*schedules_[i], m);
+      const auto t = time(i, m);
       if (t) {
         times.push_back({t->ns, t->phase_ns});
         continue;
@@ -146,6 +146,17 @@ class Objective {
     if (at != schedules_.end()) return static_cast<std::size_t>(at - schedules_.begin());
     schedules_.push_back(s);
     return schedules_.size() - 1;
+  }
+  /// The first time of a schedule is for all the others to repeat.
+  Result<Simulation, std::vector<Diagnostic>> time(std::size_t schedule, const MachineDescription& m) {
+    ++simulations_;
+    auto& base = bases_[schedule];
+    if (!base) {
+      auto made = Base::of(*schedules_[schedule], initial_, {});
+      if (!made) return std::move(made.error());
+      base = *std::move(made);
+    }
+    return base->on(m);
   }
   bool may_continue() {
     if (simulations_ + schedules_.size() > options_.max_simulations) return end_ = Fit::End::simulations, false;
@@ -226,6 +237,7 @@ class Objective {
   const MachineDescription& initial_;
   const FitOptions& options_;
   std::vector<const Schedule*> schedules_{};
+  std::vector<std::optional<Base>> bases_{};
   std::vector<std::string> ids_{};  // of the first observation of each schedule
   std::vector<Use> uses_{};
   std::vector<std::vector<std::size_t>> groups_{};  // observations that share an error

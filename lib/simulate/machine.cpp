@@ -2,6 +2,7 @@
 #include "sdma/simulate/machine.hpp"
 
 #include "../core/json.hpp"
+#include "sdma/core/file.hpp"
 #include "sdma/core/nearest.hpp"
 #include "sdma/device/layout.hpp"
 
@@ -43,7 +44,7 @@ constexpr std::array<Entry, kCosts> kEntries{{
     {"engine.window_bytes", "bytes"},
     {"engine.bytes_per_ns", "bytes/ns"},
     {"engine.broadcast_efficiency", "fraction"},
-    {"engine.swap_efficiency", "fraction"},
+    {"engine.swap_efficiency", "ratio"},
     {"engine.other_link_efficiency", "fraction"},
     {"engine.latency_ns", "ns"},
     {"engine.read_peer_ns", "ns"},
@@ -60,19 +61,20 @@ constexpr std::array<Entry, kCosts> kEntries{{
     {"engine.page_bytes", "bytes"},
     {"kernel.release_ns", "ns"},
     {"kernel.poll_ns", "ns"},
+    {"engine.large_swap_efficiency", "fraction"},
 }};
-static_assert(static_cast<std::size_t>(Cost::kernel_poll) + 1 == kCosts);
-static_assert(kEntries.back().name == "kernel.poll_ns");
+static_assert(static_cast<std::size_t>(Cost::engine_large_swap) + 1 == kCosts);
+static_assert(kEntries.back().name == "engine.large_swap_efficiency");
 
 /// Parameters that a file may leave out, and the values at which their mechanisms are off.
 struct Optional {
   Cost cost{};
   double off{};
 };
-constexpr Optional kOptional[] = {{Cost::engine_second_down, 1},    {Cost::engine_far_down, 1},
-                                  {Cost::engine_broadcast_time, 0}, {Cost::engine_peer_copies, 0},
-                                  {Cost::engine_occupied, 0},       {Cost::engine_doorbell, 0},
-                                  {Cost::engine_page, 0},           {Cost::engine_page_size, 2 << 20}};
+constexpr Optional kOptional[] = {
+    {Cost::engine_second_down, 1}, {Cost::engine_far_down, 1},        {Cost::engine_broadcast_time, 0},
+    {Cost::engine_peer_copies, 0}, {Cost::engine_occupied, 0},        {Cost::engine_doorbell, 0},
+    {Cost::engine_page, 0},        {Cost::engine_page_size, 2 << 20}, {Cost::engine_large_swap, 1}};
 constexpr std::string_view kNotInFile = "not in the file: off";
 
 /// "" if the parameter may have this value. Rates, fractions and the window are divisors, so they cannot be zero.
@@ -210,7 +212,7 @@ class Loader {
   void one(const std::string& where, std::size_t i, const Json& j, Parameter& to) {
     if (!j.is_object())
       return in_.complain(where, "this is not a JSON object", R"({"value": 1, "uncertainty": 0, "source": "..."})");
-    if (!in_.object(j, where, {"value", "uncertainty", "alternative", "when", "source"})) return;
+    if (!in_.object(j, where, {"value", "uncertainty", "alternative", "when", "at_bound", "source"})) return;
     if (!j.contains("value")) return in_.complain(where, "\"value\" is missing");
     in_.number(j, "value", where, to.value);
     in_.number(j, "uncertainty", where, to.uncertainty);
@@ -224,6 +226,10 @@ class Loader {
       if (to.when.empty())
         return in_.complain(where, "\"when\" is missing or empty", "say what is the case with the alternative");
     }
+    // Earlier files only say it in words.
+    const auto says = [&](std::string_view bound) { return to.source.find(bound) != std::string::npos; };
+    if (j.contains("at_bound")) in_.boolean(j, "at_bound", where, to.at_bound);
+    else to.at_bound = to.fitted() && (says("; at its lower bound") || says("; at its upper bound"));
     if (const auto why = refuse(i, to.value); !why.empty()) return in_.complain(where, "\"value\" " + why);
     if (const auto why = refuse(i, to.alternative.value_or(to.value)); !why.empty())
       return in_.complain(where, "\"alternative\" " + why);
@@ -306,6 +312,19 @@ Result<MachineDescription, Diagnostic> layout_machine(std::string_view name) {
   return m;
 }
 
+Result<MachineDescription, Diagnostic> machine_named(
+    const std::string& name, const std::function<Result<std::string, Diagnostic>(const std::string&)>& read) {
+  if (name.empty()) return mi300x_machine();
+  if (names_layout(name)) return layout_machine(name);
+  auto text = read ? read(name) : read_file(name);
+  if (text) return machine_from_json(*text, name == "-" ? "stdin" : name);
+  auto error = std::move(text.error());
+  if (error.hint.empty())
+    error.hint =
+        "name a file such as sdma simulate --show-machine prints, or a layout: mi300x:8, ring:8, switch:64x400G";
+  return error;
+}
+
 void through_hip(MachineDescription& m) {
   const std::pair<Cost, Parameter> known[] = {
       {Cost::host_submit,
@@ -341,9 +360,9 @@ std::string to_json(const MachineDescription& m) {
     const auto instead =
         p.alternative ? fmt::format(R"("alternative": {}, "when": {}, )", *p.alternative, detail::json_string(p.when))
                       : "";
-    out += fmt::format("{}\n    {:<{}}{{\"value\": {}, \"uncertainty\": {}, {}\"source\": {}}}", i == 0 ? "" : ",",
+    out += fmt::format("{}\n    {:<{}}{{\"value\": {}, \"uncertainty\": {}, {}{}\"source\": {}}}", i == 0 ? "" : ",",
                        fmt::format("\"{}\":", kEntries[i].name), kWidth, p.value, p.uncertainty, instead,
-                       detail::json_string(p.source));
+                       p.at_bound ? "\"at_bound\": true, " : "", detail::json_string(p.source));
   }
   out += "\n  }";
   if (const auto& c = m.covariance; !c.of.empty()) {

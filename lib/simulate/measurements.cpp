@@ -43,7 +43,7 @@ enum Column : std::size_t {
 constexpr std::array<std::string_view, kColumns> kColumnNames{
     "schedule", "settings", "what",   "baseline", "baseline_settings", "value",
     "spread",   "weight",   "source", "id",       "machine",           "includes"};
-constexpr std::string_view kShare = "share.", kFree = "free", kPower = "power", kCommon = "common";
+constexpr std::string_view kShare = "share.", kFree = "free", kPower = "power", kCommon = "common", kUnlike = "unlike";
 
 std::string mean_to_say(std::string_view word, std::span<const std::string_view> known, const std::string& otherwise) {
   Nearest n{word};
@@ -74,16 +74,20 @@ class Table {
   }
 
   void directive(const Words& w) {
-    if (w.empty() || (w[0] != kFree && w[0] != kPower && w[0] != kCommon))
-      return complain(fmt::format("'{}' is not a setting of a fit", w.empty() ? "" : w[0]),
-                      "write '#: free PARAMETER START', '#: power P' or '#: common C'; a comment begins with '# '");
+    if (w.empty() || (w[0] != kFree && w[0] != kPower && w[0] != kCommon && w[0] != kUnlike))
+      return complain(
+          fmt::format("'{}' is not a setting of a fit", w.empty() ? "" : w[0]),
+          "write '#: free PARAMETER START', '#: power P', '#: common C' or '#: unlike U'; a comment begins with '# '");
     if (w[0] == kFree) return free(w);
     const auto p = w.size() == 2 ? parse_real(w[1]) : std::nullopt;
     if (!p && w[0] == kPower)
       return complain("this is not '#: power P'", "2 gives least squares; 4 weakens the worst errors");
+    if (!p && w[0] == kUnlike)
+      return complain("this is not '#: unlike U'", "0.1: schedules unlike those of the fit may be off by 10 % more");
     if (!p)
       return complain("this is not '#: common C'", "1: ratios to one baseline share an error as large as their own");
-    (w[0] == kPower ? out_.options.power : out_.options.common) = *p;
+    auto& to = out_.options;
+    (w[0] == kPower ? to.power : w[0] == kUnlike ? to.unlike : to.common) = *p;
   }
 
   void free(const Words& w) {
@@ -255,6 +259,7 @@ std::string to_csv(const Measurements& m, std::string_view comment) {
   };
   auto out = fmt::format("# {}\n#: {} {}\n", comment, kPower, m.options.power);
   if (m.options.common > 0) out += fmt::format("#: {} {}\n", kCommon, m.options.common);
+  if (m.options.unlike > 0) out += fmt::format("#: {} {}\n", kUnlike, m.options.unlike);
   for (const auto& p : m.options.free) {
     const auto at = std::find_if(m.start.begin(), m.start.end(), [&](const auto& s) { return s.first == p.cost; });
     out += fmt::format("#: {} {} {} {} {} {}\n", kFree, name(p.cost), at == m.start.end() ? p.low : at->second, p.low,

@@ -60,6 +60,14 @@ class LinkMemory {
       else shared(l);
   }
 
+  /// All bytes are zero again.
+  void clear() noexcept {
+    std::fill(words_.begin(), words_.end(), 0);
+    for (const auto& b : buffers_)
+      if (!b.host || b.host == reinterpret_cast<std::byte*>(shared_.data())) continue;
+      else if (kScarce || madvise(b.host, b.bytes, MADV_DONTNEED) != 0) std::memset(b.host, 0, b.bytes);
+  }
+
   std::vector<Diagnostic>& findings() noexcept { return findings_; }
   AddressSpace::Reader& reader(std::uint32_t gpu) noexcept { return readers_[gpu]; }
 

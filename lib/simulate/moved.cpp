@@ -18,34 +18,27 @@ const MachineDescription& Variable::with(std::size_t i, double value) {
   return now_;
 }
 
-bool Base::depends(const MachineDescription& from, const MachineDescription& to) const {
+bool Base::depends(const MachineDescription& to) const {
   for (std::size_t i = 0; i < kCosts; ++i) {
-    const auto a = from.parameters[i].value, b = to.parameters[i].value;
-    if (a != b && std::min(a, b) < needs[i]) return true;
+    const auto a = machine_->parameters[i].value, b = to.parameters[i].value;
+    if (a != b && std::min(a, b) < needs_[i]) return true;
   }
   return false;
 }
 
-Result<Base, std::vector<Diagnostic>> base_of(const Schedule& s, const MachineDescription& m,
-                                              const SimulateOptions& o) {
-  World world{s, m, o};
-  world.times_alone();
-  auto r = world.run();
+Result<Base, std::vector<Diagnostic>> Base::of(const Schedule& s, const MachineDescription& m,
+                                               const SimulateOptions& o) {
+  auto quiet = o;
+  quiet.recorder = nullptr;
+  quiet.contents = false;
+  Base out;
+  out.world_ = std::make_unique<World>(s, m, quiet);
+  out.machine_ = &m;
+  out.world_->times_alone();
+  auto r = out.world_->run();
   if (!r) return std::move(r.error());
-  return Base{*std::move(r), world.needs()};
-}
-
-Result<Simulation, std::vector<Diagnostic>> times(const Schedule& s, const MachineDescription& m,
-                                                  const SimulateOptions& o) {
-  World world{s, m, o};
-  world.times_alone();
-  return world.run();
-}
-
-SimulateOptions times_alone(const SimulateOptions& o) {
-  auto out = o;
-  out.recorder = nullptr;
-  out.contents = false;
+  out.result_ = *std::move(r);
+  out.needs_ = out.world_->needs();
   return out;
 }
 
@@ -114,15 +107,14 @@ using detail::nearby, detail::variance;
 
 Result<Spread, std::vector<Diagnostic>> spread(const Schedule& s, const MachineDescription& m,
                                                const SimulateOptions& o) {
-  const auto quiet = detail::times_alone(o);
-  const auto base = detail::base_of(s, m, quiet);
+  auto base = detail::Base::of(s, m, o);
   if (!base) return base.error();
-  const auto ns = base->result.ns;
-  Spread out{.ns = ns, .latent = detail::latent_part(base->result)};
+  const auto ns = base->result().ns;
+  Spread out{.ns = ns, .latent = detail::latent_part(base->result())};
   // A machine on which the schedule does not end, as with too many steps, says nothing.
   const auto time = [&](const MachineDescription& there) {
-    if (!base->depends(m, there)) return ns;
-    const auto r = detail::times(s, there, quiet);
+    if (!base->depends(there)) return ns;
+    const auto r = base->on(there);
     return r ? r->ns : ns;
   };
   detail::Variable machine{m};
@@ -130,7 +122,7 @@ Result<Spread, std::vector<Diagnostic>> spread(const Schedule& s, const MachineD
   for (const auto& n : all) {
     out.moved.push_back(time(machine.with(n.parameter, n.value)));
     if (const auto cost = static_cast<Cost>(n.parameter);
-        m.parameter(cost).at_bound() && out.moved.back() != ns && (out.at_bound.empty() || out.at_bound.back() != cost))
+        m.parameter(cost).at_bound && out.moved.back() != ns && (out.at_bound.empty() || out.at_bound.back() != cost))
       out.at_bound.push_back(cost);
   }
   out.uncertainty_ns = std::hypot(std::sqrt(variance(m, all, ns, out.moved)), m.model_error * out.latent * ns);

@@ -2,10 +2,10 @@
 #pragma once
 // Machines that are a little off in one parameter, and how an interval follows from the times on them. Internal.
 //
-//   const auto base = base_of(schedule, machine, options);          // which parameters its time can depend on
+//   auto base = Base::of(schedule, machine, options);               // which parameters its time can depend on
 //   const auto all = nearby(machine);                               // the same list for every schedule
-//   for (const auto& n : all) times.push_back(...);                 // on Variable{machine}.with(n.parameter, n.value)
-//   variance(machine, all, base.result.ns, times)
+//   for (const auto& n : all) times.push_back(base->ns(...));       // on Variable{machine}.with(n.parameter, n.value)
+//   variance(machine, all, base->result().ns, times)
 //
 // A parameter whose error is independent is moved to both ends of its uncertainty: the greater deviation counts. One in
 // the covariance is moved by a percent for its slope: a rate to both sides, because it may be as fast as another one,
@@ -13,6 +13,7 @@
 #include "world.hpp"
 
 #include <functional>
+#include <memory>
 
 namespace sdma::inline v0::detail {
 
@@ -28,18 +29,22 @@ class Variable {
   std::size_t last_ = 0;
 };
 
-/// A simulation, and which others would be the same.
-struct Base {
-  Simulation result{};
-  World::Needs needs{};
-  bool depends(const MachineDescription& from, const MachineDescription& to) const;
-};
-Result<Base, std::vector<Diagnostic>> base_of(const Schedule&, const MachineDescription&, const SimulateOptions&);
+/// A simulation of times alone, and the same on other machines. The schedule and the machine have to stay.
+class Base {
+ public:
+  static Result<Base, std::vector<Diagnostic>> of(const Schedule&, const MachineDescription&, const SimulateOptions&);
+  const Simulation& result() const noexcept { return result_; }
+  /// Can a machine with the same topology have other times?
+  bool depends(const MachineDescription&) const;
+  /// The times on a machine with the same topology.
+  Result<Simulation, std::vector<Diagnostic>> on(const MachineDescription& m) { return world_->again(m); }
 
-/// Only times are wanted of a simulation that is repeated: no trace, no contents.
-SimulateOptions times_alone(const SimulateOptions&);
-/// The simulation's times, without texts.
-Result<Simulation, std::vector<Diagnostic>> times(const Schedule&, const MachineDescription&, const SimulateOptions&);
+ private:
+  std::unique_ptr<World> world_{};
+  const MachineDescription* machine_{};
+  Simulation result_{};
+  World::Needs needs_{};
+};
 
 /// A machine that is off in one parameter.
 struct Nearby {

@@ -5,21 +5,25 @@
 //   Network net;
 //   auto link = net.add({.kind = Busy::Kind::link, .name = "link gpu0->gpu1", .rate = 48});
 //   auto f = net.start(now, 65536, {{link, 1.0}, {engine, 2.0}});   // each byte of the flow is two bytes of the engine
-//   for (auto c : net.changed()) push(net.finish(c), c);            // flows whose end has changed
-//   net.end(now, f);
-//   net.limit(now, link, 24);                                      // from now on, it has half of its rate
+//   net.end(now, g);
+//   net.limit(link, 24);                                            // from now on, it has half of its rate
+//   for (auto c : net.settle(now)) push(net.finish(c), c);          // flows whose end has changed
 //
-// Progressive filling: all rates grow together, and a flow stops growing when one of its resources is full. Only flows
-// that are connected by resources that could be full are recomputed, so unrelated copies cost each other nothing. What
-// fill works on is apart from the rest, because hundreds of flows may be connected. Times are in ns, rates in bytes/ns.
+// What changes at one moment changes together: call settle once, before time goes on. Progressive filling: all rates
+// grow together, and a flow stops growing when one of its resources is full. Only the flows that a change reaches get
+// another rate: those of the resources that it touches, and then, for as long as there are any, flows for which it is
+// no longer true that they are as fast as alone, or that a resource that they use is full and has no faster flow.
+// Times are in ns, rates in bytes/ns.
 // No errors.
 #include "sdma/simulate/simulate.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <limits>
-#include <span>
+#include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace sdma::inline v0::detail {
@@ -33,9 +37,14 @@ struct Resource {
   // Since `reset`.
   double busy_ns{}, bytes{}, moved{}, since{};  ///< moved: bytes of its flows, without their weights
   double demand{};                              ///< the sum of its flows' rates, each as if it were alone
-  std::vector<std::uint32_t> flows{};           ///< flows that use it now
-  // Used by fill.
-  std::uint32_t mark{}, place{};  ///< the last fill in which it could be full, and where that has it
+  /// A flow that uses it now, and bytes of the resource per byte of the flow.
+  struct Member {
+    std::uint32_t flow{};
+    double weight{};
+  };
+  std::vector<Member> flows{};
+  double times = 0;    ///< of that parameter; or the rate, if there is none
+  bool tight = false;  ///< its flows ask for more than it has
 };
 
 class Network {
@@ -49,6 +58,7 @@ class Network {
     resources_.push_back(std::move(r));
     return static_cast<std::uint32_t>(resources_.size() - 1);
   }
+  /// `uses` names each resource once.
   std::uint32_t start(double now, double bytes, std::vector<Use> uses) {
     std::uint32_t id;
     if (free_.empty()) {
@@ -61,16 +71,15 @@ class Network {
     auto& f = flows_[id];
     f = {.left = bytes, .updated = now, .uses = std::move(uses)};
     measure(f);
-    for (const auto& u : f.uses) {
+    for (std::size_t k = 0; k < f.uses.size(); ++k) {
+      const auto u = f.uses[k];
       auto& r = resources_[u.resource];
       if (r.flows.empty()) r.since = now;
-      r.flows.push_back(id);
-      ask(r, u.weight * f.alone);
+      r.flows.push_back({id, u.weight});
+      if (r.tight) tighten(f, u.resource, true);
+      ask(u.resource, u.weight * f.alone);
     }
-    f.rate = f.alone;
-    const auto own = f.uses;
-    fill(now, own);
-    if (std::find(changed_.begin(), changed_.end(), id) == changed_.end()) changed_.push_back(id);
+    began_.push_back(id);
     return id;
   }
   void end(double now, std::uint32_t id) {
@@ -78,39 +87,68 @@ class Network {
     advance(now, f);
     for (const auto& u : f.uses) {
       auto& r = resources_[u.resource];
-      r.flows.erase(std::find(r.flows.begin(), r.flows.end(), id));
-      r.demand = r.flows.empty() ? 0 : r.demand - u.weight * f.alone;
+      r.flows.erase(std::find_if(r.flows.begin(), r.flows.end(), [&](const auto& m) { return m.flow == id; }));
+      ask(u.resource, r.flows.empty() ? -r.demand : -u.weight * f.alone);
       if (r.flows.empty()) r.busy_ns += now - r.since;
     }
-    const auto own = std::move(f.uses);
     f.uses.clear();
     free_.push_back(id);
-    // Include a resource that was full, even if it no longer can be: its flows are faster now.
-    fill(now, own);
+    ended_ = true;
   }
   /// Gives the resource another rate.
-  void limit(double now, std::uint32_t resource, double rate) {
+  void limit(std::uint32_t resource, double rate) {
     resources_[resource].rate = rate;
-    changed_.clear();
-    std::vector<Use> uses;
-    for (const auto id : resources_[resource].flows) {
+    for (const auto& [id, weight] : resources_[resource].flows) {
       auto& f = flows_[id];
-      for (const auto& u : f.uses) resources_[u.resource].demand -= u.weight * f.alone;
+      const auto uses = f.uses;
+      for (const auto& u : uses) ask(u.resource, -u.weight * f.alone);
       measure(f);
-      for (const auto& u : f.uses) ask(resources_[u.resource], u.weight * f.alone);
-      uses.insert(uses.end(), f.uses.begin(), f.uses.end());
+      for (const auto& u : uses) ask(u.resource, u.weight * f.alone);
+      began_.push_back(id);
     }
-    if (!uses.empty()) fill(now, uses);
+  }
+  /// Has nothing changed since `settle`?
+  bool settled() const noexcept { return began_.empty() && !ended_; }
+  /// Finds the rates from now on. Returns the flows whose rate has changed, and those that are new.
+  const std::vector<std::uint32_t>& settle(double now) {
+    changed_.clear();
+    joined_.clear();
+    ++mark_;
+    for (const auto id : began_) join(id);
+    for (const auto r : touched_)
+      for (const auto& m : resources_[r].flows) join(m.flow);
+    do fill();
+    while (widen());
+    for (const auto& j : joined_) take(now, j);
+    began_.clear();
+    touched_.clear();
+    ended_ = false;
+    return changed_;
+  }
+  /// No flow, and the rates that follow from these parameters.
+  void restart(const std::array<double, kCosts>& costs) {
+    for (auto& r : resources_) {
+      r.rate = r.times * (r.cost < kCosts ? costs[r.cost] : 1);
+      r.peak = r.busy_ns = r.bytes = r.moved = r.since = r.demand = 0;
+      r.flows.clear();
+      r.tight = false;
+    }
+    flows_.clear();
+    free_.clear();
+    began_.clear();
+    touched_.clear();
+    ended_ = false;
   }
 
   /// When the flow ends, if nothing changes.
   double finish(std::uint32_t flow) const noexcept {
     return flows_[flow].updated + flows_[flow].left / flows_[flow].rate;
   }
+  double rate(std::uint32_t flow) const noexcept { return flows_[flow].rate; }
+  /// The rate that the flow would have alone.
+  double alone(std::uint32_t flow) const noexcept { return flows_[flow].alone; }
   /// The resource that limits the flow's rate.
   std::uint32_t bound(std::uint32_t flow) const noexcept { return flows_[flow].bound; }
-  /// Flows whose rate was changed by the last start or end.
-  const std::vector<std::uint32_t>& changed() const noexcept { return changed_; }
 
   std::vector<Resource>& resources() noexcept { return resources_; }
   const std::vector<Resource>& resources() const noexcept { return resources_; }
@@ -127,12 +165,14 @@ class Network {
  private:
   struct Flow {
     double left{}, rate{}, alone{}, updated{};
-    std::vector<Use> uses{};
-    std::uint32_t bound{};
-    std::uint32_t mark{}, joined{};  ///< the last fill that included this flow, and where that has it
-    bool fixed{};
+    std::vector<Use> uses{};         ///< those of tight resources first
+    std::uint32_t tight{};           ///< how many these are
+    std::uint32_t bound{};           ///< the last resource that has limited its rate
+    std::uint32_t full = kNone;      ///< the one that limits it now, where no flow is faster; kNone: it is as if alone
+    std::uint32_t mark{}, joined{};  ///< the last settling that included this flow, and where that has it
   };
-  static constexpr double kSlack = 1 + 1e-9;
+  static constexpr std::uint32_t kNone = ~0u;
+  static constexpr double kSlack = 1 + 1e-9, kEqual = 1e-12;
   void advance(double now, Flow& f) noexcept {
     const auto moved = std::min(f.left, f.rate * (now - f.updated));
     f.left -= moved;
@@ -142,9 +182,19 @@ class Network {
       resources_[u.resource].moved += moved;
     }
   }
-  static void ask(Resource& r, double more) noexcept {
+  /// The flows of the resource ask for more now, or for less.
+  void ask(std::uint32_t resource, double more) {
+    auto& r = resources_[resource];
     r.demand += more;
-    r.peak = std::max(r.peak, r.demand);
+    if (more > 0) r.peak = std::max(r.peak, r.demand);
+    const bool was = std::exchange(r.tight, r.demand > r.rate * kSlack);
+    if (was || r.tight) touched_.push_back(resource);
+    if (was == r.tight) return;
+    for (const auto& m : r.flows) tighten(flows_[m.flow], resource, r.tight);
+  }
+  static void tighten(Flow& f, std::uint32_t resource, bool tight) noexcept {
+    const auto use = std::find_if(f.uses.begin(), f.uses.end(), [&](const Use& u) { return u.resource == resource; });
+    std::swap(*use, f.uses[tight ? f.tight++ : --f.tight]);
   }
   /// Finds the rate that the flow would have alone.
   void measure(Flow& f) noexcept {
@@ -153,98 +203,154 @@ class Network {
       if (const auto rate = resources_[u.resource].rate / u.weight; rate < f.alone)
         f.alone = rate, f.bound = u.resource;
   }
-  /// A flow that is recomputed, and which of `crossings_` are its.
+  /// A flow whose rate is found anew, and which of `crossings_` are its.
   struct Joined {
-    double alone{};
-    std::uint32_t flow{}, begin{}, end{};
+    double alone{}, rate{};
+    std::uint32_t flow{}, begin{}, end{}, full{};
+    bool fixed{};
   };
-  /// A resource that could be full.
+  /// A tight resource of such flows.
   struct Crossed {
     std::uint32_t resource{};
-    std::uint32_t open{};  ///< how many of its flows have no rate yet
-    double left{};         ///< of its rate
-    double weight{};       ///< of these flows
-    double fair{};         ///< left / weight
+    std::uint32_t open{};                                    ///< how many of them have no rate yet
+    double left{};                                           ///< of its rate
+    double weight{};                                         ///< of these
+    double fastest{};                                        ///< of those that have a rate
+    double level = std::numeric_limits<double>::infinity();  ///< of those that it limits
+    double fair() const noexcept { return left / weight; }
   };
-  void fill(double now, std::span<const Use> from) {
-    changed_.clear();
-    joined_.clear();
+  /// When a resource may be full: never later than `fair` says, which only grows.
+  struct Full {
+    double fair{};
+    std::uint32_t crossed{};
+    bool operator<(const Full& o) const noexcept { return fair != o.fair ? fair > o.fair : crossed > o.crossed; }
+  };
+  bool joins(std::uint32_t id) const noexcept { return flows_[id].mark == mark_; }
+  void join(std::uint32_t id) {
+    auto& f = flows_[id];
+    if (f.mark == mark_ || f.uses.empty()) return;
+    f.mark = mark_;
+    f.joined = static_cast<std::uint32_t>(joined_.size());
+    joined_.push_back({.alone = f.alone, .flow = id});
+  }
+  /// The tight resources of the flows that have joined, and what the others leave of them.
+  void cross() {
     crossed_.clear();
     crossings_.clear();
-    ++mark_;
-    const auto join = [&](std::uint32_t resource) {
-      for (const auto id : resources_[resource].flows)
-        if (flows_[id].mark != mark_) {
-          flows_[id].mark = mark_;
-          flows_[id].fixed = false;
-          joined_.push_back({.alone = flows_[id].alone, .flow = id});
+    places_.resize(resources_.size(), kNone);
+    for (auto& j : joined_) {
+      const auto& f = flows_[j.flow];
+      j.fixed = false;
+      j.begin = static_cast<std::uint32_t>(crossings_.size());
+      for (std::uint32_t k = 0; k < f.tight; ++k) {
+        const auto& u = f.uses[k];
+        auto& place = places_[u.resource];
+        if (place == kNone) {
+          place = static_cast<std::uint32_t>(crossed_.size());
+          auto& c = crossed_.emplace_back();
+          c.resource = u.resource;
+          c.left = resources_[u.resource].rate;
+          for (const auto& m : resources_[u.resource].flows)
+            if (!joins(m.flow)) c.left -= m.weight * flows_[m.flow].rate;
         }
-    };
-    for (const auto& u : from) join(u.resource);
-    for (std::size_t i = 0; i < joined_.size(); ++i) {
-      joined_[i].begin = static_cast<std::uint32_t>(crossings_.size());
-      for (const auto& u : flows_[joined_[i].flow].uses) {
-        auto& r = resources_[u.resource];
-        if (r.demand <= r.rate * kSlack) continue;
-        if (r.mark != mark_) {
-          r.mark = mark_;
-          r.place = static_cast<std::uint32_t>(crossed_.size());
-          crossed_.push_back({.resource = u.resource, .left = r.rate});
-          join(u.resource);
-        }
-        ++crossed_[r.place].open;
-        crossed_[r.place].weight += u.weight;
-        crossings_.push_back({r.place, u.weight});
+        ++crossed_[place].open;
+        crossed_[place].weight += u.weight;
+        crossings_.push_back({place, u.weight});
       }
-      joined_[i].end = static_cast<std::uint32_t>(crossings_.size());
-      flows_[joined_[i].flow].joined = static_cast<std::uint32_t>(i);
+      j.end = static_cast<std::uint32_t>(crossings_.size());
     }
-    for (auto& c : crossed_) c.fair = c.left / c.weight;
-    const auto fix = [&](std::uint32_t id, const Joined& j, double rate, std::uint32_t bound) {
-      auto& f = flows_[id];
-      f.fixed = true;
-      for (auto k = j.begin; k < j.end; ++k) {
-        auto& c = crossed_[crossings_[k].resource];
-        c.left -= rate * crossings_[k].weight;
-        c.weight -= crossings_[k].weight;
-        c.fair = --c.open == 0 ? std::numeric_limits<double>::infinity() : c.left / c.weight;
-      }
-      if (bound != ~0u) f.bound = bound;
-      if (rate == f.rate) return;
-      advance(now, f);
-      f.rate = rate;
-      changed_.push_back(id);
-    };
-    // The least rate at which a resource is full, or a flow reaches the rate that it would have alone. The flows come
-    // in the order of the latter.
-    order_.assign(joined_.begin(), joined_.end());
-    const auto slower = [](const Joined& a, const Joined& b) { return a.alone < b.alone; };
+    for (const auto& c : crossed_) places_[c.resource] = kNone;
+  }
+  void fix(Joined& j, double rate, std::uint32_t full) {
+    j.fixed = true;
+    j.rate = rate;
+    j.full = full;
+    for (auto k = j.begin; k < j.end; ++k) {
+      auto& c = crossed_[crossings_[k].resource];
+      c.left -= rate * crossings_[k].weight;
+      c.weight -= crossings_[k].weight;
+      c.fastest = std::max(c.fastest, rate);
+      --c.open;
+    }
+  }
+  /// The least rate at which a resource is full.
+  double least() {
+    while (!full_.empty()) {
+      const auto [fair, i] = full_.front();
+      const auto& c = crossed_[i];
+      if (c.open > 0 && c.fair() <= fair) return fair;
+      std::pop_heap(full_.begin(), full_.end());
+      if (c.open == 0) full_.pop_back();
+      else full_.back().fair = c.fair(), std::push_heap(full_.begin(), full_.end());
+    }
+    return std::numeric_limits<double>::infinity();
+  }
+  /// Finds the rates of the flows that have joined, while all others keep theirs.
+  void fill() {
+    cross();
+    full_.clear();
+    for (std::uint32_t i = 0; i < crossed_.size(); ++i) full_.push_back({crossed_[i].fair(), i});
+    std::make_heap(full_.begin(), full_.end());
+    // The flows come in the order of the rates that they would have alone.
+    order_.resize(joined_.size());
+    std::iota(order_.begin(), order_.end(), 0u);
+    const auto slower = [&](std::uint32_t a, std::uint32_t b) { return joined_[a].alone < joined_[b].alone; };
     if (!std::is_sorted(order_.begin(), order_.end(), slower)) std::stable_sort(order_.begin(), order_.end(), slower);
     for (auto next = order_.begin(); next != order_.end();) {
-      if (flows_[next->flow].fixed) {
+      auto& j = joined_[*next];
+      if (j.fixed) {
         ++next;
         continue;
       }
-      double least = std::numeric_limits<double>::infinity();
-      std::uint32_t full = ~0u;
-      for (const auto& c : crossed_)
-        if (c.fair < least) least = c.fair, full = c.resource;
-      if (next->alone <= least * kSlack) {
-        for (; next != order_.end() && next->alone <= least * kSlack; ++next)
-          if (!flows_[next->flow].fixed) fix(next->flow, *next, next->alone, ~0u);
+      const auto rate = least();
+      if (j.alone <= rate * kSlack) {
+        fix(j, j.alone, kNone);
         continue;
       }
-      for (const auto id : resources_[full].flows)
-        if (!flows_[id].fixed) fix(id, joined_[flows_[id].joined], least, full);
+      auto& c = crossed_[full_.front().crossed];
+      c.level = rate;
+      for (const auto& m : resources_[c.resource].flows)
+        if (joins(m.flow) && !joined_[flows_[m.flow].joined].fixed)
+          fix(joined_[flows_[m.flow].joined], rate, c.resource);
     }
+  }
+  /// The rates are right if each flow is as fast as alone, or no flow is faster in a full resource that it uses. Other
+  /// flows for which that does not hold any more join. False: there is none.
+  bool widen() {
+    const auto joined = joined_.size();
+    for (const auto& c : crossed_) {
+      const auto& r = resources_[c.resource];
+      const bool full = c.left <= r.rate * kEqual;
+      for (const auto& m : r.flows) {
+        const auto& f = flows_[m.flow];
+        const bool limited = f.full == c.resource && full && f.rate >= c.fastest * (1 - kEqual);
+        if (!joins(m.flow) && (f.rate > c.level * (1 + kEqual) || (f.full == c.resource && !limited))) join(m.flow);
+      }
+    }
+    return joined_.size() > joined;
+  }
+  void take(double now, const Joined& j) {
+    auto& f = flows_[j.flow];
+    f.full = j.full;
+    if (j.full != kNone) f.bound = j.full;
+    if (j.rate == f.rate) return;
+    advance(now, f);
+    f.rate = j.rate;
+    changed_.push_back(j.flow);
   }
 
   std::vector<Resource> resources_;
   std::vector<Flow> flows_;
   std::vector<std::uint32_t> free_, changed_;
-  std::vector<Joined> joined_, order_;
+  std::vector<std::uint32_t> began_;    ///< flows since `settle`
+  std::vector<std::uint32_t> touched_;  ///< tight resources for which the demand has changed since then
+  bool ended_ = false;                  ///< has a flow, since then?
+  std::vector<Joined> joined_;
+  std::vector<std::uint32_t> order_;  ///< of these
   std::vector<Crossed> crossed_;
-  std::vector<Use> crossings_;  ///< uses of `crossed_`, by their place in it
+  std::vector<Use> crossings_;         ///< uses of `crossed_`, by their place in it
+  std::vector<Full> full_;             ///< a heap
+  std::vector<std::uint32_t> places_;  ///< of each resource in `crossed_`; kNone between settlings
   std::uint32_t mark_ = 0;
 };
 

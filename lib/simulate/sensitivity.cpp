@@ -11,10 +11,9 @@ namespace sdma::inline v0 {
 
 Result<Sensitivity, std::vector<Diagnostic>> sensitivity(const Schedule& s, const MachineDescription& m,
                                                          const SimulateOptions& o) {
-  const auto quiet = detail::times_alone(o);
-  const auto found = detail::base_of(s, m, quiet);
+  auto found = detail::Base::of(s, m, o);
   if (!found) return found.error();
-  const auto& base = found->result;
+  const auto& base = found->result();
   // With any other cost, the simulation takes about as many steps.
   constexpr std::uint64_t kMost = 32;
   auto left = o.max_steps * kMost;
@@ -26,11 +25,11 @@ Result<Sensitivity, std::vector<Diagnostic>> sensitivity(const Schedule& s, cons
   };
   const auto at = [&](const MachineDescription& there) -> Times {
     const Times same{base.ns, base.phase_ns};
-    if (!found->depends(m, there)) return same;
+    if (!found->depends(there)) return same;
     enough = enough && left >= base.steps;
     if (!enough) return same;
     left -= base.steps;
-    const auto r = detail::times(s, there, quiet);
+    const auto r = found->on(there);
     return r ? Times{r->ns, r->phase_ns} : same;
   };
   std::vector<double> moved;
@@ -49,7 +48,7 @@ Result<Sensitivity, std::vector<Diagnostic>> sensitivity(const Schedule& s, cons
                          .low_ns = std::min({low, high, base.ns}),
                          .high_ns = std::max({low, high, base.ns}),
                          .together = detail::in_covariance(m, i),
-                         .at_bound = p.at_bound()};
+                         .at_bound = p.at_bound};
     for (std::size_t k = 0; k < kPhases; ++k)
       row.phase_ns[k] = (stepped.phase_ns[k] - base.phase_ns[k]) / (step - 1) / 100;
     const auto off = std::max(base.ns - row.low_ns, row.high_ns - base.ns);

@@ -237,7 +237,6 @@ void World::works(Thread& t, std::uint32_t id, double ns, const std::map<std::ui
   t.flow = net_.start(now_, most, std::move(uses));
   own(t.flow, kOfThread | id);
   t.works = true;
-  reschedule();
   share_units(t.place);
 }
 
@@ -247,11 +246,8 @@ void World::share_units(Place gpu) {
   for (const auto& t : threads_)
     if (t.place == gpu && t.works) needed += t.share;
   const auto pace = 1 / std::max(1.0, needed);
-  for (const auto& t : threads_) {
-    if (t.place != gpu || net_.resources()[t.pace].rate == pace) continue;
-    net_.limit(now_, t.pace, pace);
-    reschedule();
-  }
+  for (const auto& t : threads_)
+    if (t.place == gpu && net_.resources()[t.pace].rate != pace) net_.limit(t.pace, pace);
 }
 
 /// A kernel reads the parts of a sum and stores it, as fast as the slowest memory or link on the way.
@@ -283,7 +279,6 @@ void World::computed(std::uint32_t id) {
   auto& t = threads_[id];
   t.works = false;
   net_.end(now_, t.flow);
-  reschedule();
   share_units(t.place);
   t.busy_ns += now_ - t.since;
   end_action(t, now_);

@@ -28,7 +28,7 @@ constexpr Start kStarts[] = {
     {Cost::engine_window, 1 << 18, 4096, 1e9, "", "copies in a row"},
     {Cost::engine_rate, 100, 1e-3, 1e5, "", "large copies within a GPU"},
     {Cost::engine_broadcast, 0.7, 1e-3, 1, "broadcast_", "large broadcasts"},
-    {Cost::engine_swap, 0.5, 1e-3, 1, "swap_", "large swaps"},
+    {Cost::engine_swap, 0.5, 1e-3, 2, "swap_", "large swaps"},
     {Cost::engine_swap_time, 500, 1, 1e5, "swap_", "small swaps"},
     {Cost::engine_latency, 1000, 1, 1e5, "", "small copies"},
     {Cost::engine_read_peer, 500, 1, 1e5, "copy_gpu1", "pulls against pushes"},
@@ -63,6 +63,7 @@ constexpr Assumed kAssumptions[] = {
     {Cost::engine_second_down, 1}, {Cost::engine_far_down, 1},
     {Cost::engine_host_rate, 1e6}, {Cost::nic_flight, 1500},
     {Cost::nic_efficiency, 1},     {Cost::engine_page_size, 2 << 20},
+    {Cost::engine_large_swap, 1},
 };
 
 bool has(const Measurements& m, std::string_view prefix) {

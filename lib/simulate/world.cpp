@@ -18,8 +18,18 @@
 namespace sdma::inline v0 {
 namespace detail {
 
+namespace {
+
+std::array<double, kCosts> costs_of(const MachineDescription& m) noexcept {
+  std::array<double, kCosts> out;
+  for (std::size_t i = 0; i < kCosts; ++i) out[i] = m.parameters[i].value;
+  return out;
+}
+
+}  // namespace
+
 World::World(const Schedule& s, const MachineDescription& m, const SimulateOptions& o)
-    : s_(s), m_(m), o_(o), steps_(o.max_steps) {}
+    : s_(s), m_(m), o_(o), costs_(costs_of(m)), steps_(o.max_steps) {}
 World::~World() = default;
 
 void World::find(std::string where, std::string message, std::string hint) {
@@ -79,7 +89,11 @@ trace::LaneId World::lane(const Node& n) const noexcept {
 
 /// A resource whose rate is a parameter, or a multiple of it.
 std::uint32_t World::resource(Busy::Kind kind, std::string name, Cost c, double times) {
-  return net_.add({.kind = kind, .name = std::move(name), .rate = times * m_[c], .cost = static_cast<std::size_t>(c)});
+  return net_.add({.kind = kind,
+                   .name = std::move(name),
+                   .rate = times * value(c),
+                   .cost = static_cast<std::size_t>(c),
+                   .times = times});
 }
 
 /// A resource that was never full does not matter while its rate covers what its flows could use.
@@ -87,7 +101,7 @@ World::Needs World::needs() const {
   constexpr double kMargin = 1 + 1e-6;
   auto out = needs_;
   for (const auto& r : net_.resources())
-    if (r.cost < kCosts) out[r.cost] = std::max(out[r.cost], m_.parameters[r.cost].value * r.peak / r.rate * kMargin);
+    if (r.cost < kCosts) out[r.cost] = std::max(out[r.cost], costs_[r.cost] * r.peak / r.rate * kMargin);
   return out;
 }
 
@@ -112,7 +126,8 @@ void World::links() {
       sockets.try_emplace({l.from.index, l.to.index},
                           net_.add({.kind = Busy::Kind::link,
                                     .name = fmt::format("link {}->{}", to_string(l.from), to_string(l.to)),
-                                    .rate = l.mb_per_s / 1e3}));
+                                    .rate = l.mb_per_s / 1e3,
+                                    .times = l.mb_per_s / 1e3}));
   for (const auto& l : m_.topology.links) {
     const auto in = [&](LinkEnd e) { return e.kind == LinkEnd::Kind::cpu || e.index < s_.gpus; };
     if (!in(l.from) || !in(l.to) || (l.from.kind == LinkEnd::Kind::cpu && l.to.kind == LinkEnd::Kind::cpu)) continue;
@@ -167,7 +182,10 @@ std::optional<std::uint32_t> World::network_of(const Schedule::Queue& q, const s
   e.gpu = q.place.index;
   e.network = true;
   const auto name = "network " + queue_name(q);
-  e.resource = net_.add({.kind = Busy::Kind::engine, .name = name, .rate = net_.resources()[between].rate});
+  auto as_link = net_.resources()[between];
+  as_link.kind = Busy::Kind::engine;
+  as_link.name = name;
+  e.resource = net_.add(std::move(as_link));
   e.where = named(name);
   return static_cast<std::uint32_t>(engines_.size() - 1);
 }
@@ -199,10 +217,11 @@ void World::queue(std::size_t i) {
       source, [this](GpuVa link) { return memory_->resolve(link); }, watch);
   const auto size = static_cast<std::size_t>(q.linked.ring_bytes);
   q.ring_dwords = {static_cast<std::uint32_t*>(std::aligned_alloc(256, size)), std::free};
-  const std::span ring{q.ring_dwords.get(), size / 4};
-  q.ring.emplace(RingMemory{.dwords = ring, .rptr = &q.rptr, .wptr = &q.wptr, .caching = Caching::write_back});
-  q.front.emplace(PipelineConfig{
-      .ring = ring, .reader = &memory_->reader(q.gpu), .gpu = GpuId{q.gpu}, .engine = EngineId{engines_[q.engine].id}});
+  q.ring.emplace(q.ring_memory());
+  q.front.emplace(PipelineConfig{.ring = q.dwords(),
+                                 .reader = &memory_->reader(q.gpu),
+                                 .gpu = GpuId{q.gpu},
+                                 .engine = EngineId{engines_[q.engine].id}});
   if (o_.recorder)
     q.lane = source.network
                  ? o_.recorder->lane(to_string(source.place), "network " + source.name)
@@ -234,9 +253,9 @@ void World::prepare() {
     t.place = a.place;
     t.share = a.share / 100.0;
     t.where = named(t.name);
+    t.actions = a.actions;
     if (o_.recorder) t.lane = o_.recorder->lane(to_string(a.place), a.name);
-    if (t.kernel()) t.pace = net_.add({.kind = Busy::Kind::agent, .name = t.name, .rate = 1});
-    t.frames.push_back({.actions = a.actions, .round = 1, .rounds = 1});
+    if (t.kernel()) t.pace = net_.add({.kind = Busy::Kind::agent, .name = t.name, .rate = 1, .times = 1});
   }
   for (std::size_t i = 0; i < s_.queues.size() && findings_.empty(); ++i) queue(i);
   memory_->buffers(o_.contents);
@@ -273,9 +292,57 @@ void World::handle(const Scheduled& e) {
   }
 }
 
+/// What `prepare` has made stays; what a run has changed is as before it.
+void World::restart(const MachineDescription& m) {
+  costs_ = costs_of(m);
+  findings_.clear();
+  steps_.renew();
+  needs_ = {};
+  memory_->clear();
+  net_.restart(costs_);
+  nodes_.resize(1);
+  events_ = {};
+  ends_ = {};
+  numbers_ = flights_made_ = 0;
+  now_ = 0;
+  for (auto& t : threads_) static_cast<ThreadProgress&>(t) = {};
+  for (auto& q : programs_) {
+    static_cast<Progress&>(q) = {};
+    q.rptr = q.wptr = 0;
+    q.ring.emplace(q.ring_memory());
+    q.front->restart();
+  }
+  for (auto& e : engines_) static_cast<EngineProgress&>(e) = {};
+  flights_.clear();
+  free_flights_.clear();
+  flow_owner_.clear();
+  stores_.clear();
+  waiters_.clear();
+  word_free_.clear();
+  for (auto& p : pages_) p.clear();
+  rounds_.clear();
+  settling_.clear();
+  forced_ = false;
+  round_ = RoundRule<double>{round_.is_whole()};
+  last_ = 0;
+  end_node_ = last_node_ = 0;
+  busy_.clear();
+  totals_ = {};
+  for (std::size_t i = 0; i < s_.signals.size(); ++i) memory_->set(i, s_.signals[i].value);
+}
+
+Result<Simulation, std::vector<Diagnostic>> World::again(const MachineDescription& m) {
+  restart(m);
+  return play();
+}
+
 Result<Simulation, std::vector<Diagnostic>> World::run() {
   prepare();
   if (!findings_.empty()) return std::move(findings_);
+  return play();
+}
+
+Result<Simulation, std::vector<Diagnostic>> World::play() {
   // One section per reader for the whole run: nothing is mapped or unmapped meanwhile.
   std::deque<AddressSpace::Reader::Section> sections;
   for (std::uint32_t g = 0; g < s_.gpus; ++g) sections.emplace_back(memory_->reader(g));
@@ -288,8 +355,13 @@ Result<Simulation, std::vector<Diagnostic>> World::run() {
     }
   if (o_.contents)
     for (const auto& a : actors(s_)) remember(*a.actions);
-  for (std::uint32_t i = 0; i < threads_.size(); ++i) at(0, Event::thread, i);
-  while (findings_.empty() && (!events_.empty() || !ends_.empty() || release_trigger())) {
+  for (std::uint32_t i = 0; i < threads_.size(); ++i) {
+    threads_[i].frames.push_back({.actions = threads_[i].actions, .round = 1, .rounds = 1});
+    at(0, Event::thread, i);
+  }
+  for (;;) {
+    reschedule();
+    if (!findings_.empty() || (events_.empty() && ends_.empty() && !release_trigger())) break;
     const auto e = next();
     if (e.t > o_.time_limit_ns) {
       find("simulate",
@@ -351,7 +423,7 @@ void World::compare(const Thread& t, const Schedule::Action& a) {
 
 /// Reports each compute that needs more of the memory than there is: it cannot take the time that it asks for.
 void World::too_fast(const Thread& t, const std::vector<Schedule::Action>& all, Simulation& r) const {
-  const auto rate = m_[Cost::hbm_rate];
+  const auto rate = value(Cost::hbm_rate);
   for (const auto& a : all) {
     too_fast(t, a.body, r);
     const auto least = static_cast<double>(a.hbm) / rate;

@@ -5,6 +5,7 @@
 //
 //   World world{schedule, machine, options};
 //   auto result = world.run();
+//   auto other = world.again(slower);                   // the same on a machine with other costs: most is prepared
 //
 // Events are handled in order of time, and at the same time in the order in which they were created. Each step that
 // takes time adds a Node with its end and the Node that it waited for; the critical path leads back from the last
@@ -66,6 +67,9 @@ class World {
   World(const Schedule&, const MachineDescription&, const SimulateOptions&);
   ~World();
   Result<Simulation, std::vector<Diagnostic>> run();
+  /// The run with the costs of another machine, whose topology has to be the same. Requires that `run` could begin, and
+  /// options without a trace and contents.
+  Result<Simulation, std::vector<Diagnostic>> again(const MachineDescription&);
   /// The result shall have times, and no texts: neither the path nor what was busy.
   void times_alone() noexcept { times_alone_ = true; }
   bool can_begin() { return prepare(), findings_.empty(); }
@@ -90,10 +94,9 @@ class World {
     std::size_t next{};
     std::uint64_t round{}, rounds{};
   };
-  struct Thread {
-    std::string name{};
-    Place place{};  ///< a kernel's GPU
-    std::uint32_t where{}, node{};
+  /// What a run changes in a thread.
+  struct ThreadProgress {
+    std::uint32_t node{};
     std::vector<Frame> frames{};
     std::size_t queue{}, piece{};  ///< position in the current submit
     bool waits{}, done{}, blocked{};
@@ -102,27 +105,24 @@ class World {
     std::uint64_t reference{};
     Samples samples{};
     double busy_ns{};
-    std::uint32_t pace{};  ///< a kernel's resource of its own: the ns that it computes alone
-    double share{};        ///< of the compute units of its GPU, while it computes
     std::uint32_t flow{};  ///< of the bytes of its compute, or of its time if there are none
     double since{};        ///< the start of that flow
     bool works{};          ///< that flow has not ended
+  };
+  struct Thread : ThreadProgress {
+    std::string name{};
+    Place place{};  ///< a kernel's GPU
+    std::uint32_t where{};
+    const std::vector<Schedule::Action>* actions{};
+    std::uint32_t pace{};  ///< a kernel's resource of its own: the ns that it computes alone
+    double share{};        ///< of the compute units of its GPU, while it computes
     trace::LaneId lane{};
     bool kernel() const noexcept { return !place.is_host(); }
   };
   enum class State : std::uint8_t { idle, front, room, drain, look, waits };
-  struct Program {
-    const Schedule::Queue* source{};
-    std::string name{};
-    std::uint32_t gpu{}, engine{};
-    Linked linked{};
-    std::unique_ptr<std::uint32_t[], void (*)(void*)> ring_dwords{nullptr, std::free};
-    alignas(64) std::uint64_t rptr = 0;
-    alignas(64) std::uint64_t wptr = 0;
-    std::optional<Ring<>> ring{};
-    std::optional<FrontEnd> front{};
+  /// What a run changes in a queue.
+  struct Progress {
     std::uint64_t epoch = 0;
-    GpuVa head{};                     ///< the word that its first packet polls, if it is a poll
     std::uint64_t head_position = 0;  ///< of the last submit, in the ring
     State state = State::idle;
     bool occupies = false;              ///< its fence or atomic has been sent, and occupies the front end
@@ -133,7 +133,23 @@ class World {
     std::deque<Current> releases{};        ///< in flight: they land in this order
     double last_release = 0;
     std::uint64_t arrow = 0;
+  };
+  struct Program : Progress {
+    const Schedule::Queue* source{};
+    std::string name{};
+    std::uint32_t gpu{}, engine{};
+    Linked linked{};
+    std::unique_ptr<std::uint32_t[], void (*)(void*)> ring_dwords{nullptr, std::free};
+    alignas(64) std::uint64_t rptr = 0;
+    alignas(64) std::uint64_t wptr = 0;
+    std::optional<Ring<>> ring{};
+    std::optional<FrontEnd> front{};
+    GpuVa head{};  ///< the word that its first packet polls, if it is a poll
     trace::LaneId lane{};
+    std::span<std::uint32_t> dwords() const noexcept { return {ring_dwords.get(), linked.ring_bytes / 4}; }
+    RingMemory ring_memory() noexcept {
+      return {.dwords = dwords(), .rptr = &rptr, .wptr = &wptr, .caching = Caching::write_back};
+    }
   };
   /// To a signal, by a thread.
   struct Store {
@@ -153,9 +169,8 @@ class World {
     bool completes{};  ///< it carries no bytes, but the next of the releases
     std::vector<trace::LaneId> lanes{};
   };
-  struct Engine {
-    std::uint32_t gpu{}, id{}, resource{}, where{};
-    bool network = false;  ///< no engine: it keeps sending, and completions follow the bytes
+  /// What a run changes in an engine.
+  struct EngineProgress {
     bool front_busy = false;
     std::deque<std::uint32_t> wants{};    ///< queues that wait for the front end
     std::vector<std::uint32_t> held{};    ///< queues whose next copy waits for one to the same peer to land
@@ -167,9 +182,15 @@ class World {
     std::uint32_t open = 0;
     double since = 0, busy_ns = 0;
   };
+  struct Engine : EngineProgress {
+    std::uint32_t gpu{}, id{}, resource{}, where{};
+    bool network = false;  ///< no engine: it keeps sending, and completions follow the bytes
+  };
 
   // world.cpp
   void prepare();
+  void restart(const MachineDescription&);
+  Result<Simulation, std::vector<Diagnostic>> play();
   std::uint32_t resource(Busy::Kind, std::string name, Cost, double times = 1);
   void links();
   void queue(std::size_t);
@@ -186,9 +207,11 @@ class World {
   bool spend(std::uint64_t steps, const Thread* = nullptr);
   /// "host main, line 12": the thread, and the action that it performs.
   std::string where(const Thread&) const;
+  /// What the machine says; `cost` also notes that the run depends on it.
+  double value(Cost c) const noexcept { return costs_[static_cast<std::size_t>(c)]; }
   double cost(Cost c) const noexcept {
     needs_[static_cast<std::size_t>(c)] = std::numeric_limits<double>::infinity();
-    return m_[c];
+    return value(c);
   }
   void needs(Cost c, double least) noexcept {
     auto& n = needs_[static_cast<std::size_t>(c)];
@@ -279,7 +302,8 @@ class World {
 
   const Schedule& s_;
   const MachineDescription& m_;
-  const SimulateOptions& o_;
+  const SimulateOptions o_;
+  std::array<double, kCosts> costs_;
   std::vector<Diagnostic> findings_;
   Budget steps_;
   mutable Needs needs_{};

@@ -168,6 +168,21 @@ class TimelineBars {
 
 }  // namespace
 
+Trace of_gpus(Trace t, std::span<const std::uint32_t> gpus) {
+  const auto named = [&](std::string_view place) {
+    return std::any_of(gpus.begin(), gpus.end(), [&](auto g) { return place == fmt::format("gpu{}", g); });
+  };
+  std::vector<bool> keep;
+  for (const auto& l : t.lanes) {
+    const auto arrow = l.name.find("->");
+    keep.push_back(named(l.group) || !l.group.starts_with("gpu"));
+    if (l.group == "links")
+      keep.back() = arrow == l.name.npos || named(l.name.substr(0, arrow)) || named(l.name.substr(arrow + 2));
+  }
+  std::erase_if(t.events, [&](const Event& e) { return e.lane.value < keep.size() && !keep[e.lane.value]; });
+  return t;
+}
+
 std::string timeline_svg(const Trace& t, const TimelineOptions& o) {
   const detail::Bars packets(t);
   const auto us = [&](auto ns) { return (static_cast<double>(ns) - static_cast<double>(packets.first)) / 1e3; };

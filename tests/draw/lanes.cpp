@@ -30,7 +30,8 @@ std::string bar(const std::string& svg, const std::string& colour) {
 TEST_CASE("lanes: bars stand in their lane and row, and are as wide as they last") {
   const auto svg = lanes_svg(kTwo);
   const auto a = bar(svg, "#111111"), b = bar(svg, "#222222"), c = bar(svg, "#333333");
-  CHECK(number(a, "x") == 190);
+  CHECK(number(svg, "width") == 680);
+  CHECK(number(a, "x") == 120);
   CHECK(number(b, "width") == Approx(1.6 * number(a, "width")).margin(0.02));
   CHECK(number(c, "x") == Approx(number(a, "x") + number(a, "width")).margin(0.02));
   CHECK(number(b, "y") > number(a, "y") + number(a, "height"));
@@ -40,7 +41,7 @@ TEST_CASE("lanes: bars stand in their lane and row, and are as wide as they last
   CHECK(count(svg, ">empty</text>") == 0);
   CHECK(count(svg, "<path") == 1);
   const auto end = elements(svg, "circle").at(0);  // of the arrow, beside the second bar
-  CHECK(number(end, "cx") == 1380);
+  CHECK(number(end, "cx") == 660);
   CHECK(number(end, "cy") > number(b, "y"));
   CHECK(number(end, "cy") < number(b, "y") + number(b, "height"));
 }
@@ -50,8 +51,8 @@ TEST_CASE("lanes: what lies outside the times shown is cut off") {
   l.begin = 6, l.end = 8;
   const auto svg = lanes_svg(l);
   CHECK(bar(svg, "#111111").empty());
-  CHECK(number(bar(svg, "#222222"), "x") == 190);
-  CHECK(number(bar(svg, "#222222"), "width") == 1190);
+  CHECK(number(bar(svg, "#222222"), "x") == 120);
+  CHECK(number(bar(svg, "#222222"), "width") == 540);
   CHECK(count(svg, "<path") == 0);  // begins before
 }
 
@@ -72,8 +73,15 @@ TEST_CASE("lanes: long names and keys have room") {
   const auto svg = lanes_svg(l);
   for (const auto& e : elements(svg, "text")) {
     const auto wide = static_cast<double>(test::content(e).size());
-    if (e.find("\"end\"") != e.npos) CHECK(number(e, "x") > 4.5 * wide);
-    if (e.find("\"start\"") != e.npos) CHECK(number(e, "x") + 5.5 * wide < number(svg, "width"));
+    if (e.find("\"end\"") != e.npos) CHECK(number(e, "x") > 6.5 * wide);
+    if (e.find("\"start\"") != e.npos) CHECK(number(e, "x") + 6.5 * wide < number(svg, "width"));
   }
-  CHECK(number(bar(svg, "#555555"), "x") - number(bar(svg, "#444444"), "x") > 220);
+  CHECK(number(bar(svg, "#555555"), "x") - number(bar(svg, "#444444"), "x") > 260);
+  // Keys that do not fit into one line.
+  l = kTwo;
+  for (int i = 0; i < 20; ++i) l.keys.push_back({"a key", "#00000" + std::to_string(i % 10)});
+  const auto many = lanes_svg(l);
+  CHECK(number(many, "width") == 680);
+  for (const auto& e : elements(many, "text"))
+    if (test::content(e) == "a key") CHECK(number(e, "x") + 32 < 680);
 }

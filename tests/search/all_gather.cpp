@@ -75,10 +75,10 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("with a host thread per GPU, better outside the uncertainty at small sizes, too") {
+TEST_CASE("with a host thread per GPU, better at small sizes, too") {
   const auto m = *mi300x_machine();
   const auto r = explore(K, "2", m);
   CHECK(r.simulated == 99);
   CHECK(decisions_text(r.best.front().decisions).find("threads=1") != std::string::npos);
-  CHECK(better(K, r, m));
+  CHECK(1.2 * r.best.front().ns < simulate(by_hand(K, m), m)->ns);
 }

@@ -115,5 +115,6 @@ TEST_CASE("what the page says of the all-to-all holds: large swaps deliver one l
            ns(Collective::all_to_all, Variant::swap, false, bytes, m);
   };
   CHECK(ratio(K * M) == Approx(0.5).margin(0.03));
+  CHECK(ratio(256 * M) == Approx(0.6).margin(0.03));
   CHECK(ratio(16 * M) > ratio(K * M));
 }

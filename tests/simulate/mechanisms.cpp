@@ -197,6 +197,7 @@ TEST_CASE("a machine that is fitted to mechanisms predicts what was not measured
       CHECK_THAT(l.mb_per_s, Catch::Matchers::WithinRel(390'000.0, 0.01));
   CHECK(start[Cost::xgmi_efficiency] == 1);
   const auto f = fit(table.observations, table.from(start), table.options);
+  for (const auto& d : f ? std::vector<Diagnostic>{} : f.error()) UNSCOPED_INFO(to_string(d));
   REQUIRE(f);
   CHECK(f->mean_error < 0.03);
   CHECK_THAT(free_of(table, f->machine, Cost::engine_swap_time).value, Catch::Matchers::WithinRel(8000.0, 0.1));

@@ -82,10 +82,8 @@ TEST_CASE("where two rates are equal, the interval has that of the one that is a
 TEST_CASE("a parameter whose fit ended at a bound is marked where it matters") {
   auto m = *mi300x_machine(2);
   const auto s = blocks(4, "64K", false, true);
-  m.parameter(Cost::engine_packet).source = "fitted: 3 measurements; at its upper bound; known only together with x";
-  m.parameter(Cost::engine_poll).source = "fitted: 3 measurements; at its lower bound";  // nothing polls
-  CHECK(m.parameter(Cost::engine_packet).at_bound());
-  CHECK_FALSE(m.parameter(Cost::engine_latency).at_bound());
+  m.parameter(Cost::engine_packet).at_bound = true;
+  m.parameter(Cost::engine_poll).at_bound = true;  // nothing polls
   CHECK(spread(s, m)->at_bound == std::vector{Cost::engine_packet});
   const auto h = *sensitivity(s, m);
   CHECK(std::count_if(h.rows.begin(), h.rows.end(), [](const auto& r) { return r.at_bound; }) == 1);

@@ -90,3 +90,27 @@ TEST_CASE("of too many arrows a picture draws some, over the whole time, and say
   CHECK(count(svg, "<path") == 1667);
   CHECK(count(svg, ">1 of 3 arrows is drawn</text>") == 1);
 }
+
+TEST_CASE("a trace of some GPUs has their events, those of their links, and those of the host") {
+  Trace t{.lanes = {{"host", "main"},
+                    {"gpu0", "engine 1"},
+                    {"gpu1", "engine 1"},
+                    {"gpu10", "engine 1"},
+                    {"links", "gpu0->gpu1"},
+                    {"links", "gpu10->gpu0"},
+                    {"links", "switch"},
+                    {"critical path", "last round"}}};
+  for (std::uint32_t lane = 0; lane < t.lanes.size(); ++lane) packet(t, lane, kStart, kStart + 1000);
+  const auto lanes = [&](std::vector<std::uint32_t> gpus) {
+    const auto some = of_gpus(t, gpus);
+    CHECK(some.lanes == t.lanes);
+    std::string out;
+    for (const auto& e : some.events)
+      if (e.kind == Happens::packet_begin) out += std::to_string(e.lane.value);
+    return out;
+  };
+  CHECK(lanes({0}) == "014567");
+  CHECK(lanes({1}) == "02467");
+  CHECK(lanes({1, 10}) == "0234567");
+  CHECK(lanes({5}) == "067");
+}

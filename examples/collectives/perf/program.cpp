@@ -15,7 +15,6 @@
 #include "schedule_file.hpp"
 #include "sdma/core/file.hpp"
 #include "sdma/core/version.hpp"
-#include "sdma/device/layout.hpp"
 #include "sdma/device/open.hpp"
 #include "summary.hpp"
 #include "sweep.hpp"
@@ -26,10 +25,9 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <optional>
+#include <span>
 
 namespace collectives::perf {
 
@@ -101,22 +99,23 @@ class Program {
   }
   bool say(const std::string& text) { return !prints() || tell(out_.write(text)); }
 
-  std::optional<std::string> read(const std::string& option, const std::string& path) {
-    std::ifstream file(path);
-    std::string text{std::istreambuf_iterator<char>(file), {}};
-    if (file) return text;
-    report({.where = path, .message = "cannot be read", .hint = "check the path of " + option});
-    end_with(kInput);
-    return {};
+  /// What `parse` makes of the text of a file, if an option names one. False: there is an error.
+  template <class T, class Parse>
+  bool open_given(const std::string& option, const std::string& path, T& to, const Parse& parse) {
+    if (path.empty()) return true;
+    auto text = read_file(path);
+    if (!text) {
+      if (text.error().hint.empty()) text.error().hint = "check the path of " + option;
+      return fail(kInput, text.error());
+    }
+    auto made = parse(*text, path);
+    if (!made) return fail(kInput, made.error());
+    to = *std::move(made);
+    return true;
   }
 
   bool open_machine() {
-    const auto named = names_layout(settings_.machine);
-    const auto text = settings_.machine.empty() || named ? std::nullopt : read("--machine", settings_.machine);
-    if (!settings_.machine.empty() && !named && !text) return false;
-    auto m = named  ? layout_machine(settings_.machine)
-             : text ? machine_from_json(*text, settings_.machine)
-                    : mi300x_machine();
+    auto m = machine_named(settings_.machine);
     if (!m) return fail(kInput, m.error());
     machine_ = *std::move(m);
     return enough_gpus(machine_->topology);
@@ -142,15 +141,7 @@ class Program {
     return code_;
   }
 
-  bool open_table() {
-    if (settings_.table.empty()) return true;
-    const auto text = read("--table", settings_.table);
-    if (!text) return false;
-    auto table = parse_table(*text, settings_.table);
-    if (!table) return fail(kInput, table.error());
-    table_ = *std::move(table);
-    return true;
-  }
+  bool open_table() { return open_given("--table", settings_.table, table_, parse_table); }
 
   bool open_published() {
     if (settings_.published.empty()) return true;
@@ -163,15 +154,7 @@ class Program {
     return true;
   }
 
-  bool open_brought() {
-    if (settings_.brought.empty()) return true;
-    const auto text = read("--against", settings_.brought);
-    if (!text) return false;
-    auto times = brought(*text, settings_.brought);
-    if (!times) return fail(kInput, times.error());
-    brought_ = *std::move(times);
-    return true;
-  }
+  bool open_brought() { return open_given("--against", settings_.brought, brought_, brought); }
   /// The row of a file's time, or that it is not known.
   bool add_brought(std::uint64_t bytes) {
     const auto us = brought_->at(bytes);
@@ -193,8 +176,8 @@ class Program {
   /// Reads the schedule files, and refuses what the first or the last size shows to be wrong.
   bool open_schedules() {
     for (const auto& file : settings_.files) {
-      auto text = file->text.empty() ? read("--variant", file->path) : file->text;
-      if (!text) return false;
+      auto text = file->text.empty() ? read_file(file->path) : Result<std::string, Diagnostic>(file->text);
+      if (!text) return fail(kInput, text.error());
       if (auto r = load(*file, *std::move(text)); !r) return fail(kInput, r.error());
       for (const auto bytes : {settings_.least, settings_.most})
         if (auto s = schedule_of(*file, options_of(settings_, {.file = file.get()}, bytes)); !s)
@@ -254,10 +237,18 @@ class Program {
 
   /// Refuses, before anything is printed, what the machine has no links for.
   bool links_suffice() {
-    if (!settings_.axes.empty()) return true;  // a schedule may depend on the values
-    for (const auto& way : settings_.ways)
-      if (const auto p = modelled(settings_, table_, *machine_, way, settings_.least); !p)
-        return fail(kWrong, p.error());
+    const auto all = sizes(settings_);
+    for (const auto& values : combinations(settings_.axes)) {
+      auto s = settings_;
+      auto m = *machine_;
+      if (auto r = apply(s, &m, values); !r) return fail(kUsage, r.error());
+      for (const auto& way : s.ways) {
+        // Of these, only auto uses other links at other sizes.
+        const std::size_t n = way.variant == Variant::automatic && !way.file ? all.size() : 1;
+        for (const auto bytes : std::span(all).first(n))
+          if (const auto p = modelled(s, table_, m, way, bytes); !p) return fail(kWrong, p.error());
+      }
+    }
     return true;
   }
 

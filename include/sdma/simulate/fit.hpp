@@ -138,6 +138,8 @@ struct FitOptions {
   Deadline deadline = Deadline::in(std::chrono::minutes(10));  ///< at this time, the fit ends
   /// Called after each evaluation. If it returns false, the fit ends with the best values so far.
   std::function<bool(const FitProgress&)> progress{};
+  /// How much more a schedule unlike those of the fit may be off: a part of model_error. 0.1 is 10 %.
+  double unlike = 0;
 };
 
 /// A machine fitted to observations, and how well it fits.

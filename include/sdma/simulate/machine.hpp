@@ -23,7 +23,6 @@
 //
 //   "covariance": {"parameters": ["engine.latency_ns", "engine.release_ns"], "rows": [[476100], [-467793, 462400]]}
 //
-//
 // Plain values that allocate; one thread may write, or many may read. Errors: a Diagnostic names the file, the key and
 // the problem: a parameter is missing, unknown or negative, or has no source.
 #include "sdma/core/diagnostic.hpp"
@@ -32,6 +31,7 @@
 
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -64,7 +64,7 @@ enum class Cost : std::uint8_t {
   engine_window,      ///< bytes that an engine can have in flight
   engine_rate,        ///< rate that an engine sustains, however many links it feeds
   engine_broadcast,   ///< fraction of that rate that a broadcast's two destinations get together
-  engine_swap,        ///< fraction of that rate that a swap's two directions get together
+  engine_swap,        ///< what a swap's two directions get together, as a part of that rate: may be above 1
   engine_other_link,  ///< fraction of that rate to a peer for which the node recommends another engine
   engine_latency,     ///< time from the request for the last byte until it has landed and is acknowledged
   engine_read_peer,   ///< additional time if bytes are read from another GPU
@@ -81,13 +81,14 @@ enum class Cost : std::uint8_t {
   engine_page_size,       ///< bytes of such a page
   kernel_release,         ///< time for a compute kernel to make its stores visible at system scope
   kernel_poll,            ///< time for a compute kernel to see that a word has changed, with a system-scope acquire
+  engine_large_swap,      ///< fraction of engine_swap that swaps of 64 MiB and more get
 };
-inline constexpr std::size_t kCosts = 39;  ///< how many costs there are
+inline constexpr std::size_t kCosts = 40;  ///< how many costs there are
 /// The rates that MachineDescription::set knows beside the parameters.
 inline constexpr std::array<std::string_view, 3> kLinkRates{"xgmi.rate", "pcie.rate", "nic.rate"};
 /// "engine.poll_ns"; `cost_named` is the inverse.
 std::string_view name(Cost) noexcept;
-/// "ns", "bytes", "bytes/ns", "fraction", "copies".
+/// "ns", "bytes", "bytes/ns", "fraction", "ratio" (a fraction that may be above 1), "copies".
 std::string_view unit(Cost) noexcept;
 /// The index of the parameter with this name; kCosts if there is none.
 std::size_t cost_named(std::string_view) noexcept;
@@ -101,12 +102,9 @@ struct Parameter {
   std::string when{};                   ///< what is the case then: "an engine has one copy to a peer in flight"
   /// Was it fitted to measurements?
   bool fitted() const noexcept { return source.starts_with("fitted"); }
-  /// Was the best value of that fit the least or the most that it may be? Then the true value may lie beyond it, and
+  /// The best value of its fit was the least or the most that it may be. So the true value may lie beyond it, and
   /// neither the uncertainty nor an interval says how far.
-  bool at_bound() const noexcept {
-    return fitted() &&
-           (source.find("; at its lower bound") != source.npos || source.find("; at its upper bound") != source.npos);
-  }
+  bool at_bound = false;
   friend bool operator==(const Parameter&, const Parameter&) = default;
 };
 
@@ -146,6 +144,10 @@ Result<MachineDescription, Diagnostic> mi300x_machine(std::uint32_t gpus = 8);
 /// The node of that name (layout.hpp), such as "mesh:16": with the parameters of share/machines/mi355x.json for MI350X
 /// and MI355X, and with those of mi300x.json for all others.
 Result<MachineDescription, Diagnostic> layout_machine(std::string_view layout);
+/// The machine that a user names: a layout, or a file ("-": standard input), which `read` reads, or else read_file;
+/// "" is a node of eight MI300X.
+Result<MachineDescription, Diagnostic> machine_named(
+    const std::string& name, const std::function<Result<std::string, Diagnostic>(const std::string&)>& read = {});
 /// The text of mi300x.json.
 std::string_view mi300x_machine_json() noexcept;
 

@@ -38,6 +38,7 @@
 //   #: power P                            FitOptions::power
 //   #: common C                           FitOptions::common: ratios to one baseline,
 //                                         with the same settings of it, are a group
+//   #: unlike U                           FitOptions::unlike
 //   #: free PARAMETER START [LOW HIGH] [NOTE...]   a free parameter, the value from which
 //                                                  the fit starts, its bounds, its note
 //

@@ -41,6 +41,8 @@
 #include "sdma/core/result.hpp"
 #include "sdma/trace/trace.hpp"
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -55,6 +57,9 @@ std::string to_text(const Trace&);
 /// The line of one event. The event need not be one of the trace: only
 /// the trace's lanes, texts and names are used. Ends with a newline.
 std::string to_line(const Trace&, const Event&, std::uint64_t first_ns);
+
+/// The events of these GPUs, of links that lead from or to them, and of host threads.
+Trace of_gpus(Trace, std::span<const std::uint32_t> gpus);
 
 /// What timeline_svg draws.
 struct TimelineOptions {
