@@ -47,6 +47,7 @@ detail::Descriptor only_one() {
 }
 
 int read_verb(const ContactArguments& o) {
+  const Doing opening("reading " + shown(o.read));
   const auto answer = contact::load_answer(o.read);
   if (!answer) return report(answer.error()), kInput;
   std::vector<std::pair<std::string, std::string>> schedules;

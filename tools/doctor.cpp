@@ -7,6 +7,7 @@
 #include "doctor_files.hpp"
 #include "doctor_live.hpp"
 #include "input.hpp"
+#include "interrupt.hpp"
 #include "output.hpp"
 #include "shared_options.hpp"
 #include "verb.hpp"
@@ -75,7 +76,9 @@ int doctor_verb(const DoctorArguments& o) {
     return complain(pids.empty() ? "no process uses a GPU" : "--processes takes all processes, and no FILE",
                     "sdma doctor --help"),
            kUsage;
+  Doing watching(pids.empty() ? "reading files" : "watching the queues of processes");
   auto s = pids.empty() ? read_files(o) : examine_processes(pids, o.live);
+  watching.now("examining what was read");
   if (!s) return report(s.error()), s.error().severity == Severity::warning ? kUndecided : kInput;
   auto buffers = read_buffers(o.buffers);
   if (!buffers) return report(buffers.error()), kInput;

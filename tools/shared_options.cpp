@@ -2,6 +2,7 @@
 #include "shared_options.hpp"
 
 #include "input.hpp"
+#include "interrupt.hpp"
 #include "options.hpp"
 #include "sdma/device/layout.hpp"
 #include "verb.hpp"
@@ -114,6 +115,7 @@ std::optional<Cost> parameter_named(const std::string& option, const std::string
 }
 
 std::optional<MachineDescription> load_machine(const MachineOptions& o) {
+  const Doing reading("reading " + shown(o.path));
   auto m = machine_of(o.path);
   if (!m) return report(m.error()), std::nullopt;
   if (o.through == "hip") through_hip(*m);

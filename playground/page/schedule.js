@@ -167,7 +167,7 @@ function answered(check) {
     $("findings").replaceChildren(...shown);
     stale("findings", false);
   } else {
-    $("errors").replaceChildren(...shown, ...($("findings").childElementCount ? [element("p", { className: "dim", textContent: "Of the last text that could be read:" })] : []));
+    $("errors").replaceChildren(...shown, ...($("findings").childElementCount ? [element("p", { className: "dim", textContent: "The answer to the last text that could be read:" })] : []));
   }
   return read;
 }
