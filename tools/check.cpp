@@ -87,8 +87,8 @@ Result<std::optional<Topology>, Diagnostic> topology(const CheckArguments& o) {
     if (!t) return t.error();
     return std::optional<Topology>(*std::move(t));
   }
-  auto text = read_text(o.topology);
-  if (!text) return std::move(text.error());
+  const auto text = read_node(o.topology, "sdma topology --json");
+  if (!text) return text.error();
   auto t = topology_from_json(*text, o.topology);
   if (!t) return std::move(t.error());
   return std::optional<Topology>(std::move(*t));

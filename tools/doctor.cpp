@@ -145,7 +145,7 @@ void add_doctor(VerbOptions& verb, Action& action) {
   verb.values(
           "FILE", o->files,
           "rings (.ring, bytes or text), recordings (trace.jsonl), core files and logs of the kernel, and archives of "
-          "them (.gz, .xz, .tar.gz), read as one snapshot; - is standard input. Or the numbers of processes. After --, a program that the doctor runs")
+          "them (.gz, .xz, .tar.gz), read as one snapshot; - is standard input. Or numbers of processes; or, after --, a program, which the doctor then runs")
       .type("");
   add_form(verb, o->form,
            "contents of each FILE that is a ring: bytes, hex text, a dump with positions, or debugfs' file of a "
@@ -169,7 +169,7 @@ void add_doctor(VerbOptions& verb, Action& action) {
   verb.flag("--all-threads", o->all_threads,
             "no thread but those of --waits will store to a word: then a wait for the host is a hang");
   add_parsed(verb, "--pid", o->pid, parse_process, "the number of a process",
-             "of a log with page faults of several processes: those of process PID")
+             "with a log that has page faults of several processes: only those of process PID")
       .type("PID");
   add_live(verb, o->live);
   verb.value("-o,--output", o->output, "output file; - is standard output").type("FILE");

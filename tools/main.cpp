@@ -150,11 +150,20 @@ bool misunderstood(const CLI::App& app, const Words& words) {
     const auto rest = verb->remaining();
     // The words of a program, beginning with its name, belong to it.
     const auto own = words.size() - (verb->get_prefix_command() ? rest.size() : 0);
-    for (std::size_t i = 1; i < own && words[i] != "--"; ++i)
-      if (words[i].starts_with("--") && words[i].ends_with('=') &&
-          verb->get_option_no_throw(words[i].substr(0, words[i].size() - 1)))
-        return complain("'" + words[i] + "' needs a value", program + " --help"), true;
+    for (std::size_t i = 1; i < own && words[i] != "--"; ++i) {
+      const auto equal = words[i].find('=');
+      const auto* option = words[i].starts_with("--") && equal != std::string::npos
+                               ? verb->get_option_no_throw(words[i].substr(0, equal))
+                               : nullptr;
+      if (!option) continue;
+      const bool flag = option->get_items_expected_max() == 0;
+      if (flag) return complain("'" + words[i] + "': this option takes no value", program + " --help"), true;
+      if (equal + 1 == words[i].size()) return complain("'" + words[i] + "' needs a value", program + " --help"), true;
+    }
     if (!rest.empty() && is_option(rest[0])) return no_such_option(program, *verb, rest[0]), true;
+    if (rest.empty() || verb->get_prefix_command()) continue;
+    const auto first = std::find_first_of(words.begin() + 1, words.end(), rest.begin(), rest.end());
+    return complain("'" + *first + "' is one argument too many", program + " --help"), true;
   }
   return false;
 }
@@ -164,6 +173,10 @@ std::string plainly(std::string said) {
   constexpr std::string_view kTwice = ": At Most 1 required but received ";
   if (const auto at = said.find(kTwice); at != said.npos)
     return said.substr(0, at) + " appears " + said.substr(at + kTwice.size()) + " times: give it once";
+  constexpr std::string_view kNone = " is required", kBoth = " excludes ";
+  if (said.ends_with(kNone)) return "no " + said.substr(0, said.size() - kNone.size()) + " given";
+  if (const auto at = said.find(kBoth); at != said.npos)
+    return said.substr(0, at) + " and " + said.substr(at + kBoth.size()) + " cannot be given together";
   constexpr std::string_view kMissing = " missing", kRequired = ": 1 required ";
   if (const auto at = said.find(kRequired); at != said.npos && said.ends_with(kMissing))
     return said.substr(0, at) + " needs a value";

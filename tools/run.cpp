@@ -185,7 +185,8 @@ void add_run(VerbOptions& verb, Action& action) {
       "the host threads that say rank=");
   add_count(verb, "--ranks-per-node", o->ranks_per_node, 1, 64,
             "processes of a node, which divide --ranks: nodes share no memory, and queues with network=1 send bytes "
-            "between them");
+            "between them")
+      .shown("");
   const auto order = std::make_shared<Ordering>();
   const auto chosen = add_choice<Ordering>(
       verb, "--order", *order,

@@ -4,8 +4,11 @@
 #include "input.hpp"
 #include "interrupt.hpp"
 #include "options.hpp"
+#include "sdma/core/nearest.hpp"
 #include "sdma/device/layout.hpp"
 #include "verb.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -90,17 +93,29 @@ void add_machine(VerbOptions& verb, MachineOptions& o) {
                           "MI300X are public (default: rings)");
 }
 
+Result<std::string, Diagnostic> read_node(const std::string& path, std::string_view command) {
+  auto text = read_text(path);
+  if (text || !text.error().hint.empty()) return text;
+  std::vector<std::string_view> kinds;
+  for (const auto layout : kLayoutExamples) kinds.push_back(layout.substr(0, layout.find(':')));
+  const auto kind = std::string_view(path).substr(0, path.find(':'));
+  Nearest nearest{kind};
+  for (const auto k : kinds) nearest.offer(k);
+  std::string meant;
+  for (const auto layout : kLayoutExamples)
+    if (!nearest.best().empty() && layout.starts_with(nearest.best()))
+      meant = fmt::format("; did you mean {}?", layout);
+  auto error = std::move(text.error());
+  error.hint =
+      fmt::format("name a file such as {} prints, or a layout: mi300x:8, ring:8, switch:64x400G{}", command, meant);
+  return error;
+}
+
 Result<MachineDescription, Diagnostic> machine_of(const std::string& path) {
   if (path.empty()) return mi300x_machine();
   if (names_layout(path)) return layout_machine(path);
-  auto text = read_text(path);
-  if (!text) {
-    auto error = std::move(text.error());
-    if (error.hint.empty())
-      error.hint =
-          "name a file such as sdma simulate --show-machine prints, or a layout: mi300x:8, ring:8, switch:64x400G";
-    return error;
-  }
+  const auto text = read_node(path, "sdma simulate --show-machine");
+  if (!text) return text.error();
   return machine_from_json(*text, shown(path));
 }
 
@@ -171,9 +186,10 @@ Result<NameTable, Diagnostic> load_names(const std::string& path) {
 }
 
 void add_positions(VerbOptions& verb, std::optional<std::uint64_t>& rptr, std::optional<std::uint64_t>& wptr) {
-  add_position(verb, "--rptr", rptr,
-               "where the engine stands, in bytes, or in dwords with dw: 0x40, 16dw (default: what FILE says)");
-  add_position(verb, "--wptr", wptr, "where the producer stands, as --rptr");
+  add_position(
+      verb, "--rptr", rptr,
+      "position that the engine has reached, in bytes, or in dwords with dw: 0x40, 16dw (default: what FILE says)");
+  add_position(verb, "--wptr", wptr, "position that the producer has reached, written as --rptr");
 }
 
 void add_buffers(VerbOptions& verb, std::vector<FileAt>& buffers, const std::string& doc) {
