@@ -88,7 +88,7 @@ Result<Input, Diagnostic> Input::open(const InputOptions& o) {
   return in;
 }
 
-std::string Input::doing() const { return fmt::format("reading {}, after {}", name_, plural(read_, "byte")); }
+std::string Input::doing() const { return fmt::format("reading {}, after {} bytes", name_, read_); }
 
 Result<bool, Diagnostic> Input::fill() {
   const Doing reading(doing());

@@ -223,7 +223,8 @@ Curves curves(const Swept& s) {
   Curves c{.title = (one ? s.names[0] : "Speed-up over " + s.names[0]) + ", simulated on " + s.machine,
            .x_label = x.name,
            .y_label = one ? "time, us" : "speed-up",
-           .bytes = !x.of_machine() || x.name.ends_with("_bytes")};
+           .bytes = !x.of_machine() || x.name.ends_with("_bytes"),
+           .ratios = !one};
   const auto others = s.axes.size() > 1 ? s.axes[1].values : std::vector<double>{0};
   for (std::size_t i = 0; i < s.names.size(); ++i)
     for (const auto w : others) {
