@@ -41,11 +41,14 @@ int check_swept(const CheckSweep& sweep, const CheckOptions& options, std::strin
   Swept swept;
   parse.set.push_back({.name = sweep.name});
   Doing checking("checking " + options.file);
+  const auto now = [&](const std::string& with) {
+    checking.now(fmt::format("checking {}{}, after {} of {}", options.file, with, swept.all(),
+                             plural(sweep.values.size(), "value")));
+  };
   for (const auto& value : sweep.values) {
     parse.set.back().value = value;
     const auto with = fmt::format("{}={}", sweep.name, value);
-    checking.now(fmt::format("checking {} with {}, after {} of {}", options.file, with, swept.all(),
-                             plural(sweep.values.size(), "value")));
+    now(" with " + with);
     const auto s = check_text(text, options.file, parse, options);
     if (!s) {
       ++swept.unread;
@@ -65,7 +68,9 @@ int check_swept(const CheckSweep& sweep, const CheckOptions& options, std::strin
         out.text() += json::summary(s->report, one, s->schedule) + "\n";
       }
     }
+    const Unbroken counted;  // a message counts what was printed
     if (!out.flush()) return out.exit_code();
+    now("");
   }
   const auto summary = fmt::format("{}: {}", options.file, swept.text());
   if (json)
