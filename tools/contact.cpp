@@ -106,7 +106,8 @@ int contact_verb(ContactArguments& o) {
     reading->text += fmt::format("{0}/contact.tar.gz is the file to send, {0}/contact.html the page to read\n", folder);
   if (const int code = write_text("-", std::move(reading->text)); code != kOk) return code;
   if (!saved) return report(saved.error()), kInput;
-  return interrupted != 0 ? kInterrupted : answer["ended"] == "no device" ? kInput : reading->code;
+  if (interrupted != 0) return stopped("what is known was written, and the rest counts as not tried");
+  return answer["ended"] == "no device" ? kInput : reading->code;
 }
 
 }  // namespace

@@ -3,8 +3,8 @@
 // Ctrl-C in a program that works for a while and then prints what it knows.
 //
 //   keep_what_is_known({SIGINT, SIGTERM});
-//   while (interrupted == 0 && more()) work();
-//   print();
+//   while (interrupted == 0 && measure_next()) {}
+//   print_results();
 //   return interrupted != 0 ? 128 + interrupted : 0;      // the code that a shell reports
 //
 // Per process; a child after fork() has a copy of both. A shell ignores SIGINT in the commands of a script that it runs
