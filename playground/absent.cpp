@@ -2,6 +2,7 @@
 // What a browser lacks. The verbs that need devices, processes or
 // threads are here in name only, so that `sdma --help` is the same.
 #include "archive.hpp"
+#include "interrupt.hpp"
 #include "output.hpp"
 #include "verb.hpp"
 
@@ -28,6 +29,16 @@ void absent(VerbOptions& verb, Action& action, const std::string& name) {
 }
 
 }  // namespace
+
+// No signal comes: the page ends a run with its worker.
+void end_at_interrupt(bool) {}
+Doing::Doing(const std::string&) : outer_(nullptr) {}
+Doing::~Doing() { static_cast<void>(which_), static_cast<void>(outer_); }
+void Doing::now(const std::string&) {}
+Unbroken::Unbroken() noexcept = default;
+Unbroken::~Unbroken() = default;
+void answered() noexcept {}
+int stopped(const std::string& how_far) { return complain(how_far), kInterrupted; }
 
 Result<std::vector<Member>, Diagnostic> unpack(std::string_view bytes, const std::string& name) {
   const auto& p = *packing_of(bytes);

@@ -70,6 +70,7 @@ def main(source, program, output, address=""):
         sys.exit(f"{EDITOR}: not there; install libjs-codemirror")
     editor, look = ((EDITOR / f"codemirror.{kind}").read_text(encoding="utf-8") for kind in ("js", "css"))
     sdma_words = json.loads((source / "site/sdma_words.json").read_text(encoding="utf-8"))
+    colours = (source / "lib/trace/page/colours.css").read_text(encoding="utf-8")
     worker = (program / "sdma.js").read_text(encoding="utf-8") + part("worker.js")
     page = f"""<!doctype html>
 <html lang="en">
@@ -86,9 +87,9 @@ def main(source, program, output, address=""):
 <meta name="twitter:card" content="summary_large_image">
 <link rel="icon" href="data:,">
 <style>
-{look}{part("style.css")}</style>
+{look}{colours}{part("style.css")}</style>
 {part("body.html")}
-<footer><details><summary>Licences</summary><p>sdma: MIT. The editor is CodeMirror:</p><pre id="licence">{html.escape(licence())}</pre></details></footer>
+<footer><details><summary>Licences</summary><p>sdma: MIT. The editor is CodeMirror:</p><pre id="licence" tabindex="0">{html.escape(licence())}</pre></details></footer>
 <script type="application/octet-stream" id="program">{wasm}</script>
 <script type="text/plain" id="worker">{inside(worker)}</script>
 <script>

@@ -14,9 +14,9 @@ import sdma_lexer  # noqa: F401  registers itself
 
 PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
 <link rel="icon" href="data:,"><title>{title}</title><style>body{{font-family:sans-serif;margin:1rem;background:#fff;color:#222}}
-.highlight{{overflow-x:auto}}pre{{font-size:.8rem;line-height:1.35}}.linenos{{opacity:.5;padding-right:.8rem;user-select:none}}a{{color:#2962ff}}
+.highlight{{overflow-x:auto}}pre{{font-size:.8rem;line-height:1.35}}.highlight .linenos{{color:inherit;opacity:.75;padding-right:.8rem;user-select:none}}h1{{font-size:1rem;font-weight:normal}}a{{color:#2962ff}}
 {light}@media(prefers-color-scheme:dark){{body{{background:#1e2129;color:#ddd}}a{{color:#8ab4f8}}{dark}}}</style></head>
-<body><p><a href="{up}index.html">sdma</a> / {title}</p>{body}</body></html>
+<body><main><h1><a href="{up}index.html">sdma</a> / {title}</h1>{body}</main></body></html>
 """
 
 
@@ -35,7 +35,7 @@ def body(path):
     return pygments.highlight(text, lexer, pygments.formatters.HtmlFormatter(linenos="inline", lineanchors="L"))
 
 
-LIGHT, DARK = styles("default"), styles("monokai")
+LIGHT, DARK = styles("default"), styles("github-dark")
 for path, place, up in json.load(sys.stdin):
     path, place = pathlib.Path(path), pathlib.Path(place)
     place.parent.mkdir(parents=True, exist_ok=True)

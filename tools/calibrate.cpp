@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // sdma calibrate: fits a machine's parameters to measurements.
 #include "json/calibrate.hpp"
+#include "interrupt.hpp"
 #include "measure_device.hpp"
 #include "output.hpp"
 #include "progress.hpp"
@@ -162,6 +163,7 @@ Measured read(const CalibrateArguments& o) {
   };
   auto start = machine_named(o.start == "builtin" ? "" : o.start, read_text);
   if (!start) return fail({&start.error(), 1});
+  const Doing reading("reading " + shown(o.from));
   auto table = read_measurements(o.from);
   if (!table) return fail(table.error());
   out.start = *std::move(start);
@@ -187,6 +189,7 @@ int calibrate_verb(const CalibrateArguments& o) {
     if (!path.empty() && path != "builtin") inputs.push_back(path);
   if (!o.out.empty() && overwrites({{"-o", o.out}}, inputs)) return kUsage;
   auto measured = o.device ? measure_device(o.measure) : read(o);
+  if (measured.code == kInterrupted && o.json) (void)write_text("-", json::line({{"complete", false}}));
   if (measured.code != kOk) return measured.code;
   if (o.predict) return predict_only(o, measured);
   const auto* const m = &measured.table;
@@ -195,19 +198,22 @@ int calibrate_verb(const CalibrateArguments& o) {
   options.free = free_of(o, *m, *start);
   if (options.free.empty()) return kUsage;
   options.deadline = Deadline::in(o.limit);
-  Progress progress;
+  std::optional<Progress> progress{std::in_place};
   options.progress = [&](const FitProgress& p) {
-    progress.show([&] {
+    progress->show([&] {
       return fmt::format("{}: {} simulations, the mean error is {:.2f} %", p.stage, p.simulations, 100 * p.mean_error);
     });
-    return true;
+    return interrupted == 0;
   };
   if (o.held_out) {
+    const Doing judging("fitting to parts of the measurements");
     const auto parts = held_out(*m, *start, options);
     if (!parts) return report(parts.error()), kInput;
     return write_text("-", o.json ? json::document(json::of(*m, *parts)) : held_out_report(*m, *parts));
   }
+  keep_what_is_known();
   const auto f = fit(m->observations, m->from(*start), options);
+  progress.reset();
   if (!f) return report(f.error()), kInput;
   const auto machine = rounded(*f, options);
   const auto predictions = predict(m->observations, machine);
@@ -216,11 +222,14 @@ int calibrate_verb(const CalibrateArguments& o) {
   // The file first: the reader of the report may exit before its end.
   if (!o.out.empty() && finished)
     if (const auto code = write_text(o.out, to_json(machine)); code != kOk) return code;
-  const auto text = o.json ? json::document(json::of(*f, options, machine, *m, *predictions))
-                           : table(*f, options, machine, *m, *predictions);
+  const bool cut = f->end == Fit::End::stopped;
+  auto answer = o.json ? json::of(*f, options, machine, *m, *predictions) : json::Json();
+  if (o.json && cut) answer["complete"] = false;
+  const auto text = o.json ? json::document(answer) : table(*f, options, machine, *m, *predictions);
   if (o.out != "-")
     if (const auto code = write_text("-", text); code != kOk) return code;
   if (finished) return kOk;
+  if (cut) return stopped(fmt::format("the fit had made {} simulations, and no machine was written", f->simulations));
   complain(std::string("the fit did not end: ") + std::string(name(f->end)), "--limit gives it more time");
   return kUndecided;
 }

@@ -5,6 +5,7 @@
 #include "findings.hpp"
 #include "generation.hpp"
 #include "input.hpp"
+#include "interrupt.hpp"
 #include "json/check.hpp"
 #include "output.hpp"
 #include "sdma/core/number.hpp"
@@ -86,16 +87,16 @@ Result<std::optional<Topology>, Diagnostic> topology(const CheckArguments& o) {
     if (!t) return t.error();
     return std::optional<Topology>(*std::move(t));
   }
-  auto text = read_text(o.topology);
-  if (!text) return std::move(text.error());
+  const auto text = read_node(o.topology, "sdma topology --json");
+  if (!text) return text.error();
   auto t = topology_from_json(*text, o.topology);
   if (!t) return std::move(t.error());
   return std::optional<Topology>(std::move(*t));
 }
 
-/// Returns nothing if the file is not a schedule.
+/// Returns nothing if the file is not a schedule. `after`: what is complete already, for a message.
 std::optional<int> check_schedule(Findings& to, const CheckArguments& o, const CheckOptions& options,
-                                  const std::string& path, Input& in) {
+                                  const std::string& path, Input& in, const std::string& after = "") {
   // A ring may be large, but its name or its beginning shows whether it is a schedule.
   if (o.input.form != Form::automatic || !(is_schedule_name(path) || is_schedule(in.beginning()))) return {};
   if (o.input.generation || o.check.ring_bytes != 0 || o.check.base != 0 || o.kernel)
@@ -107,6 +108,7 @@ std::optional<int> check_schedule(Findings& to, const CheckArguments& o, const C
   auto parse = o.parse;
   parse.read = files_beside(path);
   if (!o.sweep.values.empty()) return check_swept(o.sweep, options, *text, std::move(parse), o.json());
+  const Doing checking("checking " + shown(path) + after);
   const auto s = check_text(*text, shown(path), parse, options);
   if (s) {
     auto with_map = options;
@@ -134,13 +136,15 @@ int check_schedules(Findings& to, const CheckArguments& o, CheckOptions options,
   constexpr int kWorst[] = {kUsage, kInput, kRefuted, kUndecided, kOk};
   const auto rank = [&](int code) { return std::find(std::begin(kWorst), std::end(kWorst), code); };
   int worst = kOk;
+  std::size_t done = 0;
   for (auto& [path, in] : all) {
     options.file = shown(path);
     int code = kInput;
-    if (in) code = *check_schedule(to, o, options, path, *in);
+    const auto after = fmt::format(", after {} of {} files", done++, all.size());
+    if (in) code = *check_schedule(to, o, options, path, *in, after);
     else to.unread(in.error());
     if (rank(code) < rank(worst)) worst = code;
-    if (code == kUsage || !to.drain()) break;
+    if (code == kUsage || !to.flush()) break;
   }
   return worst;
 }
@@ -232,7 +236,7 @@ int check_verb(const CheckArguments& o) {
       answer.warnings += d.severity == Severity::warning;
       to.add(d);
     }
-    return to.drain();
+    return to.flush();
   };
   const auto examine = [&](std::span<const std::uint32_t> dwords, bool last) {
     std::vector<Diagnostic> found;

@@ -2,6 +2,7 @@
 #include "check_sweep.hpp"
 
 #include "exit.hpp"
+#include "interrupt.hpp"
 #include "json/check.hpp"
 #include "output.hpp"
 #include "sdma/core/number.hpp"
@@ -39,9 +40,15 @@ int check_swept(const CheckSweep& sweep, const CheckOptions& options, std::strin
   Output out{"-"};
   Swept swept;
   parse.set.push_back({.name = sweep.name});
+  Doing checking("checking " + options.file);
+  const auto now = [&](const std::string& with) {
+    checking.now(fmt::format("checking {}{}, after {} of {}", options.file, with, swept.all(),
+                             plural(sweep.values.size(), "value")));
+  };
   for (const auto& value : sweep.values) {
     parse.set.back().value = value;
     const auto with = fmt::format("{}={}", sweep.name, value);
+    now(" with " + with);
     const auto s = check_text(text, options.file, parse, options);
     if (!s) {
       ++swept.unread;
@@ -61,7 +68,9 @@ int check_swept(const CheckSweep& sweep, const CheckOptions& options, std::strin
         out.text() += json::summary(s->report, one, s->schedule) + "\n";
       }
     }
-    if (!out.drain()) return out.exit_code();
+    const Unbroken counted;  // a message counts what was printed
+    if (!out.flush()) return out.exit_code();
+    now("");
   }
   const auto summary = fmt::format("{}: {}", options.file, swept.text());
   if (json)

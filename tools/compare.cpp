@@ -2,6 +2,7 @@
 // sdma compare: a measured run beside its simulation, queue by queue and phase by phase.
 #include "sdma/trace/compare.hpp"
 #include "input.hpp"
+#include "interrupt.hpp"
 #include "json/check.hpp"
 #include "json/json.hpp"
 #include "output.hpp"
@@ -35,6 +36,7 @@ struct Other {
 };
 
 Other recorded(const CompareArguments& o) {
+  const Doing reading("reading " + shown(o.with));
   auto t = trace::load_json_lines(o.with);
   if (!t) return report(t.error()), Other{.code = kInput};
   return {shown(o.with), "other", *std::move(t)};
@@ -49,6 +51,7 @@ Other simulated(const CompareArguments& o) {
   const auto s = load_schedule(o.path, *text, o.parse, &map);
   if (!s) return {.code = kInput};
   if (const auto why = json::deliberate(*s, shown(o.path))) return report(*why), Other{.code = kInput};
+  const Doing simulating("simulating " + shown(o.path));
   trace::Recorder recorder(trace::Recorder::kDefaultEvents, "virtual");
   const auto r = simulate(*s, *m, {.recorder = &recorder, .map = &map});
   if (r) return {"the simulation", "simulated", recorder.snapshot()};
@@ -71,10 +74,12 @@ int compare_verb(const CompareArguments& o) {
     return complain("--with does not take --set, --machine or --parameter", "they are for the simulation of a FILE"),
            kUsage;
   if (o.measured == "-" && (o.path == "-" || o.with == "-")) return complain("- can be read only once"), kUsage;
+  Doing comparing("reading " + shown(o.measured));
   const auto measured = trace::load_json_lines(o.measured);
   if (!measured) return report(measured.error()), kInput;
   const auto other = o.with.empty() ? simulated(o) : recorded(o);
   if (!other.trace) return other.code;
+  comparing.now("comparing " + shown(o.measured) + " and " + other.name);
   const auto c = trace::compare({shown(o.measured), *measured}, {other.name, *other.trace});
   if (!c) return report(c.error()), kInput;
   const auto error = c->run.error();

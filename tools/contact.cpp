@@ -41,6 +41,7 @@ detail::Descriptor only_one() {
 }
 
 int read_verb(const ContactArguments& o) {
+  const Doing opening("reading " + shown(o.read));
   const auto answer = contact::load_answer(o.read);
   if (!answer) return report(answer.error()), kInput;
   std::vector<std::pair<std::string, std::string>> schedules;
@@ -99,7 +100,8 @@ int contact_verb(ContactArguments& o) {
     reading->text += fmt::format("{0}/contact.tar.gz is the file to send, {0}/contact.html the page to read\n", folder);
   if (const int code = write_text("-", std::move(reading->text)); code != kOk) return code;
   if (!saved) return report(saved.error()), kInput;
-  return interrupted != 0 ? kInterrupted : answer["ended"] == "no device" ? kInput : reading->code;
+  if (interrupted != 0) return stopped("what is known was written, and the rest counts as not tried");
+  return answer["ended"] == "no device" ? kInput : reading->code;
 }
 
 }  // namespace
@@ -112,8 +114,8 @@ void add_contact(VerbOptions& verb, Action& action) {
   add_choice<DeviceKind>(
       verb, "--device", o->settings.device,
       {{"soft", DeviceKind::soft}, {"kfd", DeviceKind::kfd}, {"cuda", DeviceKind::cuda}, {"rocr", DeviceKind::rocr}},
-      "device to meet: a software node (default), the node of the kernel driver, NVIDIA GPUs, or AMD GPUs through ROCr");
-  add_count(verb, "--minutes", o->minutes, 1, 1000, "end after about so many minutes");
+      "device to examine: a software node (default), the node of the kernel driver, NVIDIA GPUs, or AMD GPUs through ROCr");
+  add_count(verb, "--minutes", o->minutes, 1, 1000, "end after about N minutes");
   verb.flag("--gentle", o->settings.gentle, "on a shared machine: few queues, little memory, small copies");
   verb.flag("--risky", o->settings.risky,
             "also try packets whose effect is only inferred: an engine may hang, and the driver may then reset the GPU "
@@ -123,7 +125,7 @@ void add_contact(VerbOptions& verb, Action& action) {
              "--device=rocr or --device=cuda")
       .type("FILE");
   add_texts(verb, "--step", o->steps, "only this step: works, order or speed; may be repeated").type("NAME");
-  add_count(verb, "--runs", o->settings.runs, 1, 1'000'000, "run each litmus program at most so often");
+  add_count(verb, "--runs", o->settings.runs, 1, 1'000'000, "the most runs of each litmus program");
   add_count(verb, "--gpus", o->gpus, 1, 8, "GPUs of the software node");
   add_choice<Ordering>(verb, "--order", o->order,
                        {{"strict", Ordering::strict}, {"rocr", Ordering::rocr}, {"adversarial", Ordering::adversarial}},

@@ -54,8 +54,8 @@ class HexLines {
 template <class Printer> int print(Input& in, Output& out, bool to_stdout, Printer printer) {
   auto done = for_each_piece(in, [&](std::span<const std::uint32_t> dwords, bool last) {
     const auto used = printer.append(out.text(), dwords, last);
-    // If the reader has exited, the remaining dwords are skipped, and the loop below ends.
-    return out.drain() ? used : dwords.size();
+    // The next piece may take long to come. If the reader has exited, the remaining dwords are skipped.
+    return out.flush() ? used : dwords.size();
   });
   if (done) return out.close() ? kOk : out.exit_code();
   // Everything readable is printed, but no incomplete file is created.

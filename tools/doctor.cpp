@@ -7,6 +7,7 @@
 #include "doctor_files.hpp"
 #include "doctor_live.hpp"
 #include "input.hpp"
+#include "interrupt.hpp"
 #include "output.hpp"
 #include "shared_options.hpp"
 #include "verb.hpp"
@@ -75,7 +76,9 @@ int doctor_verb(const DoctorArguments& o) {
     return complain(pids.empty() ? "no process uses a GPU" : "--processes takes all processes, and no FILE",
                     "sdma doctor --help"),
            kUsage;
+  Doing watching(pids.empty() ? "reading files" : "watching the queues of processes");
   auto s = pids.empty() ? read_files(o) : examine_processes(pids, o.live);
+  watching.now("examining what was read");
   if (!s) return report(s.error()), s.error().severity == Severity::warning ? kUndecided : kInput;
   auto buffers = read_buffers(o.buffers);
   if (!buffers) return report(buffers.error()), kInput;
@@ -142,7 +145,7 @@ void add_doctor(VerbOptions& verb, Action& action) {
   verb.values(
           "FILE", o->files,
           "rings (.ring, bytes or text), recordings (trace.jsonl), core files and logs of the kernel, and archives of "
-          "them (.gz, .xz, .tar.gz), read as one snapshot; - is standard input. Or the numbers of processes. After --, a program that the doctor runs")
+          "them (.gz, .xz, .tar.gz), read as one snapshot; - is standard input. Or numbers of processes; or, after --, a program, which the doctor then runs")
       .type("");
   add_form(verb, o->form,
            "contents of each FILE that is a ring: bytes, hex text, a dump with positions, or debugfs' file of a "
@@ -166,7 +169,7 @@ void add_doctor(VerbOptions& verb, Action& action) {
   verb.flag("--all-threads", o->all_threads,
             "no thread but those of --waits will store to a word: then a wait for the host is a hang");
   add_parsed(verb, "--pid", o->pid, parse_process, "the number of a process",
-             "of a log with page faults of several processes: those of process PID")
+             "with a log that has page faults of several processes: only those of process PID")
       .type("PID");
   add_live(verb, o->live);
   verb.value("-o,--output", o->output, "output file; - is standard output").type("FILE");

@@ -22,7 +22,7 @@ namespace {
 /// The bytes of a core file, which may be larger than memory.
 class MappedFile {
  public:
-  /// Of an archive.
+  /// A file out of an archive.
   explicit MappedFile(std::string bytes) : own_(std::move(bytes)), at_(own_.data()), bytes_(own_.size()) {}
   static std::shared_ptr<MappedFile> open(const std::string& path) {
     const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);

@@ -141,17 +141,17 @@ std::optional<std::chrono::nanoseconds> some_time(const std::string& text) {
 
 void add_live(VerbOptions& verb, LiveOptions& o) {
   verb.flag("--attach", o.attach,
-            "of a process: begin a debug session with the driver, which alone knows the queues. If the process has "
-            "enabled a runtime, the driver maps all its queues anew: that makes up for a lost doorbell, and may reset "
-            "an engine");
+            "with a process: begin a debug session with the driver, which alone knows the queues. If the process has "
+            "enabled a runtime, the driver unmaps all its queues and maps them again. The engines then read wptr, so a "
+            "lost doorbell no longer shows; and an engine that does not answer may be reset");
   verb.flag("--processes", o.processes, "examine all processes that use a GPU, as one snapshot");
   add_parsed(verb, "--watch", o.watch, some_time, "a time of at most 24 h, such as 1s or 500ms",
-             "of a process: how long its queues are watched (default: 1s)")
+             "with a process: how long its queues are watched (default: 1s)")
       .type("TIME");
   add_parsed(verb, "--after", o.after, some_time, "a time of at most 24 h, such as 5s or 500ms",
-             "of a program: examine it when its queues have stood still for so long (default: 5s)")
+             "with a program: examine it when its queues have not moved for this long (default: 5s)")
       .type("TIME");
-  verb.flag("--end", o.end, "of a program: end each process that hangs, and return 1 (default: it continues)");
+  verb.flag("--end", o.end, "with a program: end each process that hangs, and return 1 (default: it continues)");
   o.program = verb.after_dashes();
 }
 

@@ -257,7 +257,8 @@ void add_emulate(VerbOptions& verb, Action& action) {
       verb, "--gfx,--gpu", o->gpu, gpus,
       "type of the GPUs, by target (default: gfx942, an MI300X); each has a product of that target");
   add_count(verb, "--engines", o->engines, 1, 64,
-            "sDMA engines per GPU, of those that face the host first (default: all of the product; 16 for gfx942)");
+            "sDMA engines per GPU; those that face the host count first (default: all of the product; 16 for gfx942)")
+      .shown("");
   add_parsed(
       verb, "--vram", o->vram, vram_size, "a size from 1M to 1024G: write 64G or 512M",
       "memory per GPU: 64G, 512M (default: that of the product; 192G for gfx942), allocated page by page as it is used")

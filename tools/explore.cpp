@@ -159,6 +159,10 @@ class Exploring {
                         "--parameter sets a parameter of the machine"),
                kUsage;
     }
+    std::error_code error;
+    if (!options_.folder.empty()) std::filesystem::create_directories(options_.folder, error);
+    if (error)
+      return complain(options_.folder + ": cannot be created: " + error.message(), "name another folder"), kInput;
     const auto n = axis ? axis->values.size() : 1;
     std::vector<std::string> left;
     for (std::size_t i = 0; i < n; ++i) {
@@ -239,9 +243,6 @@ class Exploring {
   int write_files() {
     if (options_.folder.empty()) return kOk;
     std::error_code error;
-    std::filesystem::create_directories(options_.folder, error);
-    if (error)
-      return complain(options_.folder + ": cannot be created: " + error.message(), "name another folder"), kInput;
     std::vector<std::pair<std::string, std::string>> files;
     for (const auto& f : found_)
       for (std::size_t i = 0; i < f.rows.size(); ++i) {
@@ -266,11 +267,11 @@ class Exploring {
 };
 
 int explore_verb(const ExploreArguments& o) {
-  keep_what_is_known();
   const auto m = load_machine(o.machine);
   if (!m) return exit_code(o.machine);
   auto text = read_text(o.path);
   if (!text) return report(text.error()), kInput;
+  keep_what_is_known();
   return Exploring(o, *m, *std::move(text)).run();
 }
 

@@ -31,8 +31,8 @@ class Findings {
   /// A line of text.
   void say(const std::string& line);
   bool is_text() const noexcept { return form_ == FindingsForm::text; }
-  /// Writes what is pending if it is much. False after an error, which has been reported.
-  bool drain() { return out_.drain(); }
+  /// Writes what is pending, because more may take long to come. False after an error, which has been reported.
+  bool flush() { return out_.flush(); }
   /// `code`, unless the output has an error.
   int close(int code);
 

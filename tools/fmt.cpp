@@ -105,7 +105,7 @@ void add_fmt(VerbOptions& verb, Action& action) {
   add_settings(verb, o->parse.set);
   const auto check = verb.flag("--check", o->check, "print nothing, and exit with 1 if a file would change");
   verb.flag("--write", o->write, "replace the files instead of writing to standard output").excludes(check);
-  verb.flag("--json", o->json, "print one object: of each file, whether it changes and its text");
+  verb.flag("--json", o->json, "print one object: for each file, whether it changes, and its text");
   verb.footer(
       "Examples:\n"
       "  sdma fmt ag.sdma\n"

@@ -88,9 +88,14 @@ Result<Input, Diagnostic> Input::open(const InputOptions& o) {
   return in;
 }
 
+std::string Input::doing() const { return fmt::format("reading {}, after {} bytes", name_, read_); }
+
 Result<bool, Diagnostic> Input::fill() {
+  const Doing reading(doing());
+  const auto before = buffer_.size();
   auto more = file_.read(buffer_, kPiece);
   if (more && !*more) ended_ = true;
+  read_ += buffer_.size() - before;
   return more;
 }
 
@@ -275,6 +280,7 @@ Result<RingInput, Diagnostic> Input::read_text() {
 }
 
 Result<std::string, Diagnostic> read_text(const std::string& path) {
+  const Doing reading("reading " + shown(path));
   auto text = read_file(path);
   if (text) text->erase(0, text->size() - without_mark(*text).size());
   return text;

@@ -15,6 +15,7 @@
 // order; a note says where the first of them is. Notes say what a text was taken for.
 #include "archive.hpp"
 #include "generation.hpp"
+#include "interrupt.hpp"
 #include "output.hpp"
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/file.hpp"
@@ -77,6 +78,8 @@ class Input {
   Result<std::optional<std::string>, Diagnostic> descriptors();
   /// Is it text, of whatever kind?
   bool is_text() const noexcept { return form_ == Form::hex; }
+  /// "reading ring.bin, after 4096 bytes"
+  std::string doing() const;
   /// The whole input with its positions and its generation. Call it before any dwords were taken.
   Result<RingInput, Diagnostic> ring();
   /// The pending part of a dump, which may be empty; without positions, the whole dump. Call it before taking dwords.
@@ -116,6 +119,7 @@ class Input {
   bool assumed_;
   bool ended_ = false, finished_ = false;
   std::uint64_t taken_ = 0;  ///< dwords that `more` has given
+  std::uint64_t read_ = 0;   ///< bytes of the file
 };
 
 /// A whole file as text, without a UTF-8 byte order mark; "-" is standard input.
@@ -127,12 +131,14 @@ Diagnostic no_such_ring(std::string where, std::string_view wanted, const std::v
 /// Passes all dwords to `consume(dwords, last)`, piece by piece. It returns how many it used; with `last`, all.
 template <class Fn> Result<void, Diagnostic> for_each_piece(Input& in, Fn consume) {
   std::vector<std::uint32_t> kept;
+  Doing reading(in.doing());
   for (bool last = false; !last;) {
     auto more = in.more(kept);
     if (!more) return std::move(more.error());
     last = !*more;
     const auto used = consume(std::span<const std::uint32_t>(kept), last);
     kept.erase(kept.begin(), kept.begin() + static_cast<std::ptrdiff_t>(used));
+    reading.now(in.doing());
   }
   return {};
 }

@@ -1,24 +1,59 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Ctrl-C in a verb that works for a while and then says what it knows.
+// Ctrl-C in a verb: it says how far it came, and the exit code is 130.
 //
-//   keep_what_is_known();
+//   end_at_interrupt();                              // main: the first Ctrl-C prints a message and ends the program
+//   Doing checking("checking " + name);              // what the message says: "interrupted while checking a.sdma"
+//   checking.now("checking b.sdma, after 1 of 2 files");
+//
+//   keep_what_is_known();                            // a verb with a partial answer: Ctrl-C only sets `interrupted`
 //   while (interrupted == 0 && ...) ...
+//   return interrupted != 0 ? stopped("3 of 7 values were simulated") : kOk;
 //
-// Per process. A signal handler only stores to `interrupted`. No errors.
-#include <csignal>
+// With --json, the answer has "complete": false after Ctrl-C: a partial answer as a member, and otherwise one more line
+// of standard output, {"complete":false}. Output (output.hpp) writes no part of a line before it. Once an answer is
+// complete, Ctrl-C comes too late and changes nothing.
+//
+// One thread of the program, the one that called end_at_interrupt, uses everything here. The second Ctrl-C always ends
+// the program. No errors.
+#include "sdma/core/interrupt.hpp"
+
+#include <string>
 
 namespace sdma::tool {
 
-/// 1 after Ctrl-C.
-inline volatile std::sig_atomic_t interrupted = 0;
+/// `json`: standard output has JSON, or is empty.
+void end_at_interrupt(bool json);
 
-/// The first Ctrl-C sets `interrupted`, and the second ends the program.
-inline void keep_what_is_known() {
-  struct sigaction action {};
-  action.sa_handler = [](int) { interrupted = 1; };
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
-  ::sigaction(SIGINT, &action, nullptr);
-}
+/// What the program is doing while this object exists. The latest of several counts.
+class Doing {
+ public:
+  explicit Doing(const std::string& what);
+  Doing(const Doing&) = delete;
+  Doing& operator=(const Doing&) = delete;
+  ~Doing();
+  /// It does something else now.
+  void now(const std::string& what);
+
+ private:
+  std::string lines_[2];      ///< the message, and room for the next one
+  std::size_t which_ = 0;     ///< the one that is said
+  const std::string* outer_;  ///< what is said afterwards
+};
+
+/// Ctrl-C waits until this object is gone.
+class Unbroken {
+ public:
+  Unbroken() noexcept;
+  Unbroken(const Unbroken&) = delete;
+  Unbroken& operator=(const Unbroken&) = delete;
+  ~Unbroken();
+};
+
+/// The answer is complete.
+void answered() noexcept;
+
+/// After keep_what_is_known: reports "interrupted: `how_far`". Returns the exit code.
+int stopped(const std::string& how_far);
 
 }  // namespace sdma::tool

@@ -2,6 +2,7 @@
 // The program `sdma`: one file per verb, and one line per verb in the table.
 #include "build_info.hpp"
 #include "complete.hpp"
+#include "interrupt.hpp"
 #include "json/json.hpp"
 #include "output.hpp"
 #include "sdma/core/descriptors.hpp"
@@ -30,7 +31,8 @@ constexpr ExitMeaning kCheck[] = {
 constexpr ExitMeaning kReduce[] = {
     {kOk, "the smallest text is printed"},
     {kInput, "errors in the text, nothing to reduce, or an error of the input or output"},
-    {kUndecided, "--tries ended the search; the smallest text so far is printed"}};
+    {kUndecided, "--tries ended the search; the smallest text so far is printed"},
+    {kInterrupted, "Ctrl-C ended the search; the smallest text so far is printed"}};
 constexpr ExitMeaning kDoctor[] = {{kOk, "nothing hangs; or, with a program, its own code"},
                                    {kRefuted, "something hangs; or --end ended the program"},
                                    {kInput, "something cannot be read, or a process cannot be examined"},
@@ -44,12 +46,14 @@ constexpr ExitMeaning kRun[] = {
     {kInput,
      "errors in the schedule, a schedule that is wrong on purpose or does not fit the node, no device, or an error\n"
      "of the input or output"},
-    {kUndecided, "with --test: no file failed, but a file expects nothing"}};
+    {kUndecided, "with --test: no file failed, but a file expects nothing"},
+    {kInterrupted, "Ctrl-C ended the run; its report is printed, and its trace written"}};
 constexpr ExitMeaning kSimulate[] = {
     {kRefuted, "the schedule does not end, an engine refuses a packet, or an expectation fails"},
     {kInput,
      "errors in the schedule or the machine description, a schedule that is wrong on purpose or does not fit the\n"
-     "machine, or an error of the input or output"}};
+     "machine, or an error of the input or output"},
+    {kInterrupted, "Ctrl-C; the values of a sweep so far are printed"}};
 constexpr ExitMeaning kExplore[] = {
     {kOk, "found"},
     {kRefuted, "every candidate is refuted"},
@@ -66,7 +70,8 @@ constexpr ExitMeaning kCalibrate[] = {
     {kInput,
      "errors in the table or the machine description, a measured schedule that cannot be simulated or run, or an\n"
      "error of the input or output"},
-    {kUndecided, "the limit ended the fit, or the measured machine is busy; no machine is written"}};
+    {kUndecided, "the limit ended the fit, or the measured machine is busy; no machine is written"},
+    {kInterrupted, "Ctrl-C ended the fit; no machine is written"}};
 constexpr ExitMeaning kContact[] = {{kOk, "everything was tried, and nothing contradicts a rule"},
                                     {kRefuted, "a rule of docs/ordering.md is refuted, or something does not work"},
                                     {kInput, "no device, another run on this node, or an error of the input or output"},
@@ -100,7 +105,7 @@ std::string exit_codes(std::span<const ExitMeaning> more, bool all) {
   std::string out = "Exit codes:\n";
   for (const auto& e : kExits) {
     const auto own = std::find_if(more.begin(), more.end(), [&](const auto& m) { return m.code == e.code; });
-    const bool always = e.code == kOk || e.code == kUsage || e.code == kInput;
+    const bool always = e.code == kOk || e.code == kUsage || e.code == kInput || e.code == kInterrupted;
     if (own == more.end() && !all && !always) continue;
     std::string text(own == more.end() ? e.text : own->text);
     for (auto at = text.find('\n'); at != text.npos; at = text.find('\n', at + 1)) text.insert(at + 1, 7, ' ');
@@ -145,11 +150,20 @@ bool misunderstood(const CLI::App& app, const Words& words) {
     const auto rest = verb->remaining();
     // The words of a program, beginning with its name, belong to it.
     const auto own = words.size() - (verb->get_prefix_command() ? rest.size() : 0);
-    for (std::size_t i = 1; i < own && words[i] != "--"; ++i)
-      if (words[i].starts_with("--") && words[i].ends_with('=') &&
-          verb->get_option_no_throw(words[i].substr(0, words[i].size() - 1)))
-        return complain("'" + words[i] + "' needs a value", program + " --help"), true;
+    for (std::size_t i = 1; i < own && words[i] != "--"; ++i) {
+      const auto equal = words[i].find('=');
+      const auto* option = words[i].starts_with("--") && equal != std::string::npos
+                               ? verb->get_option_no_throw(words[i].substr(0, equal))
+                               : nullptr;
+      if (!option) continue;
+      const bool flag = option->get_items_expected_max() == 0;
+      if (flag) return complain("'" + words[i] + "': this option takes no value", program + " --help"), true;
+      if (equal + 1 == words[i].size()) return complain("'" + words[i] + "' needs a value", program + " --help"), true;
+    }
     if (!rest.empty() && is_option(rest[0])) return no_such_option(program, *verb, rest[0]), true;
+    if (rest.empty() || verb->get_prefix_command()) continue;
+    const auto first = std::find_first_of(words.begin() + 1, words.end(), rest.begin(), rest.end());
+    return complain("'" + *first + "' is one argument too many", program + " --help"), true;
   }
   return false;
 }
@@ -159,6 +173,10 @@ std::string plainly(std::string said) {
   constexpr std::string_view kTwice = ": At Most 1 required but received ";
   if (const auto at = said.find(kTwice); at != said.npos)
     return said.substr(0, at) + " appears " + said.substr(at + kTwice.size()) + " times: give it once";
+  constexpr std::string_view kNone = " is required", kBoth = " excludes ";
+  if (said.ends_with(kNone)) return "no " + said.substr(0, said.size() - kNone.size()) + " given";
+  if (const auto at = said.find(kBoth); at != said.npos)
+    return said.substr(0, at) + " and " + said.substr(at + kBoth.size()) + " cannot be given together";
   constexpr std::string_view kMissing = " missing", kRequired = ": 1 required ";
   if (const auto at = said.find(kRequired); at != said.npos && said.ends_with(kMissing))
     return said.substr(0, at) + " needs a value";
@@ -225,10 +243,11 @@ int run(int argc, char** argv) {
   // Before the parser, because its own complaints are to be JSON,
   // too. The words of a program that emulate runs are not ours.
   auto* const emulate = app.get_subcommand("emulate");
+  bool json = false;
   if (words.size() < 2 || words[1] != emulate->get_name())
     if (const auto own = std::find(words.begin() + 1, words.end(), std::string_view("--"));
         ask_for_json(std::span(words).first(static_cast<std::size_t>(own - words.begin())).subspan(1)))
-      report_as_json();
+      report_as_json(), json = true;
   const auto json_of_emulate = [&] {
     if (emulate->get_option("--json")->count() > 0) report_as_json();
   };
@@ -247,6 +266,8 @@ int run(int argc, char** argv) {
   }
   if (misunderstood(app, {words.begin() + 1, words.end()})) return kUsage;
   if (!action) return complain("no subcommand given", "sdma --help lists them"), kUsage;
+  // Programs that a verb runs get Ctrl-C themselves.
+  if (emulate->count() == 0 && after.empty()) end_at_interrupt(json);
   return action();
 }
 

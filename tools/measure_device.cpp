@@ -2,6 +2,7 @@
 #include "measure_device.hpp"
 
 #include "input.hpp"
+#include "interrupt.hpp"
 #include "output.hpp"
 #include "progress.hpp"
 #include "verb.hpp"
@@ -72,6 +73,8 @@ Measured measure_device(const DeviceMeasurement& o) {
     }
     all.push_back(*std::move(m));
   }
+  std::size_t measured = 0;
+  keep_what_is_known();
   auto table = [&] {
     Progress progress;
     MeasureOptions options{.source = fmt::format("measured on {}", node.name),
@@ -81,10 +84,15 @@ Measured measure_device(const DeviceMeasurement& o) {
       progress.show([&] {
         return fmt::format("pass {} of {}, {} %: {}", done / all.size() + 1, o.passes, 100 * done / of, m.id());
       });
-      return true;
+      measured = done;
+      return interrupted == 0;
     };
     return measure(**device, all, options);
   }();
+  if (!table && interrupted != 0) {
+    const auto of = all.size() * o.passes;
+    return fail(stopped(fmt::format("{} of {} measurements were made, and no machine was written", measured, of)));
+  }
   if (!table) return report(table.error()), fail(kInput);
   out.table = std::move(*table);
   out.start = unfitted(node, out.table);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "output.hpp"
 
+#include "interrupt.hpp"
 #include "json/json.hpp"
 #include "verb.hpp"
 
@@ -46,9 +47,14 @@ bool same_file(const std::string& a, const std::string& b) {
 
 }  // namespace
 
+std::string line_of(const Diagnostic& d) {
+  if (as_json) return json::line(json::of(d));
+  auto s = to_string(d) + "\n";
+  return coloured() ? paint(d, std::move(s)) : s;
+}
+
 void report(const Diagnostic& d) {
-  auto s = as_json ? json::line(json::of(d)) : to_string(d) + "\n";
-  if (!as_json && coloured()) s = paint(d, std::move(s));
+  const auto s = line_of(d);
   // A failure to write to standard error cannot be reported.
   std::fwrite(s.data(), 1, s.size(), stderr);
 }
@@ -72,13 +78,16 @@ bool Output::succeeded(const Result<void, Diagnostic>& done) {
 }
 
 bool Output::flush() {
+  const Unbroken lines;
   if (exit_code_ != 0 || !succeeded(file_.write(text_))) return false;
   text_.clear();
   return true;
 }
 
 bool Output::close() {
+  const Unbroken lines;
   if (!flush() || !succeeded(file_.close())) return false;
+  if (path_ == "-") answered();
   if (file_.in_place())
     report(
         {.severity = Severity::note,

@@ -26,6 +26,8 @@ namespace sdma::tool {
 
 void report(const Diagnostic&);
 void report(std::span<const Diagnostic>);
+/// What `report` prints.
+std::string line_of(const Diagnostic&);
 /// All later messages are JSON.
 void report_as_json();
 /// The name of an input in messages.

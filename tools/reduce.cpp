@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // sdma reduce: the smallest schedule that still has a finding.
 #include "input.hpp"
+#include "interrupt.hpp"
 #include "json/check.hpp"
 #include "output.hpp"
+#include "progress.hpp"
 #include "shared_options.hpp"
 #include "verb.hpp"
 
@@ -31,7 +33,7 @@ std::string removed(const ReducedText& r) {
   return out.empty() ? "nothing" : out;
 }
 
-int reduce_verb(const ReduceArguments& o) {
+int reduce_verb(ReduceArguments& o) {
   if (overwrites({{"-o", o.output}}, {o.path})) return kUsage;
   const auto text = read_text(o.path);
   if (!text) return report(text.error()), kInput;
@@ -40,14 +42,25 @@ int reduce_verb(const ReduceArguments& o) {
     return report({.where = file, .message = "this is not a schedule", .hint = "sdma reduce is for schedules"}), kInput;
   auto parse = o.parse;
   parse.read = files_beside(o.path);
-  const auto r = reduce_text(*text, file, parse, {.profile = o.profile}, o.reduce);
+  keep_what_is_known();
+  const auto r = [&] {
+    Progress progress;
+    o.reduce.proceed = [&](std::size_t tries) {
+      progress.show([&] { return fmt::format("{}: {} texts checked", file, tries); });
+      return interrupted == 0;
+    };
+    return reduce_text(*text, file, parse, {.profile = o.profile}, o.reduce);
+  }();
   if (!r) return report(r.error()), kInput;
-  if (const auto code = write_text(o.output, o.json ? json::document(json::of(*r, file)) : r->text); code != kOk)
-    return code;
+  const bool cut = interrupted != 0 && !r->least;
+  auto answer = o.json ? json::of(*r, file) : json::Json();
+  if (o.json && cut) answer["complete"] = false;
+  if (const auto code = write_text(o.output, o.json ? json::document(answer) : r->text); code != kOk) return code;
   report({.severity = Severity::note,
           .where = file,
           .message = fmt::format("{} is left; removed: {} (checked texts: {})", r->rule, removed(*r), r->tries)});
   if (r->least) return kOk;
+  if (cut) return stopped(fmt::format("{} texts were checked, and a smaller one may exist", r->tries));
   report({.severity = Severity::warning,
           .where = file,
           .message = fmt::format("the search has ended after {} texts, so a smaller one may exist", r->tries),

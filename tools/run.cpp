@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // sdma run: executes schedules and checks their expectations.
 #include "input.hpp"
+#include "interrupt.hpp"
 #include "json/check.hpp"
 #include "output.hpp"
 #include "run_job.hpp"
@@ -29,7 +30,7 @@ class RunAnswer {
   }
   /// Prints it. Returns this code, or that of an error of the output.
   int close(int code) {
-    if (json_) out_.text() = json::document(json::of(files_));
+    if (json_) out_.text() = json::document(json::of(files_, interrupted == 0));
     return out_.close() ? code : out_.exit_code();
   }
 
@@ -93,14 +94,21 @@ int test(const RunArguments& o, RunAnswer& answer) {
         Job job{o, path, *s, map};
         file.passed = job.run(order) == kOk;
         file.runs.push_back(job.answer());
+        if (interrupted != 0) break;
       }
     }
     file.expects_nothing = s && s->expectations.empty();
+    if (interrupted != 0) {
+      answer.add(std::move(file));
+      break;
+    }
     const bool nothing = file.passed && file.expects_nothing;
     answer.say((!file.passed ? "FAILED: " : nothing ? "expects nothing: " : "passed: ") + shown(path));
     ++(!file.passed ? failed : nothing ? idle : passed);
     answer.add(std::move(file));
   }
+  if (interrupted != 0)
+    return stopped(fmt::format("{} of {} files were run: {} passed", passed + failed + idle, o.paths.size(), passed));
   answer.say(fmt::format("{} passed, {} failed{}", passed, failed,
                          idle > 0 ? fmt::format(", {} expect{} nothing", idle, idle == 1 ? "s" : "") : ""));
   return failed > 0 ? kRefuted : idle > 0 ? kUndecided : kOk;
@@ -139,6 +147,7 @@ int run_verb(const RunArguments& o) {
   RunAnswer answer{o};
   int code = kOk;
   if (o.test) {
+    keep_what_is_known();
     code = test(o, answer);
   } else {
     const auto text = read_text(o.paths[0]);
@@ -146,9 +155,11 @@ int run_verb(const RunArguments& o) {
     SourceMap map;
     const auto s = load_schedule(o.paths[0], *text, o.parse, &map);
     if (!s) return kInput;
+    keep_what_is_known();
     code = one(o, o.paths[0], *s, map, answer);
     // Without a device, or after an error of a file, there is no answer.
-    if (code != kOk && code != kRefuted) return code;
+    if (code == kInterrupted) (void)stopped("the run was stopped");
+    else if (code != kOk && code != kRefuted) return code;
   }
   return answer.close(code);
 }

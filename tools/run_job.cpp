@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "run_job.hpp"
 
+#include "interrupt.hpp"
 #include "output.hpp"
 #include "sdma/core/nearest.hpp"
 #include "sdma/doctor/bound.hpp"
@@ -19,6 +20,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
+/// Shorter pauses say nothing.
+constexpr auto kLongStill = 1s;
 /// The GPUs of the largest node that can be run on.
 constexpr std::uint32_t kMostOfNode = 8;
 
@@ -77,7 +80,7 @@ int Job::run_ranks(Ordering order) {
     elapsed_ = std::max(elapsed_, std::chrono::nanoseconds(j["elapsed_ns"].get<std::int64_t>()));
     if (j["result"].contains("queues")) results.push_back(j["result"]);
     // A rank cannot bind if another has failed: what that one says comes first.
-    const bool follows = first != kOk && (code != kRefuted || !j["lost"].is_null());
+    const bool follows = first != kOk && ((code != kRefuted && code != kInterrupted) || !j["lost"].is_null());
     if (code != kOk && first == kOk) first = code;
     if (follows || (code == kOk && j["rank"] != 0)) continue;
     for (const auto& m : j["messages"]) report(json::diagnostic(m));
@@ -131,8 +134,11 @@ int Job::run_here(Ordering order, BindOptions how, trace::Recorder* recorder) {
     for (const auto& e : bound.error()) options_.test ? say(e) : tell(placed(e));
     return kInput;
   }
-  RunOptions go{
-      .timeout = options_.timeout, .seed = options_.seed, .map = timed ? nullptr : &map_, .recorder = recorder};
+  RunOptions go{.timeout = options_.timeout,
+                .seed = options_.seed,
+                .map = timed ? nullptr : &map_,
+                .recorder = recorder,
+                .proceed = [] { return interrupted == 0; }};
   for (const auto& [name, file] : options_.inputs) {
     const auto text = read_file(file);
     if (!text) return tell(text.error()), kInput;
@@ -156,7 +162,7 @@ int Job::run_here(Ordering order, BindOptions how, trace::Recorder* recorder) {
     }
     say(f);
   }
-  if (!result) explain(*bound);
+  if (!result) explain(*bound, result.still);
   // Every rank sees all buffers of its node, so one of each node writes them.
   const auto& nodes = how.ranks_per_node;
   const bool writes = how.rank == nodes.first(nodes.of(how.rank));
@@ -166,12 +172,19 @@ int Job::run_here(Ordering order, BindOptions how, trace::Recorder* recorder) {
     Output out{file};
     if (!out.write(bytes.data(), bytes.size()) || !out.close()) return out.exit_code();
   }
-  return result ? kOk : kRefuted;
+  return result ? kOk : result.ended ? kInterrupted : kRefuted;
 }
 
-/// Says why queues hang, if any does. A fault has been reported already.
-void Job::explain(const Bound& bound) {
-  const auto d = doctor::diagnose(doctor::snapshot_of(bound));
+/// Says for how long nothing has moved, and why queues hang, if any does. A fault has been reported already.
+void Job::explain(const Bound& bound, std::chrono::nanoseconds still) {
+  auto s = doctor::snapshot_of(bound);
+  if (still >= kLongStill) {
+    s.watched_ns = static_cast<std::uint64_t>(still.count());
+    say({.severity = Severity::note,
+         .message = fmt::format("no queue has read a packet and no signal has changed for {:.1f} s",
+                                std::chrono::duration<double>(still).count())});
+  }
+  const auto d = doctor::diagnose(s);
   if (d.verdict() == doctor::Verdict::hung && d.findings.front().what != doctor::HangClass::fault)
     say({.severity = Severity::note, .message = summary(d)});
 }

@@ -53,7 +53,7 @@ class Job {
   int run_here(Ordering, BindOptions, trace::Recorder*);
   /// `gpus`: how many the schedule has.
   Result<std::unique_ptr<Device>, Diagnostic> open(std::uint32_t gpus, Ordering, std::uint32_t rank, trace::Recorder*);
-  void explain(const Bound&);
+  void explain(const Bound&, std::chrono::nanoseconds still);
   void say(Diagnostic);
   void tell(const Diagnostic&);
   Diagnostic placed(Diagnostic) const;

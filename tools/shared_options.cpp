@@ -2,8 +2,13 @@
 #include "shared_options.hpp"
 
 #include "input.hpp"
+#include "interrupt.hpp"
 #include "options.hpp"
+#include "sdma/core/nearest.hpp"
+#include "sdma/device/layout.hpp"
 #include "verb.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -107,6 +112,24 @@ void add_machine(VerbOptions& verb, MachineOptions& o) {
                           "MI300X are public (default: rings)");
 }
 
+Result<std::string, Diagnostic> read_node(const std::string& path, std::string_view command) {
+  auto text = read_text(path);
+  if (text || !text.error().hint.empty()) return text;
+  std::vector<std::string_view> kinds;
+  for (const auto layout : kLayoutExamples) kinds.push_back(layout.substr(0, layout.find(':')));
+  const auto kind = std::string_view(path).substr(0, path.find(':'));
+  Nearest nearest{kind};
+  for (const auto k : kinds) nearest.offer(k);
+  std::string meant;
+  for (const auto layout : kLayoutExamples)
+    if (!nearest.best().empty() && layout.starts_with(nearest.best()))
+      meant = fmt::format("; did you mean {}?", layout);
+  auto error = std::move(text.error());
+  error.hint =
+      fmt::format("name a file such as {} prints, or a layout: mi300x:8, ring:8, switch:64x400G{}", command, meant);
+  return error;
+}
+
 std::optional<Cost> parameter_named(const std::string& option, const std::string& word) {
   const auto i = cost_named(word);
   if (i != kCosts) return static_cast<Cost>(i);
@@ -118,7 +141,9 @@ std::optional<Cost> parameter_named(const std::string& option, const std::string
 }
 
 std::optional<MachineDescription> load_machine(const MachineOptions& o) {
-  auto m = machine_named(o.path, read_text);
+  const Doing reading("reading " + shown(o.path));
+  auto m =
+      machine_named(o.path, [](const std::string& path) { return read_node(path, "sdma simulate --show-machine"); });
   if (!m) return report(m.error()), std::nullopt;
   if (o.through == "hip") through_hip(*m);
   for (const auto& [name, value] : o.changes) {
@@ -174,9 +199,10 @@ Result<NameTable, Diagnostic> load_names(const std::string& path) {
 }
 
 void add_positions(VerbOptions& verb, std::optional<std::uint64_t>& rptr, std::optional<std::uint64_t>& wptr) {
-  add_position(verb, "--rptr", rptr,
-               "where the engine stands, in bytes, or in dwords with dw: 0x40, 16dw (default: what FILE says)");
-  add_position(verb, "--wptr", wptr, "where the producer stands, as --rptr");
+  add_position(
+      verb, "--rptr", rptr,
+      "position that the engine has reached, in bytes, or in dwords with dw: 0x40, 16dw (default: what FILE says)");
+  add_position(verb, "--wptr", wptr, "position that the producer has reached, written as --rptr");
 }
 
 void add_buffers(VerbOptions& verb, std::vector<FileAt>& buffers, const std::string& doc) {

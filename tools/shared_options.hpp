@@ -51,6 +51,9 @@ struct MachineOptions {
   std::string through{};  ///< "hip", or "" for rings of one's own
 };
 void add_machine(VerbOptions&, MachineOptions&);
+/// The text of the file of a node or a machine. If it cannot be read, the hint names `command`, which prints such a
+/// file, and the layouts that may be given instead.
+Result<std::string, Diagnostic> read_node(const std::string& path, std::string_view command);
 /// The parameter that an option names.
 std::optional<Cost> parameter_named(const std::string& option, const std::string& word);
 std::optional<MachineDescription> load_machine(const MachineOptions&);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 // sdma simulate: predicts the time of schedules on a described machine.
 #include "input.hpp"
+#include "interrupt.hpp"
 #include "json/check.hpp"
 #include "json/explore.hpp"
 #include "json/json.hpp"
 #include "json/sweep.hpp"
 #include "output.hpp"
+#include "progress.hpp"
 #include "sdma/draw/curves.hpp"
 #include "sdma/schedule/text.hpp"
 #include "sdma/simulate/report.hpp"
@@ -118,8 +120,23 @@ int sweep(const SimulateArguments& o, const MachineDescription& m, std::vector<S
     if (!text) return report(text.error()), kInput;
     in.files.push_back({path, std::move(*text)});
   }
-  const auto swept = json::swept(in);
-  if (swept) return SweepReport(o, *swept).write();
+  std::size_t all = in.files.size(), done = 0;
+  for (const auto& a : in.axes) all *= a.values.size();
+  keep_what_is_known();
+  const auto swept = [&] {
+    Progress progress;
+    in.proceed = [&] {
+      ++done;
+      progress.show([&] { return fmt::format("{} of {} simulations", done, all); });
+      return interrupted == 0;
+    };
+    return json::swept(in);
+  }();
+  if (swept) {
+    const int code = SweepReport(o, *swept).write();
+    if (code != kOk || swept->complete) return code;
+    return stopped(fmt::format("{} of {} values were simulated", swept->rows.size(), all / in.files.size()));
+  }
   report(swept.error().all);
   switch (swept.error().kind) {
     case json::SweepError::Kind::request: return kUsage;
@@ -145,6 +162,7 @@ int one(const SimulateArguments& o, const MachineDescription& m) {
   const auto s = load_schedule(path, *text, o.parse, &map);
   if (!s) return kInput;
   if (const auto why = json::deliberate(*s, shown(path))) return report(*why), kInput;
+  const Doing simulating("simulating " + shown(path));
   std::optional<trace::Recorder> recorder;
   if (!o.trace.empty() || !o.plot.empty()) recorder.emplace(trace::Recorder::kDefaultEvents, "virtual");
   auto r = simulate(*s, m,

@@ -63,7 +63,7 @@ template <class D> int show(const TopologyArguments& o) {
 Result<Topology, Diagnostic> load(const TopologyArguments& o) {
   if (names_layout(o.file)) return layout(o.file);
   if (!o.file.empty()) {
-    const auto text = read_text(o.file);
+    const auto text = read_node(o.file, "sdma topology --json");
     if (!text) return text.error();
     return topology_from_json(*text, shown(o.file));
   }

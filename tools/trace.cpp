@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // sdma trace: shows a recording as a picture, as JSON Lines or as text, or follows one as it is made.
 #include "input.hpp"
+#include "interrupt.hpp"
 #include "output.hpp"
+#include "sdma/core/plural.hpp"
 #include "sdma/schedule/copies.hpp"
 #include "sdma/trace/form.hpp"
 #include "sdma/trace/lines.hpp"
@@ -9,6 +11,8 @@
 #include "sdma/trace/write.hpp"
 #include "shared_options.hpp"
 #include "verb.hpp"
+
+#include <fmt/format.h>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -49,6 +53,7 @@ bool abandoned(int fd) {
 /// Shows events as they are written, until their writer has closed the file.
 int follow(const TraceArguments& o) {
   constexpr useconds_t kPause = 20'000;
+  Doing following("following " + shown(o.input()));
   const bool piped = o.input() == "-";
   const int fd = piped ? STDIN_FILENO : ::open(o.input().c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return complain_about(o.input(), errno);
@@ -56,6 +61,7 @@ int follow(const TraceArguments& o) {
   Output out{o.output, Output::Kind::live};
   std::uint64_t first_ns = 0;
   std::array<char, 65'536> buffer{};
+  std::size_t shown_events = 0;
   for (bool last = false;;) {
     const auto n = ::read(fd, buffer.data(), buffer.size());
     if (n < 0 && errno == EINTR) continue;
@@ -74,11 +80,14 @@ int follow(const TraceArguments& o) {
       out.text() += trace::to_line(*t, e, first_ns);
     }
     if (!out.flush()) return out.exit_code();
+    shown_events += t->events.size();
+    following.now(fmt::format("following {}, after {}", shown(o.input()), plural(shown_events, "event")));
   }
 }
 
 /// Reads a recording, and adds the names of --names to its own.
 Result<trace::Trace, Diagnostic> load(const TraceArguments& o, const std::string& input) {
+  const Doing reading("reading " + shown(input));
   auto t = trace::load_json_lines(input);
   if (t && !o.gpus.empty()) t = trace::of_gpus(*std::move(t), o.gpus);
   if (!t || o.names.empty()) return t;

@@ -36,7 +36,7 @@
 // the CUDA device, a queue that is destroyed while it waits leaves a stream that waits for ever, and slows the others
 // (docs/silicon.md). Rounds are epochs: a round that does not fit in 32 bits is refused, and `restart` begins again.
 //
-// Of several ranks (BindOptions::ranks), each fills, checks and submits what it has. Rank 0 also stores the triggers.
+// With several ranks (BindOptions::ranks), each fills, checks and submits what it has. Rank 0 also stores the triggers.
 // All wait for all completions. Let all have filled and published before one starts; with Prelaunch::stream, let all
 // have ended a round before one starts the next, and enqueue on the streams of one's own GPUs. A rank whose wait fails
 // ends the waits of the others.

@@ -28,7 +28,7 @@
 //
 // Commands come in their order. `moved`: the bytes are where they belong, and the queue may have ended before it
 // completed the signal; at most one command, the first, and only if the engine had not read to its end when `stop`
-// returned. Of all others, the signal is not complete. Of a gang, the members' items are such signals: store the error
+// returned. The signals of all others are not complete. The items of a gang's members are such signals: store the error
 // to the leader's signal first, then 1 to the item, so that the leader's queue continues.
 //
 // Length. A command that takes more than half the ring is divided (divide.hpp). Each part has a number, and other

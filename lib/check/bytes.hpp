@@ -117,7 +117,7 @@ class Bytes {
         if (a.byte(i) != b.byte(i)) return Equal::no;
       return Equal::yes;
     }
-    // Of first contents, some differ. What is random depends on the range and the round, so two stores may be equal.
+    // Some of the first contents differ. What is random depends on the range and the round, so two stores may be equal.
     const auto random = [&](const Held& h) { return h.kind == Held::Kind::opaque ? source(h).random : nullptr; };
     if (a.kind == Held::Kind::opaque && b.kind == Held::Kind::opaque)
       return random(a) && random(b) && random(a)->range.va != random(b)->range.va ? Equal::no : Equal::unknown;

@@ -34,7 +34,7 @@ struct Held {
   Position by{kNone, 0};  ///< what has put them there; agent kNone: nothing has
 
   bool known() const noexcept { return kind == Kind::pattern || kind == Kind::data; }
-  /// Of known bytes.
+  /// Only for known bytes.
   std::byte byte(std::uint64_t i) const noexcept {
     if (kind == Kind::data) return data[at + i];
     return static_cast<std::byte>(value >> (8 * ((at + i) % 8)));

@@ -71,7 +71,7 @@ struct Item {
   const PacketInfo* info{};
   std::uint32_t dword{}, dwords{};
   What what{};
-  /// Of a condition: is it met in every execution, or in none?
+  /// Is a condition met in every execution, or in none?
   enum class Outcome : std::uint8_t { unknown, met, never } outcome{};
   bool skipped = false;                  ///< in every execution
   bool modifies = false;                 ///< it reads and writes its word in one step: an atomic

@@ -198,7 +198,7 @@ class Sweep {
     if (a.mode == Mode::write || b.mode == Mode::write || b.mode == Mode::read) return "race";
     return a.mode == Mode::modify && b.mode == Mode::modify && same_algebra(a, b) ? "" : "fence-race";
   }
-  /// Of two atomics: do they commute? Those of one kind and width do, except what depends on the first value.
+  /// Do two atomics commute? Those of one kind and width do, except what depends on the first value.
   bool same_algebra(const Ref& a, const Ref& b) const {
     if (a.mode != Mode::modify || b.mode != Mode::modify) return true;
     const auto *one = a.post, *two = b.post;

@@ -77,7 +77,7 @@ std::string joined(const std::vector<std::string>& words) {
 class Reducer {
  public:
   Reducer(std::string_view file, ParseOptions parse, CheckOptions check, const ReduceOptions& options)
-      : file_(file), parse_(std::move(parse)), check_(std::move(check)), most_(options.max_tries), rule_(options.rule) {
+      : file_(file), parse_(std::move(parse)), check_(std::move(check)), options_(options), rule_(options.rule) {
     check_.max_mended = 0;
     check_.max_findings = 0;
   }
@@ -99,7 +99,9 @@ class Reducer {
     if (const auto written = check_text(best, file_, parse_, check_)) {
       parse_.set.clear();
       nodes_ = tree(to_text(written->schedule));
-      if (holds()) {
+      if (settings && over_) {
+        best = text_of(nodes_);
+      } else if (holds()) {
         reduce();
         if (const auto flat = text_of(nodes_); settings || count(flat) < count(best)) best = flat;
       }
@@ -110,7 +112,7 @@ class Reducer {
     out.checked = *std::move(checked);
     out.rule = rule_;
     out.tries = tries_;
-    out.least = tries_ < most_;
+    out.least = !over_ && tries_ < options_.max_tries;
     return out;
   }
 
@@ -142,7 +144,8 @@ class Reducer {
                        [](const CheckFinding& f) { return f.diagnostic.rule == "open-schedule"; });
   }
   bool holds() {
-    if (tries_ >= most_) return false;
+    over_ = over_ || tries_ >= options_.max_tries || (options_.proceed && !options_.proceed(tries_));
+    if (over_) return false;
     ++tries_;
     const auto r = check_text(text_of(nodes_), file_, parse_, check_);
     return r && (open_ || !is_open(r->report)) &&
@@ -188,7 +191,7 @@ class Reducer {
       unwrap(nodes_);
       lower(nodes_);
       shorten(nodes_);
-    } while (changed_ && tries_ < most_);
+    } while (changed_ && !over_);
   }
 
   /// Removes runs of nodes, long ones first, then does the same inside of each block.
@@ -262,13 +265,14 @@ class Reducer {
   const std::string_view file_;
   ParseOptions parse_;
   CheckOptions check_;
-  const std::size_t most_;
+  const ReduceOptions& options_;
   std::string rule_;
   Severity severity_{};
   bool open_ = false;  ///< the whole text leaves to others what submits its queues
   std::vector<Node> nodes_;
   std::size_t tries_ = 0;
   bool changed_ = false;
+  bool over_ = false;  ///< no more texts are checked
 };
 
 }  // namespace

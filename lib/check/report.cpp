@@ -89,7 +89,7 @@ std::string Reporter::word(const Word& w) const {
                : detail::address_text(m_.schedule, GpuVa{w.address});
 }
 
-/// Of a rule about schedules, else of one about streams; a packet's own rules are errors.
+/// The severity of a rule about schedules, or else about streams; a packet's own rules are errors.
 static Severity severity_of(std::string_view rule) noexcept {
   const auto in = [&](const auto& rules) {
     const auto r = std::lower_bound(rules.begin(), rules.end(), rule, [](const auto& x, auto id) { return x.id < id; });

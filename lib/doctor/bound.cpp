@@ -33,7 +33,8 @@ Snapshot snapshot_of(const Bound& b, std::chrono::nanoseconds watch) {
     out.engine = {};  // of the network between nodes
     if (queue.engine() != kUnknownEngine) out.engine = {queue.engine(), Source::node};
     out.rptr_first = {first[q], Source::memory};
-    if (!b.ring(q).memory().doorbell) out.doorbell = {};
+    // A doorbell of hardware cannot be read: its bits are all ones.
+    if (!b.ring(q).memory().doorbell || out.doorbell.value == ~std::uint64_t{}) out.doorbell = {};
     if (const auto fault = b.device().fault(queue)) out.fault = {*fault, Source::node};
   }
   for (const auto& r : b.names().ranges()) s.ranges.push_back({.va = r.va, .bytes = r.bytes, .name = r.name});

@@ -108,7 +108,7 @@ std::optional<Finding> examine_state(const Line&, const Snapshot&);
 Finding explain_packet(const Case&, std::size_t queue);
 /// The first pending packet that was followed although it is not known what it does, or whether it waits.
 std::optional<std::size_t> unexamined(const Case&, std::size_t queue);
-/// Of such a packet: "what it reads and writes is not examined"
+/// What is not known about such a packet: "what it reads and writes is not examined"
 std::string what_is_unknown(const PacketView&);
 /// Nothing that was examined holds the queue up, but there is this packet.
 Finding explain_unexamined(const Case&, const Post&);

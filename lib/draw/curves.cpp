@@ -13,7 +13,8 @@ namespace {
 
 using namespace detail;
 
-constexpr std::string_view kColours[] = {"#3b78b5", "#4e9f50", "#d9782d", "#8064a2", "#c03028", "#8c564b", "#2a9d9d"};
+// Okabe and Ito's palette, which all eyes can tell apart, without yellow.
+constexpr std::string_view kColours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"};
 // In pixels.
 constexpr double kHeight = 400, kLeft = 60, kRight = 20, kTop = 44, kBottom = 56, kKey = 34, kKeyGap = 22,
                  kKeyLine = 20;
@@ -62,6 +63,7 @@ struct Plot {
       svg.line(from, top + y.at(v), to, top + y.at(v), Svg::kGrid);
       svg.text(from - 6, top + y.at(v) + 4, y_text(v), "end");
     }
+    if (c.ratios) svg.line(from, top + y.at(1), to, top + y.at(1), "stroke=\"#555555\" stroke-dasharray=\"1 3\"");
     const Axis x(Axis::Scale::log, sizes.empty() ? 1 : *sizes.begin(), sizes.empty() ? 2 : *sizes.rbegin(), from, to);
     double before = -HUGE_VAL, free = -HUGE_VAL;
     for (const auto size : sizes) {
@@ -98,6 +100,7 @@ struct Plot {
     for (const auto& s : c.series)
       for (const auto& [low, high] : s.band)
         if (std::isfinite(high)) most = std::max(most, high);
+    if (c.ratios) least = std::min(least, 1.0), most = std::max(most, 1.0);
     if (!c.log_y) return {Axis::Scale::linear, 0, most > 0 ? most * 1.08 : 1, kHeight - kBottom, kTop};
     if (sizes.empty()) least = most = 1;
     least = std::exp2(std::floor(std::log2(least))), most = std::exp2(std::ceil(std::log2(most)));

@@ -8,7 +8,7 @@
 namespace sdma::inline v0::detail {
 namespace {
 
-// Of several wordings that fit a line, the first one counts.
+// If several wordings fit a line, the first one counts.
 constexpr Wording kWordings[] = {
     {LogWord::fault, " page fault (src_id:", "", "all", ""},
     {LogWord::process, "for process ", " pid ", "6.9 to 6.16, gmc_v9", ""},

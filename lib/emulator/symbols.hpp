@@ -183,7 +183,7 @@ class Symbols {
       }
       if (!f.variables.empty()) break;
     }
-    // Of several names of one variable, the first in this order is used.
+    // If one variable has several names, the first in this order is used.
     std::sort(f.variables.begin(), f.variables.end(), [](const Variable& a, const Variable& b) {
       return std::tie(a.address, a.bytes, a.name) < std::tie(b.address, b.bytes, b.name);
     });

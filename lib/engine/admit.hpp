@@ -45,7 +45,7 @@ template <class P> std::string_view nameless(const P& p) noexcept {
   });
   return bad;
 }
-/// Of the fields of all generations: one that the engine's lacks holds its default.
+/// A field that the engine's generation lacks holds its default.
 template <class P> std::string_view unsupported_field(const P& p) noexcept {
   std::string_view bad{};
   [&]<std::size_t... M>(std::index_sequence<M...>) {

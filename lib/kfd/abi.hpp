@@ -65,7 +65,7 @@ enum class Nr : std::uint8_t {
   runtime_enable,
   dbg_trap,
   end,
-  // Of the driver that ROCm ships with its libraries, not of the kernel's own.
+  // Only the driver that ROCm ships with its libraries has it; the kernel's own has not.
   ipc_import = 0x80,
   ipc_export,
 };

@@ -56,7 +56,7 @@ class List {
     }
     packets_.push_back(p);
   }
-  /// Of these fields, those that the generation has, where it has them.
+  /// Those of these fields that the generation has, where it has them.
   std::span<const FieldInfo> fields_here(std::span<const FieldInfo> all) {
     auto& fields = fields_.emplace_back();
     for (const auto& f : all)

@@ -93,7 +93,7 @@ constexpr auto access(int cpv) noexcept {
   return list(Bits{"tmz", 0, 18, 18, "trusted memory"}, Bits{"cpv", 0, cpv, cpv, "the cache policies count"}.in(k6));
 }
 constexpr auto linear(int d) noexcept { return list(Bits{"linear", d, 0, 63, "the linear surface"}); }
-/// Of one tiled surface, from dword `d` on.
+/// The fields of one tiled surface, from dword `d` on.
 constexpr auto tiling(int d) noexcept {
   return list(Bits{"width", d, 0, 13, "of the tiled surface"}, Bits{"height", d + 1, 0, 13, "of the tiled surface"},
               Bits{"depth", d + 1, 16, 28, "of the tiled surface"}, Bits{"element_size", d + 2, 0, 2, "log2 of the bytes of an element"},

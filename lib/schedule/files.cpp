@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Does `file` lie in `folder` or below, wherever symbolic links lead? Of a file that does not exist, the name decides.
+/// Does `file` lie in `folder` or below, wherever symbolic links lead? If a file does not exist, its name decides.
 bool lies_below(const fs::path& file, const fs::path& folder) {
   std::error_code failed;
   const auto whole = fs::weakly_canonical(file, failed), root = fs::weakly_canonical(folder, failed);

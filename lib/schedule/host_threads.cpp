@@ -125,16 +125,16 @@ class HostThreads {
   /// Waits for what other ranks have to do before this action.
   bool turn_comes(Thread& t, const Schedule::Action& a, std::uint64_t round, std::uint64_t ranks) {
     const auto stopped = [this] { return run_.stop || run_.fault(); };
-    if (t.turn->begin(ranks, run_.deadline, stopped)) return true;
+    if (t.turn->begin(ranks, run_.deadline, [&] { return stopped() || run_.over(); })) return true;
     if (!stopped()) late(t.actor, a, round);
     return false;
   }
 
   /// Has the time ended? Each action and each round of a repeat asks, because neither need wait for anything.
   bool late(const Actor& h, const Schedule::Action& a, std::uint64_t round) {
-    if (!run_.deadline.passed()) return false;
+    if (!run_.over()) return false;
     run_.add(where(h, a),
-             fmt::format("the run has not ended after {}{}", run_.timeout(),
+             fmt::format("the run has not ended after {}{}", run_.spent(),
                          round == 0 ? "" : fmt::format(", in round {}", round)),
              "allow more time (--timeout), or repeat less often", run_.queues());
     return true;
@@ -159,8 +159,8 @@ class HostThreads {
         }
         if (done.error() != Errc::timed_out) return run_.add(where, std::string(message(done.error()))), false;
         if (run_.fault() || run_.stop) return false;
-        if (one && !run_.deadline.passed()) continue;
-        run_.add(where, fmt::format("the ring stayed full for {}", options_.timeout),
+        if (one && !run_.over()) continue;
+        run_.add(where, fmt::format("the ring stayed full for {}", run_.spent()),
                  "give the queue a larger ring: ring=", run_.queues());
         return false;
       }
@@ -205,8 +205,7 @@ class HostThreads {
   /// Takes at least the kernel's time, unless the run ends first.
   bool compute(const Schedule::Action& a) const {
     const auto end = Deadline::Clock::now() + std::chrono::nanoseconds(a.ns);
-    for (auto now = Deadline::Clock::now(); now < end && !run_.stop && !run_.deadline.passed();
-         now = Deadline::Clock::now())
+    for (auto now = Deadline::Clock::now(); now < end && !run_.stop && !run_.over(); now = Deadline::Clock::now())
       std::this_thread::sleep_until(std::min(end, slice().at));
     return !run_.stop;
   }
@@ -236,9 +235,9 @@ class HostThreads {
         return t.lane.end_wait(), true;
       }
       if (run_.stop || run_.fault()) return false;
-      if (!run_.deadline.passed()) continue;
+      if (!run_.over()) continue;
       run_.add(where(h, a),
-               fmt::format("{} is {} after {}{}{}", name_of(s_, a.signal), bound_.value(i), run_.timeout(),
+               fmt::format("{} is {} after {}{}{}", name_of(s_, a.signal), bound_.value(i), run_.spent(),
                            a.value.plus.factor == 0 ? "" : fmt::format(", in round {}", round),
                            a.value.sample.empty() ? "" : fmt::format(", with {}: it waits for {}", a.value.sample, *v)),
                "", run_.queues());
@@ -253,8 +252,8 @@ class HostThreads {
     while (ring.positions().read < all) {
       for (Backoff backoff; ring.positions().read < all && backoff.step(slice());) {}
       if (run_.stop || run_.fault()) return false;
-      if (ring.positions().read >= all || !run_.deadline.passed()) continue;
-      run_.add(where(h, a), fmt::format("the engine has not read everything after {}", run_.timeout()), "",
+      if (ring.positions().read >= all || !run_.over()) continue;
+      run_.add(where(h, a), fmt::format("the engine has not read everything after {}", run_.spent()), "",
                run_.queues());
       return false;
     }

@@ -57,7 +57,7 @@ class Runner {
     if (options_.recorder) options_.recorder->name(bound_.names());
     run_.flush_host_path();
     const auto begin = Deadline::Clock::now();
-    run_.deadline = Deadline::in(options_.timeout);
+    run_.begins();
     perform(run_, rounds_);
     run_.report().elapsed = Deadline::Clock::now() - begin;
     rounds_.ended();
@@ -80,9 +80,10 @@ class Runner {
   bool meet() {
     if (!run_.team) return true;
     constexpr auto kLate = 10s;
-    if (run_.team->barrier(Deadline::in(options_.timeout + kLate), [this] { return run_.fault(); })) return true;
+    if (run_.team->barrier(Deadline::in(options_.timeout + kLate), [this] { return run_.fault() || run_.ended(); }))
+      return true;
     if (run_.report().findings.empty())
-      run_.add("run", fmt::format("a rank has not come this far after {}", run_.timeout() + kLate),
+      run_.add("run", fmt::format("a rank has not come this far after {}", run_.spent() + kLate),
                "see what the other ranks report");
     run_.stop = true;
     return false;

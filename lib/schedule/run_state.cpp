@@ -19,6 +19,40 @@ void RunState::add(std::string where, std::string message, std::string hint, std
                               .excerpt = std::move(excerpt)});
 }
 
+void RunState::begins() {
+  begin_ = moved_ = Deadline::Clock::now();
+  deadline = Deadline::in(options.timeout);
+}
+
+std::uint64_t RunState::mark() const {
+  std::uint64_t sum = 0;
+  const auto mix = [&](std::uint64_t v) { sum = (sum ^ v) * 0x100000001b3; };
+  for (std::size_t q = 0; q < schedule.queues.size(); ++q)
+    if (bound.owns(q)) mix(bound.ring(q).positions().read);
+  // With several ranks, some signals are of others.
+  for (std::size_t i = 0; i < schedule.signals.size() && !team; ++i) mix(bound.value(i));
+  return sum;
+}
+
+bool RunState::over() {
+  using Clock = Deadline::Clock;
+  constexpr auto kLook = std::chrono::milliseconds(20);
+  const auto now = Clock::now();
+  const bool late = now >= deadline.at;
+  if (!late && now.time_since_epoch().count() < next_look_) return ended_;
+  const std::lock_guard lock(mutex_);
+  next_look_ = (now + kLook).time_since_epoch().count();
+  if (options.proceed && !options.proceed()) ended_ = true;
+  if (const auto m = mark(); m != mark_) mark_ = m, moved_ = now;
+  if (late || ended_) report_.still = now - moved_, report_.ended = ended_;
+  return late || ended_;
+}
+
+std::chrono::milliseconds RunState::spent() const {
+  const auto all = ended_ ? Deadline::Clock::now() - begin_ : options.timeout;
+  return std::chrono::duration_cast<std::chrono::milliseconds>(all);
+}
+
 void RunState::add_wrong(std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   report_.wrong += bytes;

@@ -34,9 +34,14 @@ class RunState {
   void add_wrong(std::uint64_t bytes);
   RunReport& report() noexcept { return report_; }
 
-  std::chrono::milliseconds timeout() const {
-    return std::chrono::duration_cast<std::chrono::milliseconds>(options.timeout);
-  }
+  /// The run has begun.
+  void begins();
+  /// Has the time passed, or has the caller ended the run? A thread that waits asks every 20 ms. Cheap if another call
+  /// was less than 20 ms ago.
+  bool over();
+  bool ended() const noexcept { return ended_; }
+  /// How long the run has taken when it is over: the timeout, or less.
+  std::chrono::milliseconds spent() const;
   /// Reports the device's faults, if there are any, and a rank that has ended or stopped.
   bool fault();
   /// Describes every queue that has not read everything that was published.
@@ -55,6 +60,13 @@ class RunState {
     return is_old ? old.bytes(right) : bound.bytes(right);
   }
 
+  /// What queues have read and signals hold; nothing moves while it stays the same.
+  std::uint64_t mark() const;
+
+  std::atomic<bool> ended_ = false;
+  Deadline::Clock::time_point begin_ = Deadline::Clock::now(), moved_ = begin_;
+  std::uint64_t mark_ = 0;
+  std::atomic<Deadline::Clock::rep> next_look_ = 0;
   std::atomic<bool> lost_ = false;     ///< the loss of a rank has been reported
   std::atomic<bool> trouble_ = false;  ///< what is wrong with the network has been reported
   std::mutex mutex_;

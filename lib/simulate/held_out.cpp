@@ -93,7 +93,7 @@ std::vector<LeftOut> parts_of(const Measurements& m) {
   return out;
 }
 
-/// Of the cells of a row, how many lie inside one interval and inside two.
+/// How many cells of a row lie inside one interval, and inside two.
 struct Inside {
   double one{}, two{}, all{};
   void add(double off, double spread) {

@@ -318,11 +318,11 @@ Result<MachineDescription, Diagnostic> machine_named(
   if (names_layout(name)) return layout_machine(name);
   auto text = read ? read(name) : read_file(name);
   if (text) return machine_from_json(*text, name == "-" ? "stdin" : name);
-  auto error = std::move(text.error());
-  if (error.hint.empty())
-    error.hint =
+  auto unread = std::move(text.error());
+  if (unread.hint.empty())
+    unread.hint =
         "name a file such as sdma simulate --show-machine prints, or a layout: mi300x:8, ring:8, switch:64x400G";
-  return error;
+  return unread;
 }
 
 void through_hip(MachineDescription& m) {

@@ -146,7 +146,9 @@ class World {
     std::optional<FrontEnd> front{};
     GpuVa head{};  ///< the word that its first packet polls, if it is a poll
     trace::LaneId lane{};
-    std::span<std::uint32_t> dwords() const noexcept { return {ring_dwords.get(), linked.ring_bytes / 4}; }
+    std::span<std::uint32_t> dwords() const noexcept {
+      return {ring_dwords.get(), static_cast<std::size_t>(linked.ring_bytes / 4)};
+    }
     RingMemory ring_memory() noexcept {
       return {.dwords = dwords(), .rptr = &rptr, .wptr = &wptr, .caching = Caching::write_back};
     }

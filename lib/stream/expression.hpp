@@ -189,7 +189,7 @@ class Parser {
   /// reads the value, for each, and continues after the last condition.
   bool each_of(std::size_t begin, const std::function<bool()>& value);
 
-  /// Of an expression that used neither `epoch` nor a sample.
+  /// The value of an expression that used neither `epoch` nor a sample.
   static std::optional<Number> constant(const std::optional<Linear>& v) {
     return v ? std::optional<Number>(v->constant) : std::nullopt;
   }

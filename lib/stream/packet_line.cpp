@@ -13,7 +13,7 @@ namespace {
 constexpr auto kByName = [] {
   std::array<std::uint8_t, kPackets.size()> order{};
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint8_t>(i);
-  // Of two packets with one name, the described one comes first in kPackets.
+  // If two packets have one name, the described one comes first in kPackets.
   std::sort(order.begin(), order.end(),
             [](auto a, auto b) { return std::pair(kPackets[a].name, a) < std::pair(kPackets[b].name, b); });
   return order;
@@ -226,7 +226,7 @@ std::optional<Linear> PacketLines::value(const FieldInfo& f) {
   for (std::size_t i = 0; i < f.enumerants.size() && i < 8; ++i) hint.append(i ? " " : "").append(f.enumerants[i].text);
   if (f.enumerants.size() > 8) hint += " ...";
   hint = f.enumerants.size() > 1 ? "use one of " + hint + ", or a number" : "use a number, or " + hint;
-  // Of several values that are as close, the default is meant: op=add is add_rtn_64.
+  // If several values are as close, the default is meant: op=add is add_rtn_64.
   Nearest close{t.text};
   for (const bool usual : {true, false})
     for (const auto& e : f.enumerants)

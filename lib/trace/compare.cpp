@@ -62,7 +62,7 @@ std::string_view engine_of(const Lane& lane) {
 
 bool is_host(const Lane& lane) { return lane.group == "host"; }
 
-/// Of the packets longer than an event keeps, all that are not NOPs carry data.
+/// All packets that are longer than an event keeps carry data, except NOPs.
 Role role_of(const PacketView& v) {
   if (v.whole()) return role(*v.info, v.dwords);
   return v.info && !is<Nop>(*v.info) ? Role::data : Role::none;

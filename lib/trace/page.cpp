@@ -16,6 +16,7 @@ void write_page(std::span<const PageSource> traces, const PageSink& out) {
   std::string head =
       "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width\">\n<title>sdma trace</title>\n<style>\n";
+  head += kPageColours;
   head += kPageStyle;
   head += "</style>\n";
   head += kPageBody;

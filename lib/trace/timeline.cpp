@@ -5,6 +5,7 @@
 #include "sdma/packets/registry.hpp"
 #include "sdma/trace/write.hpp"
 #include "text.hpp"
+#include "trace/page_parts.hpp"
 
 #include <fmt/format.h>
 
@@ -29,14 +30,18 @@ constexpr std::pair<const char*, const char*> kKeys[] = {{"host", "host"},
                                                          {"completion", "atomic"},
                                                          {"other", ""}};
 
+/// The colour that the page's colours.css has for this.
+std::string named(std::string_view what) {
+  const auto name = fmt::format("--{}: #", what);
+  return std::string(detail::kPageColours.substr(detail::kPageColours.find(name) + name.size() - 1, 7));
+}
 std::string colour(std::string_view packet) {
-  if (packet == "copy_broadcast") return "#4e9f50";
-  if (packet == "copy_swap") return "#8064a2";
-  if (packet.starts_with("copy")) return "#3b78b5";
-  if (packet.starts_with("poll")) return "#d0d0d0";
-  if (packet == "atomic" || packet == "fence") return "#d9782d";
-  if (packet == "host") return "#8c564b";
-  return "#999999";
+  if (packet == "copy_broadcast") return named("broadcast");
+  if (packet == "copy_swap") return named("swap");
+  if (packet.starts_with("copy")) return named("copy");
+  if (packet.starts_with("poll")) return named("wait");
+  if (packet == "atomic" || packet == "fence") return named("sync");
+  return named(packet == "host" ? "host" : "other");
 }
 
 /// What a bar shows, for its colour and its title.

@@ -31,7 +31,7 @@ class TextEditor extends HTMLElement {
   #quiet = false;
 
   connectedCallback() {
-    this.#code = CodeMirror(this, { mode: this.getAttribute("mode"), lineNumbers: true, undoDepth: 0, screenReaderLabel: this.getAttribute("aria-label"),
+    this.#code = CodeMirror(this, { mode: this.getAttribute("mode"), lineNumbers: true, undoDepth: 0, inputStyle: "contenteditable", screenReaderLabel: this.getAttribute("aria-label"),
       gutters: ["CodeMirror-linenumbers", "marks"], extraKeys: { Tab: false, "Shift-Tab": false }, tabSize: 2, dragDrop: false });
     this.removeAttribute("aria-label"); // the field in which one types has it
     this.#code.on("change", () => this.#quiet || this.dispatchEvent(new Event("input")));
@@ -97,7 +97,7 @@ class TextEditor extends HTMLElement {
     if (long === null) return;
     const clear = element("button", { type: "button", textContent: "remove it", onclick: () => this.#take("") });
     this.append(element("div", { className: "long" }, element("p", { textContent: `This text has ${long.length} characters, which are too many to edit here. It begins with:` }),
-      element("pre", { textContent: long.slice(0, 2000) }), clear));
+      element("pre", { textContent: long.slice(0, 2000), tabIndex: 0 }), clear));
   }
 }
 customElements.define("text-editor", TextEditor);

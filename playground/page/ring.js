@@ -5,7 +5,7 @@ const kMostRows = 2000;
 
 /// Offsets that a finding names: "ring.txt:0x03f8".
 const offsetOf = (where) => { const match = /:0x([0-9a-f]+)$/i.exec(where ?? ""); return match ? parseInt(match[1], 16) : null; };
-/// Of the options of `sdma check`, those that `dis` and `as` have, too.
+/// Those options of `sdma check` that `dis` and `as` have, too.
 const generation = (all) => all.filter((o, i) => /^--(gfx|sdma)(=|$)/.test(o) || (i > 0 && /^--(gfx|sdma)$/.test(all[i - 1])));
 
 let read = 0;

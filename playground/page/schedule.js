@@ -96,12 +96,12 @@ const lineButton = (line) => element("button", { type: "button", className: "lin
 function finding(f) {
   const where = f.line ? [", ", lineButton(f.line)] : f.where ? [`, ${f.where}`] : [];
   const box = element("article", { className: f.severity },
-    element("h3", {}, `${f.severity}${f.rule ? ` [${f.rule}]` : ""}`, ...where), element("p", { textContent: f.message }));
+    element("h2", {}, `${f.severity}${f.rule ? ` [${f.rule}]` : ""}`, ...where), element("p", { textContent: f.message }));
   if (f.places?.length) {
     box.append(element("ol", { className: "packets" }, ...f.places.map((p) =>
       element("li", {}, element("b", { textContent: p.agent }), " ", ...(p.line ? [lineButton(p.line), ": "] : []), element("code", { textContent: p.text })))));
   }
-  if (f.excerpt) box.append(element("pre", { textContent: f.excerpt }));
+  if (f.excerpt) box.append(element("pre", { textContent: f.excerpt, tabIndex: 0 }));
   if (f.hint) box.append(element("p", { className: "hint", textContent: f.hint }));
   if (f.edits) {
     const one = f.edits.length === 1 && f.edits[0].do === "insert";
@@ -136,16 +136,19 @@ async function judge({ force = false, begin = performance.now() } = {}) {
   for (const id of kAnswers) stale(id, true);
   const files = { ...companions, "schedule.sdma": bytesOf(source) };
   const checked = live.run("check", ["check", "--json", ...words($("options").value), "schedule.sdma"], { files });
-  const simulated = predicting.run("simulate", ["simulate", "--json", "--no-sensitivity", "--trace", "timeline.html", ...[...parameters].flatMap(([name, value]) => ["--parameter", `${name}=${value}`]),
-    "schedule.sdma"], { files });
+  const simulate = ["simulate", "--json", "--no-sensitivity", ...[...parameters].flatMap(([name, value]) => ["--parameter", `${name}=${value}`]), "schedule.sdma"];
+  const simulated = predicting.run("simulate", simulate, { files });
+  const drawn = predicting.run("timeline", [...simulate, "--trace", "timeline.html"], { files }); // takes longer than the time alone
   const check = await checked;
   if (mine !== judged) return;
   const read = answered(check);
   const simulation = await simulated;
   if (mine !== judged) return;
-  prediction(simulation, read);
+  const predicted = prediction(simulation, read);
   $("took").textContent = `${Math.round(performance.now() - begin)} ms`;
   $("took").dataset.source = judged;
+  const page = (await drawn).files?.["timeline.html"];
+  if (mine === judged && predicted) timeline(page);
 }
 
 /// Shows what `sdma check` says. False: the text cannot be read, and the findings are those of an earlier text.
@@ -167,17 +170,19 @@ function answered(check) {
     $("findings").replaceChildren(...shown);
     stale("findings", false);
   } else {
-    $("errors").replaceChildren(...shown, ...($("findings").childElementCount ? [element("p", { className: "dim", textContent: "Of the last text that could be read:" })] : []));
+    $("errors").replaceChildren(...shown, ...($("findings").childElementCount ? [element("p", { className: "dim", textContent: "The answer to the last text that could be read:" })] : []));
   }
   return read;
 }
 
+/// False: there is none.
 function prediction(answer, read) {
   let s = null;
   try { s = JSON.parse(text(answer.out)); } catch { s = lines(answer.out)[0]; }
   if (answer.stopped || s?.ns === undefined) {
     const why = answer.stopped ?? s?.message ?? text(answer.err);
-    return status("time-note", read ? `No prediction: ${why}` : $("time").childElementCount ? "The prediction is that of the last text that could be read." : "");
+    status("time-note", read ? `No prediction: ${why}` : $("time").childElementCount ? "The prediction is that of the last text that could be read." : "");
+    return false;
   }
   status("time-note", "");
   const time = (ns) => (ns < 1e6 ? `${(ns / 1e3).toFixed(2)} µs` : `${(ns / 1e6).toFixed(3)} ms`);
@@ -193,7 +198,7 @@ function prediction(answer, read) {
   }
   $("time").replaceChildren(element("p", {}, element("b", { id: "predicted", textContent: time(s.ns) }), ` predicted; bottleneck: ${s.bottleneck}`), bar, legend);
   stale("time", false);
-  timeline(answer.files?.["timeline.html"]);
+  return true;
 }
 
 /// The page that `sdma simulate --trace` writes. The next one replaces it when it is ready.

@@ -73,6 +73,16 @@ TEST_CASE("the search is bounded by tries, and says so") {
   CHECK(least(kGather, {}, {.max_tries = 200}).tries <= 200);
 }
 
+TEST_CASE("a caller that ends the search gets the smallest text so far, which needs no settings") {
+  for (const std::size_t most : {0u, 3u, 100u}) {
+    const auto r = least(kGather, {}, {.proceed = [&](std::size_t tries) { return tries < most; }});
+    INFO(most);
+    CHECK_FALSE(r.least);
+    CHECK(r.tries == most);
+    CHECK(has(r.checked.report, r.rule));
+  }
+}
+
 TEST_CASE("without the finding there is nothing to reduce") {
   const auto message = [](const std::string& text, const ReduceOptions& o) {
     const auto r = reduce_text(text, "case.sdma", {}, {}, o);

@@ -6,7 +6,7 @@
 //   Gpu gpu(cuda);                                 // device 0, its context current in this thread
 //   const auto s = gpu.stream();
 //
-// Of calls that may block, Blocked tells whether they do. For the thread that made it.
+// Blocked reports whether calls that may block do so, for the thread that made it.
 #include "stand_in/abi.hpp"
 
 #include "support/catch.hpp"

@@ -90,13 +90,24 @@ TEST_CASE("curves: one point stands in the middle, whatever its value") {
   }
 }
 
+TEST_CASE("curves: ratios have a line at 1, which is in the picture whatever the values are") {
+  for (const double all : {0.1, 0.5, 3.0})
+    for (const bool log : {false, true}) {
+      const Curves c{.series = {{"a", {{1024, all}, {4096, all * 1.1}}}}, .log_y = log, .ratios = true};
+      CHECK(count(curves_svg(c), "stroke-dasharray=\"1 3\"") == 1);
+      const auto y = texts(curves_svg(c), "end");
+      CHECK(std::find(y.begin(), y.end(), "1") != y.end());
+    }
+  CHECK(count(curves_svg({.series = {{"a", {{1024, 2}}}}}), "stroke-dasharray") == 0);
+}
+
 TEST_CASE("curves: texts are escaped, a colour is what was asked for") {
   const auto svg = curves_svg({.title = "a <b> & \"c\"",
-                               .series = {{.name = "<x>", .points = {{1, 1}}, .colour = "#d55e00"}, {"y", {{1, 1}}}}});
+                               .series = {{.name = "<x>", .points = {{1, 1}}, .colour = "#123456"}, {"y", {{1, 1}}}}});
   CHECK(count(svg, ">a &lt;b&gt; &amp; &quot;c&quot;</text>") == 1);
   CHECK(count(svg, ">&lt;x&gt;</text>") == 1);
-  CHECK(count(svg, "#d55e00") == 3);  // the curve, its mark, its key
-  CHECK(count(svg, "\"#4e9f50\"") == 3);
+  CHECK(count(svg, "#123456") == 3);  // the curve, its mark, its key
+  CHECK(count(svg, "\"#d55e00\"") == 3);
 }
 
 TEST_CASE("curves: names of sizes do not lie on each other, long names and numbers have room") {

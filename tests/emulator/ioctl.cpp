@@ -101,7 +101,7 @@ TEST_CASE("bad ioctls get the kernel's errno") {
   CHECK(call(c.kfd, Nr::map_memory, map) == EINVAL);
   CHECK(c.unmap(m, 1) == 0);
   CHECK(c.unmap(m, 1) == EINVAL);  // not mapped there any more
-  // Of two GPUs, the second does not exist: the call reports how far it has come, and continues there.
+  // The second of two GPUs does not exist: the call reports how far it has come, and continues there.
   std::uint32_t ids[]{c.gpu_id(0), nobody};
   map = {.handle = m.handle, .gpu_ids = reinterpret_cast<std::uint64_t>(ids), .count = 2, .done = 0};
   CHECK(call(c.kfd, Nr::map_memory, map) == EINVAL);

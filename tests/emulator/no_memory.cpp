@@ -258,7 +258,7 @@ TEST_CASE("the interposed functions; the first of them builds the tree and the n
         if (!failed) ::_exit(done ? kWorked : kOther);
         if (done) ::_exit(kNoMemory);
         if (error != ENOMEM) ::_exit(kOther);
-        // Of several calls, the first may have succeeded; otherwise, nothing stays open except the node.
+        // The first of several calls may have succeeded; otherwise, nothing stays open except the node.
         if (descriptors() > before + 8) ::_exit(kLeft);
         ::_exit(fn() ? kNoMemory : kOther);
       }

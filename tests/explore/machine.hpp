@@ -160,7 +160,7 @@ class Machine {
   void read_again(State, int gpu, const Word* only) const noexcept;
   void acquire(State, std::size_t h) const noexcept;
   void make_stale(State, Mask written, int by) const noexcept;
-  // Of a kernel: what it has stored and not released, and what an L2 may hold old contents of.
+  // What a kernel has stored and not released, and what an L2 may hold old contents of.
   Mask mask(Const s, std::size_t at) const noexcept { return Mask{s[at + 1]} << 64 | s[at]; }
   void set_mask(State s, std::size_t at, Mask m) const noexcept {
     s[at] = static_cast<std::uint64_t>(m);

@@ -227,7 +227,10 @@ def main(arguments):
         readme(source, installed)
         installed.where = "/"
         installed.must("man -w sdma-check || test -e /usr/share/man/man1/sdma-check.1.gz")
-        installed.must("python3 -c 'import sdma; print(sdma.dis([0]))'")
+        # The test that Debian runs of the installed packages.
+        release.unpacked(source, installed.folder / "tmp/source")
+        installed.must("apt-get install -y --no-install-recommends g++ pkg-config")
+        installed.must("cd /tmp/source && mkdir /tmp/client && AUTOPKGTEST_TMP=/tmp/client debian/tests/client")
         # Debian has what the packages are built with.
         shutil.copytree(source / "debian", installed.folder / "tmp/built/debian")
         installed.must("apt-get build-dep --simulate --no-install-recommends /tmp/built")

@@ -178,6 +178,8 @@ def unfinished(browser):
     write(browser, "source", "document.getElementById('source').value.replace('gpus N', 'gpus N\\nbuf')")
     until(browser, "a line that is not finished has no verdict", "document.getElementById('verdict').textContent === 'not readable yet'")
     until(browser, "the last prediction stays, in grey", f"document.querySelector('#time.stale #predicted')?.textContent === {json.dumps(before)} && document.querySelector('#findings.stale')")
+    least, where = browser.contrast("#findings p, #findings h2, #time p")
+    expect(f"it can still be read: contrast {least:.1f} ({where})", least >= LEAST_CONTRAST)
     said = browser.run("return document.getElementById('schedule').innerText")
     expect("no JSON is shown", '{"' not in said and '":' not in said)
     expect("the error is told", "expected a declaration" in browser.run("return document.getElementById('errors').innerText"))
@@ -278,7 +280,7 @@ def ring(browser):
     until(browser, "rptr is marked", "[...document.querySelectorAll('#packets tr.mark')].some((e) => e.innerText.includes('rptr'))")
 
 
-PASTE = """const given = new DataTransfer(), to = document.querySelector('#WHERE textarea');
+PASTE = """const given = new DataTransfer(), to = document.querySelector('#WHERE [contenteditable=true]');
 given.setData('text/plain', TEXT); document.getElementById('WHERE').focus();
 to.dispatchEvent(new ClipboardEvent('paste', { clipboardData: given, bubbles: true, cancelable: true }))"""
 
@@ -361,6 +363,20 @@ def keyboard(browser):
     expect(f"everything has a name {nameless}", nameless == [])
 
 
+def reachable(browser):
+    """Without a mouse and without a picture: what scrolls can be reached, names are allowed where they are, headings leave no level out."""
+    for pane in ("schedule", "ring", "terminal"):
+        browser.run(f"show('{pane}')")
+        stuck = browser.run("""return [...document.querySelectorAll('pre, .CodeMirror-scroll')].filter((e) => e.offsetParent && e.tabIndex < 0 &&
+          !e.querySelector('[tabindex="0"], [contenteditable=true], textarea') && /auto|scroll/.test(getComputedStyle(e).overflow)).map((e) => e.outerHTML.slice(0, 60))""")
+        expect(f"{pane}: what scrolls can have the focus {stuck}", stuck == [])
+        named = browser.run("return [...document.querySelectorAll('pre[aria-label], div[aria-label], span[aria-label]')].filter((e) => !e.role).map((e) => e.outerHTML.slice(0, 60))")
+        expect(f"{pane}: what has a name has a role {named}", named == [])
+        levels = browser.run("return [...document.querySelectorAll('h1, h2, h3, h4')].filter((e) => e.offsetParent).map((e) => Number(e.tagName[1]))")
+        expect(f"{pane}: headings {levels}", levels[0] == 1 and all(b <= a + 1 for a, b in zip(levels, levels[1:])))
+    browser.run("show('schedule')")
+
+
 def looks(browser, pictures):
     """Schemes and widths. The schedule is one with findings; the ring and the command line have output."""
     browser.run("document.getElementById('command-form').requestSubmit()")
@@ -369,7 +385,7 @@ def looks(browser, pictures):
         browser.scheme(scheme)
         for pane in ("schedule", "ring", "terminal"):
             browser.run(f"show('{pane}')")
-            least, where = browser.contrast("h1, h3, p:not(:empty), li, code, pre, button, label, td, #verdict, textarea, select, .CodeMirror-line span, .CodeMirror-linenumber, .line")
+            least, where = browser.contrast("h1, h2, p:not(:empty), li, code, pre, button, label, td, #verdict, textarea, select, .CodeMirror-line span, .CodeMirror-linenumber, .line")
             expect(f"{pane}, {scheme}: contrast {least:.1f} ({where})", least >= LEAST_CONTRAST)
             if pictures:
                 pathlib.Path(pictures, f"{scheme}-{pane}.png").write_bytes(browser.picture())
@@ -412,6 +428,7 @@ def main(page, chromium, chromedriver, native, pictures=None):
             crash(browser)
             exhibit(browser)
             keyboard(browser)
+            reachable(browser)
             looks(browser, pictures)
             link(browser)
             complaints = [c for c in browser.complaints() if "favicon" not in c]

@@ -185,6 +185,28 @@ TEST_CASE("the timeout ends every loop of a host, even one that does nothing") {
   }
 }
 
+TEST_CASE("a caller that ends the run gets the report of a timeout, and how long nothing has moved") {
+  auto text = kCopy;
+  text.replace(text.find("host.done == 1"), 14, "host.done == 2");
+  for (const auto* loop : {"  wait host.done == 2", "  repeat 1000000000\n    set host.done = 1\n  end"}) {
+    INFO(loop);
+    auto one = text;
+    one.replace(one.find("  wait host.done == 2"), 21, loop);
+    const auto d = node(2);
+    const auto s = parse(one);
+    std::atomic<int> asked = 0;
+    const auto r = run(link(s, *d), {.timeout = 3600s, .proceed = [&] { return ++asked < 3; }});
+    CHECK(r.ended);
+    CHECK(r.still > 0ns);
+    REQUIRE(r.findings.size() == 1);
+    CHECK(r.findings[0].where.find("host main") == 0);
+  }
+  const auto d = node(2);
+  const auto r = run(link(parse(text), *d), {.timeout = 50ms});
+  CHECK_FALSE(r.ended);
+  CHECK(r.still > 0ns);
+}
+
 TEST_CASE("what differs from the expectations is counted, and without contents nothing is filled or compared") {
   const auto d = node(2);
   auto text = kCopy + "expect gpu1.out == old gpu0.in\nexpect host.done == 2\n";

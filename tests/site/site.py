@@ -142,6 +142,15 @@ def in_browser(site, chromium, chromedriver, profile):
                 expect(f"{page}: the {scheme} scheme is {shown}", shown == {"dark": "slate", "light": "default"}[scheme])
                 least, where = browser.contrast(TEXT)
                 expect(f"{page}, {scheme}: contrast {least:.1f} at least ({where})", least >= 4.5)
+        for page in ("docs/schedules", "api/queue/ring", "source/include/sdma/queue/ring.hpp"):
+            browser.open(f"{root}{page}.html")
+            least, where = browser.contrast("pre span")
+            expect(f"{page}: contrast of code {least:.1f} at least ({where})", least >= 4.5)
+            flat = browser.run("return [...document.querySelectorAll('article a')].filter((e) => e.innerText && !e.matches('.headerlink, .md-button') && getComputedStyle(e).textDecorationLine != 'underline').map((e) => e.innerText)")
+            expect(f"{page}: links that only their colour shows: {flat[:3]}", not flat)
+            nameless = browser.run("return [...document.querySelectorAll('[role=dialog], nav')].filter((e) => !e.ariaLabel).map((e) => e.className)")
+            expect(f"{page}: dialogs and landmarks without a name: {nameless}", not nameless)
+            expect(f"{page}: one main part, one heading above all", browser.run("return [document.querySelectorAll('main').length, document.querySelectorAll('h1').length]") == [1, 1])
         browser.open(f"{root}docs/check.html")
         browser.run("[...document.querySelectorAll('.md-tabs a')].find(a => a.innerText.trim() == 'Playground').click()")
         shown = browser.run_async("""const done = arguments[0];

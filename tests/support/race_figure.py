@@ -8,6 +8,7 @@
 import html
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -15,7 +16,7 @@ import tempfile
 EXHIBIT = "tests/museum/exhibits/late_fill.bug.sdma"
 FIRST, LAST = 8, 15  # the lines that are shown
 WIDTH, LINE, LEFT = 880, 19, 150
-COLOURS = {"copy_linear": "#3b7dd8", "fill": "#3b7dd8", "fence": "#2e9e6b", "poll_mem": "#9aa3ae"}
+MEANING = {"copy_linear": "copy", "fill": "copy", "fence": "sync", "poll_mem": "wait"}
 
 
 def run(sdma, *words, codes=(0,)):
@@ -69,6 +70,8 @@ def picture(source, sdma):
     text = path.read_text(encoding="utf-8")
     race = next(f for f in map(json.loads, run(sdma, "check", "--json", path, codes=(1,)).splitlines()) if f.get("rule") == "race")
     lines, edit, out = text.split("\n"), race["edits"][0], Picture()
+    css = (source / "lib/trace/page/colours.css").read_text(encoding="utf-8").partition("@media")[0]
+    colours = dict(re.findall(r"--(\w+): (#\w+)", css))
     fixed_width = 'font-family="monospace"'
     out.text(16, 26, f"$ sdma check {path.name}", fixed_width + ' font-weight="bold"')
     out.y = 50
@@ -99,8 +102,9 @@ def picture(source, sdma):
     out.y += 10
     for lane, packet, first, last in all_bars:
         out.text(16, out.y + 14, lane)
-        out.box(x(first), out.y, max(2, x(last) - x(first)), 20, COLOURS.get(packet, "#9a6dd7"))
-        out.text(round(x(first)) + 5, out.y + 14, packet, "", "#ffffff")
+        meaning = MEANING.get(packet, "other")
+        out.box(x(first), out.y, max(2, x(last) - x(first)), 20, colours[meaning])
+        out.text(round(x(first)) + 5, out.y + 14, packet, "", "#ffffff" if meaning == "copy" else "#000000")
         out.y += 26
     out.y += 8
     return out.svg()

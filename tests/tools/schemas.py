@@ -31,13 +31,28 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support
 import cases  # noqa: E402
 
 # Schemas that belong to no verb.
-OTHERS = {"message": "what all verbs say on standard error", "version": "sdma --version"}
+OTHERS = {
+    "message": "what all verbs say on standard error",
+    "version": "sdma --version",
+    "interrupted": "what Ctrl-C leaves of an answer",
+}
 # Verbs without an answer of their own.
 NO_ANSWER = {"emulate": "standard output is that of the program that it runs"}
 # Verbs whose answer is a line for each thing in the input, which may be empty.
 MAY_BE_EMPTY = {"dis"}
 # Properties that no case can show, by "SCHEMA.json POINTER", with the reason.
-UNSEEN = {}
+INTERRUPTED = "no case is interrupted: interrupted.py shows it"
+UNSEEN = {
+    f"{place}/properties/complete": INTERRUPTED
+    for place in (
+        "calibrate.json /$defs/fit",
+        "explore.json ",
+        "interrupted.json ",
+        "reduce.json ",
+        "run.json ",
+        "simulate.json /$defs/sweep",
+    )
+}
 FINDINGS = (1, 4)
 ERRORS = (2, 3)
 

@@ -43,7 +43,7 @@ struct StreamAnswer {
   std::uint64_t bytes{};  ///< that were examined
   std::uint64_t errors{}, warnings{};
   std::optional<Generation> assumed{};  ///< the generation, where neither an option nor the input gives it
-  /// Of no bytes, nothing is known.
+  /// If there are no bytes, nothing is known.
   Verdict verdict() const noexcept { return verdict_of(errors, warnings + (bytes == 0)); }
 };
 Json of(const StreamAnswer&);

@@ -80,6 +80,7 @@ Json of(std::span<const Explored> all, const MachineDescription& m, const Interr
            {"interrupted", i.interrupted},
            {"not_searched", i.not_searched},
            {"searches", Json::array()}};
+  if (i.interrupted) out["complete"] = false;
   for (const auto& e : all) out["searches"].push_back(of(e));
   return out;
 }

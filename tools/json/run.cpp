@@ -45,6 +45,7 @@ Json of(const RunReport& r, const Bound& b, const BindOptions& options) {
          {"elapsed_ns", r.elapsed.count()},
          {"round_ns", r.round.count() > 0 ? Json(r.round.count()) : Json()},
          {"wrong", r.wrong}};
+  if (r.still.count() > 0) j["still_ns"] = r.still.count();
   struct Rank {
     std::uint64_t queues{}, bytes{}, holds{}, fails{}, not_compared{};
   };
@@ -146,7 +147,7 @@ Json of(const RunAnswer& a) {
   return j;
 }
 
-Json of(std::span<const RunFile> files) {
+Json of(std::span<const RunFile> files, bool complete) {
   std::uint64_t passed = 0, idle = 0;
   auto all = Json::array();
   for (const auto& f : files) {
@@ -159,10 +160,10 @@ Json of(std::span<const RunFile> files) {
     for (const auto& r : f.runs) runs.push_back(of(r));
     all.push_back(std::move(j));
   }
-  return {{"passed", passed},
-          {"failed", files.size() - passed - idle},
-          {"expect_nothing", idle},
-          {"files", std::move(all)}};
+  Json j{{"passed", passed}, {"failed", files.size() - passed - idle}, {"expect_nothing", idle}};
+  if (!complete) j["complete"] = false;
+  j["files"] = std::move(all);
+  return j;
 }
 
 }  // namespace sdma::json

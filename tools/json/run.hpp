@@ -43,6 +43,6 @@ struct RunFile {
   std::vector<Diagnostic> findings{};  ///< of a file that is not run: what the checker found instead
 };
 /// All files, and how many passed, failed, or passed although they expect nothing.
-Json of(std::span<const RunFile>);
+Json of(std::span<const RunFile>, bool complete = true);
 
 }  // namespace sdma::json

@@ -38,8 +38,8 @@ class Sweeping {
     const auto& axes = in_.axes;
     for (const auto v : axes[0].values)
       for (const auto w : axes.size() > 1 ? axes[1].values : std::vector<double>{0})
-        if (!row(axes.size() > 1 ? std::vector{v, w} : std::vector{v})) return std::move(error_);
-    for (std::size_t a = 0; a < axes.size(); ++a)
+        if (out_.complete && !row(axes.size() > 1 ? std::vector{v, w} : std::vector{v})) return std::move(error_);
+    for (std::size_t a = 0; a < axes.size() && out_.complete; ++a)
       if (!caps(a)) return std::move(error_);
     for (const auto& [key, o] : others_)
       out_.notes.push_back(fmt::format("{} takes {} instead of {} at {} if {}", out_.names[key.first],
@@ -120,8 +120,7 @@ class Sweeping {
         now = {.value = i == 0 || t->ns == row.files[0].ns ? 1 : row.files[0].ns / t->ns, .ns = t->ns};
       }
       row.files.push_back(now);
-      if (in_.proceed && !in_.proceed())
-        return fail(i, {{.message = "the sweep was ended", .hint = "sweep fewer values"}});
+      if (in_.proceed && !in_.proceed()) return out_.complete = false, true;
     }
     out_.rows.push_back(std::move(row));
     return true;
@@ -224,7 +223,8 @@ Curves curves(const Swept& s) {
   Curves c{.title = (one ? s.names[0] : "Speed-up over " + s.names[0]) + ", simulated on " + s.machine,
            .x_label = x.name,
            .y_label = one ? "time, us" : "speed-up",
-           .bytes = !x.of_machine() || x.name.ends_with("_bytes")};
+           .bytes = !x.of_machine() || x.name.ends_with("_bytes"),
+           .ratios = !one};
   const auto others = s.axes.size() > 1 ? s.axes[1].values : std::vector<double>{0};
   for (std::size_t i = 0; i < s.names.size(); ++i)
     for (const auto w : others) {
@@ -260,6 +260,7 @@ Json of(const Swept& s) {
   }
   Json j{{"param", params.size() == 1 ? params[0] : params}, {"files", s.names}, {"points", std::move(points)}};
   if (!s.notes.empty()) j["notes"] = s.notes;
+  if (!s.complete) j["complete"] = false;
   return j;
 }
 

@@ -28,7 +28,7 @@ struct SweepInput {
   MachineDescription machine{};
   std::vector<SweepAxis> axes{};  ///< one or two
   bool intervals = true;          ///< false: times alone, for schedules that take long
-  /// Called after each simulation of a row; false ends the sweep with an error.
+  /// Called after each simulation of a row; false ends the sweep after the rows that are complete.
   std::function<bool()> proceed{};
 };
 
@@ -44,13 +44,14 @@ struct Swept {
   std::vector<std::string> notes{};  ///< what caps a parameter that changes no time; alternatives of the machine
   bool intervals = true;             ///< false: the uncertainties are not known
   std::string machine{};             ///< its name
+  bool complete = true;              ///< false: `proceed` has ended the sweep; there are no notes about caps
 };
 
 struct SweepError {
   enum class Kind : std::uint8_t {
     request,   ///< the files do not fit together, or the machine has no such parameter
     schedule,  ///< the text of a schedule has errors
-    run,       ///< a schedule cannot be simulated, or `proceed` has ended the sweep
+    run,       ///< a schedule cannot be simulated
   };
   Kind kind{};
   std::vector<Diagnostic> all{};
@@ -61,8 +62,8 @@ Result<Swept, SweepError> swept(const SweepInput&);
 /// The speed-ups over the first file, or the times of a single one, for curves_svg.
 Curves curves(const Swept&);
 
-/// param, files, points; and notes, if there are any. A point's value is a list if there are two parameters. Without
-/// intervals, points have times alone.
+/// param, files, points; notes, if there are any; and `complete`, if it is false. A point's value is a list if there
+/// are two parameters. Without intervals, points have times alone.
 Json of(const Swept&);
 
 }  // namespace sdma::json

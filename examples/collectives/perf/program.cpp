@@ -14,6 +14,7 @@
 #include "records.hpp"
 #include "schedule_file.hpp"
 #include "sdma/core/file.hpp"
+#include "sdma/core/interrupt.hpp"
 #include "sdma/core/version.hpp"
 #include "sdma/device/open.hpp"
 #include "summary.hpp"
@@ -35,8 +36,6 @@ using namespace sdma;
 
 namespace {
 
-volatile std::sig_atomic_t interrupted = 0;
-
 /// The fixed and the growing part of a row's time.
 double weight(std::uint64_t bytes) { return static_cast<double>(bytes) + (256 << 10); }
 
@@ -52,7 +51,7 @@ class Program {
     if (end.error) error_ = *end.error;
     return end.code;
   }
-  /// Of several ranks: why they have failed, to be reported once.
+  /// Why the ranks have failed, to be reported once.
   const std::optional<Diagnostic>& error() const noexcept { return error_; }
   bool at_once() const noexcept { return foreign_trouble_; }
 
@@ -78,7 +77,7 @@ class Program {
     if (foreign_trouble_ && !settings_.ranks) end_at_once(code);  // a rank first says why
     return code;
   }
-  /// Of several ranks, only the first one's notes are printed, and its error when all have ended.
+  /// With several ranks, only those of the first one are printed: its notes at once, its error when all have ended.
   void report(const Diagnostic& d) {
     if (!settings_.ranks || (d.severity != Severity::error && prints())) perf::report(d);
     else if (d.severity == Severity::error && !error_) error_ = d;
@@ -412,12 +411,7 @@ class Program {
 
 void listen() {
   ::signal(SIGPIPE, SIG_IGN);
-  for (const int s : {SIGINT, SIGTERM}) {
-    struct sigaction action {};
-    action.sa_handler = [](int number) { interrupted = number; };
-    action.sa_flags = static_cast<int>(SA_RESETHAND);
-    ::sigaction(s, &action, nullptr);
-  }
+  keep_what_is_known({SIGINT, SIGTERM});
 }
 
 void report(const Diagnostic& d) { std::fputs((to_string(d) + "\n").c_str(), stderr); }

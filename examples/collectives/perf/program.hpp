@@ -13,7 +13,7 @@
 
 namespace collectives::perf {
 
-/// Of the program.
+/// How the program ended.
 enum Exit : int {
   kOk = 0,
   kWrong = 1,  ///< data was wrong, or a round timed out

@@ -109,7 +109,7 @@ class FromFile final : public Contender {
         run(bound_,
             {.timeout = std::chrono::duration_cast<std::chrono::nanoseconds>(left), .seed = seed_, .contents = first});
     if (!r && r.wrong == 0) return std::move(r.findings.front());
-    // Of several ranks, each has host threads of its own, and the slowest counts.
+    // Each rank has host threads of its own, and the slowest one counts.
     const auto round = alone_ ? r.round : r.elapsed;
     if (round.count() == 0)
       return Diagnostic{.where = label_,

@@ -55,7 +55,7 @@ struct Comparison {
 /// nothing was simulated with intervals, or if none does.
 std::string rests_on(std::span<const Point>);
 
-/// Of the sizes at which both were measured.
+/// Only sizes at which both were measured count.
 std::vector<Comparison> compared(std::span<const Point>);
 /// '#' lines; "" if no rival was measured.
 std::string against(std::span<const Point>);

@@ -25,11 +25,15 @@
 // thread may call it. Errors: those of the text; a text without a finding, or without the finding that is asked for.
 #include "sdma/check/check.hpp"
 
+#include <functional>
+
 namespace sdma::inline v0 {
 
 struct ReduceOptions {
   std::string rule{};            ///< the finding's rule; "": that of the first finding that is more than advice
   std::size_t max_tries = 5000;  ///< how many texts are checked
+  /// Called before each of them, with the number of those before it; false ends the search as `max_tries` does.
+  std::function<bool(std::size_t)> proceed{};
 };
 
 /// The smallest text, and what it was before.
@@ -40,7 +44,7 @@ struct ReducedText {
   std::string rule{};          ///< of the finding
   std::size_t lines_before{};  ///< of the whole text, without comments and empty lines
   std::size_t tries{};         ///< texts that were checked
-  bool least = true;           ///< false: max_tries ended the search
+  bool least = true;           ///< false: max_tries or `proceed` ended the search
 };
 
 /// `options`: how each text is checked; no changes that mend are looked for.

@@ -93,7 +93,7 @@ class TwoWords {
     d.high_ = high_ << 1 | low_ >> 63;
     return d;
   }
-  /// Of two magnitudes, bit by bit.
+  /// Divides two magnitudes, bit by bit.
   static constexpr TwoWords divided(TwoWords a, TwoWords b, TwoWords& rest) noexcept {
     TwoWords quotient;
     for (unsigned bit = 128; bit-- > 0;) {

@@ -41,7 +41,7 @@ struct CpuNode {
 struct Gpu {
   std::string name{};   ///< the product: "MI300X"
   std::uint32_t gfx{};  ///< as the kernel counts: major * 10000 + minor * 100 + stepping; 90402 is gfx942
-  /// Of its sDMA engines; that of MI300X for a target that is not known.
+  /// The generation of its sDMA engines; that of MI300X for a target that is not known.
   Generation generation() const noexcept { return generation_of_target(gfx).value_or(kDefaultGeneration); }
   std::uint64_t memory_bytes{};  ///< its VRAM; logical GPUs that share a chip (CUDA) each report all of it; 0: unknown
   std::uint32_t host_engines{};  ///< engines 0 to host_engines - 1 face the host

@@ -77,7 +77,7 @@ std::string in_words(const PageFault&);
 /// The log of this machine's kernel. Diagnostic: this user may not read it.
 Result<std::string, Diagnostic> kernel_log();
 
-/// Adds the faults of a text, and its other lines as notes. Of several processes, those of `process` and those whose
+/// Adds the faults of a text, and its other lines as notes. With several processes: those of `process` and those whose
 /// process is not named; without `process`, all: `diagnose` then believes the fault whose page a packet touches.
 void add_kernel_log(Snapshot&, std::string_view text, std::string_view name, std::optional<std::uint32_t> process = {});
 

@@ -38,7 +38,8 @@ struct Curves {
   std::string title{}, x_label{}, y_label{};  ///< of the picture and of its axes
   std::vector<Series> series{};               ///< in the order of the legend
   bool bytes = true;                          ///< x values are sizes, written as 1K, 1M
-  bool log_y = false;  ///< y on a logarithmic axis: 0.5 is as far from 1 as 2 is; otherwise the axis begins at 0
+  bool log_y = false;   ///< y on a logarithmic axis: 0.5 is as far from 1 as 2 is; otherwise the axis begins at 0
+  bool ratios = false;  ///< y values are ratios: a line shows where they are 1
 };
 std::string curves_svg(const Curves&);
 /// Several plots in one picture, from top to bottom.

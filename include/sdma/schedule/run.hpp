@@ -33,6 +33,7 @@
 #include "sdma/trace/trace.hpp"
 
 #include <chrono>
+#include <functional>
 #include <optional>
 
 namespace sdma::inline v0 {
@@ -53,6 +54,9 @@ struct RunOptions {
   /// Records the names of the schedule, the epochs of its queues, and what each host thread does, in a lane of its own.
   /// Give the same recorder to the device, and its packets are in the same recording. Not owned.
   trace::Recorder* recorder{};
+  /// Asked by each waiting thread, every 20 ms; false ends the run, which then reports what it waits for, as at the
+  /// timeout.
+  std::function<bool()> proceed{};
 };
 
 struct [[nodiscard]] RunReport {
@@ -64,6 +68,10 @@ struct [[nodiscard]] RunReport {
   std::uint64_t wrong{};  ///< bytes and signals that differ from the expectations
   /// The rank whose end or failure has ended the run of this one; a finding says so.
   std::optional<std::uint32_t> lost{};
+  /// If the timeout or `proceed` has ended the run: for how long no queue of this process has read a packet, and no
+  /// signal has changed. Exact to 20 ms.
+  std::chrono::nanoseconds still{};
+  bool ended{};  ///< `proceed` has ended it
   explicit operator bool() const noexcept { return findings.empty(); }
 };
 

@@ -6,7 +6,7 @@
 namespace sdma::inline v0::detail::cuda {
 namespace {
 
-/// Of cuGetProcAddress. The ABI of every function but the batches is that of 12.0.
+/// The version for cuGetProcAddress. The ABI of every function but the batches is that of 12.0.
 constexpr int kAbi = 12000, kBatchAbi = 12080, kBatchAbiNow = 13000;
 
 void* procedure(void* get, const char* symbol, int version) {

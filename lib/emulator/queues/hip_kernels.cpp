@@ -47,7 +47,7 @@ const char* read_pattern(Rows& r, GpuVa at, std::uint64_t count, std::uint64_t e
   return nullptr;
 }
 
-/// Of four pointers to one buffer, as elements of 1, 2, 4 and 8 bytes, the widest that is not null is used.
+/// Four pointers lead to one buffer, as elements of 1, 2, 4 and 8 bytes. The widest one that is not null is used.
 std::size_t widest(const KernelCall& c) noexcept {
   std::size_t i = 3;
   while (i > 0 && c(i) == 0) --i;

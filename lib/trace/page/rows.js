@@ -4,6 +4,12 @@
 // its time during which a packet ran. Neighbouring blocks say together how many packets they stand for.
 const LABEL = 230, ROW = 18, TICKS = 22, AXIS = TICKS * model.traces.length, JOIN = 8;
 
+/// Black or white, whichever reads better on this colour.
+const inkOn = (colour) => {
+  const [r, g, b] = [1, 3, 5].map((i) => (parseInt(colour.slice(i, i + 2), 16) / 255) ** 2.2);
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? '#000' : '#fff';
+};
+
 /// `partOf(trace)`: {from, to}, the part of its time that is in view.
 const lanePainter = (pen, css, partOf) => {
   let state = null;  // that of the lane that is drawn
@@ -48,7 +54,7 @@ const lanePainter = (pen, css, partOf) => {
       pen.fillRect(right - 3, top + 2, 3, ROW - 4);
     }
     if (right - left > 26) {
-      pen.fillStyle = COLOURS[s.colour] === 'wait' ? css.text : '#fff';
+      pen.fillStyle = inkOn(css[COLOURS[s.colour]]);
       pen.fillText(fitting(textOf(lane, i) || s.name, right - left - 8), left + 4, top + 13);
     }
   };
