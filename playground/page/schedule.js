@@ -210,10 +210,11 @@ function timeline(page) {
   }
   const frame = element("iframe", { title: "timeline of the simulated run", srcdoc: text(page), sandbox: "allow-scripts", className: "next" });
   for (const other of box.querySelectorAll(".next")) other.remove();
+  const mine = judged; // another text may be judged before this frame is ready
   frame.onload = () => {
     frame.className = "";
     for (const other of [...box.children]) if (other !== frame && other.className !== "next") other.remove();
-    stale("timeline", false);
+    if (mine === judged) stale("timeline", false);
   };
   box.append(frame);
 }

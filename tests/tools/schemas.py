@@ -254,7 +254,7 @@ def main(program, folder, *paths, only=None):
     for name in schemas.all:
         if name not in verbs and name not in OTHERS:
             bad.append(f"{name}.json: there is no such verb")
-    unseen = dict(UNSEEN)
+    unseen = {where: why for where, why in UNSEEN.items() if only is None or where.startswith(f"{only}.json ")}
     for name, at, node in schemas.properties():
         if only not in (None, name):
             continue

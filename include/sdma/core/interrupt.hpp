@@ -22,7 +22,14 @@ inline volatile std::sig_atomic_t interrupted = 0;
 /// From now on, the first of these signals only sets `interrupted`. The second ends the program.
 inline void keep_what_is_known(std::initializer_list<int> signals = {SIGINT}) noexcept {
   struct sigaction action {};
+#ifdef __clang__
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wdisabled-macro-expansion"  // sa_handler is a macro of the C library
+#endif
   action.sa_handler = [](int number) { interrupted = number; };
+#ifdef __clang__
+#pragma clang diagnostic pop
+#endif
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   for (const int s : signals) ::sigaction(s, &action, nullptr);
 }

@@ -18,11 +18,13 @@
 namespace sdma::inline v0 {
 
 struct NodeSizes {
-  std::vector<std::uint32_t> sizes{};
+  std::vector<std::uint32_t> sizes{};  ///< of the nodes, in turn
 
+  /// Is there more than one node?
   bool grouped() const noexcept { return !sizes.empty(); }
   /// How many a node has. With one node, ~0.
   std::uint32_t size(std::uint32_t node) const noexcept { return grouped() ? sizes[node % sizes.size()] : ~0u; }
+  /// The number of the node's first one.
   std::uint32_t first(std::uint32_t node) const noexcept {
     std::uint32_t out = 0;
     for (std::uint32_t n = 0; n < node; ++n) out += size(n);
