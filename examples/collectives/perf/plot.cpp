@@ -76,8 +76,8 @@ std::string plot_svg(const Settings& s, std::string_view device, std::span<const
   std::vector<sdma::Curves> plots;
   if (faster.series.size() > 1) plots.push_back(std::move(faster));
   plots.push_back(std::move(busbw));
-  plots.front().title =
-      std::string(name(s.options.collective)) + ", " + std::to_string(s.options.gpus) + " GPUs, " + std::string(device);
+  plots.front().title = std::string(name(s.options.collective)) + ", " + std::to_string(s.options.gpus) + " GPUs, " +
+                        std::string(device) + (s.where == Where::simulate ? "" : ", measured");
   return sdma::stacked_curves_svg(plots);
 }
 
