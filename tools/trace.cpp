@@ -61,7 +61,7 @@ int follow(const TraceArguments& o) {
   Output out{o.output, Output::Kind::live};
   std::uint64_t first_ns = 0;
   std::array<char, 65'536> buffer{};
-  std::size_t shown_events = 0;
+  std::size_t read_events = 0;
   for (bool last = false;;) {
     const auto n = ::read(fd, buffer.data(), buffer.size());
     if (n < 0 && errno == EINTR) continue;
@@ -79,9 +79,9 @@ int follow(const TraceArguments& o) {
       if (first_ns == 0) first_ns = e.ns;
       out.text() += trace::to_line(*t, e, first_ns);
     }
+    read_events += t->events.size();
+    following.now(fmt::format("following {}, after {}", shown(o.input()), plural(read_events, "event")));
     if (!out.flush()) return out.exit_code();
-    shown_events += t->events.size();
-    following.now(fmt::format("following {}, after {}", shown(o.input()), plural(shown_events, "event")));
   }
 }
 
