@@ -109,11 +109,15 @@ Result<std::vector<std::string>, Diagnostic> Ranks::all(const std::string& mine)
 }
 
 Result<std::chrono::steady_clock::time_point, Diagnostic> Ranks::meet() {
-  using Clock = std::chrono::steady_clock;
-  const auto texts = all(std::to_string(Clock::now().time_since_epoch().count()));
+  const auto now = std::chrono::steady_clock::now();
+  const auto texts = all(text_of(std::as_bytes(std::span(&now, 1))));
   if (!texts) return texts.error();
-  Clock::time_point last{};
-  for (const auto& text : *texts) last = std::max(last, Clock::time_point(Clock::duration(std::stoll(text))));
+  auto last = now;
+  for (const auto& text : *texts)
+    if (auto there = now; text.size() == sizeof there) {
+      std::memcpy(&there, text.data(), sizeof there);
+      last = std::max(last, there);
+    }
   return last;
 }
 
