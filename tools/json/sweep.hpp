@@ -44,7 +44,7 @@ struct Swept {
   std::vector<std::string> notes{};  ///< what caps a parameter that changes no time; alternatives of the machine
   bool intervals = true;             ///< false: the uncertainties are not known
   std::string machine{};             ///< its name
-  bool complete = true;              ///< false: `proceed` has ended the sweep; there are no notes about caps
+  bool complete = true;              ///< false: `proceed` ended the sweep, so `notes` says nothing about caps
 };
 
 struct SweepError {
