@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+import time
 import urllib.request
 
 # The least contrast of the text of the elements that SELECTOR matches with what lies below it, by WCAG's formula.
@@ -56,6 +57,13 @@ class Browser:
 
     def run(self, script):
         return self.post("/execute/sync", {"script": script, "args": []})
+
+    def becomes(self, condition):
+        """Does this expression of JavaScript become true while a command may take?"""
+        end = time.monotonic() + self.patience
+        while not (seen := self.run(f"return {condition}")) and time.monotonic() < end:
+            time.sleep(0.02)
+        return bool(seen)
 
     def run_async(self, script):
         """Runs a script that calls its last argument with the result."""
