@@ -4,14 +4,15 @@
 //
 //   build/bench/bench-predict share/measured/two-h200      the tables of docs/silicon.md, as Markdown
 //
-//   FOLDER/visit*.json     machines, each fitted on another day: sdma calibrate --device=cuda -o visit1.json
+//   FOLDER/visit*.json     one machine, or several that were fitted on different days:
+//                          sdma calibrate --device=cuda -o visit1.json
 //   FOLDER/*.csv           rows of collective_perf --csv; none was used in
 //                          a fit, and those of NCCL and RCCL are left out
 // For each collective and size, it also says whether the way with the shortest prediction is the fastest: whether the
 // middle half of its rounds begins before that of the fastest way ends.
 //
 // A prediction is the mean of the machines' predictions. Its standard deviation has two parts: that of the machines'
-// parameters (sensitivity), and the differences between the machines, which were fitted in different visits.
+// parameters (sensitivity), and the differences between the machines, if there are several.
 #include "collectives/plan.hpp"
 #include "sdma/core/file.hpp"
 #include "sdma/simulate/simulate.hpp"

@@ -41,6 +41,8 @@ constexpr std::string_view kAssumed = "assumed",
                                "the links' rates in this file are measured, one copy at a time; the uncertainty is "
                                "assumed, for several at once";
 constexpr double kSeveral = 0.02;
+/// A round of a collective is many mechanisms at once: how much it differs from them in four visits (docs/silicon.md).
+constexpr double kComposed = 0.08;
 
 /// What is not fitted, or only if it was measured. The time from a doorbell to the first packet cannot be separated
 /// from that of the completion, so it is not fitted. Memories are assumed to be no bottleneck: the rates of links and
@@ -96,6 +98,7 @@ std::optional<double> rate(const Measurements& m, LinkEnd from, LinkEnd to) {
 }  // namespace
 
 void detail::free_parameters(const Topology& node, Measurements& m) {
+  m.options.unlike = kComposed;
   for (const auto& s : kStarts) {
     if (!s.needs.empty() && !has(m, s.needs)) continue;
     m.options.free.push_back({.cost = s.cost, .low = s.low, .high = s.high, .note = std::string(s.note)});
@@ -126,7 +129,7 @@ MachineDescription unfitted(const Topology& node, const Measurements& m) {
       l.mb_per_s = static_cast<std::uint32_t>(std::lround(*r * 1000)), measured = true;
   }
   if (measured)
-    for (const auto c : {Cost::pcie_efficiency, Cost::xgmi_efficiency}) {
+    for (const auto c : {Cost::pcie_efficiency, Cost::xgmi_efficiency, Cost::nic_efficiency}) {
       out.parameter(c).source = kMeasured;
       out.parameter(c).uncertainty = kSeveral;
     }

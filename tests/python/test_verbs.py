@@ -219,7 +219,7 @@ def test_topology(tool):
 
 
 def test_calibrate(tool, root):
-    table = root / "share/measured/two-h200/mechanisms/visit1.csv"
+    table = root / "share/measured/two-h200/mechanisms/visit3.csv"
     assert sdma.calibrate(table, predict=True) == json.loads(tool("calibrate", "--predict", "--json", "--from", table))
     with pytest.raises(ValueError, match="seconds"):
         sdma.calibrate(table, limit=0)
