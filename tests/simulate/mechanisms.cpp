@@ -196,7 +196,7 @@ TEST_CASE("a machine that is fitted to mechanisms predicts what was not measured
     if (l.from.kind == LinkEnd::Kind::gpu && l.to.kind == LinkEnd::Kind::gpu)
       CHECK_THAT(l.mb_per_s, Catch::Matchers::WithinRel(390'000.0, 0.01));
   CHECK(start[Cost::xgmi_efficiency] == 1);
-  // Several copies at once may be slower than one was, whatever the type of their link; collectives differ from it, too.
+  // Several copies at once may be slower than one was, whatever the type of their link; so may collectives.
   for (const auto c : {Cost::pcie_efficiency, Cost::xgmi_efficiency, Cost::nic_efficiency})
     CHECK(start.parameter(c).uncertainty > 0);
   CHECK(real->options.unlike > 0);
