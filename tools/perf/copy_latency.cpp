@@ -12,8 +12,8 @@
 //   sync       from then until the CPU has seen the completion
 //
 // A timestamp is a plain store, so it is read after a later fence has been seen, outside the measured time.
-#include "../support.hpp"
 #include "arguments.hpp"
+#include "examples/support.hpp"
 #include "median.hpp"
 #include "sdma/core/file.hpp"
 #include "sdma/simulate/report.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "options.hpp"
 
-#include "collectives/arguments.hpp"
+#include "arguments.hpp"
 
 #include <fmt/format.h>
 
@@ -81,7 +81,7 @@ std::vector<std::uint64_t> sizes_of(const Arguments& a, const std::string& sweep
   const auto dots = sweep.find("..");
   const auto from = parse_size(sweep.substr(0, dots));
   const auto to = dots == sweep.npos ? std::nullopt : parse_size(sweep.substr(dots + 2));
-  if (!from || !to || *from == 0 || *to < *from || *to > 1 << 30)
+  if (!from || !to || *from == 0 || *to < *from || *to > 1ull << 30)
     a.fail(fmt::format("--sweep: '{}' is not A..B with sizes up to 1G, the smaller first", sweep));
   std::vector<std::uint64_t> all;
   for (auto bytes = *from; bytes <= *to; bytes *= 2) all.push_back(bytes);
@@ -124,10 +124,10 @@ Options options(int argc, char** argv) {
   Options o;
   const auto sweep = a.word("--sweep", "");
   o.machine = SimulatedMachine(a);
-  const auto block = a.size("--block", 0, 1, 1 << 30);
+  const auto block = a.size("--block", 0, 1, 1ull << 30);
   if (!sweep.empty() && block != 0) a.fail("--sweep replaces --block: give one of them");
   o.sizes = sweep.empty() ? std::vector<std::uint64_t>{block == 0 ? 16 << 10 : block} : sizes_of(a, sweep);
-  o.blocks = a.size("--blocks", 256, 1, 1 << 16);
+  o.blocks = a.size("--blocks", 256, 1, 65536);
   o.pool = a.size("--pool", 4 * o.blocks, o.blocks);
   const auto large = a.size("--large", 0, 1, std::uint64_t{1} << 32);
   if (o.sizes.size() > 1) o.large = large == 0 ? 64 << 20 : large;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "simulated.hpp"
 
+#include "collectives/engines.hpp"
 #include "sdma/simulate/simulate.hpp"
 
 #include <fmt/format.h>

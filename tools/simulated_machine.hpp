@@ -7,8 +7,8 @@
 //   const auto m = s.open();
 //
 // One thread.
-#include "../support.hpp"
 #include "arguments.hpp"
+#include "examples/support.hpp"
 #include "sdma/simulate/machine.hpp"
 
 #include <string>

@@ -12,7 +12,7 @@
 //
 // A Mover belongs to one thread. The device must outlive it, and the GPU must have the largest number of engines in the
 // options. Errors end the program with a message and exit code 1.
-#include "../../support.hpp"
+#include "examples/support.hpp"
 #include "options.hpp"
 
 #include <deque>

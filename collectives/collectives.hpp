@@ -10,7 +10,8 @@
 //   if (auto e = r->once(Deadline::in(10s)); !e) puts(to_string(e.error()).c_str());
 //   if (auto c = r->check(); !c) puts(c.first.c_str());
 //
-// Link `collectives_dep` (meson). Nothing here prints, throws or exits.
+// Link `collectives_dep` (meson). Nothing here prints, throws or exits. One thread at a time drives a Run; what else is
+// here are plain values and pure functions. Errors are Diagnostics.
 #include "options.hpp"
 #include "plan.hpp"
 #include "run.hpp"

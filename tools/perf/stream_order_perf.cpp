@@ -13,9 +13,9 @@
 // programs do, it takes one of two buffers in turn. A run is `-n` iterations; runs of all ways alternate; medians of
 // `--runs`. Once enqueued one by one, once in graphs of `--graph` iterations. The time ends when the host sees the last
 // word of each stream.
-#include "../support.hpp"
 #include "arguments.hpp"
-#include "collectives.hpp"
+#include "collectives/collectives.hpp"
+#include "examples/support.hpp"
 #include "median.hpp"
 #include "perf/cuda_graphs.hpp"
 #include "perf/nccl_calls.hpp"

@@ -6,11 +6,11 @@
 //   diff <(collective_plan all_gather -b 1M --variant=pcpy) <(collective_plan all_gather -b 1M --variant=bcst)
 //
 // Notes about fallbacks of the variant, and about compute units, go to standard error.
-#include "collectives.hpp"
+#include "collectives/collectives.hpp"
+#include "collectives/source.hpp"
 #include "sdma/core/file.hpp"
 #include "sdma/core/number.hpp"
 #include "sdma/schedule/text.hpp"
-#include "source.hpp"
 
 #include <algorithm>
 #include <cstdio>

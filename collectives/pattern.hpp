@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Bytes that identify their origin: each is a function of (seed, buffer, offset), and none is kPoison. Internal:
-// run.cpp fills buffers with them and checks them.
+// Bytes that identify their origin: each is a function of (seed, buffer, offset), and none is kPoison. Runs
+// and tools fill buffers with them and check them.
 //
 //   fill_pattern(bytes, seed, buffer, offset);           bytes = pattern[offset, ...)
 //   auto at = mismatch(bytes, seed, buffer, offset);     counts the bytes that differ, and the first of them

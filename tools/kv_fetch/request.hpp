@@ -13,9 +13,7 @@
 //
 // A group is `[poll] copies completion`, with one doorbell. mover.hpp executes groups, simulated.hpp simulates them.
 //
-// Plain values; any thread may use these functions. Error: engines_of returns bad_argument if there is no such GPU.
-#include "sdma/device/topology.hpp"
-
+// Plain values; any thread may use these functions. No errors.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -62,18 +60,5 @@ inline std::vector<Group> groups_of(const Request& r) {
 struct Times {
   double fetch{}, give{};
 };
-
-/// The live engines of a GPU, in the order of their use: the one that the node recommends for this direction, the
-/// others that face the host, then those that face other GPUs.
-inline sdma::Result<std::vector<sdma::EngineId>> engines_of(const sdma::Topology& t, sdma::GpuId gpu,
-                                                            sdma::HostDirection direction) {
-  const auto first = t.engine_for(gpu, direction);
-  if (!first) return first.error();
-  std::vector<sdma::EngineId> all{*first};
-  const auto& g = t.gpus[gpu.value];
-  for (std::uint32_t e = 0; e < g.engines(); ++e)
-    if ((g.live_engines() >> e & 1) != 0 && sdma::EngineId{e} != *first) all.push_back({e});
-  return all;
-}
 
 }  // namespace collectives::kv

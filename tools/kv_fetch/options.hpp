@@ -5,9 +5,9 @@
 //   const auto o = kv::options(argc, argv);   // --help prints the manual and ends the program; an error ends it with 2
 //
 // Call it from the main thread, before others start.
-#include "collectives/simulated_machine.hpp"
 #include "request.hpp"
 #include "sdma/device/open.hpp"
+#include "simulated_machine.hpp"
 
 #include <optional>
 #include <string>

@@ -6,13 +6,14 @@
 //   host pool  [ . 3 . . 0 . 2 . . . 1 . ]   --- engine 1 of the GPU --->   gpu [ 0 1 2 3 ]   fetch
 //                                            <--- engine 0 ------------                       return
 //
-// kv/request.hpp says how blocks are dealt to queues in each way, kv/mover.hpp executes that on a device,
-// kv/simulated.hpp in simulated time, and kv/report.hpp prints from which size of a block on DMA is the right choice.
-#include "../support.hpp"
-#include "kv/mover.hpp"
-#include "kv/report.hpp"
-#include "kv/simulated.hpp"
+// request.hpp says how blocks are dealt to queues in each way, mover.hpp executes that on a device, simulated.hpp in
+// simulated time, and report.hpp prints from which size of a block on DMA is the right choice.
+#include "collectives/engines.hpp"
+#include "examples/support.hpp"
+#include "mover.hpp"
+#include "report.hpp"
 #include "sdma/core/file.hpp"
+#include "simulated.hpp"
 
 #include <fmt/format.h>
 
@@ -54,7 +55,7 @@ void print(const kv::Sweep& s) {
 /// "256 blocks, host to gpu0 by engines 1, 0, and back by engines 0, 1".
 std::string moved(const kv::Options& o, const Topology& t) {
   const auto list = [&](HostDirection direction) {
-    const auto engines = kv::engines_of(t, o.gpu, direction);
+    const auto engines = engines_of(t, o.gpu, direction);
     if (!engines) fail(fmt::format("the node has no gpu{} with a live engine", o.gpu.value));
     const auto most = *std::max_element(o.engines.begin(), o.engines.end());
     if (engines->size() < most)

@@ -86,7 +86,7 @@ void read_set(Reader& r, const Given& g, Settings& s) {
     if (auto wrong = set(o, key, value); !wrong.empty()) {
       std::string known;
       for (const auto name : kScheduleOptions) known += (known.empty() ? "" : ", ") + std::string(name);
-      r.refuse("--set", wrong, known + ": examples/collectives/options.hpp explains each");
+      r.refuse("--set", wrong, known + ": collectives/options.hpp explains each");
     } else if (key == "completion") s.completion_given = true;
     else if (key == "prelaunch" && o.prelaunch == Prelaunch::off)
       r.refuse("--set", "variants without +pl already have prelaunch=off",
@@ -105,7 +105,7 @@ void read_sizes(Reader& r, const Given& g, Settings& s) {
     r.refuse("--maxbytes", size_text(s.most) + " is less than --minbytes, " + size_text(s.least), "exchange them");
   if (!g.factor.empty() && !g.step.empty())
     r.refuse("--stepfactor", "sizes grow by a factor or by a step, not by both", "omit -f or -i");
-  r.number("--stepfactor", g.factor, s.factor, 2, 1u << 30);
+  r.number("--stepfactor", g.factor, s.factor, 2, 1ull << 30);
   if (!g.step.empty()) {
     s.factor = 0;
     r.size("--stepbytes", g.step, s.step);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "mover.hpp"
 
-#include "collectives/median.hpp"
+#include "collectives/engines.hpp"
 #include "collectives/pattern.hpp"
+#include "median.hpp"
 #include "sdma/sync/recipes.hpp"
 
 #include <fmt/format.h>
