@@ -2,11 +2,11 @@
 #include "options.hpp"
 
 #include "arguments.hpp"
+#include "core/words.hpp"
 
 #include <fmt/format.h>
 
-#include <charconv>
-#include <cmath>
+#include <algorithm>
 
 namespace collectives::kv {
 
@@ -67,16 +67,6 @@ constexpr char kManual[] =
     "  kv_fetch --device=simulate --sweep 4K..1M --engines 1,2,4\n"
     "  kv_fetch --device=cuda --sweep 4K..1M --engines 1,2 --queues 2 --ways b2b,prelaunched --kernel 47 -n 10\n";
 
-std::vector<std::string_view> words_of(std::string_view list) {
-  std::vector<std::string_view> all;
-  for (std::size_t at = 0; at <= list.size();) {
-    const auto end = std::min(list.find(',', at), list.size());
-    all.push_back(list.substr(at, end - at));
-    at = end + 1;
-  }
-  return all;
-}
-
 std::vector<std::uint64_t> sizes_of(const Arguments& a, const std::string& sweep) {
   const auto dots = sweep.find("..");
   const auto from = parse_size(sweep.substr(0, dots));
@@ -90,7 +80,7 @@ std::vector<std::uint64_t> sizes_of(const Arguments& a, const std::string& sweep
 
 std::vector<std::uint32_t> engines_from(const Arguments& a, const std::string& list) {
   std::vector<std::uint32_t> all;
-  for (const auto word : words_of(list)) {
+  for (const auto word : detail::between_commas(list)) {
     const auto n = parse_count(word);
     if (!n || *n == 0 || *n > 64) a.fail(fmt::format("--engines: '{}' is not a list of numbers from 1 to 64", list));
     all.push_back(static_cast<std::uint32_t>(*n));
@@ -100,7 +90,7 @@ std::vector<std::uint32_t> engines_from(const Arguments& a, const std::string& l
 
 std::vector<Way> ways_from(const Arguments& a, const std::string& list) {
   std::vector<Way> all;
-  for (const auto word : words_of(list)) {
+  for (const auto word : detail::between_commas(list)) {
     const auto way = std::find_if(std::begin(kWays), std::end(kWays), [&](Way w) { return name(w) == word; });
     if (way == std::end(kWays)) a.fail(fmt::format("--ways: '{}' is not looped, batched, b2b or prelaunched", word));
     all.push_back(*way);
@@ -110,10 +100,8 @@ std::vector<Way> ways_from(const Arguments& a, const std::string& list) {
 
 std::optional<double> rate_from(const Arguments& a, const std::string& text) {
   if (text.empty()) return {};
-  double rate = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rate);
-  if (error != std::errc{} || end != text.data() + text.size() || !(rate > 0) || !std::isfinite(rate))
-    a.fail(fmt::format("--kernel: '{}' is not a rate in GB/s", text));
+  const auto rate = parse_real(text);
+  if (!rate || *rate <= 0) a.fail(fmt::format("--kernel: '{}' is not a rate in GB/s", text));
   return rate;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "brought.hpp"
 
+#include "core/words.hpp"
 #include "sdma/core/number.hpp"
 #include "settings.hpp"
 
@@ -12,16 +13,6 @@
 namespace collectives::perf {
 
 using namespace sdma;
-
-namespace {
-
-std::string_view trimmed(std::string_view s) {
-  while (!s.empty() && (s.front() == ' ' || s.front() == '\t')) s.remove_prefix(1);
-  while (!s.empty() && (s.back() == ' ' || s.back() == '\t' || s.back() == '\r')) s.remove_suffix(1);
-  return s;
-}
-
-}  // namespace
 
 std::optional<double> Brought::at(std::uint64_t bytes) const {
   const auto above = std::lower_bound(us.begin(), us.end(), bytes, [](const auto& p, auto b) { return p.first < b; });
@@ -45,9 +36,7 @@ Result<Brought, Diagnostic> brought(std::string_view text, std::string file) {
   Brought out{.file = std::move(file)};
   std::size_t number = 0;
   while (!text.empty()) {
-    const auto end = std::min(text.find('\n'), text.size());
-    const auto line = trimmed(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
+    const auto line = detail::trimmed(detail::take_line(text));
     ++number;
     if (line.empty() || line.front() == '#' || (out.us.empty() && line == "size,time_us")) continue;
     const auto wrong = [&](std::string what) {
@@ -55,14 +44,13 @@ Result<Brought, Diagnostic> brought(std::string_view text, std::string file) {
                         .message = std::move(what),
                         .hint = "write a size and microseconds: 64K,21.5"};
     };
-    const auto comma = line.find(',');
-    if (comma == line.npos || line.find(',', comma + 1) != line.npos)
-      return wrong("this line does not have two values");
-    const auto size = trimmed(line.substr(0, comma)), time = trimmed(line.substr(comma + 1));
+    const auto values = detail::between_commas(line);
+    if (values.size() != 2) return wrong("this line does not have two values");
+    const auto size = detail::trimmed(values[0]), time = detail::trimmed(values[1]);
     const auto bytes = parse_size(size);
     if (!bytes || *bytes == 0) return wrong(fmt::format("'{}' is not a size", size));
     const auto us = parse_real(time);
-    if (!us || !std::isfinite(*us) || *us <= 0) return wrong(fmt::format("'{}' is not a time above zero", time));
+    if (!us || *us <= 0) return wrong(fmt::format("'{}' is not a time above zero", time));
     if (!out.us.empty() && *bytes <= out.us.back().first)
       return wrong(fmt::format("{} comes after {}: sizes must grow", size, size_text(out.us.back().first)));
     out.us.emplace_back(*bytes, *us);

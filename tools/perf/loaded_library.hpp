@@ -13,6 +13,7 @@
 // The file that the variable names is the only one that is tried; without the variable, the names are tried in
 // their order, as the loader finds them. A library is never unloaded, because it may keep threads. One thread.
 // Errors: Diagnostics.
+#include "device/loaded_library.hpp"
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 
@@ -22,7 +23,6 @@
 #include <cstdlib>
 #include <optional>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 namespace collectives::perf {
@@ -33,14 +33,7 @@ inline std::string searched() {
                        : "searched: the folders of the system, because LD_LIBRARY_PATH is not set";
 }
 
-/// The address of a function, which becomes a pointer of the type that it initialises.
-struct Symbol {
-  void* at{};  ///< null: it was not found
-  template <class F> operator F*() const noexcept {
-    static_assert(std::is_function_v<F>);
-    return reinterpret_cast<F*>(at);
-  }
-};
+using sdma::detail::Symbol;
 
 struct LibraryRequest {
   std::string option{};              ///< that needs it
@@ -50,7 +43,7 @@ struct LibraryRequest {
   std::string hint{};                ///< where it may be
 };
 
-class LoadedLibrary {
+class LoadedLibrary : public sdma::detail::LoadedLibrary {
  public:
   static sdma::Result<LoadedLibrary, sdma::Diagnostic> load(const LibraryRequest& r) {
     const char* given = std::getenv(r.variable);
@@ -68,29 +61,21 @@ class LoadedLibrary {
                             .hint = fmt::format("{}; or give the path of the file in {}", r.hint, r.variable)};
   }
 
-  /// Null if the library lacks the function.
-  Symbol may(const char* symbol) const noexcept { return {dlsym(handle_, symbol)}; }
-  /// The same, of a function that is needed.
-  Symbol operator[](const char* symbol) {
-    const auto found = may(symbol);
-    if (!found.at && lacking_.empty()) lacking_ = symbol;
-    return found;
-  }
-  /// An error about the first function that is needed and missing.
+  /// An error about a function that `[]` has not found.
   std::optional<sdma::Diagnostic> lacking() const {
-    if (lacking_.empty()) return {};
+    const auto* const function = sdma::detail::LoadedLibrary::lacking();
+    if (!function) return {};
     return sdma::Diagnostic{.where = option_,
-                            .message = fmt::format("{} has no function {}", name_, lacking_),
+                            .message = fmt::format("{} has no function {}", name_, function),
                             .hint = "use a newer version of the library"};
   }
   const std::string& name() const noexcept { return name_; }
 
  private:
   LoadedLibrary(void* handle, std::string name, std::string option) noexcept
-      : handle_(handle), name_(std::move(name)), option_(std::move(option)) {}
+      : sdma::detail::LoadedLibrary(handle), name_(std::move(name)), option_(std::move(option)) {}
 
-  void* handle_;
-  std::string name_, option_, lacking_{};
+  std::string name_, option_;
 };
 
 }  // namespace collectives::perf

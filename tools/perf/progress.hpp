@@ -9,16 +9,13 @@
 //   p.clear();                       // before anything else is written to the terminal
 //
 // A Progress belongs to one thread. No errors: a failure to write to standard error cannot be reported.
-#include <unistd.h>
+#include "../progress.hpp"
+
 #include <chrono>
-#include <cstdio>
 #include <string>
 #include <string_view>
 
 namespace collectives::perf {
-
-inline constexpr std::chrono::milliseconds kBefore{1000}, kBetween{100};
-inline constexpr char kNothing[] = "\r\033[K";
 
 /// `done` and `all` are in the same unit.
 inline std::string progress(std::string_view what, double seconds, double done, double all) {
@@ -31,29 +28,20 @@ inline std::string progress(std::string_view what, double seconds, double done, 
 
 class Progress {
  public:
-  explicit Progress(double all) : on_(::isatty(STDERR_FILENO) == 1), all_(all) {}
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
-  ~Progress() { clear(); }
-
+  explicit Progress(double all) : all_(all) {}
   void show(std::string_view what) {
-    const auto now = std::chrono::steady_clock::now();
-    if (!on_ || now - begin_ < kBefore || now - last_ < kBetween) return;
-    last_ = now;
-    const auto text = kNothing + progress(what, std::chrono::duration<double>(now - begin_).count(), done_, all_);
-    std::fwrite(text.data(), 1, text.size(), stderr);
-    shown_ = true;
+    line_.show([&] {
+      const auto spent = std::chrono::steady_clock::now() - begin_;
+      return progress(what, std::chrono::duration<double>(spent).count(), done_, all_);
+    });
   }
   void done(double part) noexcept { done_ += part; }
-  void clear() {
-    if (shown_) std::fputs(kNothing, stderr);
-    shown_ = false;
-  }
+  void clear() { line_.clear(); }
 
  private:
-  bool on_, shown_ = false;
+  sdma::tool::Progress line_{std::chrono::seconds(1)};
   double all_, done_ = 0;
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now(), last_{};
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace collectives::perf

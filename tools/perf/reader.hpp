@@ -7,12 +7,11 @@
 //   if (!r.good()) return std::move(r).error();
 //
 // A Reader belongs to one thread. Errors: Diagnostics that name the option, the value, and valid values.
+#include "core/words.hpp"
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/nearest.hpp"
 #include "sdma/core/number.hpp"
 
-#include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -35,15 +34,9 @@ inline std::string hint_of(std::string_view word, std::span<const std::string> k
   return (nearest.best().empty() ? "" : "did you mean " + in_quotes(nearest.best()) + "? ") + "choose one of " + list;
 }
 
-/// The words between commas.
 inline std::vector<std::string> words_of(std::string_view text) {
-  std::vector<std::string> all;
-  for (std::size_t at = 0; at <= text.size();) {
-    const auto end = std::min(text.find(',', at), text.size());
-    all.emplace_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return all;
+  const auto all = sdma::detail::between_commas(text);
+  return std::vector<std::string>(all.begin(), all.end());
 }
 
 /// Reads texts into values, and keeps the first error.
@@ -90,11 +83,8 @@ class Reader {
   void seconds(const char* option, const std::string& text, std::chrono::duration<double>& to) {
     if (text.empty()) return;
     constexpr double kMost = 3600;
-    double v = 0;
-    const auto end = text.data() + text.size();
-    if (const auto [at, error] = std::from_chars(text.data(), end, v);
-        error == std::errc{} && at == end && v > 0 && v <= kMost)
-      to = std::chrono::duration<double>(v);
+    const auto v = sdma::parse_real(text);
+    if (v && *v > 0 && *v <= kMost) to = std::chrono::duration<double>(*v);
     else refuse(option, in_quotes(text) + " is not a time in seconds", "write 2 or 0.5; at most 3600");
   }
 

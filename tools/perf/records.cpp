@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "records.hpp"
 
+#include "core/csv.hpp"
 #include "elsewhere.hpp"
 #include "sdma/core/version.hpp"
 #include "summary.hpp"
@@ -8,81 +9,90 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace collectives::perf {
 namespace {
-
-std::string csv_text(std::string_view s) {
-  if (s.find_first_of(",\"\n\r") == s.npos) return std::string(s);
-  std::string text = "\"";
-  for (const char c : s) text += c == '"' ? "\"\"" : std::string(1, c);
-  return text + '"';
-}
 
 /// Enough digits to distinguish two measurements.
 std::string number(double v) { return fmt::format("{:.6g}", v); }
 
 std::string order_of(const Settings& s) { return s.where == Where::soft ? std::string(name(s.order)) : ""; }
 
-/// A value that may be missing: "null" or "" then.
-template <class T> std::string member(const std::optional<T>& of, double T::*what, const char* missing) {
-  return of ? number(*of.*what) : missing;
+/// A value of a point. What is missing is empty in CSV, and null in JSON.
+struct Field {
+  std::string_view name{};
+  std::string csv{}, json = "null";
+};
+Field number(std::string_view name, std::optional<double> v) {
+  return v ? Field{name, number(*v), number(*v)} : Field{name};
+}
+Field count(std::string_view name, std::optional<std::uint64_t> n) {
+  return n ? Field{name, std::to_string(*n), std::to_string(*n)} : Field{name};
+}
+Field text(std::string_view name, std::string_view s) { return {name, sdma::detail::csv_field(s), json_text(s)}; }
+Field list(std::string_view name, const std::vector<std::string>& all) {
+  std::string words, quoted;
+  for (const auto& s : all) {
+    words += (words.empty() ? "" : "; ") + s;
+    quoted += (quoted.empty() ? "" : ", ") + json_text(s);
+  }
+  return {name, sdma::detail::csv_field(words), "[" + quoted + "]"};
+}
+template <class T> std::optional<double> member(const std::optional<T>& of, double T::*what) {
+  return of ? std::optional(*of.*what) : std::nullopt;
 }
 
-/// A simulation has one round, and so has a time of a file: their least and most mean nothing.
-std::string of_rounds(const Point& p, double us, const char* missing) {
-  return p.spread || p.way.rival == Rival::brought ? missing : number(us);
+/// In the order of JSON.
+std::vector<Field> fields_of(const Settings& s, std::span<const Point> points, const Point& p) {
+  const auto known = [](bool is, double v) { return is ? std::optional(v) : std::nullopt; };
+  // A simulation has one round, and so has a time of a file: their least and most mean nothing.
+  const bool rounds = !p.spread && p.way.rival != Rival::brought, interval = p.spread.has_value();
+  std::vector<std::string> ties;
+  for (const auto& w : p.ties) ties.push_back(name(w));
+  const auto prelaunch = p.way.rival != Rival::none ? Prelaunch::shared : options_of(s, p.way, p.bytes).prelaunch;
+  return {count("size", p.bytes),
+          count("count", p.count),
+          text("variant", name(p.way)),
+          text("ran", ran_text(p)),
+          p.way.file ? Field{"prelaunch"} : text("prelaunch", name(prelaunch)),
+          number("time_us", p.us.mean),
+          number("min_us", known(rounds, p.us.least)),
+          number("median_us", p.us.median),
+          number("max_us", known(rounds, p.us.most)),
+          number("algbw_gbps", p.algbw),
+          number("busbw_gbps", p.busbw),
+          number("speed_up", speed_up(points, p)),
+          number("q1_us", known(rounds, p.us.lower)),
+          number("q3_us", known(rounds, p.us.upper)),
+          number("joules", member(p.energy, &Energy::joules)),
+          number("nj_per_byte", member(p.energy, &Energy::nanojoules_per_byte)),
+          number("watts", member(p.energy, &Energy::watts)),
+          number("beside_us", member(p.beside, &Beside::us)),
+          number("gemm_alone_tflops", member(p.beside, &Beside::product_alone)),
+          number("gemm_tflops", member(p.beside, &Beside::product)),
+          count("wrong", p.wrong),
+          text("first_wrong", p.first_wrong),
+          list("notes", p.notes),
+          p.at.empty() ? Field{"sweep"} : text("sweep", p.at),
+          list("ties", ties),
+          number("uncertainty_us", known(interval, interval ? p.spread->uncertainty_ns / 1e3 : 0)),
+          number("low_us", known(interval, p.us.lower)),
+          number("high_us", known(interval, p.us.upper)),
+          number("speed_up_uncertainty", p.speed_up_uncertainty)};
 }
 
-std::string interval_json(const Point& p) {
-  return fmt::format("\"uncertainty_us\": {}, \"low_us\": {}, \"high_us\": {}, \"speed_up_uncertainty\": {}",
-                     p.spread ? number(p.spread->uncertainty_ns / 1e3) : "null", p.spread ? number(p.us.lower) : "null",
-                     p.spread ? number(p.us.upper) : "null",
-                     p.speed_up_uncertainty ? number(*p.speed_up_uncertainty) : "null");
-}
-std::string interval_csv(const Point& p) {
-  std::string ties;
-  for (const auto& w : p.ties) ties += (ties.empty() ? "" : "; ") + name(w);
-  return fmt::format("{},{},{},{},{}", p.spread ? number(p.spread->uncertainty_ns / 1e3) : "",
-                     p.spread ? number(p.us.lower) : "", p.spread ? number(p.us.upper) : "",
-                     p.speed_up_uncertainty ? number(*p.speed_up_uncertainty) : "", csv_text(ties));
-}
-
-std::string extras_json(const Point& p) {
-  const auto energy = [&](double Energy::*what) { return member(p.energy, what, "null"); };
-  const auto beside = [&](double Beside::*what) { return member(p.beside, what, "null"); };
-  return fmt::format(
-      "\"q1_us\": {}, \"q3_us\": {}, \"joules\": {}, \"nj_per_byte\": {}, \"watts\": {}, \"beside_us\": {}, "
-      "\"gemm_alone_tflops\": {}, \"gemm_tflops\": {}",
-      of_rounds(p, p.us.lower, "null"), of_rounds(p, p.us.upper, "null"), energy(&Energy::joules),
-      energy(&Energy::nanojoules_per_byte), energy(&Energy::watts), beside(&Beside::us), beside(&Beside::product_alone),
-      beside(&Beside::product));
-}
-
-std::string extras_csv(const Point& p) {
-  const auto energy = [&](double Energy::*what) { return member(p.energy, what, ""); };
-  const auto beside = [&](double Beside::*what) { return member(p.beside, what, ""); };
-  return fmt::format("{},{},{},{},{},{},{},{}", of_rounds(p, p.us.lower, ""), of_rounds(p, p.us.upper, ""),
-                     energy(&Energy::joules), energy(&Energy::nanojoules_per_byte), energy(&Energy::watts),
-                     beside(&Beside::us), beside(&Beside::product_alone), beside(&Beside::product));
-}
+/// In their order: those that came later are at the end.
+constexpr std::string_view kColumns =
+    "collective,gpus,device,order,size,count,type,variant,ran,time_us,min_us,median_us,max_us,algbw_gbps,busbw_gbps,"
+    "wrong,notes,q1_us,q3_us,joules,nj_per_byte,watts,beside_us,gemm_alone_tflops,gemm_tflops,sweep,uncertainty_us,"
+    "low_us,high_us,speed_up_uncertainty,ties";
 
 std::string point_json(const Settings& s, std::span<const Point> points, const Point& p) {
-  std::string notes, ties;
-  for (const auto& n : p.notes) notes += (notes.empty() ? "" : ", ") + json_text(n);
-  for (const auto& w : p.ties) ties += (ties.empty() ? "" : ", ") + json_text(name(w));
-  const auto o = options_of(s, p.way, p.bytes);
-  const auto faster = speed_up(points, p);
-  return fmt::format(
-      "{{\"size\": {}, \"count\": {}, \"variant\": {}, \"ran\": {}, \"prelaunch\": {}, \"time_us\": {}, \"min_us\": "
-      "{}, "
-      "\"median_us\": {}, \"max_us\": {}, \"algbw_gbps\": {}, \"busbw_gbps\": {}, \"speed_up\": {}, {}, \"wrong\": {}, "
-      "\"first_wrong\": {}, \"notes\": [{}], \"sweep\": {}, \"ties\": [{}], {}}}",
-      p.bytes, p.count, json_text(name(p.way)), json_text(ran_text(p)),
-      p.way.file ? "null" : json_text(name(p.way.rival != Rival::none ? Prelaunch::shared : o.prelaunch)),
-      number(p.us.mean), of_rounds(p, p.us.least, "null"), number(p.us.median), of_rounds(p, p.us.most, "null"),
-      number(p.algbw), number(p.busbw), faster ? number(*faster) : "null", extras_json(p),
-      p.wrong ? std::to_string(*p.wrong) : "null", json_text(p.first_wrong), notes,
-      p.at.empty() ? "null" : json_text(p.at), ties, interval_json(p));
+  std::string all;
+  for (const auto& f : fields_of(s, points, p))
+    all += fmt::format("{}\"{}\": {}", all.empty() ? "" : ", ", f.name, f.json);
+  return "{" + all + "}";
 }
 
 std::string against_json(const std::vector<Comparison>& all) {
@@ -116,21 +126,19 @@ std::string json_text(std::string_view s) {
   return text + '"';
 }
 
-std::string csv_header() {
-  return "collective,gpus,device,order,size,count,type,variant,ran,time_us,min_us,median_us,max_us,algbw_gbps,busbw_"
-         "gbps,wrong,notes,q1_us,q3_us,joules,nj_per_byte,watts,beside_us,gemm_alone_tflops,gemm_tflops,sweep,uncertainty_"
-         "us,low_us,high_us,speed_up_uncertainty,ties\n";
-}
+std::string csv_header() { return std::string(kColumns) + "\n"; }
 
 std::string csv_line(const Settings& s, const Point& p) {
-  std::string notes;
-  for (const auto& n : p.notes) notes += (notes.empty() ? "" : "; ") + n;
-  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", name(s.options.collective),
-                     s.options.gpus, name(s.where), order_of(s), p.bytes, p.count, s.type.name, csv_text(name(p.way)),
-                     csv_text(ran_text(p)), number(p.us.mean), of_rounds(p, p.us.least, ""), number(p.us.median),
-                     of_rounds(p, p.us.most, ""), number(p.algbw), number(p.busbw),
-                     p.wrong ? std::to_string(*p.wrong) : "", csv_text(notes), extras_csv(p), csv_text(p.at),
-                     interval_csv(p));
+  auto fields = fields_of(s, {}, p);
+  for (auto& f : {text("collective", name(s.options.collective)), count("gpus", s.options.gpus),
+                  text("device", name(s.where)), text("order", order_of(s)), text("type", s.type.name)})
+    fields.push_back(f);
+  std::string line;
+  for (const auto column : sdma::detail::between_commas(kColumns)) {
+    const auto at = std::find_if(fields.begin(), fields.end(), [&](const Field& f) { return f.name == column; });
+    line += (line.empty() ? "" : ",") + at->csv;
+  }
+  return line + "\n";
 }
 
 std::string to_json(const Settings& s, std::string_view device, std::span<const Point> points, bool complete,

@@ -21,6 +21,13 @@ std::string times(std::span<const Point> points, const Point& p) {
          (p.speed_up_uncertainty ? fmt::format(" +- {:.2f}", *p.speed_up_uncertainty) : "");
 }
 
+template <class Counts> const Point* fastest_of(std::span<const Point> points, std::uint64_t bytes, Counts counts) {
+  const Point* best = nullptr;
+  for (const auto& p : points)
+    if (p.bytes == bytes && counts(p.way) && (!best || p.us.median < best->us.median)) best = &p;
+  return best;
+}
+
 std::string speed_ups(std::span<const Point> points) {
   auto ways = ways_of(points);
   std::erase(ways, kBase);
@@ -62,12 +69,9 @@ std::string ranges(const char* title, const std::vector<Range>& all) {
 }  // namespace
 
 const Point* fastest(std::span<const Point> points, std::uint64_t bytes, bool prelaunch) {
-  const Point* best = nullptr;
-  for (const auto& p : points)
-    if (p.bytes == bytes && p.way.rival == Rival::none && p.way.variant != Variant::automatic &&
-        (prelaunch || !prelaunched(p.way)) && (!best || p.us.median < best->us.median))
-      best = &p;
-  return best;
+  return fastest_of(points, bytes, [&](const Way& w) {
+    return w.rival == Rival::none && w.variant != Variant::automatic && (prelaunch || !prelaunched(w));
+  });
 }
 
 std::vector<Range> best(std::span<const Point> points, bool prelaunch, double tie) {
@@ -110,20 +114,6 @@ std::string summary(std::span<const Point> points, bool comparable) {
   return text;
 }
 
-namespace {
-
-const Point* fastest_of(std::span<const Point> points, std::uint64_t bytes, bool rival) {
-  const Point* best = nullptr;
-  for (const auto& p : points) {
-    if (p.bytes != bytes || (p.way.rival != Rival::none) != rival) continue;
-    if (!rival && p.way.variant == Variant::automatic) continue;
-    if (!best || p.us.median < best->us.median) best = &p;
-  }
-  return best;
-}
-
-}  // namespace
-
 std::string rests_on(std::span<const Point> points) {
   struct Other {
     const Point* point{};
@@ -154,8 +144,8 @@ std::string rests_on(std::span<const Point> points) {
 std::vector<Comparison> compared(std::span<const Point> points) {
   std::vector<Comparison> all;
   for (const auto bytes : sizes_of(points)) {
-    const auto* const ours = fastest_of(points, bytes, false);
-    const auto* const theirs = fastest_of(points, bytes, true);
+    const auto* const ours = fastest(points, bytes, true);
+    const auto* const theirs = fastest_of(points, bytes, [](const Way& w) { return w.rival != Rival::none; });
     if (!ours || !theirs) continue;
     all.push_back({.bytes = bytes,
                    .ours = ours->way,
