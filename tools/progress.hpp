@@ -3,7 +3,7 @@
 // One line of progress on a terminal, which each call overwrites,
 // and which the end erases. Nothing if standard error is not one.
 //
-//   Progress progress;                                                   // Progress{1s} shows nothing in the first second
+//   Progress progress;                                                   // Progress{1s}: nothing in the first second
 //   progress.show([&] { return fmt::format("{} of {}", done, all); });   // the text is made at most ten times a second
 //   progress.clear();                                                    // before something else is written
 #include <unistd.h>

@@ -56,7 +56,7 @@ Result<CudaGraphs, Diagnostic> CudaGraphs::load() {
 
 Result<CudaGraphs::Rank, Diagnostic> CudaGraphs::rank(int ordinal) const {
   Rank r;
-  Module module{};
+  detail::cuda::Module module{};
   Result<void, Diagnostic> first;
   const auto must = [&](const char* call, Status s) { first = first ? good(call, s) : std::move(first); };
   must("cuDevicePrimaryCtxRetain", retain_context(&r.context, ordinal));

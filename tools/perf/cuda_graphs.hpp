@@ -17,8 +17,6 @@
 namespace collectives::perf {
 
 struct CudaGraphs : CudaLibrary {
-  using Module = struct ModuleTag*;
-  using Function = struct FunctionTag*;
   using Graph = struct GraphTag*;
   using GraphExec = struct GraphExecTag*;
 
@@ -26,20 +24,15 @@ struct CudaGraphs : CudaLibrary {
   struct Rank {
     Context context{};
     Stream stream{}, second{};
-    Function produce{};
+    sdma::detail::cuda::Function produce{};
   };
 
-  Status (*load_module)(Module*, const void* text) = (*this)["cuModuleLoadData"];
-  Status (*function)(Function*, Module, const char* name) = (*this)["cuModuleGetFunction"];
-  Status (*launch)(Function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
-                   unsigned block_z, unsigned shared_bytes, Stream, void** arguments,
-                   void** extra) = (*this)["cuLaunchKernel"];
-  Status (*begin_capture)(Stream, int mode) = (*this)["cuStreamBeginCapture"];
-  Status (*end_capture)(Stream, Graph*) = (*this)["cuStreamEndCapture"];
-  Status (*instantiate)(GraphExec*, Graph, unsigned long long flags) = (*this)["cuGraphInstantiateWithFlags"];
-  Status (*launch_graph)(GraphExec, Stream) = (*this)["cuGraphLaunch"];
-  Status (*destroy_graph)(Graph) = (*this)["cuGraphDestroy"];
-  Status (*destroy_exec)(GraphExec) = (*this)["cuGraphExecDestroy"];
+  Status (*begin_capture)(Stream, int mode) = find["cuStreamBeginCapture"];
+  Status (*end_capture)(Stream, Graph*) = find["cuStreamEndCapture"];
+  Status (*instantiate)(GraphExec*, Graph, unsigned long long flags) = find["cuGraphInstantiateWithFlags"];
+  Status (*launch_graph)(GraphExec, Stream) = find["cuGraphLaunch"];
+  Status (*destroy_graph)(Graph) = find["cuGraphDestroy"];
+  Status (*destroy_exec)(GraphExec) = find["cuGraphExecDestroy"];
 
   static sdma::Result<CudaGraphs, sdma::Diagnostic> load();
   sdma::Result<Rank, sdma::Diagnostic> rank(int ordinal) const;

@@ -11,7 +11,6 @@ using namespace sdma;
 namespace {
 
 constexpr const char* kLibcuda = "libcuda.so.1";
-constexpr int kCudaAbi = 12000;  ///< of the functions, for cuGetProcAddress
 
 Diagnostic no_cuda(std::string message) {
   return {.where = "CUDA", .message = std::move(message), .hint = "nvidia-smi shows whether the GPU works"};
@@ -19,10 +18,8 @@ Diagnostic no_cuda(std::string message) {
 
 }  // namespace
 
-CudaLibrary::GetProcAddress CudaLibrary::get_proc_address() noexcept {
-  void* library = dlopen(kLibcuda, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  return library ? reinterpret_cast<GetProcAddress>(dlsym(library, "cuGetProcAddress_v2")) : nullptr;
-}
+CudaLibrary::CudaLibrary()
+    : Driver{.library = detail::LoadedLibrary(dlopen(kLibcuda, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE))} {}
 
 Result<CudaLibrary, Diagnostic> CudaLibrary::load() {
   CudaLibrary c;
@@ -30,25 +27,15 @@ Result<CudaLibrary, Diagnostic> CudaLibrary::load() {
   return c;
 }
 
-Symbol CudaLibrary::operator[](const char* symbol) {
-  Symbol s;
-  int found = 0;
-  if (!find_ || find_(symbol, &s.at, kCudaAbi, 0, &found) != kSuccess || !s.at) lacking_ = symbol;
-  return s;
-}
-
 std::optional<Diagnostic> CudaLibrary::lacking() const {
-  if (!find_) return no_cuda(fmt::format("{} cannot be loaded", kLibcuda));
-  if (!lacking_) return {};
-  return no_cuda(fmt::format("{} has no function {}", kLibcuda, lacking_));
+  if (!find.from()) return no_cuda(fmt::format("{} cannot be loaded", kLibcuda));
+  if (!find.lacking()) return {};
+  return no_cuda(fmt::format("{} has no function {}", kLibcuda, find.lacking()));
 }
 
 Result<void, Diagnostic> CudaLibrary::good(const char* call, Status s) const {
   if (s == kSuccess) return {};
-  const char *code = nullptr, *text = nullptr;
-  if (error_name(s, &code) != kSuccess || !code) return no_cuda(fmt::format("{}: error {}", call, s));
-  if (error_string(s, &text) != kSuccess || !text) return no_cuda(fmt::format("{}: {}", call, code));
-  return no_cuda(fmt::format("{}: {}: {}", call, code, text));
+  return no_cuda(fmt::format("{}: {}", call, describe(s)));
 }
 
 }  // namespace collectives::perf

@@ -15,6 +15,8 @@ namespace {
 using Context = CudaLibrary::Context;
 using Stream = StreamDriver::Stream;
 
+CudaLibrary::Stream of(Stream s) noexcept { return static_cast<CudaLibrary::Stream>(s); }
+
 class CudaDriver final : public StreamDriver {
  public:
   CudaDriver(const CudaLibrary& c, Device& d, const Settings& s) : calls_(c), device_(d) {
@@ -44,22 +46,22 @@ class CudaDriver final : public StreamDriver {
   }
 
   Result<Stream, Diagnostic> create(std::size_t) override {
-    Stream s = nullptr;
+    CudaLibrary::Stream s = nullptr;
     auto r = good("cuStreamCreateWithPriority", calls_.stream_create(&s, CudaLibrary::kNonBlocking, 0));
     if (!r) return std::move(r.error());
-    return s;
+    return Stream{s};
   }
   Result<void, Diagnostic> wait(Stream s, GpuVa word, std::uint32_t value) override {
-    return good("cuStreamWaitValue32", calls_.wait_value(s, word.value, value, CudaLibrary::kAtLeast));
+    return good("cuStreamWaitValue32", calls_.wait_value(of(s), word.value, value, CudaLibrary::kAtLeast));
   }
   Result<void, Diagnostic> write(Stream s, GpuVa word, std::uint32_t value) override {
-    return good("cuStreamWriteValue32", calls_.write_value(s, word.value, value, 0));
+    return good("cuStreamWriteValue32", calls_.write_value(of(s), word.value, value, 0));
   }
   Result<void, Diagnostic> copy(Stream s, GpuVa to, GpuVa from, std::size_t bytes) override {
-    return good("cuMemcpyAsync", calls_.copy(to.value, from.value, bytes, s));
+    return good("cuMemcpyAsync", calls_.copy(to.value, from.value, bytes, of(s)));
   }
   Result<void, Diagnostic> state(Stream s) override {
-    const auto status = calls_.stream_query(s);
+    const auto status = calls_.stream_query(of(s));
     return good("cuStreamQuery", status == CudaLibrary::kNotReady ? CudaLibrary::kSuccess : status);
   }
   Result<Pinned, Diagnostic> pin(std::size_t bytes) override {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "plot.hpp"
 
+#include "draw/palette.hpp"
 #include "schedule_file.hpp"
 #include "sdma/draw/curves.hpp"
 
@@ -12,24 +13,24 @@
 namespace collectives::perf {
 namespace {
 
-/// Colours that colour-blind readers can also distinguish.
 std::string_view colour(const Way& w, const Settings& s) noexcept {
+  using namespace sdma::detail;
   if (w.file) {
     constexpr std::string_view kFiles[] = {"#7b3294", "#a6611a", "#008080", "#999933", "#882255"};
     std::size_t i = 0;
     while (i < s.files.size() && s.files[i].get() != w.file) ++i;
     return kFiles[i % std::size(kFiles)];
   }
-  if (w.rival == Rival::brought) return "#000000";
-  if (w.rival != Rival::none) return w.rival == Rival::nccl ? "#e69f00" : "#56b4e9";
+  if (w.rival == Rival::brought) return kBlack;
+  if (w.rival != Rival::none) return w.rival == Rival::nccl ? kOrange : kSky;
   switch (w.variant) {
-    case Variant::pcpy: return "#555555";
-    case Variant::bcst: return "#d55e00";
-    case Variant::swap: return "#cc79a7";
-    case Variant::b2b: return "#0072b2";
-    case Variant::automatic: return "#009e73";
+    case Variant::pcpy: return kDarkGrey;
+    case Variant::bcst: return kVermilion;
+    case Variant::swap: return kPurple;
+    case Variant::b2b: return kBlue;
+    case Variant::automatic: return kGreen;
   }
-  return "#000000";
+  return kBlack;
 }
 
 }  // namespace
@@ -70,7 +71,8 @@ std::string plot_svg(const Settings& s, std::string_view device, std::span<const
     const auto curve = e.includes + ", " + e.machine + ", measured elsewhere";
     auto at =
         std::find_if(busbw.series.begin(), busbw.series.end(), [&](auto& series) { return series.name == curve; });
-    if (at == busbw.series.end()) at = busbw.series.insert(at, {.name = curve, .dashed = true, .colour = "#56b4e9"});
+    if (at == busbw.series.end())
+      at = busbw.series.insert(at, {.name = curve, .dashed = true, .colour = std::string(sdma::detail::kSky)});
     at->points.emplace_back(static_cast<double>(e.bytes), e.busbw);
   }
   std::vector<sdma::Curves> plots;
