@@ -14,7 +14,7 @@
 //            on one whose engines have threads (again); and the linker alone, in nanoseconds per packet: the added time
 //            of 1000 times as many packets on the same objects
 #include "collectives/collectives.hpp"
-#include "collectives/median.hpp"
+#include "median.hpp"
 #include "sdma/device/soft.hpp"
 #include "sdma/sync/wait.hpp"
 

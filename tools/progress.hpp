@@ -3,8 +3,9 @@
 // One line of progress on a terminal, which each call overwrites,
 // and which the end erases. Nothing if standard error is not one.
 //
-//   Progress progress;
+//   Progress progress;                                                   // Progress{1s}: nothing in the first second
 //   progress.show([&] { return fmt::format("{} of {}", done, all); });   // the text is made at most ten times a second
+//   progress.clear();                                                    // before something else is written
 #include <unistd.h>
 
 #include <chrono>
@@ -15,24 +16,28 @@ namespace sdma::tool {
 
 class Progress {
  public:
-  Progress() = default;
+  explicit Progress(std::chrono::milliseconds before = kBetween) : next_(std::chrono::steady_clock::now() + before) {}
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
-  ~Progress() {
-    if (shown_) std::fputs("\r\033[K", stderr);
-  }
+  ~Progress() { clear(); }
   template <class Text> void show(Text text) {
     const auto now = std::chrono::steady_clock::now();
-    if (!on_ || now - last_ < std::chrono::milliseconds(100)) return;
-    last_ = now;
+    if (!on_ || now < next_) return;
+    next_ = now + kBetween;
     shown_ = true;
-    const std::string line = "\r\033[K" + text();
+    const auto line = kNothing + text();
     std::fwrite(line.data(), 1, line.size(), stderr);
+  }
+  void clear() {
+    if (shown_) std::fputs(kNothing, stderr);
+    shown_ = false;
   }
 
  private:
+  static constexpr std::chrono::milliseconds kBetween{100};
+  static constexpr char kNothing[] = "\r\033[K";
   bool on_ = ::isatty(STDERR_FILENO) == 1, shown_ = false;
-  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point next_;
 };
 
 }  // namespace sdma::tool

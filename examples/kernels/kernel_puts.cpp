@@ -9,9 +9,9 @@
 //
 // With two GPUs, the kernel runs on GPU 0 and the tiles go to GPU 1. Exit code 1: a wrong word, or a wave that gave up.
 #include "../../lib/device/gpu_kernels.hpp"
-#include "../collectives/perf/energy_counters.hpp"
 #include "../support.hpp"
 #include "host.hpp"
+#include "perf/energy_counters.hpp"
 #include "sdma/core/file.hpp"
 #include "sdma/device/cuda.hpp"
 

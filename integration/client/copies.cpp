@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Copies that are listed at run time: sdma_copies of sdma/client.h.
-#include "collectives/kv/request.hpp"
+#include "collectives/engines.hpp"
 #include "handles.hpp"
 #include "sdma/device/open.hpp"
 #include "sdma/packets/copy.hpp"
@@ -78,7 +78,7 @@ sdma_copies* create(sdma_device* d, std::uint32_t gpu, const char* settings) {
     if (i > 0) c->parts.push_back(word->va);
   }
   c->order.emplace(c->words.front().va, c->parts);
-  const auto engines = collectives::kv::engines_of(device.topology(), GpuId{gpu}, direction);
+  const auto engines = collectives::engines_of(device.topology(), GpuId{gpu}, direction);
   if (!engines)
     return refused("sdma_copies_create", "the node has no gpu" + std::to_string(gpu) + " with a live engine");
   for (std::uint64_t i = 0; i < queues; ++i) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Splits the lines of CSV files: commas between fields, quotes around those that contain a comma. Internal.
+// Lines of CSV files: commas between fields, quotes around those that contain a comma. Internal.
 //
 //   csv_fields("a, \"b,c\"")     {"a", "b,c"}
+//   csv_field("b,c")            "\"b,c\""
 //
 // Allocates. Pure.
 #include "words.hpp"
@@ -31,6 +32,14 @@ inline std::optional<std::vector<std::string>> csv_fields(std::string_view line)
   if (quoted) return {};
   for (auto& f : out) f = std::string(trimmed(f));
   return out;
+}
+
+/// A text as a field, in quotes if it needs them: RFC 4180.
+inline std::string csv_field(std::string_view text) {
+  if (text.find_first_of(",\"\n\r") == text.npos) return std::string(text);
+  std::string out = "\"";
+  for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
+  return out + '"';
 }
 
 }  // namespace sdma::inline v0::detail

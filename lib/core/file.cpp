@@ -61,22 +61,6 @@ Result<FreshFile, Diagnostic> create_fresh(const std::string& path) {
   return made;
 }
 
-namespace detail {
-
-int write_all(int fd, std::string_view bytes, std::optional<std::uint64_t> at) noexcept {
-  while (!bytes.empty()) {
-    const auto n = at ? ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(*at))
-                      : ::write(fd, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return n == 0 ? EIO : errno;  // 0: a file system that neither writes nor says why
-    bytes.remove_prefix(static_cast<std::size_t>(n));
-    if (at) *at += static_cast<std::uint64_t>(n);
-  }
-  return 0;
-}
-
-}  // namespace detail
-
 FileWriter::~FileWriter() {
   if (!is_standard(fd_)) ::close(fd_);
   if (!beside_.empty()) ::unlink(beside_.c_str());

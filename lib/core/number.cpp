@@ -80,13 +80,10 @@ std::optional<std::vector<GpuId>> parse_gpus(std::string_view text) {
 
 std::optional<NodeSizes> parse_node_sizes(std::string_view text) {
   NodeSizes out;
-  for (bool more = true; more;) {
-    const auto comma = text.find(',');
-    const auto n = parse_count(text.substr(0, comma));
+  for (const auto word : detail::between_commas(text)) {
+    const auto n = parse_count(word);
     if (!n || *n < 1 || *n > kMostGpus) return {};
     out.sizes.push_back(static_cast<std::uint32_t>(*n));
-    more = comma != text.npos;
-    if (more) text.remove_prefix(comma + 1);
   }
   return out;
 }

@@ -7,12 +7,14 @@
 //     const auto name = take_word(line);                  // "" if there is none
 //     const auto n = whole_number<std::uint32_t>(trimmed(line), 16);
 //   }
+//   for (const auto word : between_commas("a,b"))          // a, b
 //
-// Pure functions; the views that they return lie in the text. No allocation, no errors.
+// Pure functions; the views that they return lie in the text. Only between_commas allocates. No errors.
 #include <algorithm>
 #include <charconv>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 namespace sdma::inline v0::detail {
 
@@ -38,6 +40,14 @@ inline std::string_view take_line(std::string_view& text) noexcept {
   const auto line = text.substr(0, text.find('\n'));
   text.remove_prefix(std::min(text.size(), line.size() + 1));
   return line;
+}
+
+/// What commas separate: one more than there are commas.
+inline std::vector<std::string_view> between_commas(std::string_view text) {
+  std::vector<std::string_view> all;
+  for (std::size_t at = 0; at <= text.size(); at += all.back().size() + 1)
+    all.push_back(text.substr(at, std::min(text.find(',', at), text.size()) - at));
+  return all;
 }
 
 /// The number that the whole text is, without a mark of the radix; nullopt if T cannot hold it.

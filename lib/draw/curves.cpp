@@ -2,6 +2,7 @@
 #include "sdma/draw/curves.hpp"
 
 #include "axis.hpp"
+#include "palette.hpp"
 #include "svg.hpp"
 
 #include <iterator>
@@ -13,8 +14,7 @@ namespace {
 
 using namespace detail;
 
-// Okabe and Ito's palette, which all eyes can tell apart, without yellow.
-constexpr std::string_view kColours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"};
+constexpr std::string_view kColours[] = {kBlue, kVermilion, kGreen, kPurple, kOrange, kSky, kBlack};
 // In pixels.
 constexpr double kHeight = 400, kLeft = 60, kRight = 20, kTop = 44, kBottom = 56, kKey = 34, kKeyGap = 22,
                  kKeyLine = 20;

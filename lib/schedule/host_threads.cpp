@@ -21,8 +21,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kLook = 20ms;
-
 class HostThreads {
  public:
   HostThreads(RunState& run, Rounds& rounds)
@@ -273,10 +271,7 @@ class HostThreads {
   }
 
   /// Short waits one after another, so that a fault or the failure of another thread ends them.
-  Deadline slice() const noexcept {
-    const auto d = Deadline::in(kLook);
-    return d.at < run_.deadline.at ? d : run_.deadline;
-  }
+  Deadline slice() const noexcept { return slice_of(run_.deadline); }
   bool reached(std::size_t i, Compare func, std::uint64_t reference, Deadline d) const noexcept {
     if (!s_.signals[i].at) return wait(bound_.signal(i), func, reference, d).has_value();
     // A word inside a buffer may have neighbours, so only its own bits are read; nothing wakes this thread.

@@ -36,12 +36,11 @@ std::uint64_t RunState::mark() const {
 
 bool RunState::over() {
   using Clock = Deadline::Clock;
-  constexpr auto kBetweenLooks = std::chrono::milliseconds(20);
   const auto now = Clock::now();
   const bool late = now >= deadline.at;
   if (!late && now.time_since_epoch().count() < next_look_) return ended_;
   const std::lock_guard lock(mutex_);
-  next_look_ = (now + kBetweenLooks).time_since_epoch().count();
+  next_look_ = (now + kLook).time_since_epoch().count();
   if (options.proceed && !options.proceed()) ended_ = true;
   if (const auto m = mark(); m != mark_) mark_ = m, moved_ = now;
   if (late || ended_) report_.still = now - moved_, report_.ended = ended_;

@@ -32,6 +32,14 @@
 
 namespace sdma::inline v0::detail {
 
+/// How long a thread waits before it looks whether the run has been stopped.
+inline constexpr std::chrono::milliseconds kLook{20};
+/// The end of such a wait, which the deadline may bring forward.
+inline Deadline slice_of(Deadline d) noexcept {
+  const auto slice = Deadline::in(kLook);
+  return slice.at < d.at ? slice : d;
+}
+
 /// Which rank has what. GPUs and host threads are divided evenly, in order; what is the host's is of rank 0, or of the
 /// first rank of the node that uses it.
 struct Ranks {
@@ -141,7 +149,6 @@ class Team {
  private:
   friend class Turn;
   static constexpr std::size_t kBarriers = 0, kStopped = 1, kSteps = 2;
-  static constexpr std::chrono::milliseconds kLook{20};  ///< from one call of `stopped` to the next
 
   std::uint64_t load(std::uint32_t rank, std::size_t word) const noexcept { return at(rank, word).load(); }
   Signal at(std::uint32_t rank, std::size_t word) const noexcept {
@@ -157,8 +164,7 @@ class Team {
   template <class Stopped>
   bool reached(std::uint32_t rank, std::size_t word, std::uint64_t v, Deadline d, Stopped stopped) const {
     for (;;) {
-      const auto look = Deadline::in(kLook);
-      if (wait(at(rank, word), Compare::ge, v, look.at < d.at ? look : d)) return true;
+      if (wait(at(rank, word), Compare::ge, v, slice_of(d))) return true;
       if (d.passed() || stopped()) return false;
     }
   }

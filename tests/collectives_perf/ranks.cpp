@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Several processes that time a collective together: what they exchange, and how they end.
-#include "collectives/perf/ranks.hpp"
+#include "perf/ranks.hpp"
 
 #include <fmt/format.h>
 

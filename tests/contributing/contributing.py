@@ -249,14 +249,14 @@ def device(t, sdma, conformance):
 
 
 def variant(t, sdma, conformance):
-    folder, golden = "examples/collectives", "tests/collectives/golden/all_gather_turn.sdma"
+    folder, golden = "collectives", "tests/collectives/golden/all_gather_turn.sdma"
     text = (t.root / folder / "texts.hpp.in").read_text(encoding="utf-8")
     texts = [t.root / folder / "variants.txt", *(t.root / "share/sdma/collectives").glob("*.sdma")]
     for path in texts:
         text = text.replace(f"@{path.stem}@", path.read_text(encoding="utf-8"))
     (t.made / "texts.hpp").write_text(text, encoding="utf-8")
-    names = ("options", "set", "table", "plan", "source", "collective_plan")
-    sources, includes = [f"{folder}/{n}.cpp" for n in names], ("include", "examples", "made")
+    names = ("options", "set", "table", "plan", "source")
+    sources, includes = [*(f"{folder}/{n}.cpp" for n in names), "tools/plan/main.cpp"], ("include", ".", "made")
     t.run(*t.compile("variant", *sources, includes=includes))
     plan = t.program(sdma, "variant", out="collective_plan")
     t.bless(collective_plan=plan)

@@ -378,9 +378,9 @@ def wire(root):
 
 
 def length(root):
-    """no file of include/, lib/ and tools/ has more than 500 lines"""
+    """no file of include/, lib/, collectives/ and tools/ has more than 500 lines"""
     bad = []
-    for path in files(root, "include", "lib", "tools"):
+    for path in files(root, "include", "lib", "collectives", "tools"):
         lines = len(read(root, path).splitlines())
         if lines > MAX_LINES:
             bad.append(f"{path}:{lines}: {lines} lines; {MAX_LINES} at most")
@@ -388,7 +388,7 @@ def length(root):
 
 
 COLUMNS, PAGE_COLUMNS = 120, 140
-WRAPPED = ("include", "lib", "tools", "examples", "bench", "tests", "integration", "playground", "python")
+WRAPPED = ("include", "lib", "collectives", "tools", "examples", "bench", "tests", "integration", "playground", "python")
 # A program writes it, from the words of tests/museum.
 WRITTEN = pathlib.PurePath("docs/museum.md")
 # Comments and characters are here so that no literal begins in them.
@@ -446,8 +446,8 @@ LEFT_OPEN = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
 OWN_MACHINE = re.compile(r"(?<![\w./$}])/(home/[a-z]|Users/[A-Za-z]|root/|work/|farm/)")
 
 # Where prose follows CONTRIBUTING.md, section Words: files, and folders with all that they contain. To bring a folder under
-# the rules (include, lib, tools, examples), clean it and add it here.
-PROSE = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs", "tools", "examples", "bench", "python", "lib/emulator"]
+# the rules (include, lib, collectives, tools, examples), clean it and add it here.
+PROSE = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs", "collectives", "tools", "examples", "bench", "python", "lib/emulator"]
 PROSE += [f"include/sdma/{room}" for room in ("core", "packets", "stream", "queue", "sync", "engine", "device")]
 PROSE += [f"lib/{room}" for room in ("core", "stream", "queue", "sync", "engine", "device", "kfd")]
 PROSE += [f"{root}/{room}" for root in ("include/sdma", "lib") for room in ("check", "draw", "schedule", "simulate", "trace")]
@@ -565,7 +565,7 @@ def paragraph(root):
 
 # Forms that have comments, where the first line is ours to write. .reuse/dep5 speaks for all others.
 COMMENTED = SOURCES + (".hpp.in", ".py", ".pyi", ".js", ".css", ".html", ".sh", ".toml", ".map", "meson.build", "meson_options.txt", "CMakeLists.txt")
-SPDX_FOLDERS = ("bench", "docs", "examples", "include", "integration", "lib", "playground", "python", "scripts", "share", "site", "tests", "tools")
+SPDX_FOLDERS = ("bench", "collectives", "docs", "examples", "include", "integration", "lib", "playground", "python", "scripts", "share", "site", "tests", "tools")
 SPDX = "SPDX-License-Identifier: MIT"
 
 
@@ -631,7 +631,7 @@ def drivers(root):
 
 # Where pages that name files lie. CHANGELOG.md tells the past, and may name what is gone.
 PAGES = ["README.md", "CONTRIBUTING.md"]
-PATH = re.compile(r"(?:bench|docs|examples|include|lib|scripts|share|tests|tools)/[\w./{},*-]*")
+PATH = re.compile(r"(?:bench|collectives|docs|examples|include|lib|scripts|share|tests|tools)/[\w./{},*-]*")
 
 
 def spellings(path):
@@ -670,7 +670,7 @@ def sources(root):
     """every source is named in a meson.build of its folder or of one above"""
     builds = {}
     bad = []
-    for path in files(root, "lib", "tools", "examples", "tests", "bench", suffixes=(".cpp",)):
+    for path in files(root, "lib", "collectives", "tools", "examples", "tests", "bench", suffixes=(".cpp",)):
         if BUILT_ELSEWHERE in path.parents:
             continue
         for folder in path.parents:

@@ -19,7 +19,7 @@ constexpr std::uint64_t K = 1024, M = K * K;
 constexpr std::uint64_t kSizes[] = {K,     4 * K, 16 * K, 64 * K, 128 * K, 256 * K, 512 * K,
                                     1 * M, 2 * M, 4 * M,  16 * M, 64 * M,  256 * M, K* M};
 
-/// The fastest variant of examples/collectives.
+/// The fastest variant of collectives.
 Schedule by_hand(std::uint64_t bytes, const MachineDescription& m) {
   Schedule best;
   double least = 0;

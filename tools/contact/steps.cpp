@@ -3,6 +3,7 @@
 
 #include "build_info.hpp"
 #include "core/descriptor.hpp"
+#include "core/write_all.hpp"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -57,12 +58,7 @@ std::string seconds(std::chrono::nanoseconds t) {
       result = closed && !item.bare ? with_state("left out", to_string(*closed)) : item.work(device.get());
     }
     const bool hangs_now = result["state"] == "hung";
-    const auto line = json::line(result);
-    for (std::size_t at = 0; at < line.size();) {
-      const auto n = ::write(out, line.data() + at, line.size() - at);
-      if (n > 0) at += static_cast<std::size_t>(n);
-      else if (errno != EINTR) ::_exit(1);
-    }
+    if (sdma::detail::write_all(out, json::line(result)) != 0) ::_exit(1);
     if (hangs_now || item.any) break;
   }
   ::_exit(0);  // without destructors, which would wait for engines that hang; the kernel frees what they had

@@ -12,7 +12,7 @@
 //
 // `SocketExchange` has a connected stream socket to each other rank, as a program has that starts the ranks itself
 // (ranks.hpp); it may be used again, by a program or another bind. A program with MPI writes a class of its own, as
-// collective_perf does (examples/collectives/perf/mpi.cpp).
+// collective_perf does (tools/perf/mpi.cpp).
 //
 // One thread per object. Errors: a Diagnostic names the rank and says why its bytes do not come: it has ended, or the
 // deadline has passed.

@@ -13,7 +13,7 @@
 //
 // A thread of the Bound executes the queues with network=1 (docs/nodes.md) and calls these functions. `SocketTransport`
 // has a stream socket to each other rank: for processes of one machine, and for tests. Between machines, a program
-// gives the Bound MPI, as collective_perf does (examples/collectives/perf/mpi.cpp).
+// gives the Bound MPI, as collective_perf does (tools/perf/mpi.cpp).
 //
 // One thread at a time, and one Bound at a time. A message arrives whole, and messages from one rank to another arrive
 // in the order in which they were sent. Nothing waits. No errors: a rank that no longer answers has `ended`.

@@ -92,8 +92,16 @@ struct BatchAttributes {
   unsigned flags{};
 };
 
-/// The function of ABI 12.0 that cuGetProcAddress, which is at `get`, finds.
-void* by_version(void* get, const char* symbol);
+/// The version for cuGetProcAddress. The ABI of every function but the batches is that of 12.0.
+inline constexpr int kAbi = 12000, kBatchAbi = 12080, kBatchAbiNow = 13000;
+/// The function of this version that cuGetProcAddress, which is at `get`, finds.
+inline void* procedure(void* get, const char* symbol, int version) {
+  using GetProcAddress = Status(const char* symbol, void** function, int version, std::uint64_t flags, int* found);
+  void* at = nullptr;
+  int found = 0;
+  return reinterpret_cast<GetProcAddress*>(get)(symbol, &at, version, 0, &found) == kSuccess ? at : nullptr;
+}
+inline void* by_version(void* get, const char* symbol) { return procedure(get, symbol, kAbi); }
 
 struct Driver {
   LoadedLibrary library;
@@ -159,9 +167,16 @@ struct Driver {
                    void** extra) = find["cuLaunchKernel"];
 
   /// "CUDA_ERROR_ILLEGAL_ADDRESS"; a string that is never freed.
-  std::string_view name_of(Status) const noexcept;
+  std::string_view name_of(Status s) const noexcept {
+    const char* text = nullptr;
+    return error_name && error_name(s, &text) == kSuccess && text ? text : "an unknown CUDA error";
+  }
   /// "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered".
-  std::string describe(Status) const;
+  std::string describe(Status s) const {
+    const char* text = nullptr;
+    if (!error_string || error_string(s, &text) != kSuccess || !text) return std::string(name_of(s));
+    return fmt::format("{}: {}", name_of(s), text);
+  }
 };
 
 /// Loads the library and finds its functions; does not initialise the driver.

@@ -3,8 +3,8 @@
 // word, engines carry it on, and the stream brings it back: a round that begins early, or is not waited for, loses an
 // addition.
 #include "collectives/collectives.hpp"
+#include "examples/streams/cuda.hpp"
 #include "sdma/device/cuda.hpp"
-#include "streams/cuda.hpp"
 #include "support/catch.hpp"
 
 #include <dlfcn.h>

@@ -2,8 +2,8 @@
 // Packets and collectives in the order of HIP's streams. The host enqueues everything before it waits once.
 #define __HIP_PLATFORM_AMD__
 #include "collectives/collectives.hpp"
+#include "examples/streams/hip.hpp"
 #include "sdma/device/rocr.hpp"
-#include "streams/hip.hpp"
 #include "support/catch.hpp"
 
 #include <cstdlib>

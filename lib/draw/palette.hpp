@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// Okabe and Ito's palette, which all eyes can tell apart, without yellow, and a grey. lib/trace/page/colours.css has the
+// same colours for pages. Internal.
+#include <string_view>
+
+namespace sdma::inline v0::detail {
+
+inline constexpr std::string_view kBlue = "#0072b2", kVermilion = "#d55e00", kGreen = "#009e73", kPurple = "#cc79a7",
+                                  kOrange = "#e69f00", kSky = "#56b4e9", kBlack = "#000000", kDarkGrey = "#555555";
+
+}  // namespace sdma::inline v0::detail

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+#include "records.hpp"
+
+#include "core/csv.hpp"
+#include "elsewhere.hpp"
+#include "sdma/core/version.hpp"
+#include "summary.hpp"
+#include "table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace collectives::perf {
+namespace {
+
+/// Enough digits to distinguish two measurements.
+std::string number(double v) { return fmt::format("{:.6g}", v); }
+
+std::string order_of(const Settings& s) { return s.where == Where::soft ? std::string(name(s.order)) : ""; }
+
+/// A value of a point. What is missing is empty in CSV, and null in JSON.
+struct Field {
+  std::string_view name{};
+  std::string csv{}, json = "null";
+};
+Field number(std::string_view name, std::optional<double> v) {
+  return v ? Field{name, number(*v), number(*v)} : Field{name};
+}
+Field count(std::string_view name, std::optional<std::uint64_t> n) {
+  return n ? Field{name, std::to_string(*n), std::to_string(*n)} : Field{name};
+}
+Field text(std::string_view name, std::string_view s) { return {name, sdma::detail::csv_field(s), json_text(s)}; }
+Field list(std::string_view name, const std::vector<std::string>& all) {
+  std::string words, quoted;
+  for (const auto& s : all) {
+    words += (words.empty() ? "" : "; ") + s;
+    quoted += (quoted.empty() ? "" : ", ") + json_text(s);
+  }
+  return {name, sdma::detail::csv_field(words), "[" + quoted + "]"};
+}
+template <class T> std::optional<double> member(const std::optional<T>& of, double T::*what) {
+  return of ? std::optional(*of.*what) : std::nullopt;
+}
+
+/// In the order of JSON.
+std::vector<Field> fields_of(const Settings& s, std::span<const Point> points, const Point& p) {
+  const auto known = [](bool is, double v) { return is ? std::optional(v) : std::nullopt; };
+  // A simulation has one round, and so has a time of a file: their least and most mean nothing.
+  const bool rounds = !p.spread && p.way.rival != Rival::brought, interval = p.spread.has_value();
+  std::vector<std::string> ties;
+  for (const auto& w : p.ties) ties.push_back(name(w));
+  const auto prelaunch = p.way.rival != Rival::none ? Prelaunch::shared : options_of(s, p.way, p.bytes).prelaunch;
+  return {count("size", p.bytes),
+          count("count", p.count),
+          text("variant", name(p.way)),
+          text("ran", ran_text(p)),
+          p.way.file ? Field{"prelaunch"} : text("prelaunch", name(prelaunch)),
+          number("time_us", p.us.mean),
+          number("min_us", known(rounds, p.us.least)),
+          number("median_us", p.us.median),
+          number("max_us", known(rounds, p.us.most)),
+          number("algbw_gbps", p.algbw),
+          number("busbw_gbps", p.busbw),
+          number("speed_up", speed_up(points, p)),
+          number("q1_us", known(rounds, p.us.lower)),
+          number("q3_us", known(rounds, p.us.upper)),
+          number("joules", member(p.energy, &Energy::joules)),
+          number("nj_per_byte", member(p.energy, &Energy::nanojoules_per_byte)),
+          number("watts", member(p.energy, &Energy::watts)),
+          number("beside_us", member(p.beside, &Beside::us)),
+          number("gemm_alone_tflops", member(p.beside, &Beside::product_alone)),
+          number("gemm_tflops", member(p.beside, &Beside::product)),
+          count("wrong", p.wrong),
+          text("first_wrong", p.first_wrong),
+          list("notes", p.notes),
+          p.at.empty() ? Field{"sweep"} : text("sweep", p.at),
+          list("ties", ties),
+          number("uncertainty_us", known(interval, interval ? p.spread->uncertainty_ns / 1e3 : 0)),
+          number("low_us", known(interval, p.us.lower)),
+          number("high_us", known(interval, p.us.upper)),
+          number("speed_up_uncertainty", p.speed_up_uncertainty)};
+}
+
+/// In their order: those that came later are at the end.
+constexpr std::string_view kColumns =
+    "collective,gpus,device,order,size,count,type,variant,ran,time_us,min_us,median_us,max_us,algbw_gbps,busbw_gbps,"
+    "wrong,notes,q1_us,q3_us,joules,nj_per_byte,watts,beside_us,gemm_alone_tflops,gemm_tflops,sweep,uncertainty_us,"
+    "low_us,high_us,speed_up_uncertainty,ties";
+
+std::string point_json(const Settings& s, std::span<const Point> points, const Point& p) {
+  std::string all;
+  for (const auto& f : fields_of(s, points, p))
+    all += fmt::format("{}\"{}\": {}", all.empty() ? "" : ", ", f.name, f.json);
+  return "{" + all + "}";
+}
+
+std::string against_json(const std::vector<Comparison>& all) {
+  std::string text;
+  for (const auto& c : all)
+    text += fmt::format(
+        "{}\n    {{\"size\": {}, \"ours\": {}, \"ours_us\": {}, \"theirs\": {}, \"theirs_us\": {}, \"ratio\": {}, "
+        "\"tie\": {}}}",
+        text.empty() ? "" : ",", c.bytes, json_text(name(c.ours)), number(c.ours_us), json_text(name(c.theirs)),
+        number(c.theirs_us), number(c.theirs_us / c.ours_us), c.tie);
+  return "[" + text + "]";
+}
+
+std::string best_json(const std::vector<Range>& all) {
+  std::string text;
+  for (const auto& r : all)
+    text += fmt::format("{}\n    {{\"from\": {}, \"to\": {}, \"variant\": {}}}", text.empty() ? "" : ",", r.least,
+                        r.most, json_text(name(r.way)));
+  return "[" + text + "]";
+}
+
+}  // namespace
+
+std::string json_text(std::string_view s) {
+  std::string text = "\"";
+  for (const char c : s) {
+    if (c == '"' || c == '\\') (text += '\\') += c;
+    else if (static_cast<unsigned char>(c) < ' ') text += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    else text += c;
+  }
+  return text + '"';
+}
+
+std::string csv_header() { return std::string(kColumns) + "\n"; }
+
+std::string csv_line(const Settings& s, const Point& p) {
+  auto fields = fields_of(s, {}, p);
+  for (auto& f : {text("collective", name(s.options.collective)), count("gpus", s.options.gpus),
+                  text("device", name(s.where)), text("order", order_of(s)), text("type", s.type.name)})
+    fields.push_back(f);
+  std::string line;
+  for (const auto column : sdma::detail::between_commas(kColumns)) {
+    const auto at = std::find_if(fields.begin(), fields.end(), [&](const Field& f) { return f.name == column; });
+    line += (line.empty() ? "" : ",") + at->csv;
+  }
+  return line + "\n";
+}
+
+std::string to_json(const Settings& s, std::string_view device, std::span<const Point> points, bool complete,
+                    std::optional<double> idle_watts, std::span<const Elsewhere> elsewhere) {
+  std::string gpus, all;
+  for (std::uint32_t i = 0; i < s.options.gpus; ++i)
+    gpus += fmt::format("{}{}", i == 0 ? "" : ", ", s.gpus.empty() ? i : s.gpus[i].value);
+  for (const auto& p : points) all += (all.empty() ? "\n    " : ",\n    ") + point_json(s, points, p);
+  return fmt::format(
+      "{{\n  \"program\": \"collective_perf\",\n  \"version\": {},\n  \"collective\": {},\n  \"gpus\": [{}],\n"
+      "  \"device\": {},\n  \"device_text\": {},\n  \"order\": {},\n  \"seed\": {},\n  \"type\": {},\n  \"iters\": "
+      "{},\n"
+      "  \"warmup_iters\": {},\n  \"check\": {},\n  \"complete\": {},\n  \"wrong\": {},\n  \"average_busbw_gbps\": "
+      "{},\n"
+      "  \"best\": {},\n  \"best_without_prelaunch\": {},\n  \"against\": {},\n  \"settle_us\": {},\n"
+      "  \"idle_watts\": {},\n  \"elsewhere\": {},\n  \"points\": [{}]\n}}\n",
+      json_text(sdma::version().string), json_text(name(s.options.collective)), gpus, json_text(name(s.where)),
+      json_text(device), json_text(order_of(s)), s.seed, json_text(s.type.name), s.iterations, s.warmups, s.checks,
+      complete, wrong_elements(points), number(average_busbw(points)),
+      best_json(comparable(s) && s.axes.empty() ? best(points, true) : std::vector<Range>{}),
+      best_json(comparable(s) && s.axes.empty() ? best(points, false) : std::vector<Range>{}),
+      against_json(compared(points)), s.settle.count(), idle_watts ? number(*idle_watts) : "null",
+      elsewhere_json(elsewhere), all);
+}
+
+}  // namespace collectives::perf
