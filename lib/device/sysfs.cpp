@@ -3,6 +3,7 @@
 
 #include "../core/append.hpp"
 #include "../core/words.hpp"
+#include "gpus_text.hpp"
 #include "properties.hpp"
 #include "sdma/device/product.hpp"
 
@@ -162,7 +163,7 @@ class TreeReader {
       links(n, from, "io_links", "io_links_count");
       links(n, from, "p2p_links", "p2p_links_count");
     }
-    node_.topology.name = title();
+    node_.topology.name = detail::gpus_text(node_.topology.gpus);
     return std::move(node_);
   }
 
@@ -265,20 +266,6 @@ class TreeReader {
                                       .atomics_64 = (p["flags"] & kNoAtomics64) == 0,
                                       .engine_mask = p["recommended_sdma_engine_id_mask"]});
     }
-  }
-
-  /// "8 x MI300X", in the form of the presets' names.
-  std::string title() const {
-    std::string out;
-    const auto& g = node_.topology.gpus;
-    for (std::size_t i = 0; i < g.size();) {
-      const auto same = [&](const Gpu& o) { return o.name == g[i].name; };
-      const auto next = static_cast<std::size_t>(
-          std::find_if_not(g.begin() + static_cast<std::ptrdiff_t>(i), g.end(), same) - g.begin());
-      detail::append(out, "{}{} x {}", out.empty() ? "" : ", ", next - i, g[i].name);
-      i = next;
-    }
-    return out;
   }
 
   const SysfsFiles& files_;

@@ -2,6 +2,7 @@
 #include "sdma/device/topology.hpp"
 
 #include "../core/append.hpp"
+#include "gpus_text.hpp"
 #include "sdma/device/product.hpp"
 
 #include <fmt/format.h>
@@ -185,6 +186,16 @@ std::string to_table(const Topology& t) {
   }
   append_pairs(out, t);
   append_links(out, t);
+  return out;
+}
+
+std::string detail::gpus_text(const std::vector<Gpu>& gpus) {
+  std::string out;
+  for (auto g = gpus.begin(); g != gpus.end();) {
+    const auto next = std::find_if(g, gpus.end(), [&](const Gpu& o) { return o.name != g->name; });
+    append(out, "{}{} x {}", out.empty() ? "" : ", ", next - g, g->name);
+    g = next;
+  }
   return out;
 }
 

@@ -283,7 +283,12 @@ TEST_CASE("cuda: a device says what it is", "[cuda]") {
   CHECK(d->gpus().size() == 5);
   CHECK(d->physical_gpus() <= 5);
   CHECK(d->version().starts_with("CUDA "));
-  CHECK_FALSE(d->gpus()[0].name.empty());
+  const std::string gpu = d->gpus()[0].name;
+  CHECK_FALSE(gpu.empty());
+  // The name of the node counts GPUs that are there, not logical ones.
+  const auto one = " x " + gpu, some = std::to_string(d->physical_gpus()) + one;
+  CHECK(d->topology().name == (d->physical_gpus() < 5 ? "5 GPUs on " + some : some));
+  CHECK(cuda({.gpus = 1})->topology().name == "1" + one);
   for (std::uint32_t a = 0; a < 5; ++a)
     for (std::uint32_t b = 0; b < 5; ++b) CHECK(d->topology().engine_for(GpuId{a}, GpuId{b}));
 }

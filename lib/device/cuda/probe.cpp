@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 // What a CUDA device needs from this machine, and the node that it finds.
 #include "../cuda_engines.hpp"
+#include "../gpus_text.hpp"
 #include "node.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 
@@ -31,7 +33,7 @@ void connect(Topology& t, LinkEnd a, LinkEnd b, Link like) {
 }
 
 Topology topology_of(const std::vector<CudaGpu>& gpus, const std::vector<PhysicalGpu*>& physical) {
-  Topology t{.name = "cuda"};
+  Topology t;
   const auto pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGE_SIZE);
   t.cpus.push_back(
       {.name = "host", .memory_bytes = static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page)});
@@ -45,6 +47,9 @@ Topology topology_of(const std::vector<CudaGpu>& gpus, const std::vector<Physica
                       .xgmi_engines = kPeerEngines,
                       .queues_per_engine = kQueues});
   }
+  const auto first = std::min(gpus.size(), physical.size());
+  t.name = gpus_text({t.gpus.begin(), t.gpus.begin() + static_cast<std::ptrdiff_t>(first)});
+  if (first < gpus.size()) t.name = fmt::format("{} GPUs on {}", gpus.size(), t.name);
   for (std::uint32_t g = 0; g < gpus.size(); ++g) {
     const Link pcie{.type = LinkType::pcie, .atomics_64 = gpus[g].host_atomics};
     connect(t, LinkEnd::gpu(g), LinkEnd::cpu(0), pcie);
