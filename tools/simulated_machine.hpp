@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The machine that --machine and --through name, for small tools that simulate. Ends the program with an error if there is
-// none: no such file or layout, or a file that describes neither a machine nor a node.
+// The machine that --machine and --through name, for small tools that simulate. Ends the program with an error if there
+// is none: no such file or layout, or a file that describes neither a machine nor a node.
 //
 //   const SimulatedMachine s{arguments};            // reads both options
 //   const auto m = s.open();
