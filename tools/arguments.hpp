@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The command line of the small programs here: --name value or --name=value. Each option has a default.
+// The command line of small tools: --name value or --name=value. Each option has a default.
 //
 //   Arguments a{argc, argv, kUsage};
 //   const auto n = a.size("-n", 20);               // K, M, G after a number are powers of 1024
@@ -22,7 +22,7 @@
 #include <string_view>
 #include <vector>
 
-namespace collectives {
+namespace sdma::tool {
 
 class Arguments {
  public:
@@ -48,19 +48,19 @@ class Arguments {
                      std::uint64_t most = std::uint64_t{1} << 40) {
     const auto text = word(name, "");
     if (text.empty()) return otherwise;
-    const auto v = sdma::parse_size(text);
+    const auto v = parse_size(text);
     if (!v || *v < least || *v > most)
       fail(name + ": '" + text + "' is not a number from " + std::to_string(least) + " to " + std::to_string(most));
     return *v;
   }
   /// The device that --device names; soft if there is no such option.
-  sdma::DeviceKind device() { return *device_or({}); }
+  DeviceKind device() { return *device_or({}); }
   /// The same, or nothing if --device names `other`, which is not a device.
-  std::optional<sdma::DeviceKind> device_or(std::string_view other) {
+  std::optional<DeviceKind> device_or(std::string_view other) {
     const auto text = word("--device", "soft");
-    const auto kind = sdma::device_kind(text);
+    const auto kind = device_kind(text);
     if (!kind && (other.empty() || text != other))
-      fail("--device: '" + text + "' is not " + std::string(sdma::kDeviceNames) +
+      fail("--device: '" + text + "' is not " + std::string(kDeviceNames) +
            (other.empty() ? "" : ", nor " + std::string(other)));
     return kind;
   }
@@ -81,4 +81,4 @@ class Arguments {
   const char* usage_;
 };
 
-}  // namespace collectives
+}  // namespace sdma::tool

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The machine that --machine and --through name, for examples that simulate. Ends the program with an error if there is
-// none: no such file or layout, or a file that describes neither a machine nor a node.
+// The machine that --machine and --through name, for small tools that simulate. Ends the program with an error if there
+// is none: no such file or layout, or a file that describes neither a machine nor a node.
 //
 //   const SimulatedMachine s{arguments};            // reads both options
 //   const auto m = s.open();
@@ -13,7 +13,7 @@
 
 #include <string>
 
-namespace collectives {
+namespace sdma::tool {
 
 class SimulatedMachine {
  public:
@@ -24,9 +24,9 @@ class SimulatedMachine {
   }
   /// The first option that was given; "" if none was.
   std::string option() const { return !name_.empty() ? "--machine" : through_.empty() ? "" : "--through"; }
-  sdma::MachineDescription open() const {
-    auto m = example::must(sdma::machine_named(name_));
-    if (through_ == "hip") sdma::through_hip(m);
+  MachineDescription open() const {
+    auto m = example::must(machine_named(name_));
+    if (through_ == "hip") through_hip(m);
     return m;
   }
 
@@ -34,4 +34,4 @@ class SimulatedMachine {
   std::string name_{}, through_{};
 };
 
-}  // namespace collectives
+}  // namespace sdma::tool

@@ -38,10 +38,10 @@ class LoadedLibrary {
   Symbol may(const char* symbol) const noexcept { return {from_ ? find_(from_, symbol) : nullptr}; }
   Symbol operator[](const char* symbol) noexcept {
     const auto found = may(symbol);
-    if (!found.at) lacking_ = symbol;
+    if (!found.at && !lacking_) lacking_ = symbol;
     return found;
   }
-  /// A function that `[]` has not found; null: it has found all.
+  /// The first function that `[]` has not found; null: it has found all.
   const char* lacking() const noexcept { return lacking_; }
   void* from() const noexcept { return from_; }
 

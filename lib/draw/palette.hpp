@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Okabe and Ito's palette, which all eyes can tell apart, without yellow, and a grey. lib/trace/page/colours.css has the
-// same colours for pages. Internal.
+// Okabe and Ito's palette, which all eyes can tell apart, without yellow, and a grey. Pages have the same colours, in
+// lib/trace/page/colours.css. Internal.
 #include <string_view>
 
 namespace sdma::inline v0::detail {

@@ -133,7 +133,7 @@ Times Mover::median_of(const Request& r) {
     const auto t = once(r, round);
     if (round >= options_.warm) there.push_back(t.fetch), back.push_back(t.give);
   }
-  return {median(there), median(back)};
+  return {tool::median(there), tool::median(back)};
 }
 
 std::string Mover::work() const {

@@ -67,7 +67,7 @@ constexpr char kManual[] =
     "  kv_fetch --device=simulate --sweep 4K..1M --engines 1,2,4\n"
     "  kv_fetch --device=cuda --sweep 4K..1M --engines 1,2 --queues 2 --ways b2b,prelaunched --kernel 47 -n 10\n";
 
-std::vector<std::uint64_t> sizes_of(const Arguments& a, const std::string& sweep) {
+std::vector<std::uint64_t> sizes_of(const tool::Arguments& a, const std::string& sweep) {
   const auto dots = sweep.find("..");
   const auto from = parse_size(sweep.substr(0, dots));
   const auto to = dots == sweep.npos ? std::nullopt : parse_size(sweep.substr(dots + 2));
@@ -78,7 +78,7 @@ std::vector<std::uint64_t> sizes_of(const Arguments& a, const std::string& sweep
   return all;
 }
 
-std::vector<std::uint32_t> engines_from(const Arguments& a, const std::string& list) {
+std::vector<std::uint32_t> engines_from(const tool::Arguments& a, const std::string& list) {
   std::vector<std::uint32_t> all;
   for (const auto word : detail::between_commas(list)) {
     const auto n = parse_count(word);
@@ -88,7 +88,7 @@ std::vector<std::uint32_t> engines_from(const Arguments& a, const std::string& l
   return all;
 }
 
-std::vector<Way> ways_from(const Arguments& a, const std::string& list) {
+std::vector<Way> ways_from(const tool::Arguments& a, const std::string& list) {
   std::vector<Way> all;
   for (const auto word : detail::between_commas(list)) {
     const auto way = std::find_if(std::begin(kWays), std::end(kWays), [&](Way w) { return name(w) == word; });
@@ -98,7 +98,7 @@ std::vector<Way> ways_from(const Arguments& a, const std::string& list) {
   return all;
 }
 
-std::optional<double> rate_from(const Arguments& a, const std::string& text) {
+std::optional<double> rate_from(const tool::Arguments& a, const std::string& text) {
   if (text.empty()) return {};
   const auto rate = parse_real(text);
   if (!rate || *rate <= 0) a.fail(fmt::format("--kernel: '{}' is not a rate in GB/s", text));
@@ -108,10 +108,10 @@ std::optional<double> rate_from(const Arguments& a, const std::string& text) {
 }  // namespace
 
 Options options(int argc, char** argv) {
-  Arguments a{argc, argv, kManual};
+  tool::Arguments a{argc, argv, kManual};
   Options o;
   const auto sweep = a.word("--sweep", "");
-  o.machine = SimulatedMachine(a);
+  o.machine = tool::SimulatedMachine(a);
   const auto block = a.size("--block", 0, 1, 1ull << 30);
   if (!sweep.empty() && block != 0) a.fail("--sweep replaces --block: give one of them");
   o.sizes = sweep.empty() ? std::vector<std::uint64_t>{block == 0 ? 16 << 10 : block} : sizes_of(a, sweep);

@@ -25,7 +25,7 @@ struct Options {
   std::uint64_t rounds{}, warm{};
   sdma::GpuId gpu{};
   std::optional<sdma::DeviceKind> device{};  ///< none: simulate `machine`
-  SimulatedMachine machine{};                ///< eight MI300X, unless an option names another one
+  sdma::tool::SimulatedMachine machine{};    ///< eight MI300X, unless an option names another one
 };
 
 Options options(int argc, char** argv);

@@ -28,10 +28,10 @@
 
 using namespace sdma;
 using namespace std::chrono_literals;
-using collectives::Arguments;
-using collectives::median;
 using example::fail;
 using example::must;
+using tool::Arguments;
+using tool::median;
 
 namespace {
 
@@ -168,7 +168,7 @@ int main(int argc, char** argv) {
   const GpuId src{static_cast<std::uint32_t>(a.size("--src", 0, 0, 63))};
   const GpuId dst{static_cast<std::uint32_t>(a.size("--dst", 1, 0, 63))};
   const auto csv = a.word("--csv", "");
-  const collectives::SimulatedMachine of{a};
+  const tool::SimulatedMachine of{a};
   const auto kind = a.device_or("simulate");
   a.done();
   if (kind && !of.option().empty()) a.fail(of.option() + " is for --device=simulate");

@@ -27,7 +27,7 @@ struct CudaLibrary : sdma::detail::cuda::Driver {
 
   CudaLibrary();
   static sdma::Result<CudaLibrary, sdma::Diagnostic> load();
-  /// That the library cannot be loaded, or the last function that was not found.
+  /// That the library cannot be loaded, or the first function that was not found.
   std::optional<sdma::Diagnostic> lacking() const;
   sdma::Result<void, sdma::Diagnostic> good(const char* call, Status) const;
 };

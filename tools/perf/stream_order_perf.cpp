@@ -15,6 +15,7 @@
 // word of each stream.
 #include "arguments.hpp"
 #include "collectives/collectives.hpp"
+#include "core/words.hpp"
 #include "examples/support.hpp"
 #include "median.hpp"
 #include "perf/cuda_graphs.hpp"
@@ -29,17 +30,18 @@
 #include <atomic>
 #include <cstring>
 #include <functional>
+#include <mutex>
 #include <thread>
 
 using namespace sdma;
 using namespace std::chrono_literals;
-using collectives::Arguments;
 using collectives::Run;
 using collectives::perf::CudaGraphs;
 using collectives::perf::CudaOrdered;
 using collectives::perf::NcclCalls;
 using example::fail;
 using example::must;
+using tool::Arguments;
 
 namespace {
 
@@ -86,8 +88,12 @@ struct World {
   std::optional<NcclCalls> nccl{};
   std::array<NcclCalls::Id, 2> ids{};  ///< of the communicators for kernels, and for copy engines
   std::uint64_t most = 0;              ///< bytes of a GPU's part
+  std::mutex mutex{};                  ///< of `memory`: both ranks begin with a word
 
-  Signal word() { return *memory.emplace_back(must(device.create_signal())); }
+  Signal word() {
+    const std::lock_guard lock(mutex);
+    return *memory.emplace_back(must(device.create_signal()));
+  }
 };
 
 /// One size: the plan, and the buffers and words of the ways by hand.
@@ -168,7 +174,7 @@ class Rank {
         if (exec) good("cuGraphExecDestroy", cuda_.destroy_exec(exec));
     std::array<double, kWays> out{};
     for (std::size_t way = 0; way < kWays; ++way)
-      if (!times[way].empty()) out[way] = collectives::median(times[way]);
+      if (!times[way].empty()) out[way] = tool::median(times[way]);
     return out;
   }
 
@@ -333,14 +339,11 @@ Setting setting(World& w, std::uint64_t bytes) {
 
 std::vector<std::uint64_t> sizes_of(Arguments& a) {
   std::vector<std::uint64_t> all;
-  auto text = a.word("--sizes", "1K,64K,1M,4M,16M,64M");
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const auto end = std::min(text.find(',', begin), text.size());
-    const auto v = parse_size(text.substr(begin, end - begin));
-    if (!v || *v < 64 || *v % 64 != 0)
-      a.fail("--sizes: '" + text.substr(begin, end - begin) + "' is not a multiple of 64");
+  const auto text = a.word("--sizes", "1K,64K,1M,4M,16M,64M");
+  for (const auto word : detail::between_commas(text)) {
+    const auto v = parse_size(word);
+    if (!v || *v < 64 || *v % 64 != 0) a.fail(fmt::format("--sizes: '{}' is not a multiple of 64", word));
     all.push_back(*v);
-    begin = end + 1;
   }
   return all;
 }
