@@ -3,7 +3,6 @@
 #include "contact/answer.hpp"
 #include "input.hpp"
 #include "interrupt.hpp"
-#include "progress.hpp"
 #include "verb.hpp"
 
 #include "core/abstract_address.hpp"
@@ -87,9 +86,9 @@ int contact_verb(ContactArguments& o) {
   s.stop = &interrupted;
   contact::Json answer;
   {
-    Progress progress;
+    Doing meeting("examining the device");
     s.progress = [&](const std::string& step, const std::string& item) {
-      progress.show([&] { return step + ": " + item; });
+      meeting.show([&] { return step + ": " + item; });
     };
     answer = contact::meet(s);
   }

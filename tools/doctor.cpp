@@ -76,7 +76,11 @@ int doctor_verb(const DoctorArguments& o) {
     return complain(pids.empty() ? "no process uses a GPU" : "--processes takes all processes, and no FILE",
                     "sdma doctor --help"),
            kUsage;
-  Doing watching(pids.empty() ? "reading files" : "watching the queues of processes");
+  Doing watching(pids.empty() ? "reading files"
+                              : fmt::format("watching the queues of {} for {} ms",
+                                            pids.size() == 1 ? fmt::format("process {}", pids[0])
+                                                             : fmt::format("{} processes", pids.size()),
+                                            o.live.watch / std::chrono::milliseconds(1)));
   auto s = pids.empty() ? read_files(o) : examine_processes(pids, o.live);
   watching.now("examining what was read");
   if (!s) return report(s.error()), s.error().severity == Severity::warning ? kUndecided : kInput;

@@ -5,7 +5,6 @@
 #include "interrupt.hpp"
 #include "json/check.hpp"
 #include "output.hpp"
-#include "progress.hpp"
 #include "sdma/core/number.hpp"
 #include "sdma/core/plural.hpp"
 #include "sdma/schedule/text.hpp"
@@ -206,9 +205,9 @@ class Exploring {
     if (options_.tries > 0) o.tries = options_.tries;
     if (options_.budget || options_.tries == 0)
       o.deadline = Deadline::in((whole - searched_) / static_cast<std::int64_t>(left));
-    Progress progress;
+    Doing searching("searching");
     o.proceed = [&](const SearchProgress& p) {
-      progress.show([&] {
+      searching.show([&] {
         return fmt::format("{}{}: {} of {:.0f} candidates, {}", shown(options_.path), title.empty() ? "" : " " + title,
                            p.simulated, p.candidates, p.best_ns > 0 ? "best " + time_text(p.best_ns) : "none proved");
       });

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
 #include <string_view>
 
 namespace sdma::tool {
@@ -17,6 +18,7 @@ namespace {
 const std::string* volatile current_line = nullptr;
 volatile std::sig_atomic_t unbroken = 0;
 bool json_answer = false;
+constexpr const char* kErase = "\r\033[K";
 pthread_t first_thread{};
 
 std::string message(const std::string& what) {
@@ -61,8 +63,19 @@ void end_at_interrupt(bool json) {
 }
 
 Doing::Doing(const std::string& what) : outer_(current_line) { now(what); }
-Doing::~Doing() { current_line = outer_; }
-void Doing::now(const std::string& what) {
+Doing::~Doing() {
+  current_line = outer_;
+  if (shown_) std::fputs(kErase, stderr);
+}
+void Doing::now(const std::string& what) { say(what_ = what); }
+void Doing::show_now(const std::string& text) {
+  say(what_ + ": " + text);
+  if (::isatty(STDERR_FILENO) != 1) return;
+  shown_ = true;
+  const std::string line = kErase + text;
+  std::fwrite(line.data(), 1, line.size(), stderr);
+}
+void Doing::say(const std::string& what) {
   auto& next = lines_[1 - which_];
   next = message("interrupted while " + what);
   std::atomic_signal_fence(std::memory_order_seq_cst);

@@ -5,6 +5,7 @@
 //   end_at_interrupt();                              // main: the first Ctrl-C prints a message and ends the program
 //   Doing checking("checking " + name);              // what the message says: "interrupted while checking a.sdma"
 //   checking.now("checking b.sdma, after 1 of 2 files");
+//   checking.show([&] { return fmt::format("{} of {} packets", done, all); });   // how far it is, on a terminal, too
 //
 //   keep_what_is_known();                            // a verb with a partial answer: Ctrl-C only sets `interrupted`
 //   while (interrupted == 0 && ...) ...
@@ -18,6 +19,7 @@
 // the program. No errors.
 #include "sdma/core/interrupt.hpp"
 
+#include <chrono>
 #include <string>
 
 namespace sdma::tool {
@@ -34,11 +36,25 @@ class Doing {
   ~Doing();
   /// It does something else now.
   void now(const std::string& what);
+  /// It has come so far: a line on a terminal, which the next one overwrites and the end erases, and in the message. The
+  /// text is made at most ten times a second.
+  template <class Text> void show(Text text) {
+    const auto time = std::chrono::steady_clock::now();
+    if (time - shown_at_ < std::chrono::milliseconds(100)) return;
+    shown_at_ = time;
+    show_now(text());
+  }
 
  private:
+  void show_now(const std::string& text);
+  void say(const std::string& what);
+
+  std::string what_;          ///< without how far it has come
   std::string lines_[2];      ///< the message, and room for the next one
   std::size_t which_ = 0;     ///< the one that is said
   const std::string* outer_;  ///< what is said afterwards
+  std::chrono::steady_clock::time_point shown_at_ = std::chrono::steady_clock::now();
+  bool shown_ = false;  ///< there is a line to erase
 };
 
 /// Ctrl-C waits until this object is gone.

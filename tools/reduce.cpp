@@ -4,7 +4,6 @@
 #include "interrupt.hpp"
 #include "json/check.hpp"
 #include "output.hpp"
-#include "progress.hpp"
 #include "shared_options.hpp"
 #include "verb.hpp"
 
@@ -44,9 +43,9 @@ int reduce_verb(ReduceArguments& o) {
   parse.read = files_beside(o.path);
   keep_what_is_known();
   const auto r = [&] {
-    Progress progress;
+    Doing reducing("reducing");
     o.reduce.proceed = [&](std::size_t tries) {
-      progress.show([&] { return fmt::format("{}: {} texts checked", file, tries); });
+      reducing.show([&] { return fmt::format("{}: {} texts checked", file, tries); });
       return interrupted == 0;
     };
     return reduce_text(*text, file, parse, {.profile = o.profile}, o.reduce);

@@ -7,7 +7,6 @@
 #include "json/json.hpp"
 #include "json/sweep.hpp"
 #include "output.hpp"
-#include "progress.hpp"
 #include "sdma/draw/curves.hpp"
 #include "sdma/schedule/text.hpp"
 #include "sdma/simulate/report.hpp"
@@ -124,10 +123,10 @@ int sweep(const SimulateArguments& o, const MachineDescription& m, std::vector<S
   for (const auto& a : in.axes) all *= a.values.size();
   keep_what_is_known();
   const auto swept = [&] {
-    Progress progress;
+    Doing sweeping("sweeping");
     in.proceed = [&] {
       ++done;
-      progress.show([&] { return fmt::format("{} of {} simulations", done, all); });
+      sweeping.show([&] { return fmt::format("{} of {} simulations", done, all); });
       return interrupted == 0;
     };
     return json::swept(in);
