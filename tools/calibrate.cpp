@@ -290,7 +290,7 @@ void add_calibrate(VerbOptions& verb, Action& action) {
       "A fit finds the values with which the simulator comes closest to the measurements. The report lists each free\n"
       "parameter with its uncertainty (one standard deviation), and says which ones the measurements cannot decide.\n"
       "sdma/simulate/measurements.hpp describes the table; share/published/dma-latte.csv is one.\n"
-      "--device takes seconds on hardware, and measures no collective: its machine can be judged by predicting them.\n"
+      "--device takes seconds on hardware. It measures no collective, so predicting collectives shows how good its machine is.\n"
       "Examples:\n"
       "  sdma calibrate --from share/published/dma-latte.csv -o mi300x.json\n"
       "  sdma calibrate --device=cuda --save two-h200 -o machine.json\n"

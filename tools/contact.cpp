@@ -132,8 +132,8 @@ void add_contact(VerbOptions& verb, Action& action) {
   verb.value("--read", o->read, "print what the contact.tar.gz of a run says: refuted rules first").type("FILE");
   verb.flag("--json", o->json, "with --read: print it as one JSON object (share/schemas/contact.json)");
   verb.footer(
-      "It finds out what is there, tries every packet of a user queue, runs the litmus programs, measures, fits a\n"
-      "machine, and predicts collectives before it measures them. Each step runs in a process of its own, with a\n"
+      "sdma contact finds out what is there, tries every packet of a user queue, runs the litmus programs, measures,\n"
+      "fits a machine, and predicts collectives before it measures them. Each step runs in a process of its own, with a\n"
       "deadline; Ctrl-C keeps what is known. It resets nothing and needs no root. docs/first_contact.md is the manual.\n"
       "Examples:\n"
       "  sdma contact --device=kfd evening\n"

@@ -290,7 +290,7 @@ void add_explore(VerbOptions& verb, Action& action) {
       .shown("");
   add_count(verb, "--seed", o->seed, 0, ~std::uint64_t{}, "seed of the random candidates");
   add_count(verb, "--best", o->best, 1, 100, "how many candidates to print and write");
-  verb.value("--sweep", o->sweep, "search for each value of a param, and print the best of each").type("NAME=A..B");
+  verb.value("--sweep", o->sweep, "search at each value of a param, and print the best at each").type("NAME=A..B");
   verb.value("--write", o->folder, "write the best as schedules into this folder: FILE_1.sdma, FILE_2.sdma, ..")
       .type("FOLDER");
   verb.flag("--force", o->force, "let --write replace files");

@@ -36,8 +36,8 @@ class Doing {
   ~Doing();
   /// It does something else now.
   void now(const std::string& what);
-  /// It has come so far: a line on a terminal, which the next one overwrites and the end erases, and in the message. The
-  /// text is made at most ten times a second.
+  /// How far it has come: a line on a terminal, which the next one overwrites and the end erases, and in the message.
+  /// The text is made at most ten times per second.
   template <class Text> void show(Text text) {
     const auto time = std::chrono::steady_clock::now();
     if (time - shown_at_ < std::chrono::milliseconds(100)) return;

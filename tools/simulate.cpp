@@ -131,13 +131,14 @@ int sweep(const SimulateArguments& o, const MachineDescription& m, std::vector<S
     };
     return json::swept(in);
   }();
-  if (swept) {
-    const int code = SweepReport(o, *swept).write();
-    if (code != kOk || swept->complete) return code;
-    return stopped(fmt::format("{} of {} values were simulated", swept->rows.size(), all / in.files.size()));
-  }
-  report(swept.error().all);
-  switch (swept.error().kind) {
+  if (swept)
+    if (const int code = SweepReport(o, *swept).write(); code != kOk || swept->complete) return code;
+  const auto& refused = swept ? swept->refused : swept.error();
+  report(refused.all);
+  if (interrupted != 0)
+    return stopped(
+        fmt::format("{} of {} values were simulated", swept ? swept->rows.size() : 0, all / in.files.size()));
+  switch (refused.kind) {
     case json::SweepError::Kind::request: return kUsage;
     case json::SweepError::Kind::schedule: return kInput;
     case json::SweepError::Kind::run: break;

@@ -80,14 +80,13 @@ std::optional<std::vector<GpuId>> parse_gpus(std::string_view text) {
 
 std::optional<NodeSizes> parse_node_sizes(std::string_view text) {
   NodeSizes out;
-  for (bool more = true; more;) {
-    const auto comma = text.find(',');
-    const auto n = parse_count(text.substr(0, comma));
-    if (!n || *n < 1 || *n > kMostGpus) return {};
+  const auto add = [&](std::string_view part) {
+    const auto n = parse_count(part);
+    if (!n || *n < 1 || *n > kMostGpus) return false;
     out.sizes.push_back(static_cast<std::uint32_t>(*n));
-    more = comma != text.npos;
-    if (more) text.remove_prefix(comma + 1);
-  }
+    return true;
+  };
+  if (!detail::each_part(text, ',', add)) return {};
   return out;
 }
 

@@ -7,6 +7,7 @@
 //     const auto name = take_word(line);                  // "" if there is none
 //     const auto n = whole_number<std::uint32_t>(trimmed(line), 16);
 //   }
+//   const bool good = each_part("3,2", ',', [&](std::string_view part) { return use(part); });
 //
 // Pure functions; the views that they return lie in the text. No allocation, no errors.
 #include <algorithm>
@@ -38,6 +39,16 @@ inline std::string_view take_line(std::string_view& text) noexcept {
   const auto line = text.substr(0, text.find('\n'));
   text.remove_prefix(std::min(text.size(), line.size() + 1));
   return line;
+}
+
+/// Calls `use` with each part between separators until it returns false. "3," has two parts, of which one is empty.
+template <class Use> bool each_part(std::string_view text, char separator, Use use) {
+  for (;;) {
+    const auto part = text.substr(0, text.find(separator));
+    if (!use(part)) return false;
+    if (part.size() == text.size()) return true;
+    text.remove_prefix(part.size() + 1);
+  }
 }
 
 /// The number that the whole text is, without a mark of the radix; nullopt if T cannot hold it.

@@ -10,8 +10,9 @@
 //
 // Call it with one thread and without an open device. `patience`: how long the others may need after the first rank has
 // ended; then they are killed. Until then `work` is to end by itself, as everything does that takes a Deadline.
-// `proceed`: asked in this process; when it returns false, every rank gets SIGINT, and `patience` begins. A rank in which
-// keep_what_is_known (core/interrupt.hpp) has been called then has an answer. Errors: no descriptor or process is left.
+// `proceed`: asked in this process; when it returns false, every rank gets SIGINT, and `patience` begins. A rank in
+// which keep_what_is_known (core/interrupt.hpp) has been called then has an answer. Errors: no descriptor or process
+// is left.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/schedule/exchange.hpp"
