@@ -4,7 +4,6 @@
 #include "interrupt.hpp"
 #include "measure_device.hpp"
 #include "output.hpp"
-#include "progress.hpp"
 #include "sdma/simulate/held_out.hpp"
 #include "shared_options.hpp"
 #include "verb.hpp"
@@ -198,22 +197,24 @@ int calibrate_verb(const CalibrateArguments& o) {
   options.free = free_of(o, *m, *start);
   if (options.free.empty()) return kUsage;
   options.deadline = Deadline::in(o.limit);
-  std::optional<Progress> progress{std::in_place};
+  std::optional<Doing> fitting{std::in_place, o.held_out ? "fitting to parts of the measurements" : "fitting"};
   options.progress = [&](const FitProgress& p) {
-    progress->show([&] {
-      return fmt::format("{}: {} simulations, the mean error is {:.2f} %", p.stage, p.simulations, 100 * p.mean_error);
+    fitting->show([&] {
+      return fmt::format("{}{}: {} simulations, the mean error is {:.2f} %",
+                         p.parts > 0 ? fmt::format("{} of {} parts, ", p.part, p.parts) : "", p.stage, p.simulations,
+                         100 * p.mean_error);
     });
     return interrupted == 0;
   };
   if (o.held_out) {
-    const Doing judging("fitting to parts of the measurements");
     const auto parts = held_out(*m, *start, options);
+    fitting.reset();
     if (!parts) return report(parts.error()), kInput;
     return write_text("-", o.json ? json::document(json::of(*m, *parts)) : held_out_report(*m, *parts));
   }
   keep_what_is_known();
   const auto f = fit(m->observations, m->from(*start), options);
-  progress.reset();
+  fitting.reset();
   if (!f) return report(f.error()), kInput;
   const auto machine = rounded(*f, options);
   const auto predictions = predict(m->observations, machine);
@@ -289,7 +290,7 @@ void add_calibrate(VerbOptions& verb, Action& action) {
       "A fit finds the values with which the simulator comes closest to the measurements. The report lists each free\n"
       "parameter with its uncertainty (one standard deviation), and says which ones the measurements cannot decide.\n"
       "sdma/simulate/measurements.hpp describes the table; share/published/dma-latte.csv is one.\n"
-      "--device takes seconds on hardware, and measures no collective: its machine can be judged by predicting them.\n"
+      "--device takes seconds on hardware. It measures no collective, so predicting collectives shows how good its machine is.\n"
       "Examples:\n"
       "  sdma calibrate --from share/published/dma-latte.csv -o mi300x.json\n"
       "  sdma calibrate --device=cuda --save two-h200 -o machine.json\n"

@@ -290,7 +290,7 @@ void add_check(VerbOptions& verb, Action& action) {
   o->input.schedules = true;
   add_input(verb, o->input);
   verb.values("FILES", o->more,
-              "more schedules, each checked for itself; or more ring dumps, checked as the queues of one schedule");
+              "more schedules, each checked by itself; or more ring dumps, checked as the queues of one schedule");
   add_settings(verb, o->parse.set);
   verb.parsed(
           "--sweep", [o](const std::string& given) { return take_sweep(given, o->sweep); },
@@ -302,7 +302,7 @@ void add_check(VerbOptions& verb, Action& action) {
       .type("FILE");
   add_parsed(verb, "--gpus", o->gpus, parse_gpus,
              "a choice of GPUs: write 8 for the first 8, or 2,5 for these two; each may appear once",
-             "GPUs of the node that the schedule's GPUs are, as for sdma run (default: the same numbers)")
+             "which GPUs of the node the schedule uses, as for sdma run (default: the same numbers)")
       .type("N|N,N..");
   add_choice<bool>(
       verb, "--device", o->cuda, {{"amd", false}, {"cuda", true}},
@@ -322,8 +322,9 @@ void add_check(VerbOptions& verb, Action& action) {
   add_number(verb, "--max-findings", o->check.max_findings, 1,
              "maximum number of findings to show per rule; 0 shows all")
       .shown("20");
-  add_count(verb, "--max-packets", o->max_packets, 1, std::uint64_t{1} << 40,
-            "packets of all submits that are examined at most; the limits of memory and work are proportional to it");
+  add_count(
+      verb, "--max-packets", o->max_packets, 1, std::uint64_t{1} << 40,
+      "the most packets to examine, those of all submits together; the limits of memory and work are proportional to it");
   add_generation(verb, o->input.generation);
   verb.flag("--strict", o->strict, "advice, such as an unused signal, is an error");
   verb.flag("--kernel", o->kernel, "check a queue of the kernel: allow privileged packets");

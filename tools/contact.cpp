@@ -3,7 +3,6 @@
 #include "contact/answer.hpp"
 #include "input.hpp"
 #include "interrupt.hpp"
-#include "progress.hpp"
 #include "verb.hpp"
 
 #include "core/abstract_address.hpp"
@@ -87,9 +86,9 @@ int contact_verb(ContactArguments& o) {
   s.stop = &interrupted;
   contact::Json answer;
   {
-    Progress progress;
+    Doing meeting("examining the device");
     s.progress = [&](const std::string& step, const std::string& item) {
-      progress.show([&] { return step + ": " + item; });
+      meeting.show([&] { return step + ": " + item; });
     };
     answer = contact::meet(s);
   }
@@ -133,8 +132,8 @@ void add_contact(VerbOptions& verb, Action& action) {
   verb.value("--read", o->read, "print what the contact.tar.gz of a run says: refuted rules first").type("FILE");
   verb.flag("--json", o->json, "with --read: print it as one JSON object (share/schemas/contact.json)");
   verb.footer(
-      "It finds out what is there, tries every packet of a user queue, runs the litmus programs, measures, fits a\n"
-      "machine, and predicts collectives before it measures them. Each step runs in a process of its own, with a\n"
+      "sdma contact finds out what is there, tries every packet of a user queue, runs the litmus programs, measures,\n"
+      "fits a machine, and predicts collectives before it measures them. Each step runs in a process of its own, with a\n"
       "deadline; Ctrl-C keeps what is known. It resets nothing and needs no root. docs/first_contact.md is the manual.\n"
       "Examples:\n"
       "  sdma contact --device=kfd evening\n"

@@ -76,7 +76,11 @@ int doctor_verb(const DoctorArguments& o) {
     return complain(pids.empty() ? "no process uses a GPU" : "--processes takes all processes, and no FILE",
                     "sdma doctor --help"),
            kUsage;
-  Doing watching(pids.empty() ? "reading files" : "watching the queues of processes");
+  Doing watching(pids.empty() ? "reading files"
+                              : fmt::format("watching the queues of {} for {} ms",
+                                            pids.size() == 1 ? fmt::format("process {}", pids[0])
+                                                             : fmt::format("{} processes", pids.size()),
+                                            o.live.watch / std::chrono::milliseconds(1)));
   auto s = pids.empty() ? read_files(o) : examine_processes(pids, o.live);
   watching.now("examining what was read");
   if (!s) return report(s.error()), s.error().severity == Severity::warning ? kUndecided : kInput;
@@ -145,7 +149,7 @@ void add_doctor(VerbOptions& verb, Action& action) {
   verb.values(
           "FILE", o->files,
           "rings (.ring, bytes or text), recordings (trace.jsonl), core files and logs of the kernel, and archives of "
-          "them (.gz, .xz, .tar.gz), read as one snapshot; - is standard input. Or numbers of processes; or, after --, a program, which the doctor then runs")
+          "them (.gz, .xz, .tar.gz), read as one snapshot; - is standard input. Instead of files: process IDs or, after --, a program that the doctor runs")
       .type("");
   add_form(verb, o->form,
            "contents of each FILE that is a ring: bytes, hex text, a dump with positions, or debugfs' file of a "
@@ -165,7 +169,7 @@ void add_doctor(VerbOptions& verb, Action& action) {
   add_parsed(verb, "--stalled-for", o->stalled, parse_time, "a time, such as 5s or 500ms",
              "the queues have not moved for this long: then a wait that nothing satisfies is a hang, and not a guess")
       .type("TIME");
-  verb.flag("--all-queues", o->all_queues, "FILEs have all queues of the process");
+  verb.flag("--all-queues", o->all_queues, "the FILEs contain all queues of the process");
   verb.flag("--all-threads", o->all_threads,
             "no thread but those of --waits will store to a word: then a wait for the host is a hang");
   add_parsed(verb, "--pid", o->pid, parse_process, "the number of a process",
@@ -186,7 +190,7 @@ void add_doctor(VerbOptions& verb, Action& action) {
       "  sdma doctor report.tar.gz                        the same, or rings, in an archive\n"
       "  sdma doctor --attach 4711                        the queues of a process\n"
       "  sdma doctor --attach --processes                 those of all processes: cycles across memory that they share\n"
-      "  sdma doctor --after=10s --end -- ./my_program    examined when its queues have stood still, or at Ctrl-\\\n"
+      "  sdma doctor --after=10s --end -- ./my_program    examined when its queues have not moved, or at Ctrl-\\\n"
       "  sdma doctor --json stuck.ring | jq .findings[0].class");
   action = [o] { return doctor_verb(*o); };
 }

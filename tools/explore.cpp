@@ -5,7 +5,6 @@
 #include "interrupt.hpp"
 #include "json/check.hpp"
 #include "output.hpp"
-#include "progress.hpp"
 #include "sdma/core/number.hpp"
 #include "sdma/core/plural.hpp"
 #include "sdma/schedule/text.hpp"
@@ -206,9 +205,9 @@ class Exploring {
     if (options_.tries > 0) o.tries = options_.tries;
     if (options_.budget || options_.tries == 0)
       o.deadline = Deadline::in((whole - searched_) / static_cast<std::int64_t>(left));
-    Progress progress;
+    Doing searching("searching");
     o.proceed = [&](const SearchProgress& p) {
-      progress.show([&] {
+      searching.show([&] {
         return fmt::format("{}{}: {} of {:.0f} candidates, {}", shown(options_.path), title.empty() ? "" : " " + title,
                            p.simulated, p.candidates, p.best_ns > 0 ? "best " + time_text(p.best_ns) : "none proved");
       });
@@ -291,7 +290,7 @@ void add_explore(VerbOptions& verb, Action& action) {
       .shown("");
   add_count(verb, "--seed", o->seed, 0, ~std::uint64_t{}, "seed of the random candidates");
   add_count(verb, "--best", o->best, 1, 100, "how many candidates to print and write");
-  verb.value("--sweep", o->sweep, "search for each value of a param, and print the best of each").type("NAME=A..B");
+  verb.value("--sweep", o->sweep, "search at each value of a param, and print the best at each").type("NAME=A..B");
   verb.value("--write", o->folder, "write the best as schedules into this folder: FILE_1.sdma, FILE_2.sdma, ..")
       .type("FOLDER");
   verb.flag("--force", o->force, "let --write replace files");

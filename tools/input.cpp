@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "input.hpp"
 
+#include "core/words.hpp"
+#include "json/json.hpp"
 #include "sdma/core/number.hpp"
 #include "sdma/core/plural.hpp"
 #include "sdma/dump/descriptors.hpp"
@@ -253,8 +255,24 @@ Diagnostic no_such_ring(std::string where, std::string_view wanted, const std::v
                                  : "--ring names one of them" + did_you_mean(wanted, rings)};
 }
 
+/// JSON that no dump is. Logs of containers are an object per line, and dumps in JSON have hexadecimal numbers: those
+/// are JSON only where they cannot be read.
+bool is_json(std::string_view text, bool unread) {
+  text = detail::trimmed(text, " \t\r\n");
+  const auto line = text.substr(0, text.find('\n'));
+  if (!text.starts_with('{')) return false;
+  if (unread) return json::Json::accept(line) || json::Json::accept(text);
+  return line.size() < text.size() && text.find("0x") == text.npos && json::Json::accept(text);
+}
+
 Result<RingInput, Diagnostic> Input::read_text() {
-  auto text = read_text_dump(buffer_, name_);
+  auto text = is_json(beginning(), false) ? Diagnostic{} : read_text_dump(buffer_, name_);
+  if (!text && is_json(beginning(), true))
+    return Diagnostic{.where = name_,
+                      .message = "this is JSON, and neither a ring nor a schedule",
+                      .hint =
+                          "--topology reads what sdma topology --json prints, and --machine what sdma simulate "
+                          "--show-machine --json prints; sdma trace reads a trace"};
   if (!text) return std::move(text.error());
   std::vector<std::string_view> rings;
   for (const auto& d : text->dumps) rings.push_back(d.ring);

@@ -62,7 +62,12 @@ void end_at_interrupt(bool json) {
 
 Doing::Doing(const std::string& what) : outer_(current_line) { now(what); }
 Doing::~Doing() { current_line = outer_; }
-void Doing::now(const std::string& what) {
+void Doing::now(const std::string& what) { say(what_ = what); }
+void Doing::show_now(const std::string& text) {
+  say(what_ + ": " + text);
+  line_.show_now(text);
+}
+void Doing::say(const std::string& what) {
   auto& next = lines_[1 - which_];
   next = message("interrupted while " + what);
   std::atomic_signal_fence(std::memory_order_seq_cst);

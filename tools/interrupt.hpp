@@ -5,6 +5,7 @@
 //   end_at_interrupt();                              // main: the first Ctrl-C prints a message and ends the program
 //   Doing checking("checking " + name);              // what the message says: "interrupted while checking a.sdma"
 //   checking.now("checking b.sdma, after 1 of 2 files");
+//   checking.show([&] { return fmt::format("{} of {} packets", done, all); });   // how far it is, on a terminal, too
 //
 //   keep_what_is_known();                            // a verb with a partial answer: Ctrl-C only sets `interrupted`
 //   while (interrupted == 0 && ...) ...
@@ -16,8 +17,10 @@
 //
 // One thread of the program, the one that called end_at_interrupt, uses everything here. The second Ctrl-C always ends
 // the program. No errors.
+#include "progress.hpp"
 #include "sdma/core/interrupt.hpp"
 
+#include <chrono>
 #include <string>
 
 namespace sdma::tool {
@@ -34,11 +37,25 @@ class Doing {
   ~Doing();
   /// It does something else now.
   void now(const std::string& what);
+  /// How far it has come: a line on a terminal, which the next one overwrites and the end erases, and in the message.
+  /// The text is made at most ten times per second.
+  template <class Text> void show(Text text) {
+    const auto time = std::chrono::steady_clock::now();
+    if (time - shown_at_ < std::chrono::milliseconds(100)) return;
+    shown_at_ = time;
+    show_now(text());
+  }
 
  private:
+  void show_now(const std::string& text);
+  void say(const std::string& what);
+
+  std::string what_;          ///< without how far it has come
   std::string lines_[2];      ///< the message, and room for the next one
   std::size_t which_ = 0;     ///< the one that is said
   const std::string* outer_;  ///< what is said afterwards
+  std::chrono::steady_clock::time_point shown_at_ = std::chrono::steady_clock::now();
+  Progress line_{};
 };
 
 /// Ctrl-C waits until this object is gone.

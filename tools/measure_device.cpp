@@ -4,7 +4,6 @@
 #include "input.hpp"
 #include "interrupt.hpp"
 #include "output.hpp"
-#include "progress.hpp"
 #include "verb.hpp"
 
 #include <fmt/format.h>
@@ -76,12 +75,12 @@ Measured measure_device(const DeviceMeasurement& o) {
   std::size_t measured = 0;
   keep_what_is_known();
   auto table = [&] {
-    Progress progress;
+    Doing measuring("measuring");
     MeasureOptions options{.source = fmt::format("measured on {}", node.name),
                            .judged = o.also.size(),
                            .passes = static_cast<std::uint32_t>(o.passes)};
     options.progress = [&](const Mechanism& m, std::size_t done, std::size_t of) {
-      progress.show([&] {
+      measuring.show([&] {
         return fmt::format("pass {} of {}, {} %: {}", done / all.size() + 1, o.passes, 100 * done / of, m.id());
       });
       measured = done;

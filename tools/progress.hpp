@@ -24,8 +24,12 @@ class Progress {
     const auto now = std::chrono::steady_clock::now();
     if (!on_ || now < next_) return;
     next_ = now + kBetween;
+    show_now(text());
+  }
+  void show_now(const std::string& text) {
+    if (!on_) return;
     shown_ = true;
-    const auto line = kNothing + text();
+    const auto line = kNothing + text;
     std::fwrite(line.data(), 1, line.size(), stderr);
   }
   void clear() {

@@ -4,7 +4,6 @@
 #include "interrupt.hpp"
 #include "json/check.hpp"
 #include "output.hpp"
-#include "progress.hpp"
 #include "shared_options.hpp"
 #include "verb.hpp"
 
@@ -44,9 +43,9 @@ int reduce_verb(ReduceArguments& o) {
   parse.read = files_beside(o.path);
   keep_what_is_known();
   const auto r = [&] {
-    Progress progress;
+    Doing reducing("reducing");
     o.reduce.proceed = [&](std::size_t tries) {
-      progress.show([&] { return fmt::format("{}: {} texts checked", file, tries); });
+      reducing.show([&] { return fmt::format("{}: {} texts checked", file, tries); });
       return interrupted == 0;
     };
     return reduce_text(*text, file, parse, {.profile = o.profile}, o.reduce);
@@ -76,7 +75,7 @@ void add_reduce(VerbOptions& verb, Action& action) {
   add_settings(verb, o->parse.set);
   verb.value("--rule", o->reduce.rule, "the finding's rule (default: that of the first error or warning)").type("NAME");
   const auto assumed = add_profile(verb, o->profile);
-  add_count(verb, "--tries", o->reduce.max_tries, 1, 10'000'000, "texts that are checked at most");
+  add_count(verb, "--tries", o->reduce.max_tries, 1, 10'000'000, "the most texts to check");
   verb.value("-o,--output", o->output, "file for the text").type("PATH").shown("-");
   verb.flag("--json", o->json, "print one object: the text, and what there was before and after");
   verb.footer(

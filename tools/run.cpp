@@ -183,10 +183,11 @@ void add_run(VerbOptions& verb, Action& action) {
       verb, "--ranks", o->ranks, 1, 64,
       "processes that run the schedule together, at most one per GPU: each has its part of the GPUs, in order, and "
       "the host threads that say rank=");
-  add_parsed(verb, "--ranks-per-node", o->ranks_per_node, parse_node_sizes,
-             "a list of numbers from 1 to 64: write 4 for nodes of four, or 3,2 for a node of three and one of two",
-             "processes of a node, or of each: the numbers repeat, and add up to --ranks. Nodes share no memory, and "
-             "queues with network=1 send bytes between them")
+  add_parsed(
+      verb, "--ranks-per-node", o->ranks_per_node, parse_node_sizes,
+      "a list of numbers from 1 to 64: write 4 for nodes of four, or 3,2 for a node of three and one of two",
+      "processes per node, the same for all nodes or one number for each; the list repeats, and adds up to --ranks. Nodes share no memory, and "
+      "queues with network=1 send bytes between them")
       .type("N|N,N..");
   const auto order = std::make_shared<Ordering>();
   const auto chosen = add_choice<Ordering>(

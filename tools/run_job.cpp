@@ -56,8 +56,9 @@ int Job::run_ranks(Ordering order) {
     return of_rank(rank, exchange);
   };
   const auto patience = options_.timeout + how.exchange_timeout;
-  const auto all = options_.ranks_per_node.grouped() ? in_ranks(options_.ranks, patience, of_node)
-                                                     : in_ranks(options_.ranks, patience, of_rank);
+  const auto proceed = [] { return interrupted == 0; };
+  const auto all = options_.ranks_per_node.grouped() ? in_ranks(options_.ranks, patience, of_node, proceed)
+                                                     : in_ranks(options_.ranks, patience, of_rank, proceed);
   if (!all) return report(placed(all.error())), kInput;
   int first = kOk;
   std::vector<json::Json> answers, results;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "shared_options.hpp"
 
+#include "core/words.hpp"
 #include "input.hpp"
 #include "interrupt.hpp"
 #include "options.hpp"
@@ -49,12 +50,10 @@ void add_position(VerbOptions& verb, const std::string& name, std::optional<std:
 /// Numbers with commas.
 std::optional<std::vector<std::uint32_t>> parse_shown_gpus(const std::string& given) {
   std::vector<std::uint32_t> out;
-  for (std::size_t at = 0; at <= given.size();) {
-    const auto end = std::min(given.find(',', at), given.size());
-    const auto n = parse_size(given.substr(at, end - at));
+  for (const auto part : detail::between_commas(given)) {
+    const auto n = parse_size(part);
     if (!n || *n > 0xffff) return {};
     out.push_back(static_cast<std::uint32_t>(*n));
-    at = end + 1;
   }
   return out;
 }
@@ -114,20 +113,12 @@ void add_machine(VerbOptions& verb, MachineOptions& o) {
 
 Result<std::string, Diagnostic> read_node(const std::string& path, std::string_view command) {
   auto text = read_text(path);
-  if (text || !text.error().hint.empty()) return text;
-  std::vector<std::string_view> kinds;
-  for (const auto layout : kLayoutExamples) kinds.push_back(layout.substr(0, layout.find(':')));
-  const auto kind = std::string_view(path).substr(0, path.find(':'));
-  Nearest nearest{kind};
-  for (const auto k : kinds) nearest.offer(k);
-  std::string meant;
-  for (const auto layout : kLayoutExamples)
-    if (!nearest.best().empty() && layout.starts_with(nearest.best()))
-      meant = fmt::format("; did you mean {}?", layout);
-  auto error = std::move(text.error());
-  error.hint =
-      fmt::format("name a file such as {} prints, or a layout: mi300x:8, ring:8, switch:64x400G{}", command, meant);
-  return error;
+  if (!text && text.error().hint.empty()) {
+    auto error = std::move(text.error());
+    error.hint = node_hint(path, command);
+    return error;
+  }
+  return text;
 }
 
 std::optional<Cost> parameter_named(const std::string& option, const std::string& word) {
@@ -142,8 +133,7 @@ std::optional<Cost> parameter_named(const std::string& option, const std::string
 
 std::optional<MachineDescription> load_machine(const MachineOptions& o) {
   const Doing reading("reading " + shown(o.path));
-  auto m =
-      machine_named(o.path, [](const std::string& path) { return read_node(path, "sdma simulate --show-machine"); });
+  auto m = machine_named(o.path, read_text);
   if (!m) return report(m.error()), std::nullopt;
   if (o.through == "hip") through_hip(*m);
   for (const auto& [name, value] : o.changes) {

@@ -7,7 +7,6 @@
 #include "json/json.hpp"
 #include "json/sweep.hpp"
 #include "output.hpp"
-#include "progress.hpp"
 #include "sdma/draw/curves.hpp"
 #include "sdma/schedule/text.hpp"
 #include "sdma/simulate/report.hpp"
@@ -124,21 +123,22 @@ int sweep(const SimulateArguments& o, const MachineDescription& m, std::vector<S
   for (const auto& a : in.axes) all *= a.values.size();
   keep_what_is_known();
   const auto swept = [&] {
-    Progress progress;
+    Doing sweeping("sweeping");
     in.proceed = [&] {
       ++done;
-      progress.show([&] { return fmt::format("{} of {} simulations", done, all); });
+      sweeping.show([&] { return fmt::format("{} of {} simulations", done, all); });
       return interrupted == 0;
     };
     return json::swept(in);
   }();
-  if (swept) {
-    const int code = SweepReport(o, *swept).write();
-    if (code != kOk || swept->complete) return code;
-    return stopped(fmt::format("{} of {} values were simulated", swept->rows.size(), all / in.files.size()));
-  }
-  report(swept.error().all);
-  switch (swept.error().kind) {
+  if (swept)
+    if (const int code = SweepReport(o, *swept).write(); code != kOk || swept->complete) return code;
+  const auto& refused = swept ? swept->refused : swept.error();
+  report(refused.all);
+  if (interrupted != 0)
+    return stopped(
+        fmt::format("{} of {} values were simulated", swept ? swept->rows.size() : 0, all / in.files.size()));
+  switch (refused.kind) {
     case json::SweepError::Kind::request: return kUsage;
     case json::SweepError::Kind::schedule: return kInput;
     case json::SweepError::Kind::run: break;

@@ -2,6 +2,7 @@
 #include "sdma/device/layout.hpp"
 
 #include "cuda_engines.hpp"
+#include "sdma/core/nearest.hpp"
 #include "sdma/core/number.hpp"
 #include "sdma/device/product.hpp"
 
@@ -257,6 +258,16 @@ std::string layout_of(const Topology& t) {
   if (!names_layout(name)) return {};
   const auto node = sdma::layout(name);
   return node && *node == t ? name : "";
+}
+
+std::string node_hint(std::string_view given, std::string_view command) {
+  Nearest nearest{given.substr(0, given.find(':'))};
+  for (const auto example : kLayoutExamples) nearest.offer(example.substr(0, example.find(':')));
+  auto out = fmt::format("name a file such as {} prints, or a layout: mi300x:8, ring:8, switch:64x400G", command);
+  for (const auto example : kLayoutExamples)
+    if (!nearest.best().empty() && example.substr(0, example.find(':')) == nearest.best())
+      out += fmt::format("; did you mean {}?", example);
+  return out;
 }
 
 }  // namespace sdma::inline v0

@@ -57,6 +57,17 @@ class Mesh {
   std::vector<std::vector<int>> sockets_;  ///< [rank][other]
 };
 
+/// A rank may get SIGINT twice: a terminal sends it to all processes, and so does this process to its ranks.
+void keep_handler() {
+  struct sigaction action {};
+  if (::sigaction(SIGINT, nullptr, &action) != 0) return;
+  action.sa_flags &= ~static_cast<int>(SA_RESETHAND);
+  ::sigaction(SIGINT, &action, nullptr);
+}
+
+/// Milliseconds between two questions whether to proceed.
+constexpr long kGlance = 100;
+
 class Processes {
  public:
   /// `nodes`: with a Transport.
@@ -88,6 +99,7 @@ class Processes {
       if (c.process > 0) continue;
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (::getppid() != parent) ::_exit(1);
+      keep_handler();
       exchange_.close_all(r);
       transport_.close_all(r);
       be(r, work);
@@ -98,13 +110,20 @@ class Processes {
     return 0;
   }
 
-  std::vector<RankEnd> wait(std::chrono::nanoseconds patience) {
+  std::vector<RankEnd> wait(std::chrono::nanoseconds patience, const std::function<bool()>& proceed) {
     std::vector<std::uint32_t> order;
     std::optional<Deadline> last;
+    bool sent = false;
     for (std::uint8_t rank = 0;;) {
       pollfd p{.fd = ended_[0], .events = POLLIN, .revents = 0};
-      const auto left = last ? std::chrono::duration_cast<std::chrono::milliseconds>(last->left()).count() + 1 : -1;
-      const int ready = ::poll(&p, 1, static_cast<int>(std::min<long>(left, 1000'000)));
+      const auto left =
+          last ? std::chrono::duration_cast<std::chrono::milliseconds>(last->left()).count() + 1 : kGlance;
+      const int ready = ::poll(&p, 1, static_cast<int>(std::min<long>(left, kGlance)));
+      if (!sent && proceed && !proceed()) {
+        sent = true;
+        for (const auto& c : children_) ::kill(c.process, SIGINT);
+        if (!last) last = Deadline::in(patience);
+      }
       if (ready < 0 && errno == EINTR) continue;
       if (ready > 0) {
         if (::read(ended_[0], &rank, 1) != 1) break;  // all have ended
@@ -180,26 +199,27 @@ class Processes {
 };
 
 Result<std::vector<RankEnd>, Diagnostic> started(std::uint32_t ranks, bool nodes, std::chrono::nanoseconds patience,
-                                                 const Work& work) {
+                                                 const Work& work, const std::function<bool()>& proceed) {
   Processes all(ranks, nodes);
   if (const int error = all.start(work); error != 0)
     return Diagnostic{.where = fmt::format("--ranks={}", ranks),
                       .message = fmt::format("the processes cannot be started: {}", std::strerror(error)),
                       .hint = error == EMFILE ? "raise the limit of descriptors (ulimit -n), or use fewer ranks"
                                               : "end other processes, or use fewer ranks"};
-  return all.wait(patience);
+  return all.wait(patience, proceed);
 }
 
 }  // namespace
 
 Result<std::vector<RankEnd>, Diagnostic> in_ranks(std::uint32_t ranks, std::chrono::nanoseconds patience,
-                                                  const std::function<std::string(std::uint32_t, Exchange&)>& work) {
-  return started(ranks, false, patience,
-                 [&](std::uint32_t rank, Exchange& exchange, Transport&) { return work(rank, exchange); });
+                                                  const std::function<std::string(std::uint32_t, Exchange&)>& work,
+                                                  const std::function<bool()>& proceed) {
+  const auto alone = [&](std::uint32_t rank, Exchange& exchange, Transport&) { return work(rank, exchange); };
+  return started(ranks, false, patience, alone, proceed);
 }
 Result<std::vector<RankEnd>, Diagnostic> in_ranks(std::uint32_t ranks, std::chrono::nanoseconds patience,
-                                                  const Work& work) {
-  return started(ranks, true, patience, work);
+                                                  const Work& work, const std::function<bool()>& proceed) {
+  return started(ranks, true, patience, work, proceed);
 }
 
 }  // namespace sdma::inline v0

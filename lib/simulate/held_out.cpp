@@ -147,9 +147,14 @@ std::string_view name(HeldOut::Kind k) noexcept {
 
 Result<std::vector<HeldOut>, std::vector<Diagnostic>> held_out(const Measurements& m, const MachineDescription& initial,
                                                                const FitOptions& options) {
+  auto parts = parts_of(m);
+  std::size_t part = 0;
+  auto counted = options;
+  if (options.progress)
+    counted.progress = [&](FitProgress p) { return p.part = part, p.parts = parts.size(), options.progress(p); };
   const auto fitted = [&](std::span<const Observation> to,
                           const MachineDescription& from) -> Result<Fit, std::vector<Diagnostic>> {
-    auto f = fit(to, from, options);
+    auto f = fit(to, from, counted);
     if (f && f->end != Fit::End::converged)
       return std::vector<Diagnostic>{{.where = "fit",
                                       .message = fmt::format("a fit to a part did not end: {}", name(f->end)),
@@ -164,16 +169,17 @@ Result<std::vector<HeldOut>, std::vector<Diagnostic>> held_out(const Measurement
     if (m.observations[i].weight == 0)
       unseen.cells.push_back({i, all->predictions[i], half_interval(m.observations[i], all->machine)});
   if (!unseen.cells.empty()) out.push_back(std::move(unseen));
-  for (auto& p : parts_of(m)) {
+  for (auto& p : parts) {
     auto rest = m.observations;
     for (const auto i : p.members) rest[i].weight = 0;
     // From the values of the fit to all: their sources do not matter here.
     auto f = fitted(rest, all->machine);
     if (!f) return f.error();
-    HeldOut part{.kind = p.kind, .name = std::move(p.name), .machine = std::move(f->machine)};
+    HeldOut one{.kind = p.kind, .name = std::move(p.name), .machine = std::move(f->machine)};
     for (const auto i : p.members)
-      part.cells.push_back({i, f->predictions[i], half_interval(m.observations[i], part.machine)});
-    out.push_back(std::move(part));
+      one.cells.push_back({i, f->predictions[i], half_interval(m.observations[i], one.machine)});
+    out.push_back(std::move(one));
+    ++part;
   }
   return out;
 }

@@ -319,9 +319,7 @@ Result<MachineDescription, Diagnostic> machine_named(
   auto text = read ? read(name) : read_file(name);
   if (text) return machine_from_json(*text, name == "-" ? "stdin" : name);
   auto unread = std::move(text.error());
-  if (unread.hint.empty())
-    unread.hint =
-        "name a file such as sdma simulate --show-machine prints, or a layout: mi300x:8, ring:8, switch:64x400G";
+  if (unread.hint.empty()) unread.hint = node_hint(name, "sdma simulate --show-machine");
   return unread;
 }
 

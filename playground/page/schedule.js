@@ -113,9 +113,12 @@ const marksOf = (found) => found.flatMap((f) => [f, ...(f.places ?? [])].filter(
 
 // --- Answers -------------------------------------------------------------------------------------------------------------
 
-/// The answers stay, in grey, until those of this text are there.
+/// The answers stay, in grey, until those of this text are there. Their edits are those of an earlier text, so they cannot be made.
 const kAnswers = ["findings", "time", "timeline"];
-const stale = (id, is) => $(id).classList.toggle("stale", is);
+function stale(id, is) {
+  $(id).classList.toggle("stale", is);
+  for (const button of $(id).querySelectorAll(".insert")) button.disabled = is;
+}
 
 let judged = 0;
 async function judge({ force = false, begin = performance.now() } = {}) {

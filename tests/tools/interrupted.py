@@ -8,8 +8,10 @@ No case depends on the time. The signal is sent when the verb
 
   opening   has opened the pipe from which it reads, and which gives nothing
   lines     has printed what it knows of the first half of its input
-  progress  shows its progress on a terminal: it has begun a search that would take much longer
+  progress  is about to show its progress on a terminal. It is stopped there, because the terminal forbids it to write, and
+            continues when the signal has been sent
   waiting   has read the buffer's bytes from a pipe, and a run that hangs follows
+  ranks     has started the processes of all ranks, which run a schedule that hangs. The signal goes to the parent alone
 """
 import json
 import os
@@ -22,6 +24,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 try:
     import jsonschema
@@ -77,6 +80,27 @@ end""" for i in range(QUEUES)),
     "  submit *",
     "end\n",
 ])  # fmt: skip
+# The terminal's session: starts the verb in another process group, to which the terminal forbids to write, waits until it is stopped for
+# that, sends the signal, and lets it write.
+LEADER = """
+import fcntl, os, signal, subprocess, sys, termios
+
+def forbid(yes):
+    all = termios.tcgetattr(2)
+    all[3] = all[3] | termios.TOSTOP if yes else all[3] & ~termios.TOSTOP
+    termios.tcsetattr(2, termios.TCSANOW, all)
+
+fcntl.ioctl(2, termios.TIOCSCTTY, 0)
+forbid(True)
+verb = subprocess.Popen(sys.argv[1:], preexec_fn=os.setpgrp)
+_, status = os.waitpid(verb.pid, os.WUNTRACED)
+if os.WIFSTOPPED(status):
+    os.kill(verb.pid, signal.SIGINT)
+    forbid(False)
+    os.kill(verb.pid, signal.SIGCONT)
+    _, status = os.waitpid(verb.pid, 0)
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
 FILES = {"hang.sdma": HANG, "open.sdma": OPEN, "cycle.sdma": CYCLE, "text.txt": "nop count=1\n"}
 
 # Each verb that reads: what it reads from the pipe, and what it says.
@@ -106,6 +130,7 @@ PROGRESS = [
      r"(?m)^chunk +engine", r"interrupted: \d+ of 672 values were simulated"),
     ("reduce --tries=1000000 cycle.sdma", r"^sdma 1\n", r"interrupted: \d+ texts were checked, and a smaller one may exist"),
     ("calibrate --from {published}", r"the caller stopped it", r"interrupted: the fit had made \d+ simulations"),
+    ("calibrate --from {published} --held-out", "", r"interrupted while fitting to parts of the measurements: \d+ of \d+ parts, "),
     ("calibrate --device=soft --passes=1000", "", r"interrupted: \d+ of \d+ measurements were made"),
 ]  # fmt: skip
 
@@ -122,11 +147,12 @@ def need(condition, what):
 class Verb:
     """A verb that runs, in a process group of its own: a terminal sends Ctrl-C to a group."""
 
-    def __init__(self, program, words, **streams):
+    def __init__(self, program, words, before=(), **streams):
+        words = words.split() if isinstance(words, str) else words
         streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams}
         # Without a buffer, because communicate() does not read what is left in one.
         self.process = subprocess.Popen(
-            [program, *words.split()], bufsize=0, stdin=subprocess.DEVNULL, start_new_session=True, **streams
+            [program, *before, *words], bufsize=0, stdin=subprocess.DEVNULL, start_new_session=True, **streams
         )
 
     def interrupt(self):
@@ -179,7 +205,7 @@ class Checks:
         need(re.search(said, err), f"'{said}' is not in: {err[-500:]}")
         return out, err
 
-    # --- the four ways to know when
+    # --- the ways to know when
 
     def opening(self, words, said, as_json):
         verb = Verb(self.program, words + (" --json" if as_json else ""))
@@ -213,12 +239,10 @@ class Checks:
 
     def progress(self, words, printed, said, as_json):
         mine, theirs = pty.openpty()
-        verb = Verb(self.program, words + (" --json" if as_json else ""), stderr=theirs)
+        verb = Verb(sys.executable, [self.program, *(words + " --json" * as_json).split()], before=["-c", LEADER], stderr=theirs)
         os.close(theirs)
-        seen = os.read(mine, 4096)
-        verb.interrupt()
-        out = verb.process.stdout.read().decode()
-        code = verb.process.wait(SECONDS)
+        code, out, _ = verb.end()
+        seen = b""
         while True:
             try:
                 more = os.read(mine, 4096)
@@ -238,6 +262,17 @@ class Checks:
             writer.write(bytes(4096))
         verb.interrupt()
         check(*verb.end())
+
+    def ranks(self, words, check):
+        verb = Verb(self.program, words)
+        children = pathlib.Path(f"/proc/{verb.process.pid}/task/{verb.process.pid}/children")
+        while verb.process.poll() is None and len(children.read_text().split()) < 2:
+            time.sleep(0.001)
+        started = children.read_text().split()
+        verb.process.send_signal(signal.SIGINT)
+        check(*verb.end())
+        left = [child for child in started if pathlib.Path(f"/proc/{child}").exists()]
+        need(len(started) == 2 and not left, f"ranks {started}; left: {left}")
 
 
 def cases(checks, share):
@@ -277,6 +312,13 @@ def cases(checks, share):
         answer = checks.json_answer("run", out)[-1]
         run = answer["files"][0]["runs"][0]
         need(code == 130 and "still_ns" in run and not run["passed"], f"{code}: {out}")
+
+    def ranks(code, out, err):
+        need(code == 130, f"{code}: {err}")
+        need(re.search(r"host main, line 1[01]: .*: error: ", err) and "interrupted: the run was stopped" in err, err)
+
+    yield "ranks that hang", lambda: checks.ranks("run --ranks=2 --timeout=3600s hang.sdma", ranks)
+    yield "ranks that hang, as JSON", lambda: checks.ranks("run --json --ranks=2 --timeout=3600s hang.sdma", hang_json)
 
     hour = "--timeout=3600s --input gpu0.b=pipe hang.sdma"
     yield "run that hangs", lambda: checks.waiting(f"run --trace=made.jsonl {hour}", hang)

@@ -50,7 +50,6 @@ UNSEEN = {
         "interrupted.json ",
         "reduce.json ",
         "run.json ",
-        "simulate.json /$defs/sweep",
     )
 }
 FINDINGS = (1, 4)

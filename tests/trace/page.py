@@ -87,6 +87,8 @@ def names_and_actions(browser, work, keep):
     expect("the critical path is the simulator's, with the host and the copies",
            "builds 2 packets of gpu0.b2b" in steps[1] and any("copy: link gpu" in s and "moves 64K" in s for s in steps) and "host main: checks a word" in steps[-1])
     expect("it takes the whole width", browser.run("const l = model.traces[0].lanes.find((l) => l.group === SIMULATED).packets; return Math.abs(state.from - l.from[0]) < 1 && state.to >= l.to[l.to.length - 1] - 1"))
+    expect("what scrolls can have the focus", browser.run("return document.getElementById('details').tabIndex") == 0)
+    expect("a screen reader finds the main part and its heading", browser.run("return [document.querySelectorAll('main').length, document.querySelectorAll('h1').length]") == [1, 1])
     expect("the page has a legend", browser.run("return document.querySelectorAll('.legend li').length") == 6)
 
 

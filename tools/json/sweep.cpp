@@ -38,7 +38,9 @@ class Sweeping {
     const auto& axes = in_.axes;
     for (const auto v : axes[0].values)
       for (const auto w : axes.size() > 1 ? axes[1].values : std::vector<double>{0})
-        if (out_.complete && !row(axes.size() > 1 ? std::vector{v, w} : std::vector{v})) return std::move(error_);
+        if (auto at = axes.size() > 1 ? std::vector{v, w} : std::vector{v}; !stopped_ && !row(at)) keep_error(at);
+    if (out_.rows.empty() && !stopped_) return std::move(first_error_);
+    out_.complete = !stopped_ && out_.refused.all.empty();
     for (std::size_t a = 0; a < axes.size() && out_.complete; ++a)
       if (!caps(a)) return std::move(error_);
     for (const auto& [key, o] : others_)
@@ -60,13 +62,46 @@ class Sweeping {
     return fail(Kind::request, {{.where = "sdma", .message = std::move(message), .hint = std::move(hint)}});
   }
 
+  /// Each error once, with all values that have it.
+  void keep_error(const std::vector<double>& at) {
+    if (first_error_.all.empty()) {
+      first_error_ = error_;
+      out_.refused.kind = error_.kind;
+    }
+    for (auto& d : error_.all) {
+      const auto same = std::find_if(refused_.begin(), refused_.end(), [&](const auto& r) {
+        return r.message == d.message && r.where == d.where && r.at.line == d.at.line;
+      });
+      auto& all = out_.refused.all;
+      const auto text = value_text(at);
+      if (same != refused_.end()) {
+        auto& message = all[static_cast<std::size_t>(same - refused_.begin())].message;
+        message.insert(message.size() - 1, "; " + text);
+        continue;
+      }
+      refused_.push_back(d);
+      all.push_back(std::move(d));
+      all.back().message += " (" + text + ")";
+    }
+  }
+  /// "N=8, chunk=4K"
+  std::string value_text(const std::vector<double>& at) const {
+    std::string out;
+    for (std::size_t i = 0; i < at.size(); ++i)
+      out += fmt::format("{}{}={}", out.empty() ? "" : ", ", in_.axes[i].name, in_.axes[i].text(at[i]));
+    return out;
+  }
+
   /// The machine and the schedule of a file at these values.
   std::optional<MachineDescription> machine(const std::vector<double>& values) {
     auto m = in_.machine;
     for (std::size_t a = 0; a < values.size(); ++a) {
       const auto& axis = in_.axes[a];
       if (!axis.of_machine() || m.set(axis.name, values[a]) == Errc::ok) continue;
-      refuse("--sweep " + axis.name + ": the machine has no such parameter, or it cannot be " + axis.text(values[a]),
+      const bool known = cost_named(axis.name) != kCosts;
+      refuse("--sweep " + axis.name + ": " +
+                 (known ? "it cannot be " + axis.text(values[a])
+                        : "the machine has no such parameter, or it cannot be " + axis.text(values[a])),
              "sdma simulate --show-machine lists them; xgmi.rate and pcie.rate are the rates of links in GB/s");
       return {};
     }
@@ -120,7 +155,7 @@ class Sweeping {
         now = {.value = i == 0 || t->ns == row.files[0].ns ? 1 : row.files[0].ns / t->ns, .ns = t->ns};
       }
       row.files.push_back(now);
-      if (in_.proceed && !in_.proceed()) return out_.complete = false, true;
+      if (in_.proceed && !in_.proceed()) return stopped_ = true;
     }
     out_.rows.push_back(std::move(row));
     return true;
@@ -132,10 +167,7 @@ class Sweeping {
     for (const auto& a : found.alternatives) {
       auto& most = others_[{file, a.cost}];
       if (most.ns != 0 && std::abs(a.ns / ns - 1) <= std::abs(most.other_ns / most.ns - 1)) continue;
-      std::string at;
-      for (std::size_t i = 0; i < row.values.size(); ++i)
-        at += fmt::format("{}{}={}", at.empty() ? "" : ", ", in_.axes[i].name, in_.axes[i].text(row.values[i]));
-      most = {ns, a.ns, std::move(at), a.when};
+      most = {ns, a.ns, value_text(row.values), a.when};
     }
   }
 
@@ -204,7 +236,9 @@ class Sweeping {
   Swept out_;
   std::map<std::pair<std::size_t, Cost>, Other> others_{};  // by file and parameter
   std::set<Cost> at_bound_{};
-  SweepError error_{};
+  SweepError error_{}, first_error_{};
+  std::vector<Diagnostic> refused_{};  ///< those of Swept::refused, without the values
+  bool stopped_ = false;               ///< by `proceed`
 };
 
 /// A whole number as such.

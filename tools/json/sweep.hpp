@@ -6,7 +6,8 @@
 //   if (!r) for (const auto& d : r.error().all) puts(to_string(d).c_str());
 //   json::of(*r)["points"][0]["ns"]                one time per file; "uncertainty_ns" beside it
 //
-// Errors: the first value that a file or the machine refuses, and every Diagnostic about it.
+// Values that a file or the machine refuses have no row; Swept::refused says why. Errors: every value is refused, for
+// which all Diagnostics of the first one are the reason.
 #include "json.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/draw/curves.hpp"
@@ -14,6 +15,7 @@
 #include "sdma/simulate/sweep.hpp"
 
 #include <functional>
+#include <string>
 #include <vector>
 
 namespace sdma::json {
@@ -32,6 +34,16 @@ struct SweepInput {
   std::function<bool()> proceed{};
 };
 
+struct SweepError {
+  enum class Kind : std::uint8_t {
+    request,   ///< the files do not fit together, or the machine has no such parameter
+    schedule,  ///< the text of a schedule has errors
+    run,       ///< a schedule cannot be simulated
+  };
+  Kind kind{};
+  std::vector<Diagnostic> all{};
+};
+
 struct Swept {
   /// The times of the files at these values, one per axis.
   struct Row {
@@ -44,17 +56,9 @@ struct Swept {
   std::vector<std::string> notes{};  ///< what caps a parameter that changes no time; alternatives of the machine
   bool intervals = true;             ///< false: the uncertainties are not known
   std::string machine{};             ///< its name
-  bool complete = true;              ///< false: `proceed` ended the sweep, so `notes` says nothing about caps
-};
-
-struct SweepError {
-  enum class Kind : std::uint8_t {
-    request,   ///< the files do not fit together, or the machine has no such parameter
-    schedule,  ///< the text of a schedule has errors
-    run,       ///< a schedule cannot be simulated
-  };
-  Kind kind{};
-  std::vector<Diagnostic> all{};
+  bool complete = true;              ///< false: rows are missing, so `notes` says nothing about caps
+  /// Why values have no row; each names its values. With the kind of the first.
+  SweepError refused{};
 };
 
 Result<Swept, SweepError> swept(const SweepInput&);

@@ -44,5 +44,7 @@ Result<Topology, Diagnostic> layout(std::string_view name);
 Topology cuda_layout(std::uint32_t gpus);
 /// The name of the layout that this topology is; empty if it is none, or one that was changed.
 std::string layout_of(const Topology&);
+/// What to write in place of `given`, which is neither a layout nor a file. `command` prints such files.
+std::string node_hint(std::string_view given, std::string_view command);
 
 }  // namespace sdma::inline v0

@@ -9,8 +9,10 @@
 // went wrong first comes before what followed from it. No rank outlives this process.
 //
 // Call it with one thread and without an open device. `patience`: how long the others may need after the first rank has
-// ended; then they are killed. Until then `work` is to end by itself, as everything does that takes a Deadline. Errors:
-// no descriptor or process is left.
+// ended; then they are killed. Until then `work` is to end by itself, as everything does that takes a Deadline.
+// `proceed`: asked in this process; when it returns false, every rank gets SIGINT, and `patience` begins. A rank in
+// which keep_what_is_known (core/interrupt.hpp) has been called then has an answer. Errors: no descriptor or process
+// is left.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/schedule/exchange.hpp"
@@ -33,10 +35,12 @@ struct RankEnd {
 };
 /// Calls `work` in a process for each rank, and returns when all have ended.
 Result<std::vector<RankEnd>, Diagnostic> in_ranks(std::uint32_t ranks, std::chrono::nanoseconds patience,
-                                                  const std::function<std::string(std::uint32_t, Exchange&)>& work);
+                                                  const std::function<std::string(std::uint32_t, Exchange&)>& work,
+                                                  const std::function<bool()>& proceed = {});
 /// The same, with more sockets: for a Transport between ranks that are nodes (BindOptions::ranks_per_node).
 Result<std::vector<RankEnd>, Diagnostic> in_ranks(
     std::uint32_t ranks, std::chrono::nanoseconds patience,
-    const std::function<std::string(std::uint32_t, Exchange&, Transport&)>& work);
+    const std::function<std::string(std::uint32_t, Exchange&, Transport&)>& work,
+    const std::function<bool()>& proceed = {});
 
 }  // namespace sdma::inline v0

@@ -127,6 +127,7 @@ struct FitProgress {
   std::string_view stage{};                        ///< "descent", "search" or "uncertainty"
   std::uint64_t simulations{}, max_simulations{};  ///< how many so far, and FitOptions::max_simulations
   double mean_error{}, worst_error{};              ///< of the best values so far: 0.09 is 9 %
+  std::size_t part{}, parts{};                     ///< of held_out: how many parts were predicted, of how many
 };
 
 struct FitOptions {

@@ -2,7 +2,8 @@
 // The contents of one lane of the chart. What is at least one pixel wide is drawn as it is. What is narrower is summed up, pixel
 // by pixel: a pixel with one packet shows this packet; a pixel with several is a block, whose filled height is the part of
 // its time during which a packet ran. Neighbouring blocks say together how many packets they stand for.
-const LABEL = 230, ROW = 18, TICKS = 22, AXIS = TICKS * model.traces.length, JOIN = 8;
+const NARROW = innerWidth < 600 && model.traces.length === 1;
+const LABEL = NARROW ? 110 : 230, ROW = 18, TICKS = 22, AXIS = TICKS * model.traces.length, JOIN = 8;
 
 /// Black or white, whichever reads better on this colour.
 const inkOn = (colour) => {
