@@ -33,8 +33,9 @@ void absent(VerbOptions& verb, Action& action, const std::string& name) {
 // No signal comes: the page ends a run with its worker.
 void end_at_interrupt(bool) {}
 Doing::Doing(const std::string&) : outer_(nullptr) {}
-Doing::~Doing() { static_cast<void>(which_), static_cast<void>(outer_); }
+Doing::~Doing() { static_cast<void>(which_), static_cast<void>(outer_), static_cast<void>(shown_); }
 void Doing::now(const std::string&) {}
+void Doing::show_now(const std::string&) {}
 Unbroken::Unbroken() noexcept = default;
 Unbroken::~Unbroken() = default;
 void answered() noexcept {}

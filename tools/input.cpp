@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "input.hpp"
 
-#include "core/words.hpp"
+#include "../lib/core/words.hpp"
 #include "json/json.hpp"
 #include "sdma/core/number.hpp"
 #include "sdma/core/plural.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "shared_options.hpp"
 
-#include "core/words.hpp"
+#include "../lib/core/words.hpp"
 #include "input.hpp"
 #include "interrupt.hpp"
 #include "options.hpp"
