@@ -16,20 +16,6 @@
 #include <vector>
 
 namespace sdma::tool {
-namespace {
-
-void absent(VerbOptions& verb, Action& action, const std::string& name) {
-  auto words = std::make_shared<std::vector<std::string>>();
-  verb.values("WORDS", *words, "ignored");
-  action = [name] {
-    complain("the playground has no sdma " + name,
-             "it has dis, as, check, fmt and simulate; the installed program has all verbs");
-    return kUsage;
-  };
-}
-
-}  // namespace
-
 // No signal comes: the page ends a run with its worker.
 void end_at_interrupt(bool) {}
 Doing::Doing(const std::string&) : outer_(nullptr) {}
@@ -47,17 +33,14 @@ Result<std::vector<Member>, Diagnostic> unpack(std::string_view bytes, const std
                     .message = fmt::format("this is packed ({}), and the playground does not unpack", p.name),
                     .hint = fmt::format("{} {}, then give the file that it writes", p.command, name)};
 }
-void add_doctor(VerbOptions& verb, Action& action) { absent(verb, action, "doctor"); }
-void add_run(VerbOptions& verb, Action& action) { absent(verb, action, "run"); }
-void add_explore(VerbOptions& verb, Action& action) { absent(verb, action, "explore"); }
-void add_reduce(VerbOptions& verb, Action& action) { absent(verb, action, "reduce"); }
-void add_compare(VerbOptions& verb, Action& action) { absent(verb, action, "compare"); }
-void add_calibrate(VerbOptions& verb, Action& action) { absent(verb, action, "calibrate"); }
-void add_contact(VerbOptions& verb, Action& action) { absent(verb, action, "contact"); }
-void add_topology(VerbOptions& verb, Action& action) { absent(verb, action, "topology"); }
-void add_trace(VerbOptions& verb, Action& action) { absent(verb, action, "trace"); }
-void add_emulate(VerbOptions& verb, Action& action) {
-  verb.flag("--json", *std::make_shared<bool>(), "ignored"), absent(verb, action, "emulate");
+void add_absent(VerbOptions& verb, Action& action) {
+  verb.values("WORDS", *std::make_shared<std::vector<std::string>>(), "ignored");
+  verb.flag("--json", *std::make_shared<bool>(), "ignored");
+  action = [name = verb.name()] {
+    complain("the playground has no sdma " + name,
+             "it has dis, as, check, fmt and simulate; the installed program has all verbs");
+    return kUsage;
+  };
 }
 
 }  // namespace sdma::tool

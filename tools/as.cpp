@@ -82,6 +82,8 @@ void add_as(VerbOptions& verb, Action& action) {
   add_generation(verb, o->generation);
   verb.value("-o,--output", o->output, "output file, unchanged if the text has errors; - is standard output")
       .type("FILE");
+  verb.exits({{kInput, "errors in the text, or an error of the input or output"}});
+  verb.manual("docs/text.md");
   verb.footer(
       "A text can produce at most 1 GiB of packets, all of which are held in memory.\n"
       "Examples:\n"

@@ -286,6 +286,13 @@ void add_calibrate(VerbOptions& verb, Action& action) {
              "end the fit after this time")
       .type("TIME")
       .shown("600s");
+  verb.exits(
+      {{kInput,
+        "errors in the table or the machine description, a measured schedule that cannot be simulated or run, or an\n"
+        "error of the input or output"},
+       {kUndecided, "the limit ended the fit, or the measured machine is busy; no machine is written"},
+       {kInterrupted, "Ctrl-C ended the fit; no machine is written"}});
+  verb.manual("docs/simulate.md#fitting-a-machine");
   verb.footer(
       "A fit finds the values with which the simulator comes closest to the measurements. The report lists each free\n"
       "parameter with its uncertainty (one standard deviation), and says which ones the measurements cannot decide.\n"

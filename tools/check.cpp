@@ -330,6 +330,13 @@ void add_check(VerbOptions& verb, Action& action) {
   verb.flag("--kernel", o->kernel, "check a queue of the kernel: allow privileged packets");
   verb.flag("--rules", o->rules, "list the rules and exit");
   verb.flag("--covered", o->covered, "list what the argument of a proof covers and exit");
+  verb.exits(
+      {{kOk,
+        "proved; for one stream of packets, no error and no warning; or what the schedule expects, and no other error"},
+       {kRefuted, "an error; or a schedule that expects findings lacks one, or has another error"},
+       {kInput, "errors in the text of a schedule, or an error of the input or output"},
+       {kUndecided, "no error, but a warning says what is assumed, not known or not examined"}});
+  verb.manual("docs/check.md, docs/rules.md, docs/museum.md");
   verb.footer(
       "docs/rules.md explains each rule; docs/ordering.md explains --profile and --assume.\n"
       "Examples:\n"

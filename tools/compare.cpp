@@ -115,6 +115,11 @@ void add_compare(VerbOptions& verb, Action& action) {
              "exit with 1 if the simulated time of the run differs by more than this from the measured time")
       .type("PERCENT");
   add_format(verb, "table", o->json, "form of the report (default: table)");
+  verb.exits(
+      {{kRefuted, "the time of the run differs by more than --within, or the schedule does not end"},
+       {kInput, "errors in a trace, the schedule or the machine description, or an error of the input or output"},
+       {kUndecided, "events were lost during recording, or a queue or packet has no counterpart"}});
+  verb.manual("docs/trace.md#a-run-and-its-simulation");
   verb.footer(
       "The last round of each queue is compared. Times count from the trigger, if both traces have one: the first "
       "store of "

@@ -131,10 +131,16 @@ void add_contact(VerbOptions& verb, Action& action) {
                        "ordering of the software node (default: strict)");
   verb.value("--read", o->read, "print what the contact.tar.gz of a run says: refuted rules first").type("FILE");
   verb.flag("--json", o->json, "with --read: print it as one JSON object (share/schemas/contact.json)");
+  verb.exits({{kOk, "everything was tried, and nothing contradicts a rule"},
+              {kRefuted, "a rule of docs/ordering.md is refuted, or something does not work"},
+              {kInput, "no device, another run on this node, or an error of the input or output"},
+              {kUndecided, "not everything was tried"},
+              {kInterrupted, "Ctrl-C ended the run; what is known is written"}});
+  verb.manual("docs/first_contact.md");
   verb.footer(
       "sdma contact finds out what is there, tries every packet of a user queue, runs the litmus programs, measures,\n"
       "fits a machine, and predicts collectives before it measures them. Each step runs in a process of its own, with a\n"
-      "deadline; Ctrl-C keeps what is known. It resets nothing and needs no root. docs/first_contact.md is the manual.\n"
+      "deadline; Ctrl-C keeps what is known. It resets nothing and needs no root.\n"
       "Examples:\n"
       "  sdma contact --device=kfd evening\n"
       "  sdma contact --device=kfd --gentle --minutes=3\n"

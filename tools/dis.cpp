@@ -152,6 +152,8 @@ void add_dis(VerbOptions& verb, Action& action) {
   add_buffers(verb, o->buffers,
               "file that holds the memory at VA, to print the indirect buffers there; may be repeated");
   verb.value("-o,--output", o->output, "output file; - is standard output").type("FILE");
+  verb.exits({{kInput, "an error of the input or output; what was readable was printed before it"}});
+  verb.manual("docs/text.md, docs/dumps.md");
   verb.footer(
       "Examples:\n"
       "  sdma dis ring.bin                        the packets of a ring, one per line\n"

@@ -180,6 +180,12 @@ void add_doctor(VerbOptions& verb, Action& action) {
   verb.value("--save", o->save,
              "write what the answer was made from, and the answer, into an archive: sdma doctor FILE reads it anywhere")
       .type("FILE.tar.gz");
+  verb.exits({{kOk, "nothing hangs; or, with a program, its own code"},
+              {kRefuted, "something hangs; or --end ended the program"},
+              {kInput, "something cannot be read, or a process cannot be examined"},
+              {kUndecided, "too little is known, or the reason is a guess"},
+              {kWaits, "a queue waits for the host, which may still continue"}});
+  verb.manual("docs/doctor.md, docs/messages.md");
   verb.footer(
       "Examples:\n"
       "  sdma doctor stuck.ring other.ring --stalled-for=5s --word=0x7f0000001000=3\n"

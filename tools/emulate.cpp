@@ -289,6 +289,9 @@ void add_emulate(VerbOptions& verb, Action& action) {
                           {{"protect", "protect"}, {"park", "park"}, {"spin", "spin"}},
                           "way to notice doorbells of an idle engine: write-protect their page (default), poll with "
                           "sleeps, or poll without sleeps");
+  verb.exits({{kOk, "the program's own code, whatever it is, once it runs"},
+              {kInput, "the program cannot be run, or its trace cannot be written"}});
+  verb.manual("docs/emulator.md");
   verb.footer(
       "Recordings print the names of --names=FILE, and of the program's own variables, instead of addresses: "
       "src=weights[64K]. sdma trace --names=FILE names the addresses of an existing recording.\n"

@@ -4,9 +4,11 @@
 //
 //   return exit_of(schedule, report);      // what sdma check ends with
 //
-// A verb's row in kVerbs (main.cpp) says what a code means for that verb, where it means more than the table says.
+// VerbOptions::exits says what a code means for a verb, where it means more than the table says.
 #include "sdma/check/check.hpp"
 
+#include <span>
+#include <string>
 #include <string_view>
 
 namespace sdma::tool {
@@ -36,6 +38,9 @@ inline constexpr ExitMeaning kExits[] = {
     {kInterrupted, "interrupted"},
     {kPipe, "the reader of the output has exited"},
 };
+
+/// "Exit codes:" and a line per code: those of `more` in the words of `more`, and those that every verb has.
+std::string exit_codes(std::span<const ExitMeaning> more, bool all);
 
 constexpr Exit exit_of(Verdict v) noexcept {
   return v == Verdict::refuted ? kRefuted : v == Verdict::unproved ? kUndecided : kOk;

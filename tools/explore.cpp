@@ -295,6 +295,15 @@ void add_explore(VerbOptions& verb, Action& action) {
       .type("FOLDER");
   verb.flag("--force", o->force, "let --write replace files");
   add_format(verb, "table", o->json, "form of the report (default: table)");
+  verb.exits(
+      {{kOk, "found"},
+       {kRefuted, "every candidate is refuted"},
+       {kInput,
+        "errors in the schedule or the machine description, a schedule that leaves nothing open, or an error of the\n"
+        "input or output"},
+       {kUndecided, "no candidate is proved, but not all are refuted, or not all were searched"},
+       {kInterrupted, "Ctrl-C ended the search; the best so far is printed"}});
+  verb.manual("docs/explore.md");
   verb.footer(
       "Times are predictions (docs/simulate.md). Only schedules that sdma check proves are printed.\n"
       "Ctrl-C ends the search and prints the best so far.\n"

@@ -106,6 +106,9 @@ void add_fmt(VerbOptions& verb, Action& action) {
   const auto check = verb.flag("--check", o->check, "print nothing, and exit with 1 if a file would change");
   verb.flag("--write", o->write, "replace the files instead of writing to standard output").excludes(check);
   verb.flag("--json", o->json, "print one object: for each file, whether it changes, and its text");
+  verb.exits(
+      {{kRefuted, "--check: a file would change"}, {kInput, "errors in a text, or an error of the input or output"}});
+  verb.manual("docs/schedules.md");
   verb.footer(
       "Examples:\n"
       "  sdma fmt ag.sdma\n"

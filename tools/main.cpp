@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The program `sdma`: one file per verb, and one line per verb in the table.
+// The program `sdma`: finds the verb, and runs it.
 #include "build_info.hpp"
 #include "complete.hpp"
 #include "interrupt.hpp"
 #include "json/json.hpp"
 #include "output.hpp"
 #include "sdma/core/descriptors.hpp"
-#include "verb.hpp"
+#include "verbs.hpp"
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -18,101 +18,6 @@
 
 namespace sdma::tool {
 namespace {
-
-// What codes mean for a verb, where they mean more than kExits says. Without a row for 1 or 4, it never ends so.
-constexpr ExitMeaning kDis[] = {{kInput, "an error of the input or output; what was readable was printed before it"}};
-constexpr ExitMeaning kAs[] = {{kInput, "errors in the text, or an error of the input or output"}};
-constexpr ExitMeaning kCheck[] = {
-    {kOk,
-     "proved; for one stream of packets, no error and no warning; or what the schedule expects, and no other error"},
-    {kRefuted, "an error; or a schedule that expects findings lacks one, or has another error"},
-    {kInput, "errors in the text of a schedule, or an error of the input or output"},
-    {kUndecided, "no error, but a warning says what is assumed, not known or not examined"}};
-constexpr ExitMeaning kReduce[] = {
-    {kOk, "the smallest text is printed"},
-    {kInput, "errors in the text, nothing to reduce, or an error of the input or output"},
-    {kUndecided, "--tries ended the search; the smallest text so far is printed"},
-    {kInterrupted, "Ctrl-C ended the search; the smallest text so far is printed"}};
-constexpr ExitMeaning kDoctor[] = {{kOk, "nothing hangs; or, with a program, its own code"},
-                                   {kRefuted, "something hangs; or --end ended the program"},
-                                   {kInput, "something cannot be read, or a process cannot be examined"},
-                                   {kUndecided, "too little is known, or the reason is a guess"},
-                                   {kWaits, "a queue waits for the host, which may still continue"}};
-constexpr ExitMeaning kFmt[] = {{kRefuted, "--check: a file would change"},
-                                {kInput, "errors in a text, or an error of the input or output"}};
-constexpr ExitMeaning kRun[] = {
-    {kOk, "all expectations hold"},
-    {kRefuted, "an expectation failed, a wait timed out, a queue stopped, or a rank ended; with --test, a file failed"},
-    {kInput,
-     "errors in the schedule, a schedule that is wrong on purpose or does not fit the node, no device, or an error\n"
-     "of the input or output"},
-    {kUndecided, "with --test: no file failed, but a file expects nothing"},
-    {kInterrupted, "Ctrl-C ended the run; its report is printed, and its trace written"}};
-constexpr ExitMeaning kSimulate[] = {
-    {kRefuted, "the schedule does not end, an engine refuses a packet, or an expectation fails"},
-    {kInput,
-     "errors in the schedule or the machine description, a schedule that is wrong on purpose or does not fit the\n"
-     "machine, or an error of the input or output"},
-    {kInterrupted, "Ctrl-C; the values of a sweep so far are printed"}};
-constexpr ExitMeaning kExplore[] = {
-    {kOk, "found"},
-    {kRefuted, "every candidate is refuted"},
-    {kInput,
-     "errors in the schedule or the machine description, a schedule that leaves nothing open, or an error of the\n"
-     "input or output"},
-    {kUndecided, "no candidate is proved, but not all are refuted, or not all were searched"},
-    {kInterrupted, "Ctrl-C ended the search; the best so far is printed"}};
-constexpr ExitMeaning kCompare[] = {
-    {kRefuted, "the time of the run differs by more than --within, or the schedule does not end"},
-    {kInput, "errors in a trace, the schedule or the machine description, or an error of the input or output"},
-    {kUndecided, "events were lost during recording, or a queue or packet has no counterpart"}};
-constexpr ExitMeaning kCalibrate[] = {
-    {kInput,
-     "errors in the table or the machine description, a measured schedule that cannot be simulated or run, or an\n"
-     "error of the input or output"},
-    {kUndecided, "the limit ended the fit, or the measured machine is busy; no machine is written"},
-    {kInterrupted, "Ctrl-C ended the fit; no machine is written"}};
-constexpr ExitMeaning kContact[] = {{kOk, "everything was tried, and nothing contradicts a rule"},
-                                    {kRefuted, "a rule of docs/ordering.md is refuted, or something does not work"},
-                                    {kInput, "no device, another run on this node, or an error of the input or output"},
-                                    {kUndecided, "not everything was tried"},
-                                    {kInterrupted, "Ctrl-C ended the run; what is known is written"}};
-constexpr ExitMeaning kTopology[] = {{kInput, "no device, or an error of the input or output"}};
-constexpr ExitMeaning kTrace[] = {{kUndecided, "written, but events were lost during recording"}};
-constexpr ExitMeaning kEmulate[] = {{kOk, "the program's own code, whatever it is, once it runs"},
-                                    {kInput, "the program cannot be run, or its trace cannot be written"}};
-
-constexpr Verb kVerbs[] = {
-    {"dis", "disassemble a ring: dwords to text", kDis, add_dis},
-    {"as", "assemble a ring: text to dwords", kAs, add_as},
-    {"check", "find errors in a ring or a schedule", kCheck, add_check},
-    {"reduce", "find the smallest schedule that still has a finding", kReduce, add_reduce},
-    {"doctor", "find out why queues hang", kDoctor, add_doctor},
-    {"fmt", "format a schedule, or expand it", kFmt, add_fmt},
-    {"run", "run a schedule and check its expectations", kRun, add_run},
-    {"simulate", "predict how long a schedule takes", kSimulate, add_simulate},
-    {"explore", "find the fastest variant of a schedule with open choices", kExplore, add_explore},
-    {"compare", "compare a measured run with its simulation", kCompare, add_compare},
-    {"calibrate", "fit a machine to measurements", kCalibrate, add_calibrate},
-    {"contact", "find out what a node does, and write it to one file", kContact, add_contact},
-    {"topology", "show a node's GPUs, engines and links", kTopology, add_topology},
-    {"trace", "convert a trace, or draw it", kTrace, add_trace},
-    {"emulate", "run a program on a software node, without GPUs", kEmulate, add_emulate},
-};
-
-/// "Exit codes:" and a line per code: those of `more` in the words of `more`, and those that every verb has.
-std::string exit_codes(std::span<const ExitMeaning> more, bool all) {
-  std::string out = "Exit codes:\n";
-  for (const auto& e : kExits) {
-    const auto own = std::find_if(more.begin(), more.end(), [&](const auto& m) { return m.code == e.code; });
-    const bool always = e.code == kOk || e.code == kUsage || e.code == kInput || e.code == kInterrupted;
-    if (own == more.end() && !all && !always) continue;
-    std::string text(own == more.end() ? e.text : own->text);
-    for (auto at = text.find('\n'); at != text.npos; at = text.find('\n', at + 1)) text.insert(at + 1, 7, ' ');
-    out += fmt::format("  {:<5}{}\n", static_cast<int>(e.code), text);
-  }
-  return out;
-}
 
 using Words = std::vector<std::string>;
 
@@ -225,7 +130,6 @@ int run(int argc, char** argv) {
     const auto mine = std::make_shared<Action>();
     VerbOptions options{*verb, after};
     v.add(options, *mine);
-    verb->footer(exit_codes(v.codes, false) + "\n" + verb->get_footer());
     verb->final_callback([mine, &action] { action = *mine; });
     for (auto* o : verb->get_options())
       o->check([](const std::string& value) { return value.empty() ? "the value is empty" : ""; });

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "options.hpp"
 
+#include "exit.hpp"
+
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -33,6 +35,13 @@ Option Option::shown(const std::string& value) { return option_->default_str(val
 Option Option::required() { return option_->required(), *this; }
 Option Option::excludes(Option other) { return option_->excludes(other.option_), *this; }
 bool Option::given() const { return option_->count() > 0; }
+
+VerbOptions::VerbOptions(CLI::App& app, std::vector<std::string> after)
+    : app_(app), exits_(exit_codes({}, false)), after_(std::move(after)) {
+  end_help();
+}
+
+std::string VerbOptions::name() const { return app_.get_name(); }
 
 Option VerbOptions::value(const std::string& name, std::string& to, const std::string& doc) {
   return described(app_.add_option(name, to, doc));
@@ -75,6 +84,11 @@ void VerbOptions::program(std::vector<std::string>& words) {
   });
 }
 
-void VerbOptions::footer(const std::string& text) { app_.footer(text); }
+void VerbOptions::exits(std::initializer_list<ExitMeaning> meanings) {
+  exits_ = exit_codes({meanings.begin(), meanings.size()}, false), end_help();
+}
+void VerbOptions::manual(const std::string& pages) { manual_ = "Manual: " + pages + "\n", end_help(); }
+void VerbOptions::footer(const std::string& text) { footer_ = text, end_help(); }
+void VerbOptions::end_help() { app_.footer(exits_ + "\n" + manual_ + footer_); }
 
 }  // namespace sdma::tool

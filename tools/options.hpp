@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,6 +27,8 @@ class Option;
 }  // namespace CLI
 
 namespace sdma::tool {
+
+struct ExitMeaning;
 
 /// A declared option. The methods return it, so that calls can be chained.
 class Option {
@@ -48,7 +51,9 @@ class VerbOptions {
   using Take = std::function<std::string(const std::string&)>;
 
   /// `after`: the words after "--", which the parser does not see.
-  explicit VerbOptions(CLI::App& app, std::vector<std::string> after = {}) : app_(app), after_(std::move(after)) {}
+  explicit VerbOptions(CLI::App& app, std::vector<std::string> after = {});
+
+  std::string name() const;
 
   Option value(const std::string& name, std::string&, const std::string& doc);
   Option values(const std::string& name, std::vector<std::string>&, const std::string& doc);
@@ -64,11 +69,20 @@ class VerbOptions {
   void program(std::vector<std::string>& words);
   /// The words after "--", for a verb whose other words have a meaning of their own.
   const std::vector<std::string>& after_dashes() const noexcept { return after_; }
-  /// The end of --help.
+
+  /// The end of --help has three parts. What exit codes mean for this verb, where they mean more than kExits says;
+  /// without an entry for 1 or 4, it never ends so.
+  void exits(std::initializer_list<ExitMeaning>);
+  /// The pages that are its manual: "docs/text.md, docs/dumps.md". README.md links to them.
+  void manual(const std::string& pages);
+  /// What remains to be said, and examples.
   void footer(const std::string& text);
 
  private:
+  void end_help();
+
   CLI::App& app_;
+  std::string exits_, manual_{}, footer_{};
   std::vector<std::string> after_;
 };
 

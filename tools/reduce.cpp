@@ -78,6 +78,11 @@ void add_reduce(VerbOptions& verb, Action& action) {
   add_count(verb, "--tries", o->reduce.max_tries, 1, 10'000'000, "the most texts to check");
   verb.value("-o,--output", o->output, "file for the text").type("PATH").shown("-");
   verb.flag("--json", o->json, "print one object: the text, and what there was before and after");
+  verb.exits({{kOk, "the smallest text is printed"},
+              {kInput, "errors in the text, nothing to reduce, or an error of the input or output"},
+              {kUndecided, "--tries ended the search; the smallest text so far is printed"},
+              {kInterrupted, "Ctrl-C ended the search; the smallest text so far is printed"}});
+  verb.manual("docs/check.md#the-smallest-schedule");
   verb.footer(
       "docs/check.md says which texts are smaller.\n"
       "Examples:\n"

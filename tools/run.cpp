@@ -208,6 +208,16 @@ void add_run(VerbOptions& verb, Action& action) {
   verb.flag("--test", o->test, "run each file in all orderings, and print one line per file");
   verb.flag("--json", o->json,
             "print one object: for each file and ordering, which expectations hold, queues, bytes and times");
+  verb.exits(
+      {{kOk, "all expectations hold"},
+       {kRefuted,
+        "an expectation failed, a wait timed out, a queue stopped, or a rank ended; with --test, a file failed"},
+       {kInput,
+        "errors in the schedule, a schedule that is wrong on purpose or does not fit the node, no device, or an error\n"
+        "of the input or output"},
+       {kUndecided, "with --test: no file failed, but a file expects nothing"},
+       {kInterrupted, "Ctrl-C ended the run; its report is printed, and its trace written"}});
+  verb.manual("docs/device.md");
   verb.footer(
       "With --order=adversarial, data lands in any order that hardware may choose, and queues and host threads are "
       "delayed: "

@@ -277,6 +277,13 @@ void add_simulate(VerbOptions& verb, Action& action) {
       "--explain", o->explain,
       "also print, for each phase of the critical path, the machine's parameters that it depends on most; JSON always "
       "has them");
+  verb.exits(
+      {{kRefuted, "the schedule does not end, an engine refuses a packet, or an expectation fails"},
+       {kInput,
+        "errors in the schedule or the machine description, a schedule that is wrong on purpose or does not fit the\n"
+        "machine, or an error of the input or output"},
+       {kInterrupted, "Ctrl-C; the values of a sweep so far are printed"}});
+  verb.manual("docs/simulate.md");
   verb.footer(
       "Times cover the last round, from its first trigger or submit to the end of its waits.\n"
       "Examples:\n"

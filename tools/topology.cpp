@@ -102,6 +102,8 @@ void add_topology(VerbOptions& verb, Action& action) {
   auto gpus = add_count(verb, "--gpus", o->gpus, 1, 8, "show the first N GPUs of a node of eight MI300X");
   device.excludes(file);
   gpus.excludes(file).excludes(device);
+  verb.exits({{kInput, "no device, or an error of the input or output"}});
+  verb.manual("docs/device.md#topology");
   verb.footer(
       "To mark engines that the driver counts but that do not work, add \"dead_engines\": [3, 5] to a GPU of FILE.\n"
       "Examples:\n"

@@ -18,8 +18,11 @@ namespace {
 
 using detail::Json;
 
+/// A file may leave out a parameter whose row has `off` or `as`.
 struct Entry {
   std::string_view name, unit;
+  std::optional<double> off{};  ///< the value at which its mechanism is off
+  std::optional<Cost> as{};     ///< the parameter whose value it then has
 };
 constexpr std::array<Entry, kCosts> kEntries{{
     {"host.build_ns", "ns"},
@@ -34,11 +37,11 @@ constexpr std::array<Entry, kCosts> kEntries{{
     {"pcie.efficiency", "fraction"},
     {"xgmi.flight_ns", "ns"},
     {"xgmi.efficiency", "fraction"},
-    {"nic.flight_ns", "ns"},
-    {"nic.efficiency", "fraction"},
+    {"nic.flight_ns", "ns", {}, Cost::xgmi_flight},
+    {"nic.efficiency", "fraction", {}, Cost::xgmi_efficiency},
     {"hbm.bytes_per_ns", "bytes/ns"},
     {"engine.fetch_ns", "ns"},
-    {"engine.doorbell_ns", "ns"},
+    {"engine.doorbell_ns", "ns", 0},
     {"engine.packet_ns", "ns"},
     {"engine.control_ns", "ns"},
     {"engine.window_bytes", "bytes"},
@@ -51,31 +54,20 @@ constexpr std::array<Entry, kCosts> kEntries{{
     {"engine.swap_ns", "ns"},
     {"engine.release_ns", "ns"},
     {"engine.poll_ns", "ns"},
-    {"engine.host_bytes_per_ns", "bytes/ns"},
-    {"engine.second_to_host_efficiency", "fraction"},
-    {"engine.far_to_host_efficiency", "fraction"},
-    {"engine.broadcast_ns", "ns"},
-    {"engine.copies_to_a_peer", "copies"},
-    {"engine.occupied_ns", "ns"},
-    {"engine.page_ns", "ns"},
-    {"engine.page_bytes", "bytes"},
+    {"engine.host_bytes_per_ns", "bytes/ns", {}, Cost::engine_rate},
+    {"engine.second_to_host_efficiency", "fraction", 1},
+    {"engine.far_to_host_efficiency", "fraction", 1},
+    {"engine.broadcast_ns", "ns", 0},
+    {"engine.copies_to_a_peer", "copies", 0},
+    {"engine.occupied_ns", "ns", 0},
+    {"engine.page_ns", "ns", 0},
+    {"engine.page_bytes", "bytes", 2 << 20},
     {"kernel.release_ns", "ns"},
     {"kernel.poll_ns", "ns"},
-    {"engine.large_swap_efficiency", "fraction"},
+    {"engine.large_swap_efficiency", "fraction", 1},
 }};
 static_assert(static_cast<std::size_t>(Cost::engine_large_swap) + 1 == kCosts);
 static_assert(kEntries.back().name == "engine.large_swap_efficiency");
-
-/// Parameters that a file may leave out, and the values at which their mechanisms are off.
-struct Optional {
-  Cost cost{};
-  double off{};
-};
-constexpr Optional kOptional[] = {
-    {Cost::engine_second_down, 1}, {Cost::engine_far_down, 1},        {Cost::engine_broadcast_time, 0},
-    {Cost::engine_peer_copies, 0}, {Cost::engine_occupied, 0},        {Cost::engine_doorbell, 0},
-    {Cost::engine_page, 0},        {Cost::engine_page_size, 2 << 20}, {Cost::engine_large_swap, 1}};
-constexpr std::string_view kNotInFile = "not in the file: off";
 
 /// "" if the parameter may have this value. Rates, fractions and the window are divisors, so they cannot be zero.
 std::string refuse(std::size_t i, double v) {
@@ -198,15 +190,13 @@ class Loader {
       seen[i] = true;
       one("parameters: " + key, i, value, m.parameters[i]);
     }
-    const auto absent = [&](Cost c, double value, std::string_view source) {
-      if (!std::exchange(seen[static_cast<std::size_t>(c)], true)) m.parameter(c) = {value, 0, std::string(source)};
-    };
-    for (const auto& o : kOptional) absent(o.cost, o.off, kNotInFile);
-    absent(Cost::nic_flight, m[Cost::xgmi_flight], "not in the file: as xgmi.flight_ns");
-    absent(Cost::nic_efficiency, m[Cost::xgmi_efficiency], "not in the file: as xgmi.efficiency");
-    absent(Cost::engine_host_rate, m[Cost::engine_rate], "not in the file: as engine.bytes_per_ns");
-    for (std::size_t i = 0; i < kCosts; ++i)
-      if (!seen[i]) in_.complain("parameters", "\"" + std::string(kEntries[i].name) + "\" is missing");
+    for (std::size_t i = 0; i < kCosts; ++i) {
+      const auto& e = kEntries[i];
+      if (seen[i]) continue;
+      if (e.off) m.parameters[i] = {*e.off, 0, "not in the file: off"};
+      else if (e.as) m.parameters[i] = {m[*e.as], 0, "not in the file: as " + std::string(name(*e.as))};
+      else in_.complain("parameters", "\"" + std::string(e.name) + "\" is missing");
+    }
   }
 
   void one(const std::string& where, std::size_t i, const Json& j, Parameter& to) {

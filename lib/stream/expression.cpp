@@ -196,7 +196,7 @@ std::optional<Linear> Parser::value() {
     if (t.text == "len") return length();
     if (!names_file(t)) return name(t);
     const auto list = file(t);
-    return list ? element(list, t) : std::nullopt;
+    return list ? element(*list, t) : std::nullopt;
   }
   if (t.is("-")) {
     ++depth_;

@@ -218,11 +218,12 @@ class Parser {
   std::optional<Linear> nested();
   std::optional<Linear> name(const Token&);
   std::optional<Linear> of_entry(const Names::Entry& e, const Token& word) {
-    return e.list ? element(e.list, word) : Linear{e.value};
+    return e.list ? element(*e.list, word) : Linear{e.value};
   }
   std::optional<Linear> folded(const Token& word);
   std::optional<Linear> length();
-  std::optional<Linear> element(ListOf, const Token& word);  // its own: an index may define names
+  /// The index may define names, and forget them: the list stays, because its own name is older.
+  std::optional<Linear> element(const List&, const Token& word);
   /// The value of a part of an expression that must not depend on the epoch or a sample.
   std::optional<Number> known_now(const Token& word, const std::optional<Linear>&);
   /// Is this the word before the name of a file in parentheses?
@@ -236,8 +237,8 @@ class Parser {
   };
   std::optional<Index> index(const Token& word, std::size_t count, std::string_view what);
   struct Part {
-    List list{};
-    bool one{};  ///< it is a number
+    std::optional<Number> one{};  ///< it is a number
+    List list{};                  ///< otherwise
   };
   std::optional<Part> part(const List&, const Token& word);
   /// Skips from a bracket or a parenthesis to after the one that closes it, or to the end of the line. Is there a range

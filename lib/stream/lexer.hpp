@@ -88,15 +88,19 @@ class Lexer {
   explicit Lexer(std::string_view text, std::size_t begin = 0, std::size_t keep = 0)
       : text_(text), at_(begin), behind_(begin) {
     if (begin == 0 && keep > 0) keep_tokens(keep);
-    else next_ = scan();
+    else scanned_ = scan();
   }
+  Lexer(const Lexer&) = delete;
+  Lexer& operator=(const Lexer&) = delete;
 
   /// The next token, without taking it.
-  const Token& peek() const noexcept { return index_ < kept_.size() ? kept_[index_] : next_; }
-  Token take() noexcept {
-    const Token taken = peek();
+  const Token& peek() const noexcept { return *next_; }
+  /// The reference is valid until the next token is taken.
+  const Token& take() noexcept {
+    const Token& taken = *next_;
     behind_ = taken.at + taken.text.size();
-    if (++index_ >= kept_.size()) scan_next();
+    if (more_ == 0) return take_scanned();
+    --more_, ++next_;
     return taken;
   }
   /// The offset after the last token that was taken: where a missing token would be.
@@ -105,17 +109,22 @@ class Lexer {
   std::size_t position() const noexcept { return peek().at; }
   void go(std::size_t position) noexcept {
     if (position < kept_at_.size() && !kept_.empty()) {
-      index_ = kept_at_[position];
+      auto index = std::size_t{kept_at_[position]};
       // From where no token begins, to the next one.
-      if (kept_[index_].at != position)
-        index_ = static_cast<std::size_t>(std::lower_bound(kept_.begin(), kept_.end(), position,
-                                                           [](const Token& t, std::size_t p) { return t.at < p; }) -
-                                          kept_.begin());
-      if (index_ < kept_.size()) return;
+      if (kept_[index].at != position)
+        index = static_cast<std::size_t>(std::lower_bound(kept_.begin(), kept_.end(), position,
+                                                          [](const Token& t, std::size_t p) { return t.at < p; }) -
+                                         kept_.begin());
+      if (index < kept_.size()) {
+        next_ = &kept_[index];
+        more_ = kept_.size() - 1 - index;
+        return;
+      }
     }
-    index_ = kept_.size() + 1;
     at_ = position;
-    next_ = scan();
+    scanned_ = scan();
+    next_ = &scanned_;
+    more_ = 0;
   }
   /// Takes all line tokens that come next.
   void skip_lines() noexcept {
@@ -138,10 +147,13 @@ class Lexer {
     }
     go(0);
   }
-  /// After the last token that is kept, or the one after that.
-  void scan_next() noexcept {
-    if (index_ == kept_.size()) at_ = kept_end_;
-    next_ = scan();
+  /// The last token that is kept, or one after it.
+  const Token& take_scanned() noexcept {
+    if (next_ != &scanned_) at_ = kept_end_;
+    taken_ = *next_;
+    scanned_ = scan();
+    next_ = &scanned_;
+    return taken_;
   }
   Token scan() noexcept {
     const auto before = at_;
@@ -209,8 +221,9 @@ class Lexer {
   std::vector<Token> kept_{};             ///< from the begin of the text
   std::vector<std::uint32_t> kept_at_{};  ///< the index of the token at each offset
   std::size_t kept_end_ = 0;              ///< where the text after them begins
-  std::size_t index_ = 0;                 ///< of the next token; from the end of `kept_` on, next_ is it
-  Token next_{};
+  const Token* next_ = &scanned_;         ///< in `kept_`, or `scanned_`
+  std::size_t more_ = 0;                  ///< tokens of `kept_` after it
+  Token scanned_{}, taken_{};
 };
 
 }  // namespace sdma::inline v0::detail

@@ -168,13 +168,13 @@ std::optional<Linear> Parser::folded(const Token& word) {
 }
 
 /// LIST[INDEX], from the bracket: one number.
-std::optional<Linear> Parser::element(ListOf list, const Token& word) {
-  const std::string name(word.text);
-  const auto some = lex_.peek().is("[") ? part(*list, word) : Part{};
+std::optional<Linear> Parser::element(const List& list, const Token& word) {
+  const auto some = lex_.peek().is("[") ? part(list, word) : Part{};
   if (!some) return {};
-  if (some->one) return Linear{some->list.values.front()};
-  return none(word.at, quote(word) + (list->columns > 0 ? " is a table" : " is a list") + ", not a number",
-              list->columns > 0 ? "write " + name + "[0, 0]" : "write " + name + "[0], or len(" + name + ")");
+  if (some->one) return Linear{*some->one};
+  const std::string name(word.text);
+  return none(word.at, quote(word) + (list.columns > 0 ? " is a table" : " is a list") + ", not a number",
+              list.columns > 0 ? "write " + name + "[0, 0]" : "write " + name + "[0], or len(" + name + ")");
 }
 
 /// I, or A..B: of `count` values, or of the rows or columns of a table.
@@ -211,7 +211,8 @@ std::optional<Parser::Part> Parser::part(const List& all, const Token& word) {
   if (!names_.text.take((rows->to - rows->from) * (some->to - some->from) * sizeof(Number)))
     return none(word.at, "the lists of this text have too many values to take them so often",
                 "let a program print the numbers: file(\"numbers.txt\")");
-  Part p{.one = rows->one && some->one};
+  if (rows->one && some->one) return Part{.one = all.values[rows->from * columns + some->from]};
+  Part p;
   for (auto i = rows->from; i < rows->to; ++i)
     for (auto j = some->from; j < some->to; ++j) p.list.values.push_back(all.values[i * columns + j]);
   return p;

@@ -1,17 +1,26 @@
 # SPDX-License-Identifier: MIT
 """DMA schedules for AMD Instinct MI300X, from Python. The manual of each function is in __init__.pyi, and docs/python.md is a tour."""
-from . import _sdma, packets
+from functools import partial as _partial
+
+from . import _sdma, packets, program
 from .devices import Device
 from .errors import Error
 from .packets import Packet
+from .program import contact, emulate, tool
 from .results import Calibration, Check, Explore, Reduced, Run, Simulation, Sweep
 from .schedules import EPOCH, Epoch, Queue, Sampled, Schedule, Script, sampled
 from .traces import Trace
-from .verbs import (Machine, Plan, calibrate, check, compare, contact, doctor, emulate, explore, plan, reduce, run, simulate, speed_ups,
-                    sweep, topology, trace)
+from .verbs import *
 
 __version__ = _sdma.version
 fmt = _sdma.fmt
+
+
+def __getattr__(name):
+    """The verbs of the program that have no function here."""
+    if name.startswith("_") or name not in program.verbs():
+        raise AttributeError(f"module 'sdma' has no attribute '{name}'")
+    return _partial(tool, name)
 
 
 def dis(data, *, generation=packets.DEFAULT):

@@ -6,7 +6,8 @@
     assert sdma.check(s)["verdict"] == "proved"
     print(sdma.simulate(s)["ns"])
 
-Each verb of the program is a function. Its answer is a dict with the members that `sdma VERB --json` prints, so that one
+Each verb of the program is a function. Most work without the program; `emulate`, `contact`, `tool` and each verb that is not listed here,
+such as one of a newer program, start the `sdma` in PATH: sdma.VERB("file", option=value) is sdma.tool("VERB", "file", option=value). Its answer is a dict with the members that `sdma VERB --json` prints, so that one
 description holds for both (docs/json.md). Some answers also draw themselves in a notebook.
 
 Errors are `Error`: a sentence, the place in the text (file, line, column) and a hint. A wrong type is a TypeError.
@@ -372,6 +373,15 @@ class Plan:
 
 def plan(collective: str, *, bytes: Params, gpus: int = 8, **options: Any) -> Plan:
     """The schedule of a collective (docs/collectives.md): plan("all_gather", bytes="1M", variant="b2b", prelaunch="shared")."""
+
+def tool(verb: str, *words: str | os.PathLike[str], **options: Any) -> Any:
+    """What the program `sdma`, which must be in PATH, answers with --json: the object, or a list of objects if it prints several.
+
+        tool("check", "ring.bin", ring_bytes="1M", kernel=True)     # sdma check --json --ring-bytes=1M --kernel ring.bin
+
+    True gives an option without a value, a list repeats it, None and False leave it out. Findings (exit codes 1, 4 and 5) are an answer;
+    any other failure is an Error.
+    """
 
 def contact(folder: str | os.PathLike[str] = "contact", *, device: str = "soft", **options: Any) -> subprocess.CompletedProcess[Any]:
     """Runs `sdma contact`, which needs the installed tools: the folder then has contact.tar.gz. Options are those of subprocess.run."""

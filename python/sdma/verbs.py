@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The verbs of the program `sdma`, as functions."""
+"""The verbs of the program `sdma` that the extension does, as functions."""
 import os
 
 from . import _sdma, results
@@ -7,6 +7,8 @@ from .devices import Device
 from .schedules import Schedule, settings
 from .traces import Trace
 
+__all__ = ["Machine", "Plan", "calibrate", "check", "compare", "doctor", "explore", "plan", "reduce", "run", "simulate", "speed_ups", "sweep",
+           "topology", "trace"]
 Machine = _sdma.Machine
 
 
@@ -192,22 +194,3 @@ class Plan:
 
     def __repr__(self):
         return f"<Plan {self.variant}: {self.schedule!r}>"
-
-
-def _run_tool(words, options):
-    import shutil
-    import subprocess
-
-    program = shutil.which("sdma")
-    if program is None:
-        raise FileNotFoundError("there is no program sdma in PATH: install the tools (the wheel has only this package)")
-    return subprocess.run([program, *words], **options)
-
-
-def emulate(command, *, gpus=None, **options):
-    words = [f"--gpus={gpus}"] if gpus is not None else []
-    return _run_tool(["emulate", *words, "--", *map(os.fspath, command)], options)
-
-
-def contact(folder="contact", *, device="soft", **options):
-    return _run_tool(["contact", f"--device={device}", os.fspath(folder)], options)

@@ -18,6 +18,7 @@ compiler, a linker, a check or a test notices.
 """
 import contextlib
 import filecmp
+import importlib.machinery
 import os
 import pathlib
 import re
@@ -213,26 +214,38 @@ def rule(t, sdma, conformance):
 
 
 def verb(t, sdma, conformance):
-    top, own = "tests/tools/cases/help.test", "tests/tools/cases/nap_help.test"
-    t.run(*t.compile("verb", "tools/nap.cpp", "tools/main.cpp"))
+    build, schema, cases = "tools/meson.build", "share/schemas/nap.json", "tests/tools/cases"
+    top, own = f"{cases}/help.test", f"{cases}/nap_help.test"
+    # As tools/meson.build does.
+    rows = re.findall(r"(?m)^  \['(\w+)', '(.*)'\],$", (t.root / build).read_text(encoding="utf-8"))
+    made = {"declared": "".join(f"void add_{name}(VerbOptions&, Action&);\n" for name, _ in rows),
+            "rows": "".join('{"%s", "%s", add_%s},\n' % (name, summary.replace("\\'", "'"), name) for name, summary in rows)}  # fmt: skip
+    text = (t.root / "tools/verbs.hpp.in").read_text(encoding="utf-8")
+    (t.made / "verbs.hpp").write_text(re.sub(r"@(\w+)@", lambda match: made[match[1]], text), encoding="utf-8")
+
+    t.run(*t.compile("verb", "tools/nap.cpp", "tools/main.cpp", includes=("include", "lib", "made", "tools")))
     tool = t.program(sdma, "verb", out="sdma", keep=lambda file: not file.endswith("main.cpp.o"))
-    t.noticed("tools/main.cpp", "there is no subcommand 'nap'", sdma, "nap")
+    t.noticed(build, "there is no subcommand 'nap'", sdma, "nap")
+    with t.without(build):
+        t.noticed(build, "tools/nap.cpp", *t.hygiene("sources"))
     t.noticed(top, "+  nap ", *t.case(tool, top))
+    tables = [sys.executable, t.root / "tests/tools/tables.py", t.root, tool]
+    for blessed, complaint in ("README.md", "+| `nap` | do nothing | [json](docs/json.md) |"), ("docs/json.md", "+| `nap` | One object"), (own, own):
+        t.noticed(blessed, complaint, *tables)
+    t.run(*tables[:2], "--bless", *tables[2:])
     t.run(*t.case(tool, top, own, bless=True))
+    t.run(*tables)
     if "slept" not in t.run(tool, "nap"):
         raise Broken("sdma nap does nothing")
-    schemas, schema = t.root / "share/schemas", "share/schemas/nap.json"
-    with_schemas = [sys.executable, t.root / "tests/tools/schemas.py", "--verb=nap", tool, schemas, t.root / own]
-    t.run(*with_schemas)
+    schemas = [sys.executable, t.root / "tests/tools/schemas.py", "--verb=nap", tool, t.root / "share/schemas", t.root / own]
+    t.run(*schemas)
     with t.without(schema):
-        t.noticed(schema, "there is no nap.json", *with_schemas)
-    functions = [sys.executable, t.root / "tests/python/verbs.py", tool, t.root]
-    t.run(*functions)
-    for file in "python/sdma/verbs.py", "python/sdma/__init__.py", "python/sdma/__init__.pyi":
-        with t.without(file):
-            t.noticed(file, f"{file}: there is no", *functions)
-    with t.without("tools/meson.build"):
-        t.noticed("tools/meson.build", "tools/nap.cpp", *t.hygiene("sources"))
+        t.noticed(schema, "there is no nap.json", *schemas)
+    t.run(sys.executable, t.root / "tests/python/verbs.py", tool, t.root)
+    package = t.build / "python"
+    if any((package / f"sdma/_sdma{suffix}").exists() for suffix in importlib.machinery.EXTENSION_SUFFIXES):
+        environment = os.environ | {"PYTHONPATH": str(package), "PATH": f"{t.made}:{os.environ['PATH']}"}
+        t.run(sys.executable, "-c", "import sdma\nassert sdma.nap() == {'slept': True}", env=environment)
 
 
 def device(t, sdma, conformance):

@@ -4,6 +4,7 @@ import ast
 import inspect
 import json
 import os
+import re
 import subprocess
 
 import pytest
@@ -32,7 +33,7 @@ def all_gather(schedules):
 def test_the_manual_and_the_module_have_the_same_names_and_parameters(root):
     manual = ast.parse((root / "python/sdma/__init__.pyi").read_text())
     described = {n.name: n for n in manual.body if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
-    modules = {"packets", "errors", "devices", "results", "schedules", "traces", "verbs"}
+    modules = {"packets", "errors", "devices", "program", "results", "schedules", "traces", "verbs"}
     public = {n for n in vars(sdma) if not n.startswith("_")} - modules
     assert public - {"Packet", "EPOCH"} == set(described)
 
@@ -255,6 +256,53 @@ def test_emulate(monkeypatch, tmp_path):
     program.chmod(0o755)
     done = sdma.emulate(["rocminfo", "-v"], gpus=4, capture_output=True, text=True)
     assert done.stdout == "emulate --gpus=4 -- rocminfo -v\n"
+
+
+@pytest.fixture
+def in_path(monkeypatch):
+    monkeypatch.setenv("PATH", os.path.dirname(os.environ["SDMA_TOOL"]), prepend=os.pathsep)
+
+
+def test_each_verb_of_the_program_can_be_called(in_path, tool):
+    verbs = re.findall(r"(?m)^  (\w+) {3,}", tool("--help").partition("Subcommands:")[2].partition("Exit codes:")[0])
+    assert len(verbs) > 14
+    for verb in verbs:
+        assert callable(getattr(sdma, "as_" if verb == "as" else verb))
+
+
+def test_a_verb_without_a_function_runs_the_program(monkeypatch, tmp_path):
+    program = tmp_path / "sdma"
+    program.write_text("""#!/bin/sh
+case $1 in
+  --help) printf 'Subcommands:\\n  nap        sleep\\n\\nExit codes:\\n  0    slept\\n' ;;
+  nap) shift; printf '{"words": "%s"}' "$*" ;;
+esac
+""")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert sdma.nap("a", tmp_path, deep=True, light=False, for_ms=3, dream=["x", "y"]) == {
+        "words": f"--json --deep --for-ms=3 --dream=x --dream=y a {tmp_path}"}  # fmt: skip
+    with pytest.raises(AttributeError, match="no attribute 'nup'"):
+        sdma.nup
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    with pytest.raises(AttributeError, match="no attribute 'nap'"):
+        sdma.nap
+    with pytest.raises(FileNotFoundError, match="install the tools"):
+        sdma.tool("nap")
+
+
+def test_tool(in_path, tmp_path):
+    path = tmp_path / "ring.bin"
+    path.write_bytes(sdma.as_("fence addr=0x1001 value=1\nnop\n"))
+    assert [packet["packet"] for packet in sdma.tool("dis", path)] == ["fence", "nop"]
+    *_, verdict = sdma.tool("check", path, ring_bytes="4K")
+    assert verdict["verdict"] == "refuted" and verdict["exit_code"] == 1
+    assert sdma.tool("topology", gpus=2) == sdma.topology("mi300x:2")
+    with pytest.raises(sdma.Error, match="(?s)^.*: error: .*hint: ") as error:
+        sdma.tool("topology", tmp_path / "missing")
+    assert error.value.diagnostics[0]["message"] == error.value.message
+    with pytest.raises(sdma.Error, match="did you mean '--gpus'"):
+        sdma.tool("topology", gpu=2)
 
 
 def test_dis_agrees_with_the_program(tool, tmp_path):

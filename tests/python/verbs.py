@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Each verb of the program has a function in the package for Python, and in its manual. Nothing is imported, so any tree can be examined.
+"""Each verb of the program can be called from Python: by a function of the package that its manual describes, or, without one, by
+`__getattr__`, which starts the program. Nothing is imported, so any tree can be examined; test_verbs.py calls them.
 
   verbs.py SDMA ROOT    exit code 1 and a line each, if a function is missing
 """
@@ -13,33 +14,52 @@ import sys
 NAMES = {"as": "as_"}  # a word of the language
 
 
-def bound(body):
-    """name -> the module that it is imported from, or None if it is defined here."""
-    found = {}
-    for node in body:
-        if isinstance(node, ast.FunctionDef):
-            found[node.name] = None
-        elif isinstance(node, ast.ImportFrom):
-            found.update({a.asname or a.name: node.module for a in node.names})
-        elif isinstance(node, ast.Assign):
-            found.update({t.id: None for t in node.targets if isinstance(t, ast.Name)})
-    return found
+class Package:
+    """What the modules of a package bind."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def body(self, file):
+        return ast.parse((self.folder / file).read_text(encoding="utf-8")).body
+
+    def defined(self, file):
+        """The functions and variables of a file; the latter with their values."""
+        found = {}
+        for node in self.body(file):
+            if isinstance(node, ast.FunctionDef):
+                found[node.name] = None
+            elif isinstance(node, ast.Assign):
+                found.update({t.id: node.value for t in node.targets if isinstance(t, ast.Name)})
+        return found
+
+    def bound(self):
+        """name -> the module that __init__.py imports it from, or None if it is defined there."""
+        found = dict.fromkeys(self.defined("__init__.py"))
+        for node in self.body("__init__.py"):
+            if isinstance(node, ast.ImportFrom) and node.module and node.level:
+                names = [a.asname or a.name for a in node.names]
+                if names == ["*"]:
+                    names = ast.literal_eval(self.defined(f"{node.module}.py")["__all__"])
+                found.update(dict.fromkeys(names, node.module))
+        return found
 
 
 def main(program, root):
-    package = pathlib.Path(root) / "python/sdma"
-    names = lambda file: bound(ast.parse((package / file).read_text(encoding="utf-8")).body)
+    package = Package(pathlib.Path(root) / "python/sdma")
     text = subprocess.run([program, "--help"], capture_output=True, text=True, check=True).stdout
     verbs = re.findall(r"^  (\w+) {3,}", text.split("Subcommands:")[1].split("Exit codes:")[0], flags=re.M)
-    manual, module, missing = names("__init__.pyi"), names("__init__.py"), []
-    for verb in verbs:
-        name = NAMES.get(verb, verb)
-        if manual.get(name, "") is not None:
+    manual, bound, missing = package.defined("__init__.pyi"), package.bound(), []
+    for name in (NAMES.get(verb, verb) for verb in verbs):
+        if name not in manual and name not in bound:
+            if "tool" not in manual or "tool" not in bound or "__getattr__" not in bound:
+                missing.append(f"__init__.py: there is neither a function {name} nor a way to the program")
+        elif name not in manual:
             missing.append(f"__init__.pyi: there is no function {name}")
-        if name not in module:
+        elif name not in bound:
             missing.append(f"__init__.py: there is no {name}")
-        elif module[name] and name not in names(f"{module[name]}.py"):
-            missing.append(f"{module[name]}.py: there is no function {name}")
+        elif bound[name] and name not in package.defined(f"{bound[name]}.py"):
+            missing.append(f"{bound[name]}.py: there is no function {name}")
     print("".join(f"python/sdma/{line}\n" for line in missing), end="")
     return 1 if missing or len(verbs) < 13 else 0
 

@@ -17,7 +17,7 @@
 | docs/figures/serving.svg     | docs/serving.md, examples/serving      | tests/client/picture.py              |
 | docs/figures/race.svg        | tests/museum/exhibits                  | tests/support/race_figure.py         |
 | docs/museum.md               | tests/museum                           | tests/museum/museum.py               |
-| docs/rules.md, check.md      | sdma check --rules: the classes        | tests/tools/rules_page.py            |
+| README.md, docs: tables      | sdma --help, check --rules, schemas    | tests/tools/tables.py                |
 | docs/json.md, docs/journeys  | the commands in them                   | tests/support/page.py                |
 | *.test (--cases)             | the command that each begins with      | tests/support/cases.py               |
 
@@ -95,8 +95,8 @@ def museum(source, sdma):
     output(sys.executable, source / "tests/museum/museum.py", "--bless", source, sdma)
 
 
-def rules(source, sdma):
-    output(sys.executable, source / "tests/tools/rules_page.py", "--bless", source, sdma)
+def tables(source, sdma):
+    output(sys.executable, source / "tests/tools/tables.py", "--bless", source, sdma)
 
 
 def pages(source, sdma):
@@ -114,7 +114,7 @@ KINDS = [
     ("docs/figures/serving.svg", "sdma", picture),
     ("docs/figures/race.svg", "sdma", race),
     ("docs/museum.md", "sdma", museum),
-    ("docs/rules.md, docs/check.md: classes", "sdma", rules),
+    ("tables of README.md, docs/rules.md, docs/check.md and docs/json.md; new tests/tools/cases/VERB_help.test", "sdma", tables),
     ("docs/json.md, docs/journeys", "sdma", pages),
 ]
 OPTION = {"sdma": "tools", "collective_plan": "examples", "reproduce": "bench"}

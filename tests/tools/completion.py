@@ -60,7 +60,7 @@ CASES = [
     # line, key, words of the line after it
     ("sdma simu", TAB, "sdma simulate"),
     ("sdma --ver", TAB, "sdma --version"),
-    ("sdma ", ALL, "sdma as calibrate check compare contact dis doctor emulate explore fmt reduce run simulate topology trace"),
+    ("sdma ", ALL, "sdma {verbs}"),
     ("sdma dis --inp", TAB, "sdma dis --input"),
     ("sdma dis --format=", ALL, "sdma dis --format=hex json text"),
     ("sdma dis --format j", TAB, "sdma dis --format json"),
@@ -119,6 +119,9 @@ def main(arguments):
         zsh = Shell("zsh", ["-f"], f"fpath=({completions} $fpath); autoload -Uz compinit; compinit -u -D; unsetopt beep list_beep; bindkey -e",
                     folder, path)
         wrong = total = 0
+        sdma = next(program for program in programs if program.name == "sdma")
+        text = subprocess.run([sdma, "--help"], capture_output=True, text=True, check=True).stdout.partition("Subcommands:\n")[2]
+        verbs = " ".join(sorted(re.findall(r"^  ([a-z]+) ", text.partition("\n\n")[0], re.M)))
 
         def compare(shell, line, key, found, expected):
             nonlocal wrong, total
@@ -129,6 +132,7 @@ def main(arguments):
 
         for line, key, expected in CASES:
             # The shell appends a blank or inserts in an order of its own.
+            expected = expected.replace("{verbs}", verbs)
             compare("bash", line, key, bash.completed(line, key), expected.split())
             # zsh knows no key that inserts all, and reads the options of the other programs from their help.
             if key == TAB and (line.startswith("sdma") or line.split()[-1].startswith("--") and "=" not in line):
