@@ -19,7 +19,7 @@ namespace sdma::tool {
 // No signal comes: the page ends a run with its worker.
 void end_at_interrupt(bool) {}
 Doing::Doing(const std::string&) : outer_(nullptr) {}
-Doing::~Doing() { static_cast<void>(which_), static_cast<void>(outer_), static_cast<void>(shown_); }
+Doing::~Doing() { static_cast<void>(which_), static_cast<void>(outer_); }
 void Doing::now(const std::string&) {}
 void Doing::show_now(const std::string&) {}
 Unbroken::Unbroken() noexcept = default;
