@@ -6,9 +6,10 @@
     assert sdma.check(s)["verdict"] == "proved"
     print(sdma.simulate(s)["ns"])
 
-Each verb of the program is a function. Most work without the program; `emulate`, `contact`, `tool` and each verb that is not listed here,
-such as one of a newer program, start the `sdma` in PATH: sdma.VERB("file", option=value) is sdma.tool("VERB", "file", option=value). Its answer is a dict with the members that `sdma VERB --json` prints, so that one
-description holds for both (docs/json.md). Some answers also draw themselves in a notebook.
+Each verb of the program is a function. Its answer is a dict with the members that `sdma VERB --json` prints, so that one description holds
+for both (docs/json.md). Some answers also draw themselves in a notebook. Most functions work without the program. `emulate`, `contact`,
+`tool`, and verbs that are not listed here, such as those of a newer program, start the `sdma` in PATH: sdma.VERB("file", option=value) is
+sdma.tool("VERB", "file", option=value).
 
 Errors are `Error`: a sentence, the place in the text (file, line, column) and a hint. A wrong type is a TypeError.
 
