@@ -20,7 +20,6 @@
 #include "progress.hpp"
 #include "sdma/core/interrupt.hpp"
 
-#include <chrono>
 #include <string>
 
 namespace sdma::tool {
@@ -40,10 +39,7 @@ class Doing {
   /// How far it has come: a line on a terminal, which the next one overwrites and the end erases, and in the message.
   /// The text is made at most ten times per second.
   template <class Text> void show(Text text) {
-    const auto time = std::chrono::steady_clock::now();
-    if (time - shown_at_ < std::chrono::milliseconds(100)) return;
-    shown_at_ = time;
-    show_now(text());
+    if (line_.due()) show_now(text());
   }
 
  private:
@@ -54,7 +50,6 @@ class Doing {
   std::string lines_[2];      ///< the message, and room for the next one
   std::size_t which_ = 0;     ///< the one that is said
   const std::string* outer_;  ///< what is said afterwards
-  std::chrono::steady_clock::time_point shown_at_ = std::chrono::steady_clock::now();
   Progress line_{};
 };
 

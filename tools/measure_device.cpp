@@ -3,12 +3,12 @@
 
 #include "input.hpp"
 #include "interrupt.hpp"
+#include "median.hpp"
 #include "output.hpp"
 #include "verb.hpp"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <set>
 
@@ -22,8 +22,7 @@ constexpr double kBusy = 0.1;
 double noise(const Measurements& m) {
   std::vector<double> all;
   for (const auto& o : m.observations) all.push_back(o.spread / o.value);
-  std::nth_element(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2), all.end());
-  return all[all.size() / 2];
+  return median(std::move(all));
 }
 
 /// The table, each schedule that it names, and the machine, in a folder.

@@ -21,10 +21,14 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
   ~Progress() { clear(); }
   template <class Text> void show(Text text) {
+    if (on_ && due()) show_now(text());
+  }
+  /// Ten times a second at most: for a caller whose text has another use, too.
+  bool due() {
     const auto now = std::chrono::steady_clock::now();
-    if (!on_ || now < next_) return;
+    if (now < next_) return false;
     next_ = now + kBetween;
-    show_now(text());
+    return true;
   }
   void show_now(const std::string& text) {
     if (!on_) return;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // sdma simulate: predicts the time of schedules on a described machine.
+#include "../lib/core/csv.hpp"
 #include "input.hpp"
 #include "interrupt.hpp"
 #include "json/check.hpp"
@@ -42,13 +43,6 @@ struct SimulateArguments {
 };
 
 constexpr std::size_t kNameWidth = 10, kTimeWidth = 12;
-
-std::string csv_word(const std::string& s) {
-  if (s.find_first_of(",\"\n\r") == s.npos) return s;
-  std::string text = "\"";
-  for (const char c : s) text += c == '"' ? "\"\"" : std::string(1, c);
-  return text + '"';
-}
 
 /// The times of a sweep, and how much faster each file is than the first.
 class SweepReport {
@@ -99,7 +93,7 @@ class SweepReport {
       for (std::size_t i = 0; i < r.files.size(); ++i) {
         const auto& f = r.files[i];
         for (const auto v : r.values) out += fmt::format("{},", v);
-        out += fmt::format("{},{},", csv_word(s_.names[i]), f.ns);
+        out += fmt::format("{},{},", detail::csv_field(s_.names[i]), f.ns);
         out += s_.intervals ? fmt::format("{},{:.6g},{:.6g},{}\n", f.uncertainty_ns, f.value, f.uncertainty,
                                           f.tie() ? "yes" : "no")
                             : fmt::format("{:.6g}\n", f.value);

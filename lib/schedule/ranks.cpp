@@ -65,8 +65,8 @@ void keep_handler() {
   ::sigaction(SIGINT, &action, nullptr);
 }
 
-/// Milliseconds between two questions whether to proceed.
-constexpr long kGlance = 100;
+/// Milliseconds of a wait: between two questions whether to proceed, and without any.
+constexpr long kGlance = 100, kLongest = 1'000'000;
 
 class Processes {
  public:
@@ -116,9 +116,9 @@ class Processes {
     bool sent = false;
     for (std::uint8_t rank = 0;;) {
       pollfd p{.fd = ended_[0], .events = POLLIN, .revents = 0};
-      const auto left =
-          last ? std::chrono::duration_cast<std::chrono::milliseconds>(last->left()).count() + 1 : kGlance;
-      const int ready = ::poll(&p, 1, static_cast<int>(std::min<long>(left, kGlance)));
+      const long most = proceed && !sent ? kGlance : kLongest;
+      const auto left = last ? std::chrono::duration_cast<std::chrono::milliseconds>(last->left()).count() + 1 : most;
+      const int ready = ::poll(&p, 1, static_cast<int>(std::min<long>(left, most)));
       if (!sent && proceed && !proceed()) {
         sent = true;
         for (const auto& c : children_) ::kill(c.process, SIGINT);

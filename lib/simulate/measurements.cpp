@@ -251,12 +251,6 @@ const Observation* Measurements::find(std::string_view schedule, std::string_vie
 }
 
 std::string to_csv(const Measurements& m, std::string_view comment) {
-  const auto quoted = [](const std::string& text) {
-    if (text.find_first_of(",\"") == text.npos) return text;
-    std::string out = "\"";
-    for (const auto c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
-    return out + "\"";
-  };
   auto out = fmt::format("# {}\n#: {} {}\n", comment, kPower, m.options.power);
   if (m.options.common > 0) out += fmt::format("#: {} {}\n", kCommon, m.options.common);
   if (m.options.unlike > 0) out += fmt::format("#: {} {}\n", kUnlike, m.options.unlike);
@@ -267,9 +261,9 @@ std::string to_csv(const Measurements& m, std::string_view comment) {
   }
   out += "schedule,settings,what,value,spread,weight,source\n";
   for (std::size_t i = 0; i < m.rows.size(); ++i)
-    out += fmt::format("{},{},time_us,{:.6g},{:.2g},{},{}\n", quoted(m.rows[i].schedule), quoted(m.rows[i].settings),
-                       m.observations[i].value / 1000, m.observations[i].spread / 1000, m.observations[i].weight,
-                       quoted(m.rows[i].source));
+    out += fmt::format("{},{},time_us,{:.6g},{:.2g},{},{}\n", detail::csv_field(m.rows[i].schedule),
+                       detail::csv_field(m.rows[i].settings), m.observations[i].value / 1000,
+                       m.observations[i].spread / 1000, m.observations[i].weight, detail::csv_field(m.rows[i].source));
   return out;
 }
 
