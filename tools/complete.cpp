@@ -51,7 +51,7 @@ Words params(std::span<const std::string> words) {
 Words parameters() {
   Words out;
   for (std::size_t i = 0; i < kCosts; ++i) out.push_back(std::string(name(static_cast<Cost>(i))) + "=");
-  for (const auto rate : kLinkRates) out.push_back(std::string(rate) + "=");
+  for (const auto& rate : kLinkRates) out.push_back(std::string(rate.name) + "=");
   return out;
 }
 

@@ -139,7 +139,7 @@ std::optional<MachineDescription> load_machine(const MachineOptions& o) {
   for (const auto& [name, value] : o.changes) {
     char* end = nullptr;
     const auto v = std::strtod(value.c_str(), &end);
-    const auto rate = std::find(kLinkRates.begin(), kLinkRates.end(), name) != kLinkRates.end();
+    const auto rate = link_rate(name) != nullptr;
     const auto parameter = rate ? std::nullopt : parameter_named("--parameter", name);
     if (!rate && !parameter) return {};
     if (*end == 0 && !value.empty() && m->set(name, v) == Errc::ok) continue;

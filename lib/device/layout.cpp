@@ -27,7 +27,7 @@ struct Sibling {
   std::uint32_t gfx{}, memory_gib{}, link_mb{}, xgmi_engines{};
   std::uint64_t dead{};
 };
-constexpr std::uint32_t kMi355xLink = 76800, kMi300xLink = 64000;
+constexpr std::uint32_t kMi355xLink = 76800;
 // MI308X: four engines serve the numbers 0 to 7, and nothing serves the odd ones (ROCm/mori #693).
 constexpr Sibling kSiblings[] = {
     {"MI300X", 90402, 192, kMi300xLink, 14, 0}, {"MI308X", 90402, 192, kMi300xLink, 6, 0b1010'1010},

@@ -60,12 +60,12 @@ void append_pairs(std::string& out, const Topology& t) {
 void append_links(std::string& out, const Topology& t) {
   detail::append(out, "\n{:<5} {:<5} {:<5} {:>9}  {:<10} engines\n", "from", "to", "type", "GB/s", "atomics");
   for (const auto& l : t.links) {
-    const auto rate = l.mb_per_s == 0 ? std::string("?") : fmt::format("{:.1f}", l.mb_per_s / 1000.0);
+    const auto rate = l.mb_per_s == 0 ? std::string("?") : fmt::format("{:.1f}", gb_per_s(l.mb_per_s));
     detail::append(out, "{:<5} {:<5} {:<5} {:>9}  {:<10} {}\n", to_string(l.from), to_string(l.to), name(l.type), rate,
                    l.atomics_64 ? "64-bit" : "none", engines_of(l.engine_mask));
   }
   for (std::uint32_t s = 0; s < t.shared.size(); ++s)
-    detail::append(out, "{}: {:.1f} GB/s, shared by {} links\n", t.shared[s].name, t.shared[s].mb_per_s / 1000.0,
+    detail::append(out, "{}: {:.1f} GB/s, shared by {} links\n", t.shared[s].name, gb_per_s(t.shared[s].mb_per_s),
                    std::count_if(t.links.begin(), t.links.end(), [&](const Link& l) {
                      return std::find(l.shares.begin(), l.shares.end(), s) != l.shares.end();
                    }));
@@ -127,7 +127,7 @@ Result<Topology, Diagnostic> mi300x(std::uint32_t n) {
     const Link host{.from = LinkEnd::gpu(s),
                     .to = LinkEnd::cpu(s / 4),
                     .type = LinkType::pcie,
-                    .mb_per_s = 64000,
+                    .mb_per_s = kMi300xLink,
                     .atomics_64 = true,
                     .engine_mask = 0b11};
     auto back = host;
@@ -139,7 +139,7 @@ Result<Topology, Diagnostic> mi300x(std::uint32_t n) {
       t.links.push_back({.from = LinkEnd::gpu(s),
                          .to = LinkEnd::gpu(d),
                          .type = LinkType::xgmi,
-                         .mb_per_s = 64000,
+                         .mb_per_s = kMi300xLink,
                          .atomics_64 = true,
                          .engine_mask = std::uint64_t{1} << kRecommended[s][d]});
     }

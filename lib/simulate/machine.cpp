@@ -263,14 +263,12 @@ void Covariance::drop(Cost c) {
 }
 
 Errc MachineDescription::set(std::string_view parameter, double value) noexcept {
-  if (const auto rate = std::find(kLinkRates.begin(), kLinkRates.end(), parameter); rate != kLinkRates.end()) {
-    constexpr LinkType kTypes[] = {LinkType::xgmi, LinkType::pcie, LinkType::other};
+  if (const auto* rate = link_rate(parameter)) {
     const auto mb = value * 1000;
     if (!(mb >= 1 && mb <= 4e9)) return Errc::bad_argument;
     bool any = false;
     for (auto& l : topology.links)
-      if (l.type == kTypes[rate - kLinkRates.begin()])
-        l.mb_per_s = static_cast<std::uint32_t>(std::lround(mb)), any = true;
+      if (l.type == rate->type) l.mb_per_s = static_cast<std::uint32_t>(std::lround(mb)), any = true;
     return any ? Errc::ok : Errc::bad_argument;
   }
   const auto i = cost_named(parameter);

@@ -27,8 +27,8 @@ std::optional<MachineDescription> relaxed(const MachineDescription& m, std::size
   auto out = m;
   if (parameter >= kCosts) {
     double most = 0;
-    for (const auto& l : m.topology.links) most = std::max(most, l.mb_per_s / 1000.0);
-    if (out.set(kLinkRates[parameter - kCosts], most * kMuch) != Errc::ok) return {};
+    for (const auto& l : m.topology.links) most = std::max(most, gb_per_s(l.mb_per_s));
+    if (out.set(kLinkRates[parameter - kCosts].name, most * kMuch) != Errc::ok) return {};
     return out;
   }
   const auto c = static_cast<Cost>(parameter);
@@ -84,13 +84,24 @@ std::variant<SweepAxis, std::string> sweep_axis(std::string_view text) {
   }
 }
 
+Result<void, Diagnostic> set(MachineDescription& m, const SweepAxis& axis, double value) {
+  if (m.set(axis.name, value) == Errc::ok) return {};
+  const bool known = cost_named(axis.name) != kCosts;
+  return Diagnostic{.where = axis.name,
+                    .message = (known ? "" : "the machine has no such parameter, or ") +
+                               fmt::format("it cannot be {}", axis.text(value)),
+                    .hint =
+                        "sdma simulate --show-machine lists them; xgmi.rate, pcie.rate and nic.rate are the rates "
+                        "of links in GB/s"};
+}
+
 bool same_time(double a, double b) noexcept { return std::abs(a - b) <= 1e-9 * std::max(a, b); }
 
 Result<std::vector<std::string>, std::vector<Diagnostic>> caps_of(const Schedule& s, const MachineDescription& m,
                                                                   std::string_view swept, double from, double to) {
   std::vector<std::string> caps;
   for (std::size_t i = 0; i < kCosts + kLinkRates.size(); ++i) {
-    const auto other = i < kCosts ? name(static_cast<Cost>(i)) : kLinkRates[i - kCosts];
+    const auto other = i < kCosts ? name(static_cast<Cost>(i)) : kLinkRates[i - kCosts].name;
     if (other == swept) continue;
     const auto machine = relaxed(m, i);
     if (!machine) continue;

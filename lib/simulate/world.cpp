@@ -118,7 +118,7 @@ void World::links() {
   pages_.resize(s_.gpus);
   std::vector<std::uint32_t> shared;
   for (const auto& s : m_.topology.shared)
-    shared.push_back(resource(Busy::Kind::link, "link " + s.name, Cost::nic_efficiency, s.mb_per_s / 1e3));
+    shared.push_back(resource(Busy::Kind::link, "link " + s.name, Cost::nic_efficiency, gb_per_s(s.mb_per_s)));
   // Host memory is on the first socket: what GPUs of another one exchange with it also crosses the link between both.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> sockets;
   for (const auto& l : m_.topology.links)
@@ -126,21 +126,17 @@ void World::links() {
       sockets.try_emplace({l.from.index, l.to.index},
                           net_.add({.kind = Busy::Kind::link,
                                     .name = fmt::format("link {}->{}", to_string(l.from), to_string(l.to)),
-                                    .rate = l.mb_per_s / 1e3,
-                                    .times = l.mb_per_s / 1e3}));
+                                    .rate = gb_per_s(l.mb_per_s),
+                                    .times = gb_per_s(l.mb_per_s)}));
   for (const auto& l : m_.topology.links) {
     const auto in = [&](LinkEnd e) { return e.kind == LinkEnd::Kind::cpu || e.index < s_.gpus; };
     if (!in(l.from) || !in(l.to) || (l.from.kind == LinkEnd::Kind::cpu && l.to.kind == LinkEnd::Kind::cpu)) continue;
     const auto place = [&](LinkEnd e) { return e.kind == LinkEnd::Kind::cpu ? Place::host() : Place::gpu(e.index); };
     auto& at = links_[place_index(place(l.from)) * places_ + place_index(place(l.to))];
     if (at != ~0u) continue;  // a second socket: the nearest one, named first, is used
-    const auto part = l.type == LinkType::xgmi   ? Cost::xgmi_efficiency
-                      : l.type == LinkType::pcie ? Cost::pcie_efficiency
-                                                 : Cost::nic_efficiency;
-    const auto raw = l.mb_per_s != 0 ? l.mb_per_s / 1e3 : 64.0;
     const auto index = static_cast<std::size_t>(&at - links_.data());
-    at = resource(Busy::Kind::link, fmt::format("link {}->{}", to_string(place(l.from)), to_string(place(l.to))), part,
-                  raw);
+    at = resource(Busy::Kind::link, fmt::format("link {}->{}", to_string(place(l.from)), to_string(place(l.to))),
+                  link_rate(l.type).efficiency, gb_per_s(l.mb_per_s != 0 ? l.mb_per_s : kMi300xLink));
     masks_[index] = l.engine_mask;
     for (const auto i : l.shares)
       if (i < shared.size()) shares_[index].push_back(shared[i]);

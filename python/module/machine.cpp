@@ -21,7 +21,7 @@ namespace {
 std::vector<std::string_view> parameters() {
   std::vector<std::string_view> all;
   for (std::size_t i = 0; i < kCosts; ++i) all.push_back(name(static_cast<Cost>(i)));
-  all.insert(all.end(), kLinkRates.begin(), kLinkRates.end());
+  for (const auto& rate : kLinkRates) all.push_back(rate.name);
   return all;
 }
 std::size_t known(const std::string& parameter) {

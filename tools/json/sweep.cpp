@@ -97,13 +97,11 @@ class Sweeping {
     auto m = in_.machine;
     for (std::size_t a = 0; a < values.size(); ++a) {
       const auto& axis = in_.axes[a];
-      if (!axis.of_machine() || m.set(axis.name, values[a]) == Errc::ok) continue;
-      const bool known = cost_named(axis.name) != kCosts;
-      refuse("--sweep " + axis.name + ": " +
-                 (known ? "it cannot be " + axis.text(values[a])
-                        : "the machine has no such parameter, or it cannot be " + axis.text(values[a])),
-             "sdma simulate --show-machine lists them; xgmi.rate and pcie.rate are the rates of links in GB/s");
-      return {};
+      if (!axis.of_machine()) continue;
+      if (auto is = set(m, axis, values[a]); !is) {
+        refuse("--sweep " + axis.name + ": " + is.error().message, is.error().hint);
+        return {};
+      }
     }
     return m;
   }

@@ -71,9 +71,7 @@ Result<void, Diagnostic> apply(Settings& s, MachineDescription* machine, const s
       return Diagnostic{.where = "--sweep " + axis.name, .message = std::move(why), .hint = std::move(hint)};
     };
     if (axis.of_machine()) {
-      if (!machine || machine->set(axis.name, values[a]) != Errc::ok)
-        return refuse("the machine has no such parameter, or it cannot be " + text,
-                      "sdma simulate --show-machine lists them; xgmi.rate and pcie.rate are rates of links in GB/s");
+      if (auto is = set(*machine, axis, values[a]); !is) return refuse(is.error().message, is.error().hint);
     } else if (is_option(axis.name)) {
       if (auto why = set(s.options, axis.name, text); !why.empty()) return refuse(why, "");
     } else {

@@ -85,7 +85,26 @@ enum class Cost : std::uint8_t {
 };
 inline constexpr std::size_t kCosts = 40;  ///< how many costs there are
 /// The rates that MachineDescription::set knows beside the parameters.
-inline constexpr std::array<std::string_view, 3> kLinkRates{"xgmi.rate", "pcie.rate", "nic.rate"};
+struct LinkRate {
+  std::string_view name;  ///< in GB/s, of all links of this type
+  LinkType type;
+  Cost efficiency;  ///< the fraction of this rate that is left for data
+};
+inline constexpr std::array<LinkRate, 3> kLinkRates{{{"xgmi.rate", LinkType::xgmi, Cost::xgmi_efficiency},
+                                                     {"pcie.rate", LinkType::pcie, Cost::pcie_efficiency},
+                                                     {"nic.rate", LinkType::other, Cost::nic_efficiency}}};
+/// The row with this name; null if there is none.
+constexpr const LinkRate* link_rate(std::string_view name) noexcept {
+  for (const auto& r : kLinkRates)
+    if (r.name == name) return &r;
+  return nullptr;
+}
+/// The row of links of this type.
+constexpr const LinkRate& link_rate(LinkType type) noexcept {
+  for (const auto& r : kLinkRates)
+    if (r.type == type) return r;
+  return kLinkRates.back();
+}
 /// "engine.poll_ns"; `cost_named` is the inverse.
 std::string_view name(Cost) noexcept;
 /// "ns", "bytes", "bytes/ns", "fraction", "ratio" (a fraction that may be above 1), "copies".
