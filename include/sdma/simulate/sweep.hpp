@@ -40,8 +40,8 @@ inline constexpr std::size_t kMostSwept = 10'000;
 /// The axis of "NAME=A..B" (doubled at each step), "NAME=A..B*F", or "NAME=A,B,C"; or what is wrong with the text.
 std::variant<SweepAxis, std::string> sweep_axis(std::string_view text);
 
-/// Sets the machine's parameter of this axis to one of its values. Refuses a name that is neither a parameter nor a rate
-/// of links that the machine has, and a value that it cannot have. Requires axis.of_machine().
+/// Sets the machine's parameter of this axis to one of its values. Refuses a name that is neither a parameter nor a
+/// rate of links that the machine has, and a value that it cannot have. Requires axis.of_machine().
 Result<void, Diagnostic> set(MachineDescription&, const SweepAxis& axis, double value);
 
 /// True if the times differ by less than rounding does.
