@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <utility>
 
 namespace sdma::inline v0::detail {
 namespace {
@@ -127,6 +128,27 @@ void expand_repeats(std::string& text) {
   text = std::move(out);
 }
 
+/// The lines of `dmesg --json` as dmesg prints them without it: "[  812.400126] amdgpu ..."; its other lines are empty.
+void from_dmesg_json(std::string& text) {
+  std::string out, time;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const auto end = std::min(text.find('\n', begin), text.size());
+    const auto line = trimmed(std::string_view(text).substr(begin, end - begin));
+    const auto member = [&](std::string_view key) {
+      return trimmed(line.starts_with(key) ? line.substr(key.size()) : std::string_view{});
+    };
+    if (const auto at = member("\"time\":"); !at.empty()) time = at.substr(0, at.find(','));
+    if (const auto said = member("\"msg\":"); !said.empty()) {
+      out.append("[").append(std::exchange(time, {})).append("] ");
+      out += said.starts_with('"') && said.ends_with('"') && said.size() > 1 ? said.substr(1, said.size() - 2) : said;
+    }
+    if (end < text.size()) out += '\n';
+    begin = end + 1;
+  }
+  replace_all(out, "\\t", "\t");
+  text = std::move(out);
+}
+
 }  // namespace
 
 bool is_utf16(std::string_view bytes) noexcept {
@@ -160,6 +182,7 @@ std::string plain_text(std::string_view bytes) {
     unmark(text, begin, end > begin && text[end - 1] == '\r' ? end - 1 : end);
     begin = end + 1;
   }
+  if (text.find("\"dmesg\": [") != text.npos) from_dmesg_json(text);
   if (text.find('`') != text.npos) join_halves(text);
   if (text.find("<repeats") != text.npos) expand_repeats(text);
   return text;

@@ -3,6 +3,7 @@
 #include "sdma/doctor/kernel_log.hpp"
 
 #include "sdma/doctor/diagnose.hpp"
+#include "sdma/dump/text.hpp"
 #include "sdma/packets/copy.hpp"
 #include "support/catch.hpp"
 
@@ -216,6 +217,18 @@ TEST_CASE("a log is the same behind every prefix, quoted, wrapped, and with its 
     wrapped += line + "\n";
   }
   same(wrapped);
+}
+
+TEST_CASE("dmesg --json: messages with their times, and no dwords") {
+  std::string json = "{\n   \"dmesg\": [\n      {\n";
+  for (const auto line : kLines) {
+    std::string said;
+    for (const char c : line) said += c == '\t' ? std::string("\\t") : std::string(1, c);
+    json += "         \"pri\": 3,\n         \"time\":   812.400123,\n         \"msg\": \"" + said + "\"\n";
+    json += line == kLines[std::size(kLines) - 1] ? "      }\n   ]\n}\n" : "      },{\n";
+  }
+  CHECK(page_faults(json) == page_faults(text("[  812.400123] ")));
+  CHECK_FALSE(read_text_dump(json, "log.json"));
 }
 
 TEST_CASE("a fault that is reported by each die is one") {
