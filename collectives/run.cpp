@@ -238,8 +238,7 @@ Result<void, Diagnostic> Run::completed(Deadline d) const {
     const auto& word = bound_.signal(completions_[i]);
     const auto wanted = counted ? round_ * plan_.done_a_round : value_;
     for (;;) {
-      const auto slice = Deadline::in(kSlice);
-      if (sdma::wait(word, func, wanted, slice.at < d.at ? slice : d)) break;
+      if (sdma::wait(word, func, wanted, d.within(kSlice))) break;
       if (auto f = fault()) return *std::move(f);
       if (auto lost = bound_.lost(); !lost.empty()) return Diagnostic{.where = "wait", .message = std::move(lost)};
       if (d.passed()) return standing(i, wanted);

@@ -68,8 +68,9 @@ std::optional<std::vector<GpuId>> parse_gpus(std::string_view text) {
     for (std::uint32_t g = 0; g < *n; ++g) all.push_back({g});
     return all;
   }
-  for (; !text.empty(); text.remove_prefix(std::min(text.find(','), text.size() - 1) + 1)) {
-    const auto n = parse_count(text.substr(0, text.find(',')));
+  if (text.ends_with(',')) text.remove_suffix(1);  // "5,": one GPU, not five
+  for (const auto word : detail::between_commas(text)) {
+    const auto n = parse_count(word);
     if (!n || *n >= kMostGpus) return {};
     const GpuId gpu{static_cast<std::uint32_t>(*n)};
     if (std::find(all.begin(), all.end(), gpu) != all.end()) return {};

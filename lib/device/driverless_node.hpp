@@ -8,6 +8,7 @@
 //
 // Requires of Node: what SharedNode requires, and `create_signal(const SignalRequest&)`.
 // In the child of a fork, each call is an error. Any thread; internal.
+#include "../core/await_change.hpp"
 #include "fault_log.hpp"
 #include "sdma/core/atomic_ref.hpp"
 #include "sdma/core/deadline.hpp"
@@ -16,7 +17,6 @@
 #include "sdma/packets/registry.hpp"
 #include "shared_node.hpp"
 
-#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <map>
@@ -73,7 +73,7 @@ class Interrupts {
         return Errc::ok;
       }
       if (d.passed()) return Errc::timed_out;
-      came_.wait_until(lock, std::min(d.at, Deadline::in(std::chrono::hours(1)).at));
+      await_change(came_, lock, d);
     }
   }
 

@@ -8,6 +8,7 @@
 //   log.of_gpu(gpu)                  // the first fault of that GPU that a kernel driver reported, without a queue
 //
 // Keeps at most 4096 faults for `wait`, and counts those that it dropped. Any thread; internal. Errors: timed_out.
+#include "../core/await_change.hpp"
 #include "sdma/core/deadline.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/engine/fault.hpp"
@@ -38,7 +39,7 @@ class FaultLog {
     std::unique_lock lock(mutex_);
     while (untold_.empty()) {
       if (d.passed()) return Errc::timed_out;
-      came_.wait_until(lock, std::min(d.at, Deadline::in(std::chrono::hours(1)).at));
+      await_change(came_, lock, d);
     }
     const auto f = untold_.front();
     untold_.pop_front();

@@ -291,7 +291,7 @@ class SoftNode final : public DriverlessNode<SoftNode> {
     auto& n = *static_cast<SoftNode*>(node);
     // A store by the word's address calls no hook, nor does one of a process that has not opened memory of this one: so
     // check the word again after a millisecond.
-    n.bells_.hosts().sleep_unless(Deadline{std::min(d.at, Deadline::in(std::chrono::milliseconds(1)).at)},
+    n.bells_.hosts().sleep_unless(d.within(std::chrono::milliseconds(1)),
                                   [&] { return atomic_ref(*word).load(std::memory_order_seq_cst) != seen; });
   }
   /// The Signal::wake hook: a host has stored this word.

@@ -271,7 +271,7 @@ class HostThreads {
   }
 
   /// Short waits one after another, so that a fault or the failure of another thread ends them.
-  Deadline slice() const noexcept { return slice_of(run_.deadline); }
+  Deadline slice() const noexcept { return run_.deadline.within(kLook); }
   bool reached(std::size_t i, Compare func, std::uint64_t reference, Deadline d) const noexcept {
     if (!s_.signals[i].at) return wait(bound_.signal(i), func, reference, d).has_value();
     // A word inside a buffer may have neighbours, so only its own bits are read; nothing wakes this thread.

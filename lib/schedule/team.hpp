@@ -34,11 +34,6 @@ namespace sdma::inline v0::detail {
 
 /// How long a thread waits before it looks whether the run has been stopped.
 inline constexpr std::chrono::milliseconds kLook{20};
-/// The end of such a wait, which the deadline may bring forward.
-inline Deadline slice_of(Deadline d) noexcept {
-  const auto slice = Deadline::in(kLook);
-  return slice.at < d.at ? slice : d;
-}
 
 /// Which rank has what. GPUs and host threads are divided evenly, in order; what is the host's is of rank 0, or of the
 /// first rank of the node that uses it.
@@ -164,7 +159,7 @@ class Team {
   template <class Stopped>
   bool reached(std::uint32_t rank, std::size_t word, std::uint64_t v, Deadline d, Stopped stopped) const {
     for (;;) {
-      if (wait(at(rank, word), Compare::ge, v, slice_of(d))) return true;
+      if (wait(at(rank, word), Compare::ge, v, d.within(kLook))) return true;
       if (d.passed() || stopped()) return false;
     }
   }

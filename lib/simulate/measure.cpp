@@ -59,8 +59,7 @@ class Rig {
   /// In slices, so that a fault of a queue ends it.
   Result<void, Diagnostic> wait(std::size_t completion, Deadline d) const {
     for (;;) {
-      const auto slice = Deadline::in(20ms);
-      if (sdma::wait(bound_.signal(completion), Compare::ge, epoch_, slice.at < d.at ? slice : d)) return {};
+      if (sdma::wait(bound_.signal(completion), Compare::ge, epoch_, d.within(20ms))) return {};
       for (std::size_t q = 0; q < m_->schedule->queues.size(); ++q)
         if (const auto f = bound_.device().fault(bound_.queue(q)))
           return Diagnostic{

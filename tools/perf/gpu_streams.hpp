@@ -142,8 +142,7 @@ class GpuStream {
   /// Until the stream has stored at least `value`, or an error is known.
   sdma::Result<void, sdma::Diagnostic> await(std::uint32_t value, sdma::Deadline d) const {
     for (;;) {
-      const auto slice = sdma::Deadline::in(kSlice);
-      if (sdma::wait(done_, sdma::Compare::ge, value, slice.at < d.at ? slice : d)) return {};
+      if (sdma::wait(done_, sdma::Compare::ge, value, d.within(kSlice))) return {};
       if (auto r = state(); !r) return r;
       if (d.passed())
         return late(fmt::format("the stream has not come to its end by the deadline: its word is {}, not {}",

@@ -4,6 +4,7 @@
 //
 //   auto d = Deadline::in(std::chrono::milliseconds(200));
 //   while (!d.passed()) look_again();
+//   wait(signal, Compare::ge, 1, d.within(20ms));                       // a slice of a wait
 //
 // A duration of zero or less gives a deadline that has already passed. A duration that is too long for the clock gives
 // the last moment that the clock can represent. A Deadline is a plain value on the steady clock; any thread may use a
@@ -25,6 +26,11 @@ struct Deadline {
     using Seconds = std::chrono::duration<long double>;
     if (Seconds(d) >= Seconds(Clock::time_point::max() - now)) return {Clock::time_point::max()};
     return {d <= d.zero() ? now : now + std::chrono::duration_cast<Clock::duration>(d)};
+  }
+  /// This deadline, or `d` from now if that is earlier: for a wait in slices, between which something else is examined.
+  template <std::integral Rep, class Period> Deadline within(std::chrono::duration<Rep, Period> d) const noexcept {
+    const auto slice = in(d);
+    return slice.at < at ? slice : *this;
   }
   /// Is it `at` or later?
   bool passed() const noexcept { return Clock::now() >= at; }

@@ -11,6 +11,7 @@
 // the same page of the same GPU counts once.
 //
 // Any thread. Internal to the library. Errors: timed_out; stopped if the driver no longer knows the events.
+#include "../../core/await_change.hpp"
 #include "../fault_log.hpp"
 #include "driver.hpp"
 #include "sdma/device/device.hpp"
@@ -84,7 +85,7 @@ class DriverFaults {
       if (looked && d.passed()) return Errc::timed_out;
       looked = true;
       if (waiter_in_driver_) {
-        came_.wait_until(lock, std::min(d.at, Deadline::in(std::chrono::hours(1)).at));
+        await_change(came_, lock, d);
         continue;
       }
       waiter_in_driver_ = true;
