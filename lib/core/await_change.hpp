@@ -7,8 +7,8 @@
 //     await_change(came, lock, d);
 //   }
 //
-// Returns after an hour at the latest, because a condition variable cannot represent the clock's last moment: so call it
-// in a loop. Releases the lock while it waits; any thread; internal. No errors.
+// Returns after an hour at the latest, because a condition variable cannot represent the clock's last moment: so call
+// it in a loop. Releases the lock while it waits; any thread; internal. No errors.
 #include "sdma/core/deadline.hpp"
 
 #include <condition_variable>
