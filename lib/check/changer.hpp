@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace sdma::inline v0::check_detail {
 
@@ -66,9 +67,9 @@ class Changer {
       if (has(text_.keyword(id))) found.push_back(id);
     return found;
   }
-  /// The loop around a line inside its queue or thread: "r" and "0" of "for r in 0..R"; "" if there is none.
+  /// The loop around a line inside its queue or thread: "r", "0" and "R" of "for r in 0..R"; "" if there is none.
   struct Loop {
-    std::string name{}, from{};
+    std::string name{}, from{}, to{};
   };
   Loop loop(LineId id) const {
     for (auto b = text_.block(id); b.begin != 0; b = text_.block(b.begin)) {
@@ -76,11 +77,55 @@ class Changer {
       if (line.starts_with("for ")) {
         const auto in = line.find(" in "), dots = line.find("..");
         if (in == line.npos || dots == line.npos) return {};
-        return {line.substr(4, in - 4), line.substr(in + 4, dots - in - 4)};
+        return {line.substr(4, in - 4), line.substr(in + 4, dots - in - 4), line.substr(dots + 2)};
       }
       if (text_.keyword(b.begin) == "queue" || text_.keyword(b.begin) == "host") return {};
     }
     return {};
+  }
+  /// The loop that declares a queue for each GPU, "for i in 0..N" around "queue gpu{i}.ring"; "" if there is none.
+  Loop team(LineId id) const { return loop(text_.agent(id).begin); }
+  /// "gpu{i}" of "gpu{i}.flag".
+  static std::string place_of(const std::string& name) { return name.substr(0, name.find('.')); }
+  static std::string at_place(const std::string& place, const std::string& name) {
+    return name.find('.') == name.npos || place.empty() ? name : place + name.substr(name.find('.'));
+  }
+  /// May both be one word, which two of a team name each from its own GPU: "gpu{i}.flag" and "gpu{(i+1)%N}.flag"?
+  static bool alike(const std::string& a, const std::string& b) {
+    return a == b || (a.find('{') != a.npos && b.find('{') != b.npos && at_place(place_of(b), a) == b);
+  }
+  /// The GPU of the queue or the kernel around a line.
+  std::string own_place(LineId id) const {
+    const auto header = text_.text(text_.agent(id).begin);
+    return place_of(header.substr(std::min(header.find(' ') + 1, header.size())));
+  }
+  /// Where the last copy at or before a line of its queue puts its bytes.
+  std::string destination(LineId id) const {
+    std::string place;
+    for (const auto l : text_.inside(text_.agent(id))) {
+      if (const auto dst = field_of(text_.text(l), "dst"); !dst.empty()) place = place_of(dst);
+      if (l == id) break;
+    }
+    return place;
+  }
+  /// 4 of 3, "r+1" of "r", "r" of "r-1", "N-1" of "N-2"; with -1, the other way round.
+  static std::string stepped(const std::string& value, int by) {
+    if (const auto n = number(value)) return std::to_string(*n + by);
+    auto at = value.find_last_of("+-");
+    const auto n = at == value.npos ? std::nullopt : number(value.substr(at + 1));
+    if (!n || at == 0) at = value.size();
+    const auto sum = at == value.size() ? by : (value[at] == '-' ? -*n : *n) + by;
+    return value.substr(0, at) + (sum == 0 ? "" : fmt::format("{:+}", sum));
+  }
+  /// A queue's line that adds one to a signal.
+  std::string counting(const std::string& signal) const {
+    bool narrow = false;
+    for (const auto id : lines_with([](const std::string& k) { return k == "signal"; })) {
+      const auto line = text_.text(id);
+      const auto declares = line.substr(7, line.find(' ', 7) - 7);
+      narrow = narrow || (at_place(place_of(signal), declares) == signal && field_of(line, "bits") == "32");
+    }
+    return fmt::format("atomic op=add_rtn_{} addr={} value=1", narrow ? 32 : 64, signal);
   }
   bool has_rounds() const {
     return !lines_with([](const std::string& k) { return k == "repeat"; }).empty();
@@ -91,9 +136,16 @@ class Changer {
     if (l.name.empty()) return has_rounds() ? "epoch" : "1";
     return l.from == "0" ? l.name + "+1" : l.from == "1" ? l.name : fmt::format("{}-{}+1", l.name, l.from);
   }
+  /// The condition and the value of a wait in a round for what the round `lag` before it has announced.
+  std::pair<std::string, std::string> earlier(LineId id, int lag) const {
+    const auto l = loop(id);
+    if (l.name.empty()) return {"", has_rounds() ? "epoch-1" : "1"};
+    if (l.from != "0") return {fmt::format("when {} > {}: ", l.name, lag), fmt::format("{}-{}", l.name, lag)};
+    return {fmt::format("when {} >= {}: ", l.name, lag), lag == 1 ? l.name : fmt::format("{}-{}", l.name, lag - 1)};
+  }
   /// The final count that the finding names: "ends at 8", "wait host.done == 8".
   std::optional<std::string> ends_at() const {
-    for (const auto* said : {"ends at ", " == "})
+    for (const auto* said : {"ends at ", " == ", "func=eq reference="})
       for (const auto* in : {&f_.diagnostic.hint, &f_.diagnostic.message})
         if (const auto at = in->find(said); at != in->npos) {
           const auto begin = at + std::string_view(said).size();
@@ -119,6 +171,11 @@ class Changer {
   }
   void replaced(LineId id, const std::string& line) {
     if (line != text_.text(id)) change([&](SourceLines& t) { t.replace(id, line); });
+  }
+  /// The line waits for, or posts to, this signal.
+  void renamed(LineId id, const std::string& signal) {
+    auto line = text_.text(id);
+    if (const auto own = sync(id).signal; !own.empty()) replaced(id, line.replace(line.find(own), own.size(), signal));
   }
   void moved(LineId id, LineId before) {
     if (before == 0 || before == id || text_.next(id) == before) return;

@@ -2,16 +2,14 @@
 // Ways to change the text of a schedule that may remove a finding. They follow the mistakes that people make: a wait
 // that is missing, comes too late, or waits for another value or signal; a credit that is missing; a constant where
 // each round needs a value of its own; a signal that is set back; a completion that comes too early.
-#include "changer.hpp"
-
-#include <set>
+#include "wait_changes.hpp"
 
 namespace sdma::inline v0::check_detail {
 namespace {
 
-class Changes : private Changer {
+class Changes : private WaitChanges {
  public:
-  Changes(const SourceLines& text, const CheckFinding& f) : Changer(text, f) {}
+  Changes(const SourceLines& text, const CheckFinding& f) : WaitChanges(text, f) {}
 
   std::vector<SourceLines> run() {
     const auto& rule = f_.diagnostic.rule;
@@ -27,8 +25,10 @@ class Changes : private Changer {
     if (is("fence-race")) apart();
     if (is("never-submitted")) submit_all();
     if (is("stale-wait", "missed-value", "reset-while-polled", "unreachable-count", "never-met", "deadlock",
-           "self-wait"))
+           "self-wait")) {
       wait_itself();
+      if (rule == "deadlock" || f_.diagnostic.message.find("submitted") != std::string::npos) submit_all();
+    }
     return std::move(out_);
   }
 
@@ -99,22 +99,51 @@ class Changes : private Changer {
     const auto one = text_.agent(a), two = text_.agent(b);
     const bool overwrites = f_.diagnostic.message.find("before") != std::string::npos &&
                             f_.diagnostic.message.find("has read it") != std::string::npos;
-    if (one.begin == two.begin) return same_queue(a, b);
-    if (overwrites) credits(a, b);
-    announced(a, b);
+    const bool team = one.begin == two.begin;  // one text, that of a loop over the GPUs
+    if (team && f_.locations.front().agent == f_.locations.back().agent) return same_queue(a, b);
+    if (overwrites && !team) credits(a, b);
+    if (!team) announced(a, b);
     values_of_waits(two, b);
-    // A wait that comes too late, a post that comes too early.
+    misplaced(a, b);
+    each_of_team(a, b);
+    for (const auto& s : signals_near(two, b)) rounds_of(s);
+    other_signals(two, b);
+    if (team) return;
+    if (!overwrites) own_signal(a, b, 0, "ready");
+    if (!overwrites && has_rounds()) own_signal(a, b, 1, "free");
+    // Perhaps the other order was meant.
+    announced(b, a);
+    own_signal(b, a, 0, "free");
+  }
+  /// A wait that comes too late, a post that comes too early.
+  void misplaced(LineId a, LineId b) {
+    const auto one = text_.agent(a), two = text_.agent(b);
     for (auto id = text_.next(b); id != 0 && id != two.end; id = text_.next(id))
       if (waits(text_.keyword(id))) moved(id, b);
     for (auto id = one.begin; id != 0 && id != a; id = text_.next(id))
       if (posts(text_.keyword(id))) moved(id, text_.next(a));
-    for (const auto& s : signals_near(two, b)) rounds_of(s);
-    if (!overwrites) own_signal(a, b, 0, "ready");
-    if (!overwrites && has_rounds()) own_signal(a, b, 1, "free");
-    other_signals(two, b);
-    // Perhaps the other order was meant.
-    announced(b, a);
-    own_signal(b, a, 0, "free");
+  }
+  /// Of queues that a loop over the GPUs declares, each waits for a word of its own GPU, and posts where its data goes.
+  void each_of_team(LineId a, LineId b) {
+    const auto own = own_place(b);
+    const auto insert_wait = [&](const std::string& condition, const std::string& signal, const std::string& value) {
+      inserted(b, condition + wait_line(in_queue(b), signal, value));
+    };
+    for (const auto id : text_.inside(text_.agent(b)))
+      if (waits(text_.keyword(id))) renamed(id, at_place(own, sync(id).signal));
+    for (const auto id : text_.inside(text_.agent(a))) {
+      const auto s = sync(id);
+      if (!posts(text_.keyword(id)) || s.signal.find('{') == s.signal.npos) continue;
+      renamed(id, at_place(destination(id), s.signal));
+      const auto word = at_place(own, s.signal);
+      const auto [condition, value] = earlier(b, 1);
+      insert_wait(condition, word, value);
+      insert_wait("", word, s.value);
+      insert_wait("", word, count_at(b));
+      if (const auto l = team(b); !l.name.empty())
+        insert_wait(fmt::format("when {} > {}: ", l.name, l.from), word, s.value);
+      if (const auto n = ends_at()) insert_wait("", word, *n);
+    }
   }
   /// A post that announces the first access is there: the second one waits for it.
   void announced(LineId a, LineId b) {
@@ -131,17 +160,8 @@ class Changes : private Changer {
   }
   void own_signal(LineId a, LineId b, int lag, const std::string& name) {
     const auto from = count_at(a);
-    const auto l = loop(b);
-    auto value = count_at(b);
-    std::string condition;
-    if (lag > 0 && !l.name.empty()) {
-      condition =
-          l.from == "0" ? fmt::format("when {} >= {}: ", l.name, lag) : fmt::format("when {} > {}: ", l.name, lag);
-      value = l.from == "0" && lag == 1 ? l.name : fmt::format("{}-{}", l.name, l.from == "0" ? lag - 1 : lag);
-    } else if (lag > 0 && value == "epoch") {
-      value = "epoch-1";
-    }
-    change([&](SourceLines& t) {
+    const auto [condition, value] = lag > 0 ? earlier(b, lag) : std::pair(std::string(), count_at(b));
+    change([&, condition = condition, value = value](SourceLines& t) {
       const auto signal = declared(t, name);
       t.insert(t.next(a), post_line(in_queue(a), signal, from));
       t.insert(b, condition + wait_line(in_queue(b), signal, value));
@@ -173,91 +193,6 @@ class Changes : private Changer {
           }
   }
 
-  /// Waits of a thread before a line: their values are one too small, or those of another post.
-  void values_of_waits(SourceLines::Block agent, LineId before) {
-    for (const auto id : text_.inside(agent)) {
-      if (id == before) break;
-      if (waits(text_.keyword(id))) values_of(id);
-    }
-  }
-  void values_of(LineId wait) {
-    const auto s = sync(wait);
-    if (s.signal.empty()) return;
-    const auto n = number(s.value);
-    replaced(wait, with_value(wait, n ? std::to_string(*n + 1) : s.value + "+1"));
-    std::set<std::string> values;
-    for (const auto id : lines_with(posts))
-      if (const auto p = sync(id); p.signal == s.signal && values.insert(p.value).second) {
-        if (f_.diagnostic.rule == "never-met") replaced(id, with_value(id, s.value));
-        replaced(wait, with_value(wait, p.value));
-        replaced(wait, with_value(wait, p.value, true));
-      }
-    if (const auto end = ends_at()) {
-      replaced(wait, with_value(wait, *end));
-      replaced(wait, with_value(wait, *end, true));
-    }
-    if (has_rounds() && n) {
-      replaced(wait, with_value(wait, *n == 1 ? "epoch" : fmt::format("{}*epoch", *n), true));
-      if (const auto end = ends_at(); end && number(*end))
-        for (const auto id : lines_with([](const std::string& k) { return k == "repeat"; }))
-          if (const auto rounds = number(text_.text(id).substr(7));
-              rounds && *rounds > 0 && *number(*end) % *rounds == 0)
-            replaced(wait, with_value(wait, fmt::format("{}*epoch", *number(*end) / *rounds), true));
-    }
-  }
-  std::vector<std::string> signals_near(SourceLines::Block agent, LineId before) const {
-    std::vector<std::string> all;
-    for (const auto id : text_.inside(agent)) {
-      if (id == before) break;
-      if (!waits(text_.keyword(id))) continue;
-      const auto s = sync(id).signal;
-      if (std::find(all.begin(), all.end(), s) == all.end()) all.push_back(s);
-    }
-    return all;
-  }
-  /// The thread waits for a signal that something else posts.
-  void other_signals(SourceLines::Block agent, LineId before) {
-    std::set<std::string> posted;
-    for (const auto id : lines_with(posts)) posted.insert(sync(id).signal);
-    for (const auto id : text_.inside(agent)) {
-      if (waits(text_.keyword(id)))
-        for (const auto& s : posted) {
-          auto line = text_.text(id);
-          const auto own = sync(id).signal;
-          if (s != own) replaced(id, line.replace(line.find(own), own.size(), s));
-        }
-      if (id == before) break;
-    }
-  }
-
-  /// Each round has values of its own: stores of 1, 2, .. N become N*epoch-N+1 .. N*epoch, a wait for K one for the
-  /// same, and stores of 0 go.
-  void rounds_of(const std::string& signal) {
-    if (!has_rounds() || signal.empty()) return;
-    std::int64_t most = 0;
-    std::vector<LineId> all, resets;
-    for (const auto id : text_.all()) {
-      const auto k = text_.keyword(id);
-      if ((!posts(k) && !waits(k)) || sync(id).signal != signal) continue;
-      if (k == "atomic" || k == "add") return;
-      const auto n = number(sync(id).value);
-      if (!n || *n < 0) return;
-      most = std::max(most, *n);
-      (*n == 0 && posts(k) ? resets : all).push_back(id);
-    }
-    if (most == 0) return;
-    change([&](SourceLines& t) {
-      for (const auto id : all) {
-        const auto n = *number(sync(id).value);
-        const auto value = most == 1 && n == 1 ? std::string("epoch")
-                           : n == most         ? fmt::format("{}*epoch", most)
-                                               : fmt::format("{}*epoch-{}", most, most - n);
-        t.replace(id, with_value(id, value, waits(text_.keyword(id))));
-      }
-      for (const auto id : resets) t.remove(id);
-    });
-  }
-
   void completion() {
     const auto h = host();
     if (places_.empty() || h.begin == 0) return;
@@ -283,13 +218,22 @@ class Changes : private Changer {
       }
     for (auto id = own.begin; id != 0 && id != data; id = text_.next(id))
       if (posts(text_.keyword(id))) moved(id, own.end);
-    // The queue has no completion: it gets one.
+    // A queue of every GPU counts in a word that the host does not wait for; or it has no completion, and gets one.
+    const auto all = team(data);
+    for (const auto id : text_.inside(own))
+      if (const auto s = sync(id); text_.keyword(id) == "atomic" && s.signal.starts_with("host."))
+        for (const auto end : ends)
+          inserted(end, fmt::format("wait {} == {}", s.signal, s.value.starts_with('-') ? "0" : all.to));
     for (const auto end : ends)
       change([&](SourceLines& t) {
-        const auto value = has_rounds() ? "epoch" : "1";
         const auto signal = declared(t, "complete");
-        t.insert(own.end, post_line(true, signal, value));
-        t.insert(end, wait_line(false, signal, value));
+        const auto value = has_rounds() ? "epoch" : "1";
+        t.insert(own.end, all.name.empty() ? post_line(true, signal, value)
+                                           : fmt::format("atomic op=add_rtn_32 addr={} value=1", signal));
+        t.insert(end, wait_line(false, signal,
+                                all.name.empty() ? value
+                                : has_rounds()   ? fmt::format("({})*epoch", all.to)
+                                                 : all.to));
       });
   }
 
@@ -300,13 +244,8 @@ class Changes : private Changer {
     std::vector<LineId> stores;
     for (const auto id : lines_with(posts))
       if (sync(id).signal == signal && text_.keyword(id) == "fence") stores.push_back(id);
-    bool narrow = false;
-    for (const auto id : lines_with([](const std::string& k) { return k == "signal"; }))
-      narrow =
-          narrow || (text_.text(id).starts_with("signal " + signal + " ") && field_of(text_.text(id), "bits") == "32");
     const auto counted = [&](SourceLines& t) {
-      for (const auto id : stores)
-        t.replace(id, fmt::format("atomic op=add_rtn_{} addr={} value=1", narrow ? 32 : 64, signal));
+      for (const auto id : stores) t.replace(id, counting(signal));
     };
     for (const auto id : lines_with(waits))
       if (sync(id).signal == signal && !stores.empty())
@@ -332,58 +271,6 @@ class Changes : private Changer {
 
   void submit_all() {
     for (const auto id : lines_with([](const std::string& k) { return k == "submit"; })) replaced(id, "submit *");
-  }
-
-  void wait_itself() {
-    std::vector<LineId> waiting;
-    for (const auto p : places_)
-      if (waits(text_.keyword(p)) && std::find(waiting.begin(), waiting.end(), p) == waiting.end())
-        waiting.push_back(p);
-    // A signal that is set back.
-    for (const auto p : places_)
-      if (posts(text_.keyword(p)) && number(sync(p).value) == 0) {
-        rounds_of(sync(p).signal);
-        const auto block = text_.block(p);
-        moved(p, block.end);
-        change([&](SourceLines& t) { t.remove(p); });
-      }
-    for (const auto w : waiting) rounds_of(sync(w).signal);
-    for (const auto w : waiting) {
-      const auto s = sync(w);
-      // It counts past the value.
-      if (s.sign == "eq") replaced(w, with_field(text_.text(w), "func", "ge"));
-      if (s.sign == "==") replaced(w, fmt::format("wait {} >= {}", s.signal, s.value));
-      if (const auto at = s.value.find("epoch-"); at != s.value.npos && s.value != "epoch-1")
-        replaced(w, with_value(w, "epoch-1"));
-      values_of(w);
-      order(w);
-      missing_post(w);
-    }
-    for (const auto w : waiting) other_signals(text_.agent(w), w);
-    if (f_.diagnostic.message.find("submitted") != std::string::npos || f_.diagnostic.rule == "deadlock") submit_all();
-  }
-  /// The wait comes too early: what it needs comes after it in the same thread or queue.
-  void order(LineId w) {
-    const auto block = text_.agent(w);
-    for (auto id = text_.next(w); id != 0 && id != block.end; id = text_.next(id)) {
-      const auto k = text_.keyword(id);
-      if (posts(k) || k == "submit") {
-        moved(id, w);
-        moved(w, text_.next(id));
-      }
-    }
-  }
-  /// Nothing posts: the host sets the signal after its submit, or a queue announces at its end.
-  void missing_post(LineId w) {
-    const auto s = sync(w);
-    for (const auto id : lines_with(posts))
-      if (sync(id).signal == s.signal) return;
-    const auto h = host();
-    for (const auto id : text_.inside(h))
-      if (text_.keyword(id) == "submit") inserted(text_.next(id), fmt::format("set {} = {}", s.signal, s.value));
-    for (const auto id : lines_with([](const std::string& k) { return k == "queue"; }))
-      if (const auto b = text_.block(text_.next(id)); b.begin == id && b.begin != text_.agent(w).begin)
-        inserted(b.end, fmt::format("fence addr={} value={}", s.signal, s.value));
   }
 };
 

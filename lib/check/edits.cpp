@@ -18,6 +18,7 @@ std::string text(EpochValue v) {
 struct Wanted {
   Compare func{};
   EpochValue value{};
+  bool of_all = false;  ///< a count that needs all posts
 };
 
 class Edge {
@@ -41,12 +42,12 @@ class Edge {
     if (used.row != kNone && m_.row(used.row)[b_.agent] >= b_.position) return {own_signal()};
     const auto& w = m_.words[used.sync->word];
     const bool store = used.op == Op::store;
-    const auto v = store ? flag(used, w) : count(w);
+    const auto v = store ? flag(used, w) : count(used, w);
     if (!v) return {own_signal()};
     if (post)
       if (auto text = stale(used.sync->word, *v)) return {*text};
     CheckEdit edit{.line = r_.own_line(b_), .text = wait(r_.word(w), *v)};
-    Proposal p{.hint = from + edit.text + (store ? "" : ", the count when all are complete")};
+    Proposal p{.hint = from + edit.text + (v->of_all ? ", the count when all are complete" : "")};
     if (post && edit.line != 0) p.edit = std::move(edit);
     return p;
   }
@@ -115,19 +116,25 @@ class Edge {
     return {};
   }
 
-  /// The value of a counter once all posts of this round have counted; nullopt if b's agent counts too, at b or later.
-  std::optional<Wanted> count(const Word& w) const {
+  /// The value of a counter once this post has counted, if one agent alone counts up; else once all posts of this round
+  /// have. nullopt if b's agent counts too, at b or later.
+  std::optional<Wanted> count(const Step& post, const Word& w) const {
     const auto all = last_count(w);
     if (!all) return {};
+    if (const auto& c = w.chains.front(); w.chains.size() == 1 && c.up && m_.agents[a_.agent].submits <= 1)
+      for (std::size_t i = 0; i + 1 < c.steps.size(); ++i)
+        if (&m_.post(c, i) == &post)
+          return Wanted{Compare::ge,
+                        EpochValue{static_cast<std::int64_t>(w.init + static_cast<std::uint64_t>(c.sums[i + 1]))}};
     for (const auto& c : w.chains)
       if (c.agent == b_.agent && m_.post(c, c.steps.size() - 1).position >= b_.position) return {};
     const auto init = static_cast<std::int64_t>(w.init), last = static_cast<std::int64_t>(*all);
     const auto rounds = std::max(m_.agents[a_.agent].submits, 1u);
-    if (rounds == 1) return Wanted{Compare::eq, EpochValue{last}};
+    if (rounds == 1) return Wanted{Compare::eq, EpochValue{last}, true};
     if ((last - init) % rounds != 0) return {};
     const auto v = at_b({(last - init) / rounds, init});
     if (!v) return {};
-    return Wanted{last >= init ? Compare::ge : Compare::le, *v};
+    return Wanted{last >= init ? Compare::ge : Compare::le, *v, true};
   }
 
   std::string own_signal() const {

@@ -28,6 +28,13 @@ TEST_CASE("what is far away is not meant") {
   CHECK(nearest(std::string(65, 'a'), {std::string_view("a")}).empty());
 }
 
+TEST_CASE("the beginning of a word") {
+  CHECK(nearest("ref", {"func", "reference"}) == "reference");
+  CHECK(nearest("ib", {"func", "ib_size"}) == "ib_size");
+  CHECK(nearest("re", {"func", "reference"}).empty());
+  CHECK(nearest("", {"_reference"}).empty());
+}
+
 TEST_CASE("the end of a message") {
   CHECK(did_you_mean("chekc", {"check", "run"}) == "; did you mean 'check'?");
   CHECK(did_you_mean("adv", {"strict", "adversarial"}) == "; did you mean 'adversarial'?");

@@ -6,7 +6,8 @@
 //   for (const auto& p : kPackets) n.offer(p.name);
 //   n.best()   ==   "copy_linear"       // "" if more than a third of the letters, or more than 3, differ
 //
-// A word that is the first part of a candidate, as `copy` is of `copy_linear`, differs from it by one letter.
+// A word that begins a candidate differs from it by one letter: `ref` of `reference`. A word of one or two letters
+// has to end before a '_'.
 //
 //   did_you_mean("adv", {"strict", "adversarial"})   ==   "; did you mean 'adversarial'?"
 //
@@ -30,7 +31,8 @@ class Nearest {
 
   /// Considers one more candidate. Keeps a reference to its text.
   void offer(std::string_view candidate) noexcept {
-    const bool part = !word_.empty() && candidate.starts_with(word_) && candidate.substr(word_.size()).starts_with('_');
+    const auto rest = candidate.starts_with(word_) ? candidate.substr(word_.size()) : std::string_view{};
+    const bool part = !rest.empty() && (word_.size() >= kTelling || (!word_.empty() && rest.front() == '_'));
     const auto d = part ? 1 : edits(word_, candidate);
     if (d < distance_) {
       distance_ = d;
@@ -42,6 +44,7 @@ class Nearest {
 
  private:
   static constexpr std::size_t kLongest = 64;
+  static constexpr std::size_t kTelling = 3;
 
   /// How many letters must be inserted, deleted, replaced, or swapped with a neighbour to turn `a` into `b`.
   static std::size_t edits(std::string_view a, std::string_view b) noexcept {
