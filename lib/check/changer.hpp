@@ -49,6 +49,7 @@ class Changer {
     return {};
   }
   bool in_queue(LineId id) const { return text_.keyword(text_.agent(id).begin) == "queue"; }
+  bool counts(LineId id) const { return text_.keyword(id) == "atomic" || text_.keyword(id) == "add"; }
   std::string wait_line(bool queue, const std::string& signal, const std::string& value) const {
     return queue ? fmt::format("poll_mem addr={} func=ge reference={}", signal, value)
                  : fmt::format("wait {} >= {}", signal, value);
@@ -90,9 +91,16 @@ class Changer {
   static std::string at_place(const std::string& place, const std::string& name) {
     return name.find('.') == name.npos || place.empty() ? name : place + name.substr(name.find('.'));
   }
+  /// The name with `by` in the place of each expression: "flag{i}" of "flag{(i+1)%N}" and "{i}".
+  static std::string with_braces(std::string name, std::string_view by) {
+    if (by.empty()) return name;
+    for (auto at = name.find('{'); at != name.npos; at = name.find('{', at + by.size()))
+      name.replace(at, name.find('}', at) - at + 1, by);
+    return name;
+  }
   /// May both be one word, which two of a team name each from its own GPU: "gpu{i}.flag" and "gpu{(i+1)%N}.flag"?
   static bool alike(const std::string& a, const std::string& b) {
-    return a == b || (a.find('{') != a.npos && b.find('{') != b.npos && at_place(place_of(b), a) == b);
+    return a == b || (a.find('{') != a.npos && with_braces(a, "{}") == with_braces(b, "{}"));
   }
   /// The GPU of the queue or the kernel around a line.
   std::string own_place(LineId id) const {
@@ -143,6 +151,11 @@ class Changer {
     if (l.from != "0") return {fmt::format("when {} > {}: ", l.name, lag), fmt::format("{}-{}", l.name, lag)};
     return {fmt::format("when {} >= {}: ", l.name, lag), lag == 1 ? l.name : fmt::format("{}-{}", l.name, lag - 1)};
   }
+  /// A value for every round: "4*epoch", "(N-1)*epoch"; the value itself if there are none.
+  std::string in_rounds(const std::string& n) const {
+    if (!has_rounds()) return n;
+    return n == "1" ? "epoch" : n.find_first_of("+-/%") == n.npos ? n + "*epoch" : "(" + n + ")*epoch";
+  }
   /// The final count that the finding names: "ends at 8", "wait host.done == 8".
   std::optional<std::string> ends_at() const {
     for (const auto* said : {"ends at ", " == ", "func=eq reference="})
@@ -172,11 +185,13 @@ class Changer {
   void replaced(LineId id, const std::string& line) {
     if (line != text_.text(id)) change([&](SourceLines& t) { t.replace(id, line); });
   }
-  /// The line waits for, or posts to, this signal.
-  void renamed(LineId id, const std::string& signal) {
+  /// The line as it waits for, or posts to, another signal.
+  std::string with_signal(LineId id, const std::string& signal) const {
     auto line = text_.text(id);
-    if (const auto own = sync(id).signal; !own.empty()) replaced(id, line.replace(line.find(own), own.size(), signal));
+    const auto own = sync(id).signal;
+    return own.empty() ? line : line.replace(line.find(own), own.size(), signal);
   }
+  void renamed(LineId id, const std::string& signal) { replaced(id, with_signal(id, signal)); }
   void moved(LineId id, LineId before) {
     if (before == 0 || before == id || text_.next(id) == before) return;
     change([&](SourceLines& t) {

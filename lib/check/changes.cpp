@@ -150,7 +150,13 @@ class Changes : private WaitChanges {
     const auto end = text_.agent(a).end;
     std::size_t found = 0;
     for (auto id = text_.next(a); id != 0 && id != end; id = text_.next(id))
-      if (posts(text_.keyword(id)) && found++ < 2) inserted(b, wait_line(in_queue(b), sync(id).signal, sync(id).value));
+      if (const auto s = sync(id); posts(text_.keyword(id)) && found++ < 2) {
+        inserted(b, wait_line(in_queue(b), s.signal, s.value));
+        // As the thread waits for another such word.
+        for (const auto w : text_.inside(text_.agent(b)))
+          if (waits(text_.keyword(w)) && sync(w).signal != s.signal && alike(sync(w).signal, s.signal))
+            inserted(b, with_signal(w, s.signal));
+      }
   }
   /// A credit of the reader lets the writer continue: as late as possible, for as many slots as there are.
   void credits(LineId a, LineId b) {
@@ -191,6 +197,29 @@ class Changes : private WaitChanges {
             const auto s = sync(w);
             inserted(text_.block(text_.next(id)).end, wait_line(false, s.signal, "epoch"));
           }
+    host_waits(h);
+  }
+  /// The ends of the blocks in which a host submits, and its own.
+  std::vector<LineId> ends_of(SourceLines::Block h) const {
+    std::vector<LineId> ends{h.end};
+    for (const auto id : text_.inside(h))
+      if (text_.keyword(id) == "submit" && text_.block(id).begin != h.begin)
+        ends.insert(ends.begin(), text_.block(id).end);
+    return ends;
+  }
+  /// The host waits for what queues store or count in words of its own.
+  void host_waits(SourceLines::Block h) {
+    std::set<std::string> known;
+    for (const auto id : lines_with(posts)) {
+      const auto s = sync(id);
+      if (!in_queue(id) || !s.signal.starts_with("host.") || !known.insert(s.signal).second) continue;
+      const auto all = team(id);
+      const auto n = all.name.empty() ? s.value : all.to;
+      for (const auto end : ends_of(h))
+        if (text_.keyword(id) != "atomic") inserted(end, wait_line(false, s.signal, s.value));
+        else if (s.value.starts_with('-')) inserted(end, fmt::format("wait {} == 0", s.signal));
+        else inserted(end, wait_line(false, s.signal, in_rounds(n)));
+    }
   }
 
   void completion() {
@@ -200,10 +229,7 @@ class Changes : private WaitChanges {
     const auto own = text_.agent(data);
     if (f_.diagnostic.rule == "early-completion") moved(data, text_.next(post));
     // The host waits for the post that is there, or for more of what it waits for.
-    std::vector<LineId> ends{h.end};
-    for (const auto id : text_.inside(h))
-      if (text_.keyword(id) == "submit" && text_.block(id).begin != h.begin)
-        ends.insert(ends.begin(), text_.block(id).end);
+    const auto ends = ends_of(h);
     for (const auto id : text_.inside(h))
       if (text_.keyword(id) == "wait" && posts(text_.keyword(post)) && sync(id).signal == sync(post).signal)
         values_of(id);
@@ -220,20 +246,14 @@ class Changes : private WaitChanges {
       if (posts(text_.keyword(id))) moved(id, own.end);
     // A queue of every GPU counts in a word that the host does not wait for; or it has no completion, and gets one.
     const auto all = team(data);
-    for (const auto id : text_.inside(own))
-      if (const auto s = sync(id); text_.keyword(id) == "atomic" && s.signal.starts_with("host."))
-        for (const auto end : ends)
-          inserted(end, fmt::format("wait {} == {}", s.signal, s.value.starts_with('-') ? "0" : all.to));
+    host_waits(h);
     for (const auto end : ends)
       change([&](SourceLines& t) {
         const auto signal = declared(t, "complete");
-        const auto value = has_rounds() ? "epoch" : "1";
-        t.insert(own.end, all.name.empty() ? post_line(true, signal, value)
-                                           : fmt::format("atomic op=add_rtn_32 addr={} value=1", signal));
-        t.insert(end, wait_line(false, signal,
-                                all.name.empty() ? value
-                                : has_rounds()   ? fmt::format("({})*epoch", all.to)
-                                                 : all.to));
+        const bool one = all.name.empty();
+        t.insert(own.end, one ? post_line(true, signal, in_rounds("1"))
+                              : fmt::format("atomic op=add_rtn_32 addr={} value=1", signal));
+        t.insert(end, wait_line(false, signal, in_rounds(one ? "1" : all.to)));
       });
   }
 

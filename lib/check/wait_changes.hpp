@@ -22,7 +22,8 @@ class WaitChanges : protected Changer {
     const auto s = sync(wait);
     if (s.signal.empty()) return;
     const auto n = number(s.value);
-    const bool never = f_.diagnostic.rule == "never-met" || f_.diagnostic.rule == "deadlock";
+    const auto& rule = f_.diagnostic.rule;
+    const bool never = rule == "never-met" || rule == "deadlock" || rule == "unreachable-count";
     // Any value satisfies a wait for at least 0.
     if (!never || !n || *n > 1) replaced(wait, with_value(wait, stepped(s.value, never ? -1 : 1)));
     std::set<std::string> values;
@@ -126,6 +127,7 @@ class WaitChanges : protected Changer {
   }
   /// What is to satisfy a wait posts to the word of another GPU: not where its data goes, or not its own.
   void posts_of_team(LineId w) {
+    renamed(w, at_place(own_place(w), sync(w).signal));
     for (const auto id : lines_with(posts))
       if (const auto p = sync(id).signal; alike(p, sync(w).signal) && p.find('{') != p.npos) {
         renamed(id, at_place(destination(id), p));
@@ -146,21 +148,35 @@ class WaitChanges : protected Changer {
   /// Nothing posts: the host sets the signal after its submit, or a queue announces at its end.
   void missing_post(LineId w) {
     const auto s = sync(w);
-    for (const auto id : lines_with(posts))
-      if (alike(sync(id).signal, s.signal)) return;
-    // Each of a team announces its copy where its data goes.
-    for (const auto id : lines_with([](const std::string& k) { return k.starts_with("copy"); })) {
-      if (!in_queue(id) || team(id).name.empty()) continue;
-      const auto signal = at_place(destination(id), s.signal);
-      inserted(text_.next(id), fmt::format("fence addr={} value={}", signal, count_at(id)));
-      inserted(text_.next(id), counting(signal));
+    const auto queues = lines_with([](const std::string& k) { return k == "queue"; });
+    bool posted = false;
+    for (const auto id : lines_with(posts)) {
+      if (!alike(sync(id).signal, s.signal)) continue;
+      posted = true;
+      // One queue counts, and another does not.
+      for (const auto q : queues)
+        if (const auto end = text_.block(text_.next(q)).end; counts(id) && text_.agent(id).begin != q)
+          inserted(end, in_queue(id) ? text_.text(id) : counting(s.signal));
+    }
+    if (posted) return;
+    // Each of a team announces its copy where its data goes, and a kernel what it has stored where it is.
+    for (const auto id : lines_with([](const std::string& k) { return k.starts_with("copy") || k == "store"; })) {
+      if (team(id).name.empty()) continue;
+      const auto own = own_place(id), place = in_queue(id) ? destination(id) : own;
+      const auto index = own.substr(std::min(own.find('{'), own.size()));
+      for (const auto& signal : {at_place(place, s.signal), at_place(place, with_braces(s.signal, index))}) {
+        inserted(text_.next(id), post_line(in_queue(id), signal, count_at(id)));
+        if (in_queue(id)) inserted(text_.next(id), counting(signal));
+      }
     }
     const auto h = host();
     for (const auto id : text_.inside(h))
       if (text_.keyword(id) == "submit") inserted(text_.next(id), fmt::format("set {} = {}", s.signal, s.value));
-    for (const auto id : lines_with([](const std::string& k) { return k == "queue"; }))
-      if (const auto b = text_.block(text_.next(id)); b.begin == id && b.begin != text_.agent(w).begin)
+    for (const auto id : queues)
+      if (const auto b = text_.block(text_.next(id)); b.begin == id && b.begin != text_.agent(w).begin) {
         inserted(b.end, fmt::format("fence addr={} value={}", s.signal, s.value));
+        inserted(b.end, counting(s.signal));
+      }
   }
 };
 
