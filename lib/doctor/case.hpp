@@ -73,11 +73,18 @@ inline void say(Finding& f, Basis basis, std::string text, std::string rests_on 
 /// Makes a wait that nothing satisfies a guess, if something that was not examined may satisfy it.
 inline void doubt(const Case& c, Finding& f) {
   if (f.what == HangClass::beyond_mask) return;
-  const bool incomplete =
-      std::any_of(c.lines.begin(), c.lines.end(), [](const Line& l) { return l.incomplete || l.unread_buffer(); });
-  if (incomplete)
-    say(f, Basis::guessed, "A packet that the snapshot does not have may satisfy the wait.",
+  const auto lacks = [](const Line& l) { return l.incomplete || l.unread_buffer(); };
+  const auto first = std::find_if(c.lines.begin(), c.lines.end(), lacks);
+  const bool incomplete = first != c.lines.end();
+  if (incomplete) {
+    const auto more = std::count_if(first + 1, c.lines.end(), lacks);
+    say(f, Basis::guessed,
+        fmt::format("{}{} pending packets that the snapshot does not have; one of them may satisfy the wait.",
+                    first->queue->name, more == 0 ? " has" : fmt::format(" and {} more have", more)),
         "the snapshot: packets are missing");
+    f.to_do = "give the whole rings of these queues, as a dump or a running process has them; if nothing there does: " +
+              f.to_do;
+  }
   if (c.snapshot.others_run)
     say(f, Basis::guessed, "A queue that was not examined may be executing a kernel, and may satisfy the wait.",
         "the first pending packet of each such queue; once it waits or is complete, the reason is certain");

@@ -238,7 +238,7 @@ class WaitExplainer {
                       *addend()),
           "the word, the wait and the packets that were executed");
       say(f_, Basis::guessed,
-          "It was never submitted, its queue is not in the snapshot, or the word began too far away.",
+          "It was never submitted, the snapshot does not have its packet or its queue, or the word began too far away.",
           "the word's initial value, and a count of the posts of each queue");
       f_.to_do = "count the posts of each queue that should reach this word, from its initial value";
       return;
