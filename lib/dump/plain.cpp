@@ -128,6 +128,51 @@ void expand_repeats(std::string& text) {
   text = std::move(out);
 }
 
+/// A list of decimals becomes hexadecimal, if it cannot be hexadecimal already: a number is negative or has more than 8
+/// digits, or the list says dtype=int32. Line ends stay.
+void from_decimals(std::string& text) {
+  constexpr std::string_view kOther = "0123456789-, \t\r\n[]";
+  for (auto begin = text.find('['); begin != text.npos; begin = text.find('[', begin)) {
+    const auto end = std::min(text.find_first_not_of(kOther, begin), text.size());
+    const auto list = std::string_view(text).substr(begin, end - begin);
+    const auto after = std::string_view(text).substr(end, text.find('\n', end) - end);
+    const auto dtype = after.find("dtype=");
+    const auto named = dtype == after.npos ? std::string_view{} : after.substr(dtype);
+    const bool dwords = named.starts_with("dtype=uint32") || named.starts_with("dtype=int32") ||
+                        named.starts_with("dtype=torch.int32") || named.starts_with("dtype=torch.uint32");
+    std::string out;
+    std::size_t numbers = 0;
+    bool certain = dwords, fits = named.empty() || dwords;
+    for (std::size_t i = 0; i < list.size() && fits;) {
+      const auto next = std::min(list.find_first_not_of("0123456789-", i), list.size());
+      if (next == i) {
+        out += list[i] == '\n' ? '\n' : ' ';
+        ++i;
+        continue;
+      }
+      const bool negative = list[i] == '-';
+      std::uint64_t v = 0;
+      const auto digits = list.substr(i + negative, next - i - negative);
+      fits = !digits.empty() && digits.size() <= 10 && number_in(digits, 10, v) && v <= (negative ? 1u << 31 : ~0u);
+      certain = certain || negative || digits.size() > 8;
+      constexpr std::string_view kDigits = "0123456789abcdef";
+      out += "0x";
+      for (int shift = 28; shift >= 0; shift -= 4) out += kDigits[((negative ? 0 - v : v) >> shift) & 15];
+      ++numbers;
+      i = next;
+    }
+    if (!fits || !certain || numbers < 2 || list.find(',') == list.npos || list.find(']') == list.npos) {
+      begin = end;
+      continue;
+    }
+    // "tensor(" before the list and ", dtype=torch.int32)" after it.
+    const auto line = text.rfind('\n', begin) + 1;
+    const auto tail = dtype == after.npos ? (after.starts_with(')') ? 1 : 0) : after.size();
+    text.replace(line, end + tail - line, out);
+    begin = line + out.size();
+  }
+}
+
 /// The lines of `dmesg --json` as dmesg prints them without it: "[  812.400126] amdgpu ..."; its other lines are empty.
 void from_dmesg_json(std::string& text) {
   std::string out, time;
@@ -183,6 +228,7 @@ std::string plain_text(std::string_view bytes) {
     begin = end + 1;
   }
   if (text.find("\"dmesg\": [") != text.npos) from_dmesg_json(text);
+  from_decimals(text);
   if (text.find('`') != text.npos) join_halves(text);
   if (text.find("<repeats") != text.npos) expand_repeats(text);
   return text;

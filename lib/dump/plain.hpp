@@ -14,6 +14,7 @@
 //   "0x5" '0x5'                     the quotes are blanks
 //   00007ff8`a1b20000               one number: a debugger's mark in the middle
 //   dmesg --json                    the messages and their times alone
+//   [1, 4294967295], dtype=int32    hexadecimal, if it is certain that these are decimals
 //   0x0 <repeats 41 times>          written 41 times, at most 16 Mi in all; more is left as it is, and not a dump
 //
 // Pure; allocates. Any thread may call these functions. No errors.

@@ -61,6 +61,7 @@ class DumpRows {
       const auto& cell = l.cells[c];
       if (cell.digits > 16 || !cell.in_radix(layout_.position[c].radix, now))
         return error(shift + cell.at, quoted(cell.text) + " is not an offset", "");
+      if (kind == Kind::end) drop_padding(now);
       if (!follow(now, wrong, hint)) return error(0, std::move(wrong), std::move(hint));
       const auto at = now * layout_.position[c].bytes;
       if (!out_.first && kind == Kind::data) out_.first = at;
@@ -189,6 +190,15 @@ class DumpRows {
     offset_ = now;
     since_ = 0;
     return true;
+  }
+  /// `od -tx8` fills its last number with zeros; the offset after it says how many bytes there are.
+  void drop_padding(std::uint64_t end) {
+    const auto since =
+        offset_ && end > *offset_ ? (end - *offset_) * layout_.position[layout_.offset_column()].bytes : 0;
+    const bool half = since + 4 == since_ && rest_.empty() && !out_.dwords.empty() && out_.dwords.back() == 0;
+    if (!half || layout_.unit != DumpUnit::qword) return;
+    out_.dwords.pop_back();
+    since_ = since;
   }
   void take(std::vector<std::uint8_t> bytes) {
     rest_.insert(rest_.end(), bytes.begin(), bytes.end());

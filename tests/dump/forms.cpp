@@ -196,9 +196,28 @@ TEST_CASE("what editors, mail and debuggers add to a text is removed") {
   same("CSV", "\"at\",\"value\"\n" +
                   lines(
                       d, 1, [](std::size_t i) { return fmt::format("\"0x{:x}\",", 4 * i); }, "\"0x{:08x}\""));
+  same("Python", "[5, 12288, 32512, 7, 1, 4095, 0, 573784064]\n");
+  same("NumPy", "array([    5, 12288, 32512,    7,\n           1,  4095,     0, 573784064], dtype=uint32)\n");
+  same("PyTorch", "tensor([5, 12288, 32512, 7, 1, 4095, 0, 573784064], device='cuda:0', dtype=torch.int32)\n");
   same("WinDbg",
        "00007ff8`a1b20000  00003000`00000005\n00007ff8`a1b20008  00000007`00007f00\n"
        "00007ff8`a1b20010  00000fff`00000001\n00007ff8`a1b20018  22334000`00000000\n");
+  const auto odd = read_text_dump(
+      "0000000 00000fff00000001 2233400000000000\n0000020 6677800000007f11 0000000500007f55\n"
+      "0000040 00007f0000001000 d000000800000007\n0000060 00007f0000002000 ffffffff00000003\n"
+      "0000100 000000000fff0004\n0000104\n",
+      "t");
+  REQUIRE(odd);
+  CHECK(odd->dumps[0].dwords.size() == 17);
+  CHECK(odd->dumps[0].dwords.back() == 0x0fff0004);
+  const auto negative = read_text_dump("tensor([-1, 7, 1, -805306360], dtype=torch.int32)\n", "t");
+  REQUIRE(negative);
+  CHECK(negative->dumps[0].dwords == Dwords{0xffffffff, 7, 1, 0xd0000008});
+  for (const std::string_view unclear : {"[5, 12288, 32512, 7]\n", "tensor([5, 12288], dtype=torch.int64)\n",
+                                         "[5, 12288, ..., 573784064]\n", "[5, 12288, 99999999999]\n"}) {
+    CAPTURE(unclear);
+    CHECK_FALSE(read_text_dump(unclear, "t"));
+  }
   same("cat -n", "     1\t00000005 00003000 00007f00\n     2\t00000007 00000001 00000fff\n     3\t00000000 22334000\n");
 }
 
