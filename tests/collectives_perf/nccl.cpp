@@ -12,8 +12,7 @@ using namespace collectives::perf;
 using namespace std::chrono_literals;
 
 TEST_CASE("after an error of NCCL, no stream waits any more") {
-  auto s = test::settings(
-      {.least = "4K", .most = "8K", .gpu_count = "2", .where = "cuda", .timeout = "2s", .against = "nccl"});
+  auto s = test::settings("-b 4K -e 8K -g 2 --device=cuda --timeout=2s --against=nccl");
   auto device = open_device(DeviceKind::cuda);
   if (!device) FAIL(to_string(device.error()));
   Watchdog dog;

@@ -13,6 +13,8 @@ namespace collectives::perf {
 struct Answer {
   std::string text{};
 };
+/// What the words give: the hardware of this machine is not asked for.
+std::variant<Given, Answer, sdma::Diagnostic> given_of(int argc, const char* const* argv);
 /// Settings to run with, an answer, or an error with a hint.
 /// `launched`: the number of processes that mpirun has started.
 std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv, std::uint32_t launched = 1);

@@ -21,11 +21,12 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace collectives::perf {
@@ -136,22 +137,11 @@ struct Settings {
   std::vector<sdma::SweepAxis> axes{};  ///< axes.hpp
 };
 
-/// The options as given, as text; "" if not given.
+/// The options as given: their texts by the long name, such as "--iters".
 struct Given {
-  std::string collective{}, variants{}, bytes{}, least{}, most{}, factor{}, step{}, gpu_count{}, gpus{}, iterations{},
-      warmups{}, checks{}, where{}, order{}, seed{}, timeout{}, root{}, settle{}, against{}, energy_seconds{}, beside{},
-      beside_seconds{}, matrix{};
-  std::vector<std::pair<std::string, std::string>> set{};  ///< members of Options, by name
-  std::vector<std::pair<std::string, std::string>> map{};  ///< params of schedule files, by name
-  std::vector<std::string> sweeps{};
-  std::string csv{}, json{}, plot{}, table{}, best{}, machine{}, published{};
-  std::string type{}, operation{}, blocking{}, threads{}, aggregated{}, average{}, graph{}, cpu_time{}, parallel_init{},
-      format{};                ///< of nccl-tests: habits.hpp
-  std::string found{};         ///< the hardware of this machine, if `where` is not given: "kfd", "cuda" or ""
-  std::string ranks{};         ///< how many processes to start
-  std::string per_node{};      ///< how many of them are of one node
+  std::map<std::string, std::vector<std::string>, std::less<>> texts{};
+  std::string found{};         ///< the hardware of this machine, if --device is not given: "kfd", "cuda" or ""
   std::uint32_t launched = 1;  ///< how many processes mpirun has started
-  bool tune = false, energy = false;
 };
 
 /// The Settings for these options, or an error.
