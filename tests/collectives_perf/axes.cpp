@@ -3,7 +3,7 @@
 #include "perf/axes.hpp"
 
 #include "perf/schedule_file.hpp"
-#include "perf/summary.hpp"
+#include "perf/report.hpp"
 #include "support.hpp"
 
 using namespace sdma;

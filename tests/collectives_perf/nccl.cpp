@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // NCCL's contenders alone, on the libraries that stand in.
-#include "perf/nccl.hpp"
+#include "perf/companions.hpp"
 #include "sdma/device/open.hpp"
 #include "support.hpp"
 

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "perf/elsewhere.hpp"
-#include "perf/nccl_format.hpp"
-#include "perf/plot.hpp"
+#include "perf/others.hpp"
+#include "perf/report.hpp"
 #include "perf/progress.hpp"
-#include "perf/records.hpp"
-#include "perf/summary.hpp"
-#include "perf/table.hpp"
 #include "support.hpp"
 
 using namespace collectives;
@@ -247,7 +243,7 @@ TEST_CASE("what others have measured: the same collective on as many GPUs, by th
   const auto text = elsewhere_text(rows);
   CHECK(count(text, "# Measured elsewhere, on MI") == 2);
   CHECK(text.find("      4K       8.00 us      0.26 GB/s busbw   RCCL; paper, \"page 2\"\n") != text.npos);
-  CHECK(elsewhere_json(rows).find("\"source\": \"paper, \\\"page 2\\\"\"") != std::string::npos);
+  CHECK(to_json(s, "", {}, true, {}, rows).find("\"source\": \"paper, \\\"page 2\\\"\"") != std::string::npos);
   CHECK(to_json(s, "", kSweep, true, {}, rows).find("\"elsewhere\": [\n") != std::string::npos);
   CHECK(count(plot_svg(s, "x", kSweep, rows), "<path") == 8);
   CHECK(count(plot_svg(s, "x", kSweep, rows), "RCCL, MI1, measured elsewhere") > 0);

@@ -3,9 +3,8 @@
 #include "perf/schedule_file.hpp"
 
 #include "perf/model.hpp"
-#include "perf/summary.hpp"
+#include "perf/report.hpp"
 #include "perf/sweep.hpp"
-#include "perf/table.hpp"
 #include "sdma/device/soft.hpp"
 #include "support.hpp"
 

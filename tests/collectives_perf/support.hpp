@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // Settings out of what a command line would give, and points as if they had been measured.
-#include "perf/options.hpp"
 #include "perf/point.hpp"
 #include "support/catch.hpp"
 

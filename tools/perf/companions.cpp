@@ -2,7 +2,6 @@
 #include "companions.hpp"
 
 #include "blas.hpp"
-#include "energy_counters.hpp"
 #include "hip_streams.hpp"
 #include "nccl_calls.hpp"
 

@@ -48,12 +48,6 @@ END:
 
 }  // namespace
 
-Result<CudaGraphs, Diagnostic> CudaGraphs::load() {
-  CudaGraphs c;
-  if (auto d = c.lacking()) return *std::move(d);
-  return c;
-}
-
 Result<CudaGraphs::Rank, Diagnostic> CudaGraphs::rank(int ordinal) const {
   Rank r;
   detail::cuda::Module module{};

@@ -2,7 +2,7 @@
 #pragma once
 // The calls of libcuda that stream_order_perf makes: streams with kernels and copies, capture, graphs.
 //
-//   const auto cuda = CudaGraphs::load();            // an error says what is missing
+//   const auto cuda = CudaLibrary::load<CudaGraphs>();     // an error says what is missing
 //   CudaGraphs::Rank r = *cuda->rank(0);             // its context current in this thread, streams, and a kernel
 //   cuda->good("cuMemcpyAsync", cuda->copy(to, from, bytes, r.stream));
 //
@@ -34,7 +34,6 @@ struct CudaGraphs : CudaLibrary {
   Status (*destroy_graph)(Graph) = find["cuGraphDestroy"];
   Status (*destroy_exec)(GraphExec) = find["cuGraphExecDestroy"];
 
-  static sdma::Result<CudaGraphs, sdma::Diagnostic> load();
   sdma::Result<Rank, sdma::Diagnostic> rank(int ordinal) const;
   /// A kernel that stores value + i in word i.
   Status produce(const Rank&, Pointer to, std::uint64_t words, std::uint64_t value) const;

@@ -2,9 +2,9 @@
 #include "model.hpp"
 
 #include "collectives/plan.hpp"
+#include "report.hpp"
 #include "schedule_file.hpp"
 #include "sdma/simulate/report.hpp"
-#include "summary.hpp"
 
 #include <fmt/format.h>
 

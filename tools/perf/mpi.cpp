@@ -1,36 +1,18 @@
 // SPDX-License-Identifier: MIT
 #include "mpi.hpp"
 
-#include "sdma/core/number.hpp"
 #include "sdma/sync/wait.hpp"
 
-#include <cstdlib>
 #include <deque>
 #include <mutex>
 
-#ifdef COLLECTIVE_PERF_MPI
 #define OMPI_SKIP_MPICXX 1  // only the interface of C
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
-#endif
 
 namespace collectives::perf {
 
 using namespace sdma;
-
-Launched launched() {
-  // Those of Open MPI, and of MPICH and what is derived from it.
-  for (const auto& [rank, count] :
-       {std::pair{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, {"PMI_RANK", "PMI_SIZE"}}) {
-    const auto* const r = std::getenv(rank);
-    const auto* const n = std::getenv(count);
-    const auto at = r ? parse_count(r) : std::nullopt, of = n ? parse_count(n) : std::nullopt;
-    if (at && of && *at < *of) return {static_cast<std::uint32_t>(*at), static_cast<std::uint32_t>(*of)};
-  }
-  return {};
-}
-
-#ifdef COLLECTIVE_PERF_MPI
 
 namespace {
 
@@ -58,8 +40,6 @@ template <class Call> bool begins(Call call) {
 }
 
 }  // namespace
-
-const bool MpiExchange::kBuilt = true;
 
 MpiExchange::MpiExchange() {
   int count = 1;
@@ -145,24 +125,5 @@ std::uint64_t MpiTransport::unsent() const noexcept {
   for (const auto& s : state_->out) all += s.bytes.size();
   return all;
 }
-
-#else
-
-struct MpiTransport::State {};
-MpiTransport::MpiTransport() {}
-MpiTransport::~MpiTransport() = default;
-void MpiTransport::send(std::uint32_t, std::vector<std::byte>) {}
-std::optional<Transport::Message> MpiTransport::receive() { return {}; }
-std::uint64_t MpiTransport::unsent() const noexcept { return 0; }
-
-const bool MpiExchange::kBuilt = false;
-MpiExchange::MpiExchange() = default;
-MpiExchange::~MpiExchange() = default;
-Result<void, Diagnostic> MpiExchange::publish(std::span<const std::byte>, Deadline) { return {}; }
-Result<std::vector<std::byte>, Diagnostic> MpiExchange::receive(std::uint32_t, Deadline) {
-  return std::vector<std::byte>{};
-}
-
-#endif
 
 }  // namespace collectives::perf

@@ -2,11 +2,9 @@
 #pragma once
 // Passes bytes between the processes that mpirun has started. The option mpi of the build provides it.
 //
-//   if (const auto at = launched(); at.count > 1) {
-//     if (!MpiExchange::kBuilt) ...                  // "built without MPI"
-//     MpiExchange exchange;                          // MPI_Init
-//     bind(schedule, device, {.rank = at.rank, .ranks = at.count, .exchange = &exchange});
-//   }                                                // MPI_Finalize
+//   MpiExchange exchange;                          // MPI_Init
+//   bind(schedule, device, {.rank = rank, .ranks = count, .exchange = &exchange});
+//                                                  // its end: MPI_Finalize
 //
 // Publishing is an MPI_Iallgather of the sizes and an MPI_Iallgatherv of the bytes: all ranks exchange equally often.
 // Both are polled until the deadline, with the naps of other waits. It may be used any number of times.
@@ -22,15 +20,8 @@
 
 namespace collectives::perf {
 
-/// What mpirun has told this process in its environment; one rank without it.
-struct Launched {
-  std::uint32_t rank = 0, count = 1;
-};
-Launched launched();
-
 class MpiExchange final : public sdma::Exchange {
  public:
-  static const bool kBuilt;
   MpiExchange();
   ~MpiExchange() override;
   /// May a second thread call MPI, as that of a MpiTransport does?

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "nccl.hpp"
+#include "companions.hpp"
 
 #include "collectives/pattern.hpp"
 #include "hip_streams.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "options.hpp"
+#include "settings.hpp"
 
 #include "sdma/core/nearest.hpp"
 #include "sdma/core/version.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "product.hpp"
+#include "companions.hpp"
 
 #include "blas.hpp"
 #include "hip_streams.hpp"

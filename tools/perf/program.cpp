@@ -2,24 +2,18 @@
 #include "program.hpp"
 
 #include "axes.hpp"
-#include "brought.hpp"
 #include "collectives/plan.hpp"
-#include "companions.hpp"
-#include "elsewhere.hpp"
 #include "model.hpp"
-#include "nccl_format.hpp"
-#include "plot.hpp"
+#include "others.hpp"
 #include "progress.hpp"
 #include "ranks.hpp"
-#include "records.hpp"
+#include "report.hpp"
 #include "schedule_file.hpp"
 #include "sdma/core/file.hpp"
 #include "sdma/core/interrupt.hpp"
 #include "sdma/core/version.hpp"
 #include "sdma/device/open.hpp"
-#include "summary.hpp"
 #include "sweep.hpp"
-#include "table.hpp"
 
 #include <fmt/format.h>
 

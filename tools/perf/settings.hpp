@@ -2,7 +2,7 @@
 #pragma once
 // The settings of a benchmark: sizes, ways, rounds, device and output files.
 //
-//   auto s = settings_of(given);                     // words of a command line: options.hpp
+//   auto s = parse(argc, argv);                      // options.cpp; settings_of reads what is given
 //   for (auto bytes : sizes(*s)) for (auto way : s->ways) ...
 //
 // A way is a variant with or without prelaunch: "b2b", "b2b+pl", "auto", "auto+pl"; a schedule file
@@ -27,6 +27,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 namespace collectives::perf {
@@ -146,6 +147,15 @@ struct Given {
 
 /// The Settings for these options, or an error.
 sdma::Result<Settings, sdma::Diagnostic> settings_of(const Given&);
+
+/// For --help and --version: a text for standard output.
+struct Answer {
+  std::string text{};
+};
+/// What the words of a command line give: the hardware of this machine is not asked for.
+std::variant<Given, Answer, sdma::Diagnostic> given_of(int argc, const char* const* argv);
+/// Settings to run with, an answer, or an error with a hint. `launched`: the processes that mpirun has started.
+std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv, std::uint32_t launched = 1);
 
 /// All sizes from `least` to `most`, by factor or step.
 std::vector<std::uint64_t> sizes(const Settings&);
