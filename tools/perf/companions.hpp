@@ -32,23 +32,19 @@
 #include "watchdog.hpp"
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace collectives::perf {
 
-class Nccl {
- public:
-  static sdma::Result<std::unique_ptr<Nccl>, sdma::Diagnostic> open(sdma::Device&, const Settings&, Watchdog&);
-  virtual ~Nccl() = default;
-
-  /// "NCCL 2.28.9"
-  virtual std::string version() const = 0;
-  /// Those of Settings::rivals that this NCCL offers.
-  virtual std::vector<Way> ways() const = 0;
-  /// Why others are left out; "" if none is.
-  virtual std::string note() const = 0;
-  /// Warms that size. The Nccl must outlive the contender.
-  virtual sdma::Result<std::unique_ptr<Contender>, sdma::Diagnostic> prepare(const Way&, const Options&) = 0;
+/// NCCL or RCCL, for as long as one of these exists.
+struct Nccl {
+  static sdma::Result<Nccl, sdma::Diagnostic> open(sdma::Device&, const Settings&, Watchdog&);
+  std::string version{};    ///< "NCCL 2.28.9"
+  std::vector<Way> ways{};  ///< those of Settings::rivals that it offers
+  std::string note{};       ///< why others are left out; "" if none is
+  PrepareRival prepare{};   ///< warms that size; the Nccl must outlive the contender
 };
 
 class Product {
@@ -82,7 +78,7 @@ class OpenCompanions {
 
   Companions all();
   /// Those of Settings::rivals that can be measured.
-  std::vector<Way> rivals() const { return nccl_ ? nccl_->ways() : std::vector<Way>{}; }
+  std::vector<Way> rivals() const { return nccl_ ? nccl_->ways : std::vector<Way>{}; }
   /// '#' lines for the header.
   std::string remarks() const;
   std::optional<double> idle_watts() const { return power_ ? std::optional(power_->idle()) : std::nullopt; }
@@ -93,7 +89,7 @@ class OpenCompanions {
 
   const Settings& settings_;
   Watchdog dog_{};
-  std::unique_ptr<Nccl> nccl_{};
+  std::optional<Nccl> nccl_{};
   std::unique_ptr<Product> product_{};
   std::optional<PowerMeter> power_{};
 };

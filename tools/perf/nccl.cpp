@@ -33,7 +33,7 @@ struct Rank {
 };
 
 /// The ranks of this process, and what is the same for each size.
-class World final : public Nccl {
+class World {
  public:
   World(const NcclCalls& n, std::unique_ptr<StreamDriver> d, const Settings& s, Watchdog& w)
       : nccl_(n), driver_(std::move(d)), settings_(s), dog_(w), limit_(set_up_limit(s)) {}
@@ -58,14 +58,13 @@ class World final : public Nccl {
     return {};
   }
 
-  std::string version() const override { return fmt::format("{} {}", family(), nccl_.version_text()); }
-  std::vector<Way> ways() const override {
+  std::string version() const { return fmt::format("{} {}", family(), nccl_.version_text()); }
+  std::vector<Way> ways() const {
     auto all = settings_.rivals;
     if (!copies_) std::erase(all, Way{.rival = Rival::nccl_ce});
     return all;
   }
-  std::string note() const override { return note_; }
-  Result<std::unique_ptr<Contender>, Diagnostic> prepare(const Way&, const Options&) override;
+  const std::string& note() const noexcept { return note_; }
 
   /// All ranks of this process, in a group of NCCL.
   Result<void, Diagnostic> perform(Rival mode, const Options& o, std::span<const Piece> pieces) {
@@ -348,12 +347,6 @@ class Collectives final : public Contender {
   std::uint32_t round_ = 0;
 };
 
-Result<std::unique_ptr<Contender>, Diagnostic> World::prepare(const Way& way, const Options& o) {
-  auto c = std::make_unique<Collectives>(*this, way.rival, o);
-  if (auto r = c->warm(Deadline::in(settings_.timeout)); !r) return std::move(r.error());
-  return std::unique_ptr<Contender>(std::move(c));
-}
-
 /// No rank shares a GPU.
 Result<void, Diagnostic> own_gpus(const StreamDriver& d, std::string_view family) {
   std::set<int> all;
@@ -367,7 +360,7 @@ Result<void, Diagnostic> own_gpus(const StreamDriver& d, std::string_view family
 
 }  // namespace
 
-Result<std::unique_ptr<Nccl>, Diagnostic> Nccl::open(Device& d, const Settings& s, Watchdog& dog) {
+Result<Nccl, Diagnostic> Nccl::open(Device& d, const Settings& s, Watchdog& dog) {
   const auto rival = s.rivals.front().rival;
   const auto library = [&] {
     const auto bounded = dog.watch("loading the library of --against", set_up_limit(s));
@@ -379,9 +372,14 @@ Result<std::unique_ptr<Nccl>, Diagnostic> Nccl::open(Device& d, const Settings& 
   auto driver = rival == Rival::rccl ? hip_driver(d, s, *library) : cuda_driver(d, s);
   if (!driver) return std::move(driver.error());
   if (auto r = own_gpus(**driver, family_of(rival)); !r) return std::move(r.error());
-  auto world = std::make_unique<World>(*nccl, *std::move(driver), s, dog);
+  const auto world = std::make_shared<World>(*nccl, *std::move(driver), s, dog);
   if (auto r = world->make(); !r) return std::move(r.error());
-  return std::unique_ptr<Nccl>(std::move(world));
+  const auto prepare = [world, &s](const Way& way, const Options& o) -> Result<std::unique_ptr<Contender>, Diagnostic> {
+    auto c = std::make_unique<Collectives>(*world, way.rival, o);
+    if (auto r = c->warm(Deadline::in(s.timeout)); !r) return std::move(r.error());
+    return std::unique_ptr<Contender>(std::move(c));
+  };
+  return Nccl{world->version(), world->ways(), world->note(), prepare};
 }
 
 }  // namespace collectives::perf
