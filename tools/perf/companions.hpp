@@ -6,7 +6,7 @@
 //   auto c = OpenCompanions::open(device, settings);                // libraries, memory, idle power, the product alone
 //   measure(settings, table, device, ways, bytes, (*c)->all(), go_on);
 //
-// Nccl: NCCL's collectives as contenders, on the same GPUs, in the same processes: its kernels, and its copy-engine mode.
+// Nccl: NCCL's collectives as contenders, on the same GPUs and in the same processes: its kernels, and its copy engines.
 //
 //   a round, on a stream of each rank:   arm     wait until go >= round | ncclAllGather | done = round
 //                                        start   the host stores go, in each process
@@ -19,7 +19,7 @@
 // each size runs before anything waits, and nothing is given back: the program ends soon after. NCCL's parts have equal
 // sizes, so the last one may have bytes that the collective does not need.
 //
-// Product: matrix products by cuBLAS or hipBLAS, which keep every GPU busy: what a collective has to share the GPU with.
+// Product: matrix products by cuBLAS or hipBLAS, which keep every GPU busy: what a collective has to share it with.
 // C = A^T B, bf16 with sums in fp32, on pseudo-random numbers, because constants would use less power than data does.
 //
 //   thread   gemm -> n | gemm -> n+1 | gemm -> n+2       at most three in flight per GPU; each is followed by a store

@@ -39,7 +39,7 @@ class World {
       : nccl_(n), driver_(std::move(d)), settings_(s), dog_(w), limit_(set_up_limit(s)) {}
 
   Result<void, Diagnostic> make() {
-    const auto own = driver_->ranks() / settings_.processes;
+    const auto own = settings_.options.gpus / settings_.processes;
     const auto first = settings_.ranks ? settings_.ranks->rank() * own : 0;
     for (auto i = first; i < first + own; ++i) {
       auto s = GpuStream::open(*driver_, i);
@@ -47,7 +47,7 @@ class World {
       ranks_.push_back({.number = i, .stream = *std::move(s)});
     }
     {
-      const GpuStream::Current here(ranks_.front().stream);
+      const auto here = ranks_.front().stream.current();
       auto go = driver_->word();
       if (!go) return std::move(go.error());
       go_ = *go;
@@ -121,11 +121,11 @@ class World {
     if (auto r = good("ncclGroupStart", nccl_.group_start()); !r) return r;
     Result<void, Diagnostic> first;
     for (std::size_t i = 0; i < ranks_.size() && first; ++i) {
-      const GpuStream::Current here(ranks_[i].stream);
+      const auto here = ranks_[i].stream.current();
       first = good(call, f(ranks_[i], static_cast<int>(ranks_[i].number)));
     }
     // Also after an error, because the group has to be closed.
-    const GpuStream::Current here(ranks_.front().stream);
+    const auto here = ranks_.front().stream.current();
     auto end = good(call, nccl_.group_end());
     return first ? std::move(end) : std::move(first);
   }
@@ -142,7 +142,7 @@ class World {
     NcclCalls::Id id;
     if (ranks_.front().number == 0) {
       const auto bounded = dog_.watch("ncclGetUniqueId", limit_);
-      const GpuStream::Current here(ranks_.front().stream);
+      const auto here = ranks_.front().stream.current();
       if (auto r = good("ncclGetUniqueId", nccl_.get_unique_id(&id)); !r) return std::move(r.error());
     }
     if (!settings_.ranks) return id;
@@ -152,7 +152,7 @@ class World {
     return id;
   }
   Result<void, Diagnostic> make_communicators() {
-    const auto n = static_cast<int>(driver_->ranks());
+    const auto n = static_cast<int>(settings_.options.gpus);
     const auto id = make_id();
     if (!id) return id.error();
     if (auto r = each("ncclCommInitRank", [&](Rank& rank, int i) { return nccl_.init_rank(&rank.kernels, n, *id, i); });
@@ -178,8 +178,8 @@ class World {
     const auto id = make_id();
     if (!id) return id.error();
     copies_ = true;
-    const auto n = static_cast<int>(driver_->ranks());
-    std::vector<NcclCalls::Config> configs(driver_->ranks());
+    const auto n = static_cast<int>(settings_.options.gpus);
+    std::vector<NcclCalls::Config> configs(settings_.options.gpus);
     return each("ncclCommInitRankConfig", [&](Rank& rank, int i) {
       auto& c = configs[static_cast<std::size_t>(i)];
       c.cta_policy = NcclCalls::kNoKernels;
@@ -224,7 +224,7 @@ class World {
   }
   /// Of NCCL if it allocates, because windows need its memory.
   Result<GpuVa, Diagnostic> allocate(const GpuStream& s, std::uint64_t bytes) {
-    const GpuStream::Current here(s);
+    const auto here = s.current();
     if (!nccl_.allocate) return driver_->allocate(s.rank(), bytes);
     const auto bounded = dog_.watch("ncclMemAlloc", limit_);
     void* at = nullptr;
@@ -323,7 +323,7 @@ class Collectives final : public Contender {
 
   Result<void, Diagnostic> enqueue(std::uint32_t value) {
     for (const auto& r : world_.ranks()) {
-      const GpuStream::Current here(r.stream);
+      const auto here = r.stream.current();
       if (auto e = r.stream.wait_for(world_.go(), value); !e) return e;
     }
     if (auto e = world_.perform(mode_, options_, pieces_); !e) return e;
@@ -332,7 +332,7 @@ class Collectives final : public Contender {
   Result<void, Diagnostic> end_round(std::uint32_t value) {
     round_ = value;
     for (const auto& r : world_.ranks()) {
-      const GpuStream::Current here(r.stream);
+      const auto here = r.stream.current();
       if (auto e = r.stream.write(value); !e) return e;
     }
     return {};
@@ -347,17 +347,6 @@ class Collectives final : public Contender {
   std::uint32_t round_ = 0;
 };
 
-/// No rank shares a GPU.
-Result<void, Diagnostic> own_gpus(const StreamDriver& d, std::string_view family) {
-  std::set<int> all;
-  for (std::size_t i = 0; i < d.ranks(); ++i) all.insert(d.ordinal(i));
-  if (all.size() == d.ranks()) return {};
-  return Diagnostic{
-      .where = "--against",
-      .message = fmt::format("{} needs a GPU of its own for each rank, and some of these share one", family),
-      .hint = "use at most as many GPUs as the machine has: -g"};
-}
-
 }  // namespace
 
 Result<Nccl, Diagnostic> Nccl::open(Device& d, const Settings& s, Watchdog& dog) {
@@ -371,7 +360,12 @@ Result<Nccl, Diagnostic> Nccl::open(Device& d, const Settings& s, Watchdog& dog)
   if (!nccl) return nccl.error();
   auto driver = rival == Rival::rccl ? hip_driver(d, s, *library) : cuda_driver(d, s);
   if (!driver) return std::move(driver.error());
-  if (auto r = own_gpus(**driver, family_of(rival)); !r) return std::move(r.error());
+  const auto addresses = pci_addresses(d, s);
+  if (std::set(addresses.begin(), addresses.end()).size() != addresses.size())
+    return Diagnostic{.where = "--against",
+                      .message = fmt::format("{} needs a GPU of its own for each rank, and some of these share one",
+                                             family_of(rival)),
+                      .hint = "use at most as many GPUs as the machine has: -g"};
   const auto world = std::make_shared<World>(*nccl, *std::move(driver), s, dog);
   if (auto r = world->make(); !r) return std::move(r.error());
   const auto prepare = [world, &s](const Way& way, const Options& o) -> Result<std::unique_ptr<Contender>, Diagnostic> {

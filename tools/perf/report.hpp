@@ -17,12 +17,12 @@
 //
 //   records.cpp      collective,gpus,device,order,size,count,type,variant,ran,time_us,..
 //                    all_gather,8,soft,strict,65536,8192,uint8,b2b+pl,b2b,41.2,..
-//                    {"program":"collective_perf", ..., "complete":true, "points":[{"size":65536, ...}], "best":[{"from":..}]}
+//                    {"program":"collective_perf", ..., "points":[{"size":65536, ...}], "best":[{"from":..}]}
 //
 //   plot.cpp         speed-up over pcpy, if that and another variant were measured; bus bandwidth, always
 //
-//   With --format=nccl-tests, the table has the 13 columns and the footer of nccl-tests from version 2.13 on, for scripts
-//   that parse them.
+//   With --format=nccl-tests, the table has the 13 columns and the footer of nccl-tests from version 2.13 on, for
+//   scripts that parse them.
 //
 // A column of the table grows if a number needs it, so that columns never touch. A range of the best variants continues
 // while its way is within kTie of the best, so that noise does not split it, or while the model does not know which of
