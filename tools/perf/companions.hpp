@@ -6,7 +6,7 @@
 //   auto c = OpenCompanions::open(device, settings);                // libraries, memory, idle power, the product alone
 //   measure(settings, table, device, ways, bytes, (*c)->all(), go_on);
 //
-// Nccl: NCCL's collectives as contenders, on the same GPUs and in the same processes: its kernels, and its copy engines.
+// Nccl: NCCL's collectives as contenders, on the same GPUs and in the same processes: its kernels and copy engines.
 //
 //   a round, on a stream of each rank:   arm     wait until go >= round | ncclAllGather | done = round
 //                                        start   the host stores go, in each process

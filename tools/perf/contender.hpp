@@ -26,8 +26,8 @@ class Contender {
  public:
   virtual ~Contender() = default;
   virtual sdma::Result<void, sdma::Diagnostic> fill(std::uint64_t seed) = 0;
-  virtual sdma::Result<void, sdma::Diagnostic> arm(sdma::Deadline) = 0;
-  virtual sdma::Result<void, sdma::Diagnostic> start(sdma::Deadline) = 0;
+  virtual sdma::Result<void, sdma::Diagnostic> arm(sdma::Deadline) { return {}; }
+  virtual sdma::Result<void, sdma::Diagnostic> start(sdma::Deadline) { return {}; }
   virtual sdma::Result<void, sdma::Diagnostic> wait(sdma::Deadline) = 0;
   /// Does `start` of this rank begin something? Its time counts only then.
   virtual bool starts() const { return true; }

@@ -160,12 +160,10 @@ class World {
       return r;
     const auto& asked = settings_.rivals;
     if (std::find(asked.begin(), asked.end(), Way{.rival = Rival::nccl_ce}) == asked.end()) return {};
-    if (settings_.options.collective == Collective::broadcast) {
-      note_ = "nccl-ce is left out: NCCL broadcasts by kernels in every mode";
-      return {};
-    }
-    if (settings_.options.collective == Collective::alltoallv) {
-      note_ = "nccl-ce is left out: NCCL sends and receives by kernels in every mode";
+    const auto c = settings_.options.collective;
+    if (c == Collective::broadcast || c == Collective::alltoallv) {
+      note_ = fmt::format("nccl-ce is left out: NCCL {} by kernels in every mode",
+                          c == Collective::broadcast ? "broadcasts" : "sends and receives");
       return {};
     }
     if (!nccl_.copies()) {

@@ -38,16 +38,12 @@ class Program {
  public:
   explicit Program(const Settings& s) : settings_(s) {}
 
-  int run() {
+  Ended run() {
     const int code = of_rank();
-    if (!settings_.ranks) return code;
-    const auto end = settings_.ranks->end(code, std::move(error_));
-    if (end.error) error_ = *end.error;
-    return end.code;
+    if (!settings_.ranks) return {code};
+    auto end = settings_.ranks->end(code, std::move(error_));
+    return {end.code, std::move(end.error), foreign_trouble_};
   }
-  /// Why the ranks have failed, to be reported once.
-  const std::optional<Diagnostic>& error() const noexcept { return error_; }
-  bool at_once() const noexcept { return foreign_trouble_; }
 
  private:
   int of_rank() {
@@ -412,8 +408,7 @@ void report(const Diagnostic& d) { std::fputs((to_string(d) + "\n").c_str(), std
 
 Ended perform(const Settings& s) {
   auto program = std::make_unique<Program>(s);
-  const int code = program->run();
-  const Ended ended{code, program->error(), program->at_once()};
+  auto ended = program->run();
   if (ended.at_once) (void)program.release();
   return ended;
 }

@@ -6,6 +6,7 @@
 #include "sdma/core/file.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -53,19 +54,17 @@ void read_ways(Reader& r, Settings& s) {
   std::vector<std::string> names;
   for (const auto& w : known) names.push_back(perf::name(w));
   names.emplace_back("all");
+  const auto add = [&](const Way& w) {
+    if (std::find(ways.begin(), ways.end(), w) == ways.end()) ways.push_back(w);
+  };
   for (const auto& word : words_of(text)) {
     const auto at = static_cast<std::size_t>(std::find(names.begin(), names.end(), word) - names.begin());
-    if (word == "all") {
-      for (const auto& w : all_ways(c))
-        if (std::find(ways.begin(), ways.end(), w) == ways.end()) ways.push_back(w);
-    } else if (names_file(word)) {
-      read_file(r, word, s);
-    } else if (at >= known.size()) {
+    if (at < known.size()) add(known[at]);
+    else if (word == "all") std::for_each(known.begin(), known.end() - 2, add);
+    else if (names_file(word)) read_file(r, word, s);
+    else
       r.refuse("--variant", in_quotes(word) + " is not a variant of " + std::string(name(c)),
                hint_of(word, names) + ", or a schedule file: ring.sdma");
-    } else if (std::find(ways.begin(), ways.end(), known[at]) == ways.end()) {
-      ways.push_back(known[at]);
-    }
   }
 }
 
@@ -81,11 +80,10 @@ void read_set(Reader& r, Settings& s) {
     };
     for (const auto& [own, option] : kElsewhere)
       if (key == own) r.refuse("--set", in_quotes(key) + " cannot be set here", std::string("use ") + option);
-    if (auto wrong = set(o, key, value); !wrong.empty()) {
-      std::string known;
-      for (const auto name : kScheduleOptions) known += (known.empty() ? "" : ", ") + std::string(name);
-      r.refuse("--set", wrong, known + ": collectives/options.hpp explains each");
-    } else if (key == "completion") s.completion_given = true;
+    if (auto wrong = set(o, key, value); !wrong.empty())
+      r.refuse("--set", wrong,
+               fmt::format("{}: collectives/options.hpp explains each", fmt::join(kScheduleOptions, ", ")));
+    else if (key == "completion") s.completion_given = true;
     else if (key == "prelaunch" && o.prelaunch == Prelaunch::off)
       r.refuse("--set", "variants without +pl already have prelaunch=off",
                "name only variants without +pl: --variant=pcpy,b2b");
