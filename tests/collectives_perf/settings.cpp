@@ -52,6 +52,7 @@ TEST_CASE("without --device, the times are those of hardware, or simulated; some
   CHECK(where("--seed=1") == "soft");
   CHECK(where("--machine=m.json", "kfd") == "simulate");
   CHECK(where("--tune", "kfd") == "simulate");
+  CHECK(where("--tune=no", "kfd") == "kfd");
 }
 
 TEST_CASE("each option says what is wrong with its value") {

@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 
 #include <chrono>
+#include <map>
 #include <optional>
 #include <span>
 
@@ -181,9 +182,10 @@ std::variant<Given, Answer, sdma::Diagnostic> given_of(int argc, const char* con
   app.set_help_flag("-h,--help", "print this help");
   app.set_version_flag("--version", "collective_perf " + std::string(sdma::version().string), "print the version");
   const auto add = [&](const std::string& names) { return app.add_option(names, CLI::callback_t{}); };
+  std::map<std::string, bool> flags;  // --tune=no is a flag that is not given
   for (const auto& row : kRows) {
     if (row.form == Row::flag) {
-      app.add_flag(row.names, row.doc);
+      app.add_flag(row.names, flags[row.names], row.doc);
       continue;
     }
     auto* const o = add(row.names)->description(row.doc)->type_name(row.type);
@@ -220,6 +222,8 @@ std::variant<Given, Answer, sdma::Diagnostic> given_of(int argc, const char* con
   Given g;
   for (const auto* o : app.get_options())
     if (*o) g.texts["--" + o->get_lnames().front()] = o->results();
+  for (const auto& [flag, on] : flags)
+    if (!on) g.texts.erase(flag);
   return g;
 }
 

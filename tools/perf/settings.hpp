@@ -38,7 +38,7 @@ enum class Rival : std::uint8_t {
   nccl,     ///< NCCL's kernels
   nccl_ce,  ///< NCCL's copy-engine mode
   rccl,     ///< RCCL's kernels
-  brought   ///< what a file of the user says: brought.hpp
+  brought   ///< what a file of the user says: others.hpp
 };
 
 struct ScheduleFile;
