@@ -2,8 +2,8 @@
 // --sweep: which values it has, what it changes, and which parameter caps another.
 #include "perf/axes.hpp"
 
-#include "perf/schedule_file.hpp"
 #include "perf/report.hpp"
+#include "perf/schedule_file.hpp"
 #include "support.hpp"
 
 using namespace sdma;

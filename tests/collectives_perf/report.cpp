@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "perf/others.hpp"
 #include "perf/report.hpp"
+#include "perf/others.hpp"
 #include "perf/progress.hpp"
 #include "support.hpp"
 

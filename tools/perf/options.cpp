@@ -160,6 +160,12 @@ std::optional<sdma::Diagnostic> misunderstood(const CLI::App& app, int argc, con
         .message = "there is no option '" + word + "'" + sdma::did_you_mean(word, {known.begin(), known.end()}),
         .hint = "collective_perf --help lists them"};
   }
+  for (const auto* o : app.get_options())
+    if (o->get_multi_option_policy() == CLI::MultiOptionPolicy::Throw && o->count() > 1)
+      return sdma::Diagnostic{
+          .where = "collective_perf",
+          .message = fmt::format("--{} appears {} times: give it once", o->get_lnames().front(), o->count()),
+          .hint = "collective_perf --help"};
   return {};
 }
 
@@ -209,10 +215,7 @@ std::variant<Given, Answer, sdma::Diagnostic> given_of(int argc, const char* con
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return Answer{app.help()};
     if (auto better = misunderstood(app, argc, argv)) return *std::move(better);
-    constexpr std::string_view kTwice = ": At Most 1 required but received ";
     std::string said = e.what();
-    if (const auto at = said.find(kTwice); at != said.npos)
-      said = said.substr(0, at) + " appears " + said.substr(at + kTwice.size()) + " times: give it once";
     constexpr std::string_view kMissing = " missing", kRequired = ": 1 required ";
     if (const auto at = said.find(kRequired); at != said.npos && said.ends_with(kMissing))
       said = said.substr(0, at) + " needs a value";
