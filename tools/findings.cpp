@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "findings.hpp"
 
-#include "json/sarif.hpp"
-
 namespace sdma::tool {
 
 void Findings::add(const Diagnostic& d, const std::function<json::Json()>& as_json) {

@@ -11,7 +11,7 @@
 #include "../../lib/device/gpu_kernels.hpp"
 #include "../support.hpp"
 #include "host.hpp"
-#include "perf/energy_counters.hpp"
+#include "perf/energy.hpp"
 #include "sdma/core/file.hpp"
 #include "sdma/device/cuda.hpp"
 

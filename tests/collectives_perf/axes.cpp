@@ -2,8 +2,8 @@
 // --sweep: which values it has, what it changes, and which parameter caps another.
 #include "perf/axes.hpp"
 
+#include "perf/report.hpp"
 #include "perf/schedule_file.hpp"
-#include "perf/summary.hpp"
 #include "support.hpp"
 
 using namespace sdma;
@@ -12,7 +12,7 @@ using namespace collectives::perf;
 using test::settings;
 
 TEST_CASE("two sweeps give all pairs of values, in order") {
-  const auto s = settings({.sweeps = {"xgmi.rate=48,64", "peers_per_engine=1..4"}});
+  const auto s = settings("--sweep=xgmi.rate=48,64 --sweep=peers_per_engine=1..4");
   std::string all;
   for (const auto& values : combinations(s.axes)) all += at_text(s.axes, values) + "; ";
   CHECK(all ==
@@ -23,7 +23,7 @@ TEST_CASE("two sweeps give all pairs of values, in order") {
 }
 
 TEST_CASE("a sweep changes the machine, the options, or the params of files") {
-  auto s = settings({.variants = "pcpy,a.sdma", .sweeps = {"engine.window_bytes=16K", "chunks=4"}});
+  auto s = settings("--variant=pcpy,a.sdma --sweep=engine.window_bytes=16K --sweep=chunks=4");
   REQUIRE(load(*s.files[0], "sdma 1\nparam N = 2\nparam bytes = 1K\nparam chunks = 1\ngpus N\n"));
   auto m = *mi300x_machine();
   REQUIRE(apply(s, &m, {32768, 4}));
@@ -34,16 +34,15 @@ TEST_CASE("a sweep changes the machine, the options, or the params of files") {
   CHECK(std::count_if(s.files[0]->set.begin(), s.files[0]->set.end(),
                       [](const auto& p) { return p.name == "chunks"; }) == 1);
   CHECK_FALSE(apply(s, nullptr, {65536, 8}));
-  auto option = settings({.sweeps = {"peers_per_engine=2"}});
+  auto option = settings("--sweep=peers_per_engine=2");
   REQUIRE(apply(option, nullptr, {3}));
   CHECK(option.options.peers_per_engine == 3);
-  auto missing = settings({.variants = "a.sdma", .sweeps = {"pieces=2"}});
+  auto missing = settings("--variant=a.sdma --sweep=pieces=2");
   CHECK(apply(missing, nullptr, {2}).error().message == "no schedule file has this param");
 }
 
 TEST_CASE("what a parameter does not change is said, with its cap; other values have their own speed-ups") {
-  const auto s = settings(
-      {.variants = "pcpy,b2b", .least = "64M", .most = "64M", .gpu_count = "2", .sweeps = {"xgmi.rate=16,128,256"}});
+  const auto s = settings("--variant=pcpy,b2b -b 64M -e 64M -g 2 --sweep=xgmi.rate=16,128,256");
   const auto machine = *mi300x_machine();
   std::vector<Point> points;
   for (const auto& values : combinations(s.axes))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What is loaded at run time, and the files of the kernel that stand for an energy counter.
-#include "perf/energy_counters.hpp"
+#include "perf/energy.hpp"
 #include "perf/loaded_library.hpp"
 #include "support/catch.hpp"
 

@@ -25,7 +25,7 @@ bool same(const Table& a, const Table& b) { return to_text(a, "") == to_text(b, 
 }  // namespace
 
 TEST_CASE("a point out of the simulator has times and bandwidths, and nobody verified it") {
-  const auto s = settings({.gpu_count = "4", .where = "simulate"});
+  const auto s = settings("-g 4 --device=simulate");
   const auto p = modelled(s, default_table(), machine(), {Variant::b2b, true}, 4 << 20);
   REQUIRE(p);
   CHECK(p->us.mean > 0);
@@ -39,7 +39,7 @@ TEST_CASE("a point out of the simulator has times and bandwidths, and nobody ver
 
 TEST_CASE("what the machine does not have is an error with size and way") {
   const auto small = *mi300x_machine(2);
-  const auto p = modelled(settings({.gpu_count = "3"}), {}, small, {Variant::pcpy, false}, 64);
+  const auto p = modelled(settings("-g 3"), {}, small, {Variant::pcpy, false}, 64);
   REQUIRE_FALSE(p);
   CHECK(p.error().front().where.starts_with("pcpy, 64"));
 }
@@ -82,7 +82,7 @@ TEST_CASE("numbers of GPUs that agree in all lines become one") {
 }
 
 TEST_CASE("a tuned table is one that auto reads, for all collectives") {
-  const auto s = settings({.least = "4K", .most = "16M", .factor = "64", .gpu_count = "8", .tune = true});
+  const auto s = settings("-b 4K -e 16M -f 64 -g 8 --tune");
   const auto table = tuned(machine(), s, kAlways);
   REQUIRE(table);
   const auto read = parse_table(to_text(*table, "simulated"), "tuned");

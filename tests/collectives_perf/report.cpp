@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "perf/elsewhere.hpp"
-#include "perf/nccl_format.hpp"
-#include "perf/plot.hpp"
+#include "perf/report.hpp"
+#include "perf/others.hpp"
 #include "perf/progress.hpp"
-#include "perf/records.hpp"
-#include "perf/summary.hpp"
-#include "perf/table.hpp"
 #include "support.hpp"
 
 using namespace collectives;
@@ -66,7 +62,7 @@ TEST_CASE("best by range, with ties that do not break a range, with and without 
   CHECK(summary(tie).find("   pcpy or b2b\n") != std::string::npos);
   CHECK(summary(tie).find("# Ties: ") != std::string::npos);
   CHECK(summary(kSweep).find("# Ties: ") == std::string::npos);
-  CHECK(to_json(settings({}), "", tie, true).find("\"ties\": [\"b2b\"]") != std::string::npos);
+  CHECK(to_json(settings(), "", tie, true).find("\"ties\": [\"b2b\"]") != std::string::npos);
   CHECK(best({}, true).empty());
 }
 
@@ -85,7 +81,7 @@ TEST_CASE("a summary has speed-ups over pcpy, where that was measured") {
 
 TEST_CASE("times of CPUs call nothing best") {
   const std::vector points{test::point(1024, kBase, 4), test::point(1024, {Variant::b2b, true}, 2)};
-  const auto soft = test::settings({.where = "soft"}), simulated = test::settings({.where = "simulate"});
+  const auto soft = test::settings("--device=soft"), simulated = test::settings("--device=simulate");
   CHECK(summary(points, comparable(simulated)).find("# Best by size") != std::string::npos);
   CHECK(summary(points, comparable(soft)).find("Best") == std::string::npos);
   CHECK(summary(points, comparable(soft)).find("not times of engines") != std::string::npos);
@@ -94,7 +90,7 @@ TEST_CASE("times of CPUs call nothing best") {
   CHECK(header(soft, "").find(" (CPU us) ") != std::string::npos);
   CHECK(header(simulated, "").find("CPU") == std::string::npos);
   CHECK(header(simulated, "").find("No GPU was found") == std::string::npos);
-  CHECK(header(test::settings({}), "").find("# No GPU was found") != std::string::npos);
+  CHECK(header(test::settings(), "").find("# No GPU was found") != std::string::npos);
 }
 
 TEST_CASE("auto is measured, and never the best of itself") {
@@ -119,8 +115,7 @@ TEST_CASE("a row has its columns, and says what is wrong") {
 }
 
 TEST_CASE("the table of nccl-tests has its 13 columns in their places") {
-  const auto s =
-      test::settings({.collective = "gather", .checks = "1", .root = "2", .type = "half", .format = "nccl-tests"});
+  const auto s = test::settings("--collective=gather -c 1 -r 2 -d half --format=nccl-tests");
   const auto text = nccl_format::header(s, "a GPU", "# remark\n");
   CHECK(text.find("# remark\n#\n"
                   "#                                                              out-of-place                       "
@@ -138,7 +133,7 @@ TEST_CASE("the table of nccl-tests has its 13 columns in their places") {
   p.wrong = 3;
   p.first_wrong = "there";
   p.us.mean = 12345;
-  CHECK(nccl_format::row(test::settings({}), p) ==
+  CHECK(nccl_format::row(test::settings(), p) ==
         "       65536          8192      half    none      -1    12345    1.59    0.80      3      N/A     N/A     N/A "
         "   N/A\n"
         "# wrong: there\n");
@@ -165,7 +160,7 @@ TEST_CASE("progress says how much is left when it can know") {
 }
 
 TEST_CASE("a line of CSV has as many fields as the first") {
-  const auto s = settings({});
+  const auto s = settings();
   auto p = point(1024, kB2bPl, 2.5);
   CHECK(count(csv_line(s, p), ",") == count(csv_header(), ","));
   p.notes = {"swap: a, b", "says \"no\""};
@@ -214,7 +209,7 @@ TEST_CASE("rivals are compared with the best of ours, and never counted as ours"
   for (const auto& r : best(all, true)) CHECK(r.way == kB2bPl);
   CHECK(average_busbw(std::vector{all[4], all[5]}) == Approx(all[4].busbw));
   CHECK(row(all[2]).find("        nccl ") != std::string::npos);
-  CHECK(csv_line(settings({}), all[3]).find(",nccl-ce,nccl-ce,") != std::string::npos);
+  CHECK(csv_line(settings(), all[3]).find(",nccl-ce,nccl-ce,") != std::string::npos);
 }
 
 TEST_CASE("what was measured besides the time is below the row") {
@@ -237,7 +232,7 @@ TEST_CASE("what others have measured: the same collective on as many GPUs, by th
       "a/all_gather.sdma,bytes=1K,time_us,2,paper,MI0,RCCL\n",
       "t.csv", [&](const std::string&) { return std::string(kSchedule); });
   REQUIRE(table);
-  auto s = settings({});
+  auto s = settings();
   s.options.gpus = 2;
   const auto rows = elsewhere_of(*table, s);
   REQUIRE(rows.size() == 3);
@@ -248,7 +243,7 @@ TEST_CASE("what others have measured: the same collective on as many GPUs, by th
   const auto text = elsewhere_text(rows);
   CHECK(count(text, "# Measured elsewhere, on MI") == 2);
   CHECK(text.find("      4K       8.00 us      0.26 GB/s busbw   RCCL; paper, \"page 2\"\n") != text.npos);
-  CHECK(elsewhere_json(rows).find("\"source\": \"paper, \\\"page 2\\\"\"") != std::string::npos);
+  CHECK(to_json(s, "", {}, true, {}, rows).find("\"source\": \"paper, \\\"page 2\\\"\"") != std::string::npos);
   CHECK(to_json(s, "", kSweep, true, {}, rows).find("\"elsewhere\": [\n") != std::string::npos);
   CHECK(count(plot_svg(s, "x", kSweep, rows), "<path") == 8);
   CHECK(count(plot_svg(s, "x", kSweep, rows), "RCCL, MI1, measured elsewhere") > 0);
@@ -258,7 +253,7 @@ TEST_CASE("what others have measured: the same collective on as many GPUs, by th
 }
 
 TEST_CASE("a picture has every curve and no number that is none") {
-  const auto s = settings({});
+  const auto s = settings();
   const auto svg = plot_svg(s, "a <b> & \"c\"", kSweep);
   CHECK(count(svg, "<path") == 6);
   CHECK(count(svg, ">b2b+pl</text>") == 2);

@@ -3,9 +3,8 @@
 #include "perf/schedule_file.hpp"
 
 #include "perf/model.hpp"
-#include "perf/summary.hpp"
+#include "perf/report.hpp"
 #include "perf/sweep.hpp"
-#include "perf/table.hpp"
 #include "sdma/device/soft.hpp"
 #include "support.hpp"
 
@@ -52,8 +51,8 @@ std::string wrong(const std::string& text, const Options& o = {.gpus = 4, .bytes
 }
 
 /// Settings whose files have this text.
-Settings with_files(Given g, const std::string& text) {
-  auto s = settings(g);
+Settings with_files(const std::string& line, const std::string& text) {
+  auto s = settings(line);
   for (const auto& f : s.files)
     if (auto r = load(*f, text); !r) FAIL(to_string(r.error().front()));
   return s;
@@ -69,7 +68,7 @@ Point measured(const Settings& s, Device& d, std::uint64_t bytes) {
 }  // namespace
 
 TEST_CASE("a file is a way with a name of its own, each once") {
-  const auto s = settings({.variants = "pcpy,x/ring.sdma,y/ring.sdma:chunks=4,x/ring.sdma,y/ring.sdma,b2b+pl"});
+  const auto s = settings("--variant=pcpy,x/ring.sdma,y/ring.sdma:chunks=4,x/ring.sdma,y/ring.sdma,b2b+pl");
   REQUIRE(s.ways.size() == 5);
   CHECK(name(s.ways[1]) == "ring.sdma");
   CHECK(name(s.ways[2]) == "ring.sdma:chunks=4");
@@ -80,7 +79,7 @@ TEST_CASE("a file is a way with a name of its own, each once") {
   CHECK(is_ours(s.ways[4]));
   // The column of variants is as wide as its longest name.
   CHECK(variant_width(s) == std::string("ring.sdma:chunks=4").size());
-  CHECK(variant_width(settings({})) == 12);
+  CHECK(variant_width(settings()) == 12);
 }
 
 TEST_CASE("params take the number of GPUs and the size, under the names that the file has") {
@@ -135,9 +134,7 @@ TEST_CASE("what could not be compared is refused in one sentence") {
 TEST_CASE("a file is verified and timed on a device and in the simulator, beside the variants") {
   auto device = SoftDevice::open({.gpus = 4, .ordering = Ordering::adversarial, .seed = 3});
   REQUIRE(device);
-  const auto s = with_files(
-      {.variants = "a.sdma:pieces=2", .gpus = "3,0", .iterations = "3", .warmups = "1", .checks = "2", .where = "soft"},
-      kGather);
+  const auto s = with_files("--variant=a.sdma:pieces=2 --gpus=3,0 -n 3 -w 1 -c 2 --device=soft", kGather);
   const auto p = measured(s, **device, 8 << 10);
   CHECK(p.wrong == 0u);
   CHECK(p.us.least > 0);
@@ -148,7 +145,7 @@ TEST_CASE("a file is verified and timed on a device and in the simulator, beside
   CHECK(row_of.find(" a.sdma:pieces=2 ") != std::string::npos);
   const auto m = mi300x_machine();
   REQUIRE(m);
-  const auto simulated = with_files({.variants = "a.sdma", .gpu_count = "8"}, kGather);
+  const auto simulated = with_files("--variant=a.sdma -g 8", kGather);
   const auto theirs = modelled(simulated, default_table(), *m, simulated.ways[0], 1 << 20);
   const auto ours = modelled(simulated, default_table(), *m, {Variant::b2b, false}, 1 << 20);
   REQUIRE((theirs && ours));
@@ -179,7 +176,7 @@ TEST_CASE("a file whose data is wrong fails each verified round") {
   auto device = SoftDevice::open({.gpus = 4});
   REQUIRE(device);
   // GPU 0 sends the bytes after the right ones.
-  const auto s = with_files({.variants = "a.sdma", .gpu_count = "4", .iterations = "1", .checks = "2"},
+  const auto s = with_files("--variant=a.sdma -g 4 -n 1 -c 2",
                             replaced(kGather, "src=gpu{i}.buf[i*part+p*part/pieces]", "src=gpu{i}.buf[(i+1)%N*part]"));
   const auto p = measured(s, **device, 4096);
   CHECK(p.wrong.value_or(0) > 2 * 11000);
@@ -191,8 +188,7 @@ TEST_CASE("a file without a wait cannot be timed") {
   auto device = SoftDevice::open({.gpus = 4});
   REQUIRE(device);
   const auto at = kGather.find("host main");
-  const auto s = with_files({.variants = "a.sdma", .gpu_count = "4", .iterations = "1", .checks = "0"},
-                            kGather.substr(0, at) + "host main\n  submit *\nend\n");
+  const auto s = with_files("--variant=a.sdma -g 4 -n 1 -c 0", kGather.substr(0, at) + "host main\n  submit *\nend\n");
   const auto p = measure(s, default_table(), **device, s.ways, 4096, {}, [] { return true; });
   REQUIRE_FALSE(p);
   CHECK(p.error().front().message.find("cannot be timed") != std::string::npos);

@@ -82,12 +82,7 @@ Point measured(const Settings& s, Device& d, const Way& way, std::uint64_t bytes
 TEST_CASE("three GPUs, odd sizes, every collective and way: verified, and nothing wrong") {
   const auto device = node(Ordering::adversarial);
   for (const auto c : kCollectives) {
-    const auto s = settings({.collective = std::string(name(c)),
-                             .gpus = "3,0,2",
-                             .iterations = "2",
-                             .warmups = "1",
-                             .checks = "2",
-                             .where = "soft"});
+    const auto s = settings(fmt::format("--collective={} --gpus=3,0,2 -n 2 -w 1 -c 2 --device=soft", name(c)));
     for (const auto& way : s.ways)
       for (const std::uint64_t bytes : {1u, 1000u, 4099u}) {
         INFO(name(c) << " " << name(way) << " " << bytes);
@@ -109,7 +104,7 @@ TEST_CASE("three GPUs, odd sizes, every collective and way: verified, and nothin
 
 TEST_CASE("one byte that differs is found in each round, and said where") {
   const auto real = node();
-  const auto s = settings({.gpu_count = "3", .iterations = "1", .warmups = "0", .checks = "3"});
+  const auto s = settings("-g 3 -n 1 -w 0 -c 3");
   Wrong device{*real, GpuId{1}, 5};
   const auto p = measured(s, device, {Variant::b2b, true}, 3000);
   CHECK(p.wrong == 3u);
@@ -119,13 +114,13 @@ TEST_CASE("one byte that differs is found in each round, and said where") {
 
 TEST_CASE("not verified is not the same as nothing wrong") {
   const auto device = node();
-  const auto s = settings({.gpu_count = "2", .iterations = "1", .checks = "0"});
+  const auto s = settings("-g 2 -n 1 -c 0");
   CHECK_FALSE(measured(s, *device, {Variant::pcpy, false}, 100).wrong);
 }
 
 TEST_CASE("auto is what the table says") {
   const auto device = node();
-  const auto s = settings({.variants = "auto", .gpu_count = "2", .iterations = "1", .warmups = "0"});
+  const auto s = settings("--variant=auto -g 2 -n 1 -w 0");
   const Table table = *parse_table("all_gather 2-8 any 1K bcst\nall_gather 2-8 any max b2b\n");
   for (const auto& [bytes, ran] : {std::pair{1024u, Variant::bcst}, std::pair{1025u, Variant::b2b}}) {
     const auto p = measure(s, table, *device, s.ways, bytes, {}, kAlways);
@@ -137,7 +132,7 @@ TEST_CASE("auto is what the table says") {
 
 TEST_CASE("it ends where it is told to, and gives no half point") {
   const auto device = node();
-  const auto s = settings({.gpu_count = "2"});
+  const auto s = settings("-g 2");
   int rounds = 0;
   const Way way{Variant::pcpy, false};
   const auto p = measure(s, default_table(), *device, {&way, 1}, 100, {}, [&] { return ++rounds < 10; });
@@ -148,7 +143,7 @@ TEST_CASE("it ends where it is told to, and gives no half point") {
 
 TEST_CASE("a round that does not end in time is an error with its size and way") {
   const auto device = node();
-  const auto s = settings({.gpu_count = "4", .timeout = "1us"});
+  const auto s = settings("-g 4 --timeout=1us");
   const Way way{Variant::b2b, false};
   const auto p = measure(s, default_table(), *device, {&way, 1}, 16 << 20, {}, kAlways);
   REQUIRE_FALSE(p);
@@ -232,8 +227,7 @@ class Counting final : public Product {
 };
 
 Settings two_rivals() {
-  auto s = settings(
-      {.variants = "b2b+pl", .gpu_count = "2", .iterations = "2", .warmups = "1", .where = "soft", .settle = "2000"});
+  auto s = settings("--variant=b2b+pl -g 2 -n 2 -w 1 --device=soft --settle=2000");
   s.rivals = {{.rival = Rival::nccl}, {.rival = Rival::nccl_ce}};
   return s;
 }
@@ -274,7 +268,7 @@ TEST_CASE("ways take turns, and one is armed only when the one before has ended"
 
 TEST_CASE("energy is what the counters gained, less idle, for each round and byte") {
   const auto device = node();
-  auto s = settings({.variants = "b2b", .gpu_count = "2", .iterations = "1", .warmups = "0", .checks = "0"});
+  auto s = settings("--variant=b2b -g 2 -n 1 -w 0 -c 0");
   s.energy.emplace(0.01);
   double watts = 100;
   ReadTime time;
@@ -308,7 +302,7 @@ TEST_CASE("energy is what the counters gained, less idle, for each round and byt
 
 TEST_CASE("a product runs beside each way, and ends before the next one") {
   const auto device = node();
-  auto s = settings({.variants = "b2b,b2b+pl", .gpu_count = "2", .iterations = "1", .checks = "0"});
+  auto s = settings("--variant=b2b,b2b+pl -g 2 -n 1 -c 0");
   s.beside.emplace().measured = std::chrono::duration<double>(0.01);
   Counting product;
   const auto p = measure(s, default_table(), *device, s.ways, 1000, {.product = &product}, kAlways);

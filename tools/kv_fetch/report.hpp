@@ -19,6 +19,9 @@
 //
 // Plain values; any thread. No errors.
 #include "options.hpp"
+#include "sdma/core/number.hpp"
+
+#include <fmt/format.h>
 
 #include <string>
 
@@ -36,7 +39,52 @@ struct Sweep {
   std::vector<Column> columns{};
 };
 
-std::string table(const Sweep&, std::string_view title, double Times::*direction);
-std::string conclusion(const Sweep&, std::string_view title, double Times::*direction);
+/// GB/s.
+inline double rate(const Sweep& s, const Column& c, std::size_t size, double Times::*direction) {
+  return static_cast<double>(s.options.blocks * s.options.sizes[size]) / (c.times[size].*direction) / 1e9;
+}
+
+/// "at least half of it from 16K on", if `yes` is "at least half of it"; `no` says the opposite.
+inline std::string reached(const Sweep& s, const Column& c, double Times::*direction, double least,
+                           std::string_view yes, std::string_view no) {
+  const auto& sizes = s.options.sizes;
+  auto first = sizes.size();
+  while (first != 0 && rate(s, c, first - 1, direction) >= least) --first;
+  if (first == sizes.size()) return fmt::format("{} at {}", no, sdma::size_text(sizes.back()));
+  if (first == 0) return fmt::format("{} at every size", yes);
+  return fmt::format("{} from {} on", yes, sdma::size_text(sizes[first]));
+}
+
+inline std::string table(const Sweep& s, std::string_view title, double Times::*direction) {
+  auto text = fmt::format("{:<10}", title);
+  for (const auto& c : s.columns) text += fmt::format("{:>18}", fmt::format("{} x{}", name(c.way), c.engines));
+  text += fmt::format("\n{:>10}", "block");
+  for (std::size_t i = 0; i < s.columns.size(); ++i) text += fmt::format("{:>11}{:>7}", "us", "GB/s");
+  text += '\n';
+  for (std::size_t size = 0; size < s.options.sizes.size(); ++size) {
+    text += fmt::format("{:>10}", sdma::size_text(s.options.sizes[size]));
+    for (const auto& c : s.columns)
+      text += fmt::format("{:>11.3f}{:>7.2f}", c.times[size].*direction * 1e6 / static_cast<double>(s.options.blocks),
+                          rate(s, c, size, direction));
+    text += '\n';
+  }
+  return text;
+}
+
+inline std::string conclusion(const Sweep& s, std::string_view title, double Times::*direction) {
+  const auto large = static_cast<double>(s.options.large) / (s.large.*direction) / 1e9;
+  auto text = fmt::format("{}, {} blocks: the rate of one copy of {} on one engine is {:.1f} GB/s.\n", title,
+                          s.options.blocks, sdma::size_text(s.options.large), large);
+  for (const auto& c : s.columns) {
+    text += fmt::format("{}, {} engine{}: {}, {}.", name(c.way), c.engines, c.engines == 1 ? "" : "s",
+                        reached(s, c, direction, large / 2, "at least half of it", "less than half of it"),
+                        reached(s, c, direction, large * 0.9, "at least 90 % of it", "less than 90 % of it"));
+    if (s.options.kernel)
+      text += fmt::format(" {}.", reached(s, c, direction, *s.options.kernel, "DMA is at least as fast as the kernel",
+                                          "DMA is slower than the kernel"));
+    text += '\n';
+  }
+  return text;
+}
 
 }  // namespace collectives::kv

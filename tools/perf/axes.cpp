@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "axes.hpp"
 
+#include "reader.hpp"
 #include "schedule_file.hpp"
 
 #include <fmt/format.h>
@@ -20,8 +21,8 @@ bool is_option(std::string_view name) {
 
 }  // namespace
 
-void read_axes(Reader& r, const Given& g, Settings& s) {
-  for (const auto& text : g.sweeps) {
+void read_axes(Reader& r, Settings& s) {
+  for (const auto& text : r.all("--sweep")) {
     auto axis = sweep_axis(text);
     if (const auto* why = std::get_if<std::string>(&axis))
       return r.refuse("--sweep", text + ": " + *why, "write engine.window_bytes=16K..256K*2, or xgmi.rate=48,61,100");

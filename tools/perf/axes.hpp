@@ -12,15 +12,11 @@
 // A name with a dot is a parameter of the machine, one of kScheduleOptions an option, and any other a param of schedule
 // files. Any thread; a schedule file is changed by one thread at a time. Errors: Diagnostics that name the sweep.
 #include "model.hpp"
-#include "reader.hpp"
 
 #include <string>
 #include <vector>
 
 namespace collectives::perf {
-
-/// Reads the texts of --sweep. Call it after the other settings.
-void read_axes(Reader&, const Given&, Settings&);
 
 /// All values of one axis, all pairs of two; one empty combination if there is no axis.
 std::vector<std::vector<double>> combinations(const std::vector<sdma::SweepAxis>&);

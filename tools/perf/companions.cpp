@@ -2,7 +2,6 @@
 #include "companions.hpp"
 
 #include "blas.hpp"
-#include "energy_counters.hpp"
 #include "hip_streams.hpp"
 #include "nccl_calls.hpp"
 
@@ -49,7 +48,7 @@ Result<void, Diagnostic> OpenCompanions::open(Device& d) {
 
 Companions OpenCompanions::all() {
   Companions c{.power = power_ ? &*power_ : nullptr, .product = product_.get()};
-  if (nccl_) c.rival = [this](const Way& w, const Options& o) { return nccl_->prepare(w, o); };
+  if (nccl_) c.rival = nccl_->prepare;
   return c;
 }
 
@@ -58,8 +57,8 @@ std::string OpenCompanions::remarks() const {
   if (nccl_) {
     const bool both = settings_.rivals.size() > 1;
     text += fmt::format("# Against {}: {} is its kernels{}. All ways of a size take turns, round by round.\n",
-                        nccl_->version(), name(settings_.rivals.front()), both ? ", nccl-ce its copy-engine mode" : "");
-    if (!nccl_->note().empty()) text += "# note: " + nccl_->note() + "\n";
+                        nccl_->version, name(settings_.rivals.front()), both ? ", nccl-ce its copy-engine mode" : "");
+    if (!nccl_->note.empty()) text += "# note: " + nccl_->note + "\n";
   }
   if (power_)
     text += fmt::format(

@@ -2,7 +2,7 @@
 #pragma once
 // One way to perform a collective at one size, ready for rounds. Ours and other libraries' are timed by the same code.
 //
-//   auto c = prepare_ours(plan, device, settings);     // or a rival's: nccl.hpp
+//   auto c = prepare_file(file, options, device, settings);     // or one of sweep.cpp, or a rival's: companions.hpp
 //   c->fill(seed);
 //   c->arm(deadline);                                  // untimed: publishes or enqueues what waits for the start
 //   begin = now();  c->start(deadline);  c->wait(deadline);  end = now();
@@ -26,8 +26,8 @@ class Contender {
  public:
   virtual ~Contender() = default;
   virtual sdma::Result<void, sdma::Diagnostic> fill(std::uint64_t seed) = 0;
-  virtual sdma::Result<void, sdma::Diagnostic> arm(sdma::Deadline) = 0;
-  virtual sdma::Result<void, sdma::Diagnostic> start(sdma::Deadline) = 0;
+  virtual sdma::Result<void, sdma::Diagnostic> arm(sdma::Deadline) { return {}; }
+  virtual sdma::Result<void, sdma::Diagnostic> start(sdma::Deadline) { return {}; }
   virtual sdma::Result<void, sdma::Diagnostic> wait(sdma::Deadline) = 0;
   /// Does `start` of this rank begin something? Its time counts only then.
   virtual bool starts() const { return true; }
@@ -41,10 +41,6 @@ class Contender {
   Contender(const Contender&) = delete;
   Contender& operator=(const Contender&) = delete;
 };
-
-/// Binds the plan, and performs a round if one had to be published.
-sdma::Result<std::unique_ptr<Contender>, std::vector<sdma::Diagnostic>> prepare_ours(const Plan&, sdma::Device&,
-                                                                                     const Settings&);
 
 /// Prepares a rival for the size of these options. Called while nothing waits on a GPU.
 using PrepareRival =

@@ -2,7 +2,7 @@
 #pragma once
 // The calls of libcuda that stream_order_perf makes: streams with kernels and copies, capture, graphs.
 //
-//   const auto cuda = CudaGraphs::load();            // an error says what is missing
+//   const auto cuda = CudaLibrary::load<CudaGraphs>();     // an error says what is missing
 //   CudaGraphs::Rank r = *cuda->rank(0);             // its context current in this thread, streams, and a kernel
 //   cuda->good("cuMemcpyAsync", cuda->copy(to, from, bytes, r.stream));
 //
@@ -11,10 +11,48 @@
 #include "cuda_library.hpp"
 #include "sdma/sync/stream_order.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
 namespace collectives::perf {
+
+inline constexpr unsigned kThreads = 256, kMostBlocks = 132;
+
+/// produce(to, words, value): to[i] = value + i, in strides of the grid.
+inline constexpr const char* kProduce = R"(.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry produce(.param .u64 to, .param .u64 words, .param .u64 value)
+{
+  .reg .b64 %to, %n, %value, %i, %a, %step;
+  .reg .b32 %block, %thread, %size, %grid, %x;
+  .reg .pred %done;
+  ld.param.u64 %to, [to];
+  ld.param.u64 %n, [words];
+  ld.param.u64 %value, [value];
+  mov.u32 %block, %ctaid.x;
+  mov.u32 %thread, %tid.x;
+  mov.u32 %size, %ntid.x;
+  mov.u32 %grid, %nctaid.x;
+  mul.wide.u32 %i, %block, %size;
+  cvt.u64.u32 %a, %thread;
+  add.u64 %i, %i, %a;
+  mul.wide.u32 %step, %size, %grid;
+NEXT:
+  setp.ge.u64 %done, %i, %n;
+  @%done bra END;
+  add.u64 %a, %value, %i;
+  cvt.u32.u64 %x, %a;
+  shl.b64 %a, %i, 2;
+  add.u64 %a, %to, %a;
+  st.global.u32 [%a], %x;
+  add.u64 %i, %i, %step;
+  bra NEXT;
+END:
+  ret;
+}
+)";
 
 struct CudaGraphs : CudaLibrary {
   using Graph = struct GraphTag*;
@@ -34,17 +72,46 @@ struct CudaGraphs : CudaLibrary {
   Status (*destroy_graph)(Graph) = find["cuGraphDestroy"];
   Status (*destroy_exec)(GraphExec) = find["cuGraphExecDestroy"];
 
-  static sdma::Result<CudaGraphs, sdma::Diagnostic> load();
-  sdma::Result<Rank, sdma::Diagnostic> rank(int ordinal) const;
+  sdma::Result<Rank, sdma::Diagnostic> rank(int ordinal) const {
+    Rank r;
+    sdma::detail::cuda::Module module{};
+    sdma::Result<void, sdma::Diagnostic> first;
+    const auto must = [&](const char* call, Status s) { first = first ? good(call, s) : std::move(first); };
+    must("cuDevicePrimaryCtxRetain", retain_context(&r.context, ordinal));
+    must("cuCtxPushCurrent", push_context(r.context));
+    must("cuStreamCreateWithPriority", stream_create(&r.stream, kNonBlocking, 0));
+    must("cuStreamCreateWithPriority", stream_create(&r.second, kNonBlocking, 0));
+    must("cuModuleLoadData", load_module(&module, kProduce));
+    if (first) must("cuModuleGetFunction", function(&r.produce, module, "produce"));
+    if (!first) return std::move(first.error());
+    return r;
+  }
   /// A kernel that stores value + i in word i.
-  Status produce(const Rank&, Pointer to, std::uint64_t words, std::uint64_t value) const;
+  Status produce(const Rank& r, Pointer to, std::uint64_t words, std::uint64_t value) const {
+    const auto blocks = static_cast<unsigned>(std::clamp<std::uint64_t>(words / 1024, 1, kMostBlocks));
+    std::uint64_t at = to;
+    void* arguments[] = {&at, &words, &value};
+    return launch(r.produce, blocks, 1, 1, kThreads, 1, 1, 0, r.stream, arguments, nullptr);
+  }
 };
 
 /// For sdma::StreamOrder: a stream, and the calls that it is given with. Keep it as long as its calls are used.
 struct CudaOrdered {
   const CudaGraphs* cuda{};
   CudaGraphs::Stream stream{};
-  sdma::StreamCalls calls() noexcept;
+  sdma::StreamCalls calls() noexcept {
+    return {.stream = this,
+            .write =
+                [](void* s, sdma::GpuVa word, std::uint32_t value) noexcept {
+                  const auto& o = *static_cast<CudaOrdered*>(s);
+                  return o.cuda->write_value(o.stream, word.value, value, 0);
+                },
+            .hold =
+                [](void* s, sdma::GpuVa word, std::uint32_t value) noexcept {
+                  const auto& o = *static_cast<CudaOrdered*>(s);
+                  return o.cuda->wait_value(o.stream, word.value, value, CudaLibrary::kEqual);
+                }};
+  }
 };
 
 }  // namespace collectives::perf

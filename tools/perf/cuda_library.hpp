@@ -4,15 +4,18 @@
 //
 //   auto cuda = CudaLibrary::load();                    // an error says what is missing
 //   cuda->good("cuStreamQuery", cuda->stream_query(s))  // nothing, or what CUDA calls the error
-//   Status (*launch)(..) = cuda->find["cuGraphLaunch"]; // another function
-//   if (auto d = cuda->lacking()) return *d;
 //
+// A struct of more calls derives from it, takes their initial values from `find`, and is loaded by load<Calls>().
 // Plain values; any thread. Errors: Diagnostics with CUDA's text.
 #include "device/cuda/driver.hpp"
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 
-#include <optional>
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
 
 namespace collectives::perf {
 
@@ -25,11 +28,23 @@ struct CudaLibrary : sdma::detail::cuda::Driver {
   static constexpr unsigned kNonBlocking = sdma::detail::cuda::kNonBlocking,
                             kAtLeast = sdma::detail::cuda::kWaitGreaterOrEqual, kEqual = sdma::detail::cuda::kWaitEqual;
 
-  CudaLibrary();
-  static sdma::Result<CudaLibrary, sdma::Diagnostic> load();
-  /// That the library cannot be loaded, or the first function that was not found.
-  std::optional<sdma::Diagnostic> lacking() const;
-  sdma::Result<void, sdma::Diagnostic> good(const char* call, Status) const;
+  CudaLibrary()
+      : Driver{.library = sdma::detail::LoadedLibrary(dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE))} {}
+  template <class Calls = CudaLibrary> static sdma::Result<Calls, sdma::Diagnostic> load() {
+    Calls c;
+    if (!c.find.from()) return refused("libcuda.so.1 cannot be loaded");
+    if (c.find.lacking()) return refused(fmt::format("libcuda.so.1 has no function {}", c.find.lacking()));
+    return c;
+  }
+  sdma::Result<void, sdma::Diagnostic> good(const char* call, Status s) const {
+    if (s == kSuccess) return {};
+    return refused(fmt::format("{}: {}", call, describe(s)));
+  }
+
+ private:
+  static sdma::Diagnostic refused(std::string message) {
+    return {.where = "CUDA", .message = std::move(message), .hint = "nvidia-smi shows whether the GPU works"};
+  }
 };
 
 }  // namespace collectives::perf

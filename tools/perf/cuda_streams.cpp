@@ -20,29 +20,24 @@ CudaLibrary::Stream of(Stream s) noexcept { return static_cast<CudaLibrary::Stre
 class CudaDriver final : public StreamDriver {
  public:
   CudaDriver(const CudaLibrary& c, Device& d, const Settings& s) : calls_(c), device_(d) {
-    const auto& gpus = dynamic_cast<const CudaDevice&>(d).gpus();
-    for (std::uint32_t i = 0; i < s.options.gpus; ++i) {
-      const auto id = s.gpus.empty() ? GpuId{i} : s.gpus[i];
-      gpus_.push_back({.id = id, .ordinal = static_cast<int>(gpus[id.value].physical)});
-    }
+    for (std::uint32_t i = 0; i < s.options.gpus; ++i) gpus_.push_back({.id = s.gpus.empty() ? GpuId{i} : s.gpus[i]});
   }
   Result<void, Diagnostic> retain() {
-    for (auto& g : gpus_)
-      if (auto r = good("cuDevicePrimaryCtxRetain", calls_.retain_context(&g.context, g.ordinal)); !r) return r;
+    for (auto& g : gpus_) {
+      const auto ordinal = static_cast<int>(dynamic_cast<const CudaDevice&>(device_).gpus()[g.id.value].physical);
+      if (auto r = good("cuDevicePrimaryCtxRetain", calls_.retain_context(&g.context, ordinal)); !r) return r;
+    }
     return {};
   }
 
   const char* name() const noexcept override { return "CUDA"; }
-  std::size_t ranks() const noexcept override { return gpus_.size(); }
-  int ordinal(std::size_t rank) const noexcept override { return gpus_[rank].ordinal; }
 
-  int enter(std::size_t rank) noexcept override {
+  std::shared_ptr<void> current(std::size_t rank) noexcept override {
     (void)calls_.push_context(gpus_[rank].context);  // it is alive as long as the process
-    return 0;
-  }
-  void leave(int) noexcept override {
-    Context old = nullptr;
-    (void)calls_.pop_context(&old);
+    return {nullptr, [this](std::nullptr_t) {
+              Context old = nullptr;
+              (void)calls_.pop_context(&old);
+            }};
   }
 
   Result<Stream, Diagnostic> create(std::size_t) override {
@@ -84,7 +79,6 @@ class CudaDriver final : public StreamDriver {
  private:
   struct Gpu {
     GpuId id{};
-    int ordinal{};
     Context context{};
   };
 

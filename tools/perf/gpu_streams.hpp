@@ -8,8 +8,8 @@
 //   s->await(7, deadline);
 //
 // A StreamDriver is one vendor's calls: the few that these programs need. What it allocates stays for the life of the
-// process, because a library does not say when it has stopped using it. A GPU is current only while a Current exists,
-// in that thread.
+// process, because a library does not say when it has stopped using it. A GPU is current only while what
+// `current` has returned exists, in that thread.
 //
 // One thread uses a stream at a time. Errors: Diagnostics with the vendor's text. Streams are never destroyed.
 #include "sdma/device/cuda.hpp"
@@ -46,13 +46,8 @@ class StreamDriver {
 
   /// "CUDA" or "HIP"
   virtual const char* name() const noexcept = 0;
-  virtual std::size_t ranks() const noexcept = 0;
-  /// The vendor's number of a rank's GPU; ranks may share one.
-  virtual int ordinal(std::size_t rank) const noexcept = 0;
-
-  /// Makes a rank's GPU current in this thread. Returns what `leave` takes, which makes the former one current again.
-  virtual int enter(std::size_t rank) noexcept = 0;
-  virtual void leave(int former) noexcept = 0;
+  /// Makes a rank's GPU current in this thread, until what it returns is destroyed: then the former one is.
+  [[nodiscard]] virtual std::shared_ptr<void> current(std::size_t rank) noexcept = 0;
 
   // Everything below is called while the rank's GPU is current.
   virtual sdma::Result<Stream, sdma::Diagnostic> create(std::size_t rank) = 0;
@@ -97,23 +92,10 @@ inline std::vector<std::string> pci_addresses(const sdma::Device& d, const Setti
 
 class GpuStream {
  public:
-  /// Makes the GPU current in this thread.
-  class [[nodiscard]] Current {
-   public:
-    explicit Current(const GpuStream& s) noexcept : driver_(*s.driver_), former_(driver_.enter(s.rank_)) {}
-    Current(const Current&) = delete;
-    Current& operator=(const Current&) = delete;
-    ~Current() { driver_.leave(former_); }
-
-   private:
-    StreamDriver& driver_;
-    int former_;
-  };
-
   /// The driver must outlive the stream.
   static sdma::Result<GpuStream, sdma::Diagnostic> open(StreamDriver& d, std::size_t rank) {
     GpuStream s(d, rank);
-    const Current here(s);
+    const auto here = s.current();
     auto stream = d.create(rank);
     if (!stream) return std::move(stream.error());
     s.stream_ = *stream;
@@ -128,6 +110,8 @@ class GpuStream {
     return s;
   }
 
+  /// Its GPU is current in this thread for as long as this exists.
+  [[nodiscard]] std::shared_ptr<void> current() const { return driver_->current(rank_); }
   StreamDriver::Stream handle() const noexcept { return stream_; }
   std::size_t rank() const noexcept { return rank_; }
   /// The stream continues when the low half of the word is at least `value`.
@@ -171,11 +155,11 @@ class GpuStream {
  private:
   GpuStream(StreamDriver& d, std::size_t rank) noexcept : driver_(&d), rank_(rank) {}
   sdma::Result<void, sdma::Diagnostic> state() const {
-    const Current here(*this);
+    const auto here = current();
     return driver_->state(stream_);
   }
   sdma::Result<void, sdma::Diagnostic> copy(sdma::GpuVa to, sdma::GpuVa from, std::size_t bytes, sdma::Deadline d) {
-    const Current here(*this);
+    const auto here = current();
     if (auto r = driver_->copy(stream_, to, from, bytes); !r) return r;
     if (auto r = driver_->write(stream_, copied_.low(), ++copies_); !r) return r;
     if (sdma::wait(copied_, sdma::Compare::ge, copies_, d)) return {};

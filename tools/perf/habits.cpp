@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "habits.hpp"
+// The options of nccl-tests that mean little to DMA engines. Scripts give them, so they are accepted, and a note says
+// what they do not do.
+#include "reader.hpp"
 
 #include <fmt/format.h>
 
@@ -11,7 +13,24 @@ namespace {
 
 constexpr std::string_view kOperations[] = {"sum", "prod", "min", "max", "avg", "mulsum", "none"};
 
-void read_type(Reader& r, const std::string& text, Settings& s) {
+/// One process has one time, which is its own average.
+struct Habit {
+  const char* option;
+  std::uint64_t least, most, usual;
+  const char* note;  ///< of any other value
+};
+constexpr std::uint64_t kMany = 1'000'000;
+constexpr Habit kHabits[] = {
+    {"--blocking", 0, 1, 1, "-z 0 has no effect: each round is waited for before the next begins"},
+    {"--agg_iters", 1, kMany, 1, "-m has no effect: each round is one collective, and is timed alone"},
+    {"--average", 0, 3, 1, ""},
+    {"--cudagraph", 0, kMany, 0, "-G has no effect: what is launched ahead of time here is a variant with +pl"},
+    {"--report_cputime", 0, 1, 0,
+     "-C has no effect: times are always the host's, until it has seen the last completion"},
+    {"--parallel_init", 0, 1, 0, "-p has no effect: there is no communicator to initialise"}};
+
+void read_type(Reader& r, Settings& s) {
+  const auto text = r["--datatype"];
   if (text.empty()) return;
   const auto at = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const auto& t) { return t.name == text; });
   std::vector<std::string> known;
@@ -30,21 +49,14 @@ void read_type(Reader& r, const std::string& text, Settings& s) {
 
 }  // namespace
 
-void read_habits(Reader& r, const Given& g, Settings& s) {
+void read_habits(Reader& r, Settings& s) {
   const auto note = [&](std::string text) { s.remarks.push_back(std::move(text)); };
-  std::uint32_t threads = 1, blocking = 1, aggregated = 1, average = 1, graph = 0, cpu = 0, parallel = 0;
-  constexpr std::uint64_t kMany = 1'000'000;
-  r.number("--nthreads", g.threads, threads, 1, kMostGpus);
-  r.number("--blocking", g.blocking, blocking, 0, 1);
-  r.number("--agg_iters", g.aggregated, aggregated, 1, kMany);
-  r.number("--average", g.average, average, 0, 3);
-  r.number("--cudagraph", g.graph, graph, 0, kMany);
-  r.number("--report_cputime", g.cpu_time, cpu, 0, 1);
-  r.number("--parallel_init", g.parallel_init, parallel, 0, 1);
-  if (!g.threads.empty()) {
-    if (!g.gpus.empty()) return r.refuse("--nthreads", "--gpus names all GPUs already", "omit -t");
+  std::uint32_t threads = 1;
+  r.number("--nthreads", threads, 1, kMostGpus);
+  if (r.given("--nthreads")) {
+    if (r.given("--gpus")) return r.refuse("--nthreads", "--gpus names all GPUs already", "omit -t");
     // As in nccl-tests, a thread has one GPU if -g does not say how many.
-    const auto all = threads * (g.gpu_count.empty() && threads > 1 ? 1 : s.options.gpus);
+    const auto all = threads * (!r.given("--ngpus") && threads > 1 ? 1 : s.options.gpus);
     if ((all < 2 && s.processes == 1) || all > kMostGpus)
       return r.refuse("--nthreads", fmt::format("{} GPUs in all: a collective needs 2 to {}", all, kMostGpus),
                       "-t 1 -g 8");
@@ -61,18 +73,18 @@ void read_habits(Reader& r, const Given& g, Settings& s) {
                       "start fewer processes, or give a smaller -g");
     s.options.gpus = all;
   }
-  if (!g.operation.empty()) {
-    if (std::find(std::begin(kOperations), std::end(kOperations), g.operation) == std::end(kOperations))
-      return r.refuse("--op", in_quotes(g.operation) + " is not an operation",
-                      hint_of(g.operation, std::vector<std::string>(std::begin(kOperations), std::end(kOperations))));
-    if (g.operation != "none") note("-o has no effect: DMA engines copy, and no collective here reduces");
+  if (r.given("--op")) {
+    if (std::find(std::begin(kOperations), std::end(kOperations), r["--op"]) == std::end(kOperations))
+      return r.refuse("--op", in_quotes(r["--op"]) + " is not an operation",
+                      hint_of(r["--op"], std::vector<std::string>(std::begin(kOperations), std::end(kOperations))));
+    if (r["--op"] != "none") note("-o has no effect: DMA engines copy, and no collective here reduces");
   }
-  if (blocking == 0) note("-z 0 has no effect: each round is waited for before the next begins");
-  if (aggregated > 1) note("-m has no effect: each round is one collective, and is timed alone");
-  if (graph > 0) note("-G has no effect: what is launched ahead of time here is a variant with +pl");
-  if (cpu > 0) note("-C has no effect: times are always the host's, until it has seen the last completion");
-  if (parallel > 0) note("-p has no effect: there is no communicator to initialise");
-  read_type(r, g.type, s);
+  for (const auto& h : kHabits) {
+    auto value = h.usual;
+    r.number(h.option, value, h.least, h.most);
+    if (value != h.usual && *h.note) note(h.note);
+  }
+  read_type(r, s);
 }
 
 }  // namespace collectives::perf

@@ -39,16 +39,13 @@ class HipDriver final : public StreamDriver {
   }
 
   const char* name() const noexcept override { return "HIP"; }
-  std::size_t ranks() const noexcept override { return ordinals_.size(); }
-  int ordinal(std::size_t rank) const noexcept override { return ordinals_[rank]; }
 
-  int enter(std::size_t rank) noexcept override {
+  std::shared_ptr<void> current(std::size_t rank) noexcept override {
     int former = 0;
     (void)calls_.get_device(&former);
     (void)calls_.set_device(ordinals_[rank]);  // `find` knows that it exists
-    return former;
+    return {nullptr, [this, former](std::nullptr_t) { (void)calls_.set_device(former); }};
   }
-  void leave(int former) noexcept override { (void)calls_.set_device(former); }
 
   Result<Stream, Diagnostic> create(std::size_t rank) override {
     for (const auto peer : ordinals_) {

@@ -3,26 +3,29 @@
 //
 //   collective_perf -b 1K -e 64M -f 2 -g 8 -n 20 -w 5 -c 1 --csv=ag.csv --json=ag.json --plot=ag.svg
 //
-//   options.hpp  words to Settings    sweep.hpp    one size in one way    records.hpp, plot.hpp  saved files
-//   table.hpp    printed rows         summary.hpp  conclusions            nccl.hpp, product.hpp, power.hpp  companions
+//   settings.hpp  words to Settings          sweep.hpp       one size in one way
+//   report.hpp    what is printed and saved  companions.hpp  other libraries, energy, a matrix product meanwhile
 //
 // The table goes to standard output, with '#' before every line that is not a row. Errors and, on a terminal, the
 // progress go to standard error. After Ctrl-C, a closed pipe or a full disk, the sweep ends after the current round,
 // and results are written.
-#include "mpi.hpp"
-#include "options.hpp"
 #include "program.hpp"
 #include "ranks.hpp"
 #include "sdma/core/descriptors.hpp"
 #include "sdma/core/file.hpp"
+#include "sdma/core/number.hpp"
 #include "sdma/schedule/ranks.hpp"
 #include "watchdog.hpp"
+#ifdef COLLECTIVE_PERF_MPI
+#include "mpi.hpp"
+#endif
 
 #include <fmt/format.h>
 
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <optional>
 
@@ -71,45 +74,57 @@ int run_ranks(Settings s) {
   return kWrong;
 }
 
-/// One of the processes that mpirun has started.
-Ended run_launched(const Launched& at, int argc, char** argv) {
-  if (!MpiExchange::kBuilt) {
-    if (at.rank == 0)
-      report({.where = fmt::format("mpirun -np {}", at.count),
-              .message = "this program is built without MPI",
-              .hint = fmt::format("build it with -Dmpi=enabled, or let it start the processes: --ranks={}", at.count)});
-    return {kUsage};
+/// What mpirun has told this process in its environment; one rank without it.
+struct Launched {
+  std::uint32_t rank = 0, count = 1;
+};
+Launched launched() {
+  // Those of Open MPI, and of MPICH and what is derived from it.
+  for (const auto& [rank, count] :
+       {std::pair{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, {"PMI_RANK", "PMI_SIZE"}}) {
+    const auto* const r = std::getenv(rank);
+    const auto* const n = std::getenv(count);
+    const auto at = r ? parse_count(r) : std::nullopt, of = n ? parse_count(n) : std::nullopt;
+    if (at && of && *at < *of) return {static_cast<std::uint32_t>(*at), static_cast<std::uint32_t>(*of)};
   }
-  MpiExchange exchange;
-  const auto given = parse(argc, argv, at.count);
-  const auto* settings = std::get_if<Settings>(&given);
-  Ranks ranks(exchange, at.rank, at.count, (settings ? settings->timeout : 0s) + kRankPatience);
-  const auto say = [&](int code, const std::optional<Diagnostic>& error) {
-    if (error && at.rank == 0) report(*error);
-    return Ended{.code = code};
-  };
-  if (const auto* wrong = std::get_if<Diagnostic>(&given)) {
-    const auto end = ranks.end(kUsage, *wrong);
-    return say(end.code, end.error);
-  }
-  if (const auto* answer = std::get_if<Answer>(&given)) {
-    const auto end = ranks.end(at.rank == 0 ? answered(*answer) : kOk, {});
-    return say(end.code, end.error);
-  }
-  auto s = *settings;
-  s.ranks = &ranks;
-  std::optional<MpiTransport> transport;
-  if (s.ranks_per_node.grouped() && !exchange.threads()) {
-    const auto end = ranks.end(kUsage, Diagnostic{.where = "--ranks-per-node",
-                                                  .message = "this MPI lets one thread of a process call it",
-                                                  .hint = "use one that has MPI_THREAD_SERIALIZED"});
-    return say(end.code, end.error);
-  }
-  if (s.ranks_per_node.grouped()) s.transport = &transport.emplace();
-  auto ended = perform(s);
-  (void)say(ended.code, ended.error);
-  return ended;
+  return {};
 }
+
+/// One of the processes that mpirun has started.
+#ifdef COLLECTIVE_PERF_MPI
+Ended run_launched(const Launched& at, int argc, char** argv) {
+  MpiExchange exchange;
+  auto given = parse(argc, argv, at.count);
+  auto* const s = std::get_if<Settings>(&given);
+  Ranks ranks(exchange, at.rank, at.count, (s ? s->timeout : 0s) + kRankPatience);
+  const auto end = [&](Ended e) {
+    if (e.error && at.rank == 0) report(*e.error);
+    return e;
+  };
+  const auto refuse = [&](int code, std::optional<Diagnostic> why) {
+    auto all = ranks.end(code, std::move(why));
+    return end({all.code, std::move(all.error)});
+  };
+  if (const auto* wrong = std::get_if<Diagnostic>(&given)) return refuse(kUsage, *wrong);
+  if (const auto* answer = std::get_if<Answer>(&given)) return refuse(at.rank == 0 ? answered(*answer) : kOk, {});
+  if (s->ranks_per_node.grouped() && !exchange.threads())
+    return refuse(kUsage, Diagnostic{.where = "--ranks-per-node",
+                                     .message = "this MPI lets one thread of a process call it",
+                                     .hint = "use one that has MPI_THREAD_SERIALIZED"});
+  std::optional<MpiTransport> transport;
+  s->ranks = &ranks;
+  if (s->ranks_per_node.grouped()) s->transport = &transport.emplace();
+  return end(perform(*s));
+}
+#else
+Ended run_launched(const Launched& at, int, char**) {
+  if (at.rank == 0)
+    report({.where = fmt::format("mpirun -np {}", at.count),
+            .message = "this program is built without MPI",
+            .hint = fmt::format("build it with -Dmpi=enabled, or let it start the processes: --ranks={}", at.count)});
+  return {kUsage};
+}
+#endif
 
 int run(int argc, char** argv) {
   keep_standard_descriptors();

@@ -2,9 +2,9 @@
 #include "model.hpp"
 
 #include "collectives/plan.hpp"
+#include "report.hpp"
 #include "schedule_file.hpp"
 #include "sdma/simulate/report.hpp"
-#include "summary.hpp"
 
 #include <fmt/format.h>
 
@@ -37,19 +37,11 @@ std::vector<Way> ways_to_compare(Collective c, bool prelaunch) {
   return all;
 }
 
-}  // namespace
-
-namespace {
-
 struct Built {
   Options options{};
   Schedule schedule{};
   std::vector<std::string> notes{};
 };
-std::vector<Diagnostic> plan_failed(std::vector<Diagnostic> all, const Way& way, std::uint64_t bytes) {
-  for (auto& d : all) d.where = name(way) + ", " + size_text(bytes) + (d.where.empty() ? "" : ": ") + d.where;
-  return all;
-}
 Result<Built, std::vector<Diagnostic>> build(const Settings& s, const Table& table, const Way& way,
                                              std::uint64_t bytes) {
   Built b{.options = options_of(s, way, bytes)};
@@ -58,12 +50,12 @@ Result<Built, std::vector<Diagnostic>> build(const Settings& s, const Table& tab
   o.in_place = o.in_place && o.variant == Variant::swap;
   if (way.file) {
     auto schedule = schedule_of(*way.file, o);
-    if (!schedule) return plan_failed(std::move(schedule.error()), way, bytes);
+    if (!schedule) return failed(std::move(schedule.error()), way, bytes);
     b.schedule = *std::move(schedule);
     return b;
   }
   auto p = plan(o);
-  if (!p) return plan_failed({std::move(p.error())}, way, bytes);
+  if (!p) return failed({std::move(p.error())}, way, bytes);
   b.schedule = std::move(p->schedule);
   b.notes = std::move(p->notes);
   return b;
@@ -87,13 +79,13 @@ Result<Point, std::vector<Diagnostic>> modelled(const Settings& s, const Table& 
   double ns = 0;
   if (intervals) {
     auto t = spread(built->schedule, m);
-    if (!t) return plan_failed(std::move(t.error()), way, bytes);
+    if (!t) return failed(std::move(t.error()), way, bytes);
     ns = t->ns;
     for (const auto c : t->at_bound) built->notes.push_back(bound_text(c));
     known = *std::move(t);
   } else {
     auto t = simulate(built->schedule, m);
-    if (!t) return plan_failed(std::move(t.error()), way, bytes);
+    if (!t) return failed(std::move(t.error()), way, bytes);
     ns = t->ns;
   }
   Point point{.bytes = bytes,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "nccl.hpp"
+#include "companions.hpp"
 
 #include "collectives/pattern.hpp"
 #include "hip_streams.hpp"
@@ -33,13 +33,13 @@ struct Rank {
 };
 
 /// The ranks of this process, and what is the same for each size.
-class World final : public Nccl {
+class World {
  public:
   World(const NcclCalls& n, std::unique_ptr<StreamDriver> d, const Settings& s, Watchdog& w)
       : nccl_(n), driver_(std::move(d)), settings_(s), dog_(w), limit_(set_up_limit(s)) {}
 
   Result<void, Diagnostic> make() {
-    const auto own = driver_->ranks() / settings_.processes;
+    const auto own = settings_.options.gpus / settings_.processes;
     const auto first = settings_.ranks ? settings_.ranks->rank() * own : 0;
     for (auto i = first; i < first + own; ++i) {
       auto s = GpuStream::open(*driver_, i);
@@ -47,7 +47,7 @@ class World final : public Nccl {
       ranks_.push_back({.number = i, .stream = *std::move(s)});
     }
     {
-      const GpuStream::Current here(ranks_.front().stream);
+      const auto here = ranks_.front().stream.current();
       auto go = driver_->word();
       if (!go) return std::move(go.error());
       go_ = *go;
@@ -58,14 +58,13 @@ class World final : public Nccl {
     return {};
   }
 
-  std::string version() const override { return fmt::format("{} {}", family(), nccl_.version_text()); }
-  std::vector<Way> ways() const override {
+  std::string version() const { return fmt::format("{} {}", family(), nccl_.version_text()); }
+  std::vector<Way> ways() const {
     auto all = settings_.rivals;
     if (!copies_) std::erase(all, Way{.rival = Rival::nccl_ce});
     return all;
   }
-  std::string note() const override { return note_; }
-  Result<std::unique_ptr<Contender>, Diagnostic> prepare(const Way&, const Options&) override;
+  const std::string& note() const noexcept { return note_; }
 
   /// All ranks of this process, in a group of NCCL.
   Result<void, Diagnostic> perform(Rival mode, const Options& o, std::span<const Piece> pieces) {
@@ -122,11 +121,11 @@ class World final : public Nccl {
     if (auto r = good("ncclGroupStart", nccl_.group_start()); !r) return r;
     Result<void, Diagnostic> first;
     for (std::size_t i = 0; i < ranks_.size() && first; ++i) {
-      const GpuStream::Current here(ranks_[i].stream);
+      const auto here = ranks_[i].stream.current();
       first = good(call, f(ranks_[i], static_cast<int>(ranks_[i].number)));
     }
     // Also after an error, because the group has to be closed.
-    const GpuStream::Current here(ranks_.front().stream);
+    const auto here = ranks_.front().stream.current();
     auto end = good(call, nccl_.group_end());
     return first ? std::move(end) : std::move(first);
   }
@@ -143,7 +142,7 @@ class World final : public Nccl {
     NcclCalls::Id id;
     if (ranks_.front().number == 0) {
       const auto bounded = dog_.watch("ncclGetUniqueId", limit_);
-      const GpuStream::Current here(ranks_.front().stream);
+      const auto here = ranks_.front().stream.current();
       if (auto r = good("ncclGetUniqueId", nccl_.get_unique_id(&id)); !r) return std::move(r.error());
     }
     if (!settings_.ranks) return id;
@@ -153,7 +152,7 @@ class World final : public Nccl {
     return id;
   }
   Result<void, Diagnostic> make_communicators() {
-    const auto n = static_cast<int>(driver_->ranks());
+    const auto n = static_cast<int>(settings_.options.gpus);
     const auto id = make_id();
     if (!id) return id.error();
     if (auto r = each("ncclCommInitRank", [&](Rank& rank, int i) { return nccl_.init_rank(&rank.kernels, n, *id, i); });
@@ -161,12 +160,10 @@ class World final : public Nccl {
       return r;
     const auto& asked = settings_.rivals;
     if (std::find(asked.begin(), asked.end(), Way{.rival = Rival::nccl_ce}) == asked.end()) return {};
-    if (settings_.options.collective == Collective::broadcast) {
-      note_ = "nccl-ce is left out: NCCL broadcasts by kernels in every mode";
-      return {};
-    }
-    if (settings_.options.collective == Collective::alltoallv) {
-      note_ = "nccl-ce is left out: NCCL sends and receives by kernels in every mode";
+    const auto c = settings_.options.collective;
+    if (c == Collective::broadcast || c == Collective::alltoallv) {
+      note_ = fmt::format("nccl-ce is left out: NCCL {} by kernels in every mode",
+                          c == Collective::broadcast ? "broadcasts" : "sends and receives");
       return {};
     }
     if (!nccl_.copies()) {
@@ -179,8 +176,8 @@ class World final : public Nccl {
     const auto id = make_id();
     if (!id) return id.error();
     copies_ = true;
-    const auto n = static_cast<int>(driver_->ranks());
-    std::vector<NcclCalls::Config> configs(driver_->ranks());
+    const auto n = static_cast<int>(settings_.options.gpus);
+    std::vector<NcclCalls::Config> configs(settings_.options.gpus);
     return each("ncclCommInitRankConfig", [&](Rank& rank, int i) {
       auto& c = configs[static_cast<std::size_t>(i)];
       c.cta_policy = NcclCalls::kNoKernels;
@@ -225,7 +222,7 @@ class World final : public Nccl {
   }
   /// Of NCCL if it allocates, because windows need its memory.
   Result<GpuVa, Diagnostic> allocate(const GpuStream& s, std::uint64_t bytes) {
-    const GpuStream::Current here(s);
+    const auto here = s.current();
     if (!nccl_.allocate) return driver_->allocate(s.rank(), bytes);
     const auto bounded = dog_.watch("ncclMemAlloc", limit_);
     void* at = nullptr;
@@ -324,7 +321,7 @@ class Collectives final : public Contender {
 
   Result<void, Diagnostic> enqueue(std::uint32_t value) {
     for (const auto& r : world_.ranks()) {
-      const GpuStream::Current here(r.stream);
+      const auto here = r.stream.current();
       if (auto e = r.stream.wait_for(world_.go(), value); !e) return e;
     }
     if (auto e = world_.perform(mode_, options_, pieces_); !e) return e;
@@ -333,7 +330,7 @@ class Collectives final : public Contender {
   Result<void, Diagnostic> end_round(std::uint32_t value) {
     round_ = value;
     for (const auto& r : world_.ranks()) {
-      const GpuStream::Current here(r.stream);
+      const auto here = r.stream.current();
       if (auto e = r.stream.write(value); !e) return e;
     }
     return {};
@@ -348,26 +345,9 @@ class Collectives final : public Contender {
   std::uint32_t round_ = 0;
 };
 
-Result<std::unique_ptr<Contender>, Diagnostic> World::prepare(const Way& way, const Options& o) {
-  auto c = std::make_unique<Collectives>(*this, way.rival, o);
-  if (auto r = c->warm(Deadline::in(settings_.timeout)); !r) return std::move(r.error());
-  return std::unique_ptr<Contender>(std::move(c));
-}
-
-/// No rank shares a GPU.
-Result<void, Diagnostic> own_gpus(const StreamDriver& d, std::string_view family) {
-  std::set<int> all;
-  for (std::size_t i = 0; i < d.ranks(); ++i) all.insert(d.ordinal(i));
-  if (all.size() == d.ranks()) return {};
-  return Diagnostic{
-      .where = "--against",
-      .message = fmt::format("{} needs a GPU of its own for each rank, and some of these share one", family),
-      .hint = "use at most as many GPUs as the machine has: -g"};
-}
-
 }  // namespace
 
-Result<std::unique_ptr<Nccl>, Diagnostic> Nccl::open(Device& d, const Settings& s, Watchdog& dog) {
+Result<Nccl, Diagnostic> Nccl::open(Device& d, const Settings& s, Watchdog& dog) {
   const auto rival = s.rivals.front().rival;
   const auto library = [&] {
     const auto bounded = dog.watch("loading the library of --against", set_up_limit(s));
@@ -378,10 +358,20 @@ Result<std::unique_ptr<Nccl>, Diagnostic> Nccl::open(Device& d, const Settings& 
   if (!nccl) return nccl.error();
   auto driver = rival == Rival::rccl ? hip_driver(d, s, *library) : cuda_driver(d, s);
   if (!driver) return std::move(driver.error());
-  if (auto r = own_gpus(**driver, family_of(rival)); !r) return std::move(r.error());
-  auto world = std::make_unique<World>(*nccl, *std::move(driver), s, dog);
+  const auto addresses = pci_addresses(d, s);
+  if (std::set(addresses.begin(), addresses.end()).size() != addresses.size())
+    return Diagnostic{.where = "--against",
+                      .message = fmt::format("{} needs a GPU of its own for each rank, and some of these share one",
+                                             family_of(rival)),
+                      .hint = "use at most as many GPUs as the machine has: -g"};
+  const auto world = std::make_shared<World>(*nccl, *std::move(driver), s, dog);
   if (auto r = world->make(); !r) return std::move(r.error());
-  return std::unique_ptr<Nccl>(std::move(world));
+  const auto prepare = [world, &s](const Way& way, const Options& o) -> Result<std::unique_ptr<Contender>, Diagnostic> {
+    auto c = std::make_unique<Collectives>(*world, way.rival, o);
+    if (auto r = c->warm(Deadline::in(s.timeout)); !r) return std::move(r.error());
+    return std::unique_ptr<Contender>(std::move(c));
+  };
+  return Nccl{world->version(), world->ways(), world->note(), prepare};
 }
 
 }  // namespace collectives::perf

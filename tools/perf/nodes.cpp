@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "nodes.hpp"
+// Several nodes: how many processes each has, and the ways to perform a collective over them. These are the algorithms
+// of share/sdma/collectives/nodes.sdma, in place of variants.
+#include "reader.hpp"
 
 #include "collectives/source.hpp"
 #include "schedule_file.hpp"
@@ -10,17 +12,18 @@
 
 namespace collectives::perf {
 
-void read_nodes(Reader& r, const Given& g, Settings& s) {
-  if (g.per_node.empty()) return;
-  const auto sizes = sdma::parse_node_sizes(g.per_node);
+void read_nodes(Reader& r, Settings& s) {
+  if (!r.given("--ranks-per-node")) return;
+  const auto sizes = sdma::parse_node_sizes(r["--ranks-per-node"]);
   if (!sizes)
-    return r.refuse("--ranks-per-node", in_quotes(g.per_node) + " is not a list of numbers from 1 to 64",
+    return r.refuse("--ranks-per-node", in_quotes(r["--ranks-per-node"]) + " is not a list of numbers from 1 to 64",
                     "write 4 for nodes of four, or 3,2 for a node of three and one of two");
   s.ranks_per_node = *sizes;
   if (s.processes == 1)
     return r.refuse("--ranks-per-node", "there is one process", "start more, by mpirun -np 8 or --ranks=8");
   if (!s.ranks_per_node.count(s.processes))
-    return r.refuse("--ranks-per-node", fmt::format("{} processes are not whole nodes of {}", s.processes, g.per_node),
+    return r.refuse("--ranks-per-node",
+                    fmt::format("{} processes are not whole nodes of {}", s.processes, r["--ranks-per-node"]),
                     "give numbers that add up to them: they repeat");
   auto gpus = *sizes;
   for (auto& one : gpus.sizes) one *= s.options.gpus / s.processes;
@@ -31,13 +34,14 @@ void read_nodes(Reader& r, const Given& g, Settings& s) {
                     "over nodes there are all_gather, all_to_all and broadcast");
   std::vector<std::string> known{"hierarchical", "flat"};
   if (s.options.collective != Collective::all_to_all) known.emplace_back("ring");
-  for (const auto& word : g.variants == "all" ? known : words_of(g.variants.empty() ? known.front() : g.variants)) {
+  for (const auto& word :
+       r["--variant"] == "all" ? known : words_of(!r.given("--variant") ? known.front() : r["--variant"])) {
     if (std::find(known.begin(), known.end(), word) == known.end()) {
       r.refuse("--variant", in_quotes(word) + " is not an algorithm over nodes", hint_of(word, known));
       continue;
     }
     ScheduleFile f{.path = std::string(source->name), .label = word, .text = std::string(source->text)};
-    for (const auto& [param, value] : g.map) replace(f.set, {param, value});
+    for (auto& one : r.pairs("--map")) replace(f.set, std::move(one));
     for (auto& one : {ParamSetting{"collective", collective},
                       {"algorithm", word},
                       {"per_node", to_string(gpus)},

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
-#include "options.hpp"
+#include "settings.hpp"
 
 #include "sdma/core/nearest.hpp"
 #include "sdma/core/version.hpp"
 #include "sdma/device/open.hpp"
 #include "sdma/schedule/ranks.hpp"
 
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include <chrono>
+#include <map>
 #include <optional>
 #include <span>
 
@@ -47,8 +49,94 @@ constexpr char kFooter[] =
     "  collective_perf --device=simulate --variant=all,ring.sdma,2_allgather_b2b.sdma:chunk=bytes/N\n"
     "  collective_perf --csv=ag.csv --json=ag.json --plot=ag.svg";
 
+/// A row of --help.
+struct Row {
+  const char *names, *type, *doc;
+  enum : std::uint8_t { once, flag, each, pair } form = once;
+};
+constexpr char kNoEffect[] = "accepted as in nccl-tests; a note says that it has no effect here";
+constexpr Row kRows[] = {
+    {"--collective,COLLECTIVE", "all_gather|all_to_all|alltoallv|broadcast|scatter|gather",
+     "collective to time (default: all_gather)"},
+    {"--variant", "all|auto|pcpy|bcst|swap|b2b|pcpy+pl|bcst+pl|swap+pl|b2b+pl,..",
+     "variants to time: all (default), or a list, also with schedule files: "
+     "pcpy,b2b+pl,my_ring.sdma,my_ring.sdma:chunks=4; a schedule file takes the number of GPUs in its param N and the "
+     "size in its param bytes"},
+    {"--map", "PARAM=EXPR", "set a param of each schedule file, by N and bytes: chunk=bytes/N; may be repeated",
+     Row::pair},
+    {"--matrix", "FILE.csv",
+     "with alltoallv: row i has the bytes that GPU i sends to each GPU; with -b or --bytes, in proportion (default: "
+     "all are equal)"},
+    {"--bytes", "SIZE", "one size, instead of -b and -e"},
+    {"-b,--minbytes", "SIZE", "smallest size (default: 1K)"},
+    {"-e,--maxbytes", "SIZE", "largest size (default: 64M)"},
+    {"-f,--stepfactor", "N", "factor from one size to the next (default: 2)"},
+    {"-i,--stepbytes", "SIZE", "increment from one size to the next, instead of a factor"},
+    {"-g,--ngpus", "N", "number of GPUs (default: 8), or of each process (default: 1)"},
+    {"--ranks", "N", "start N processes, which share the GPUs as those of mpirun do: N times -g GPUs take part"},
+    {"--ranks-per-node", "N|N,N..",
+     "processes of a node, or of each, in turn: engines copy inside a node, and bytes go between nodes over MPI, or "
+     "over sockets with --ranks; --variant is then hierarchical (default), flat, ring or all"},
+    {"--gpus", "N|N,N..", "the same as -g, or a list of the node's GPUs: 0,2,5 (default: the first ones)"},
+    {"-n,--iters", "N", "timed rounds (default: 20)"},
+    {"-w,--warmup_iters", "N", "rounds before the timed ones (default: 5)"},
+    {"-c,--check", "N", "rounds after the timed ones, with every byte verified (default: 1)"},
+    {"-r,--root", "N", "root of broadcast, scatter and gather (default: 0)"},
+    {"--set", "NAME=VALUE",
+     "set an option of the schedules: completion=fence, peers_per_engine=3, prelaunch=per_group; may be repeated; "
+     "--completion=fence is the same",
+     Row::pair},
+    {"--device", "kfd|cuda|rocr|simulate|soft",
+     "device to use: kfd, the kernel driver's node; cuda, NVIDIA GPUs; rocr, AMD GPUs through ROCr; simulate, times "
+     "from a machine description; soft, a software node, whose times are those of CPUs (default: kfd or cuda if there "
+     "are such GPUs, otherwise simulate)"},
+    {"--order", "strict|rocr|adversarial",
+     "ordering of packets in the software node, from strongest to weakest (default: strict)"},
+    {"--seed", "N", "seed for choices that the ordering leaves open (default: 0)"},
+    {"-d,--datatype", "TYPE", "type in which counts are given, as in nccl-tests: float, half, .. (default: uint8)"},
+    {"-t,--nthreads", "N", "N times -g GPUs take part; one thread drives them (default: 1)"},
+    {"-o,--op", "OP", kNoEffect},
+    {"-z,--blocking", "0|1", kNoEffect},
+    {"-m,--agg_iters", "N", kNoEffect},
+    {"-a,--average", "0..3", "accepted as in nccl-tests: a round has one time, which is that of the slowest process"},
+    {"-G,--cudagraph", "N", kNoEffect},
+    {"-C,--report_cputime", "0|1", kNoEffect},
+    {"-p,--parallel_init", "0|1", kNoEffect},
+    {"--format", "table|nccl-tests",
+     "form of the table; nccl-tests: its 13 columns and footer, for one variant (default: auto)"},
+    {"--timeout", "TIME", "time limit per round: 10s, 250ms, 50us (default: 30s)"},
+    {"--settle", "US", "microseconds to spin before each start, outside the timed part (default: 0)"},
+    {"--against", "nccl|rccl|FILE",
+     "with --device=cuda: also time NCCL's kernels (nccl) and its copy-engine mode (nccl-ce); with --device=kfd: "
+     "RCCL's kernels (rccl); all ways take turns, round by round. A file with lines such as 64K,21.5 (a size and "
+     "microseconds): those times, with any device"},
+    {"--energy", "",
+     "with --device=cuda or kfd: also measure the GPUs' energy, in joules per round and nanojoules per "
+     "byte",
+     Row::flag},
+    {"--energy-seconds", "S", "time for which the energy of each row is measured (default: 1)"},
+    {"--beside", "gemm[:N]",
+     "with --device=cuda or kfd: also time each row while every GPU multiplies bf16 matrices of N x N (default: "
+     "8192)"},
+    {"--beside-seconds", "S", "time for which each row is measured beside them (default: 0.5)"},
+    {"--published", "FILE.csv",
+     "also show what others have measured of this collective on as many GPUs, such as share/published/rccl.csv"},
+    {"--table", "FILE", "table from which auto chooses (default: variants.txt)"},
+    {"--machine", "FILE|LAYOUT",
+     "machine to simulate: a description, or a layout such as mesh:16, ring:8, switch:8x400G or nodes:2x8 (default: "
+     "MI300X)"},
+    {"--tune", "", "simulate all variants, and print a table for --table", Row::flag},
+    {"--sweep", "NAME=A..B",
+     "the table again for each value of a parameter of the machine, an option of --set, or a param of schedule files: "
+     "engine.window_bytes=16K..256K*2, xgmi.rate=48,61,100; may be given twice, for all pairs",
+     Row::each},
+    {"--csv", "FILE", "write each row as CSV, as soon as it is measured"},
+    {"--json", "FILE", "write all results as JSON, at the end"},
+    {"--best", "FILE", "write the fastest variants by size, with and without prelaunch, as a table for --table"},
+    {"--plot", "FILE.svg", "draw curves: speed-up over pcpy, and busbw"}};
+
 /// Errors that the parser explains less well or misunderstands.
-std::optional<sdma::Diagnostic> misunderstood(const CLI::App& app, int argc, char** argv) {
+std::optional<sdma::Diagnostic> misunderstood(const CLI::App& app, int argc, const char* const* argv) {
   const auto empty = [](std::string option) {
     return sdma::Diagnostic{
         .where = std::move(option), .message = "the value is empty", .hint = "collective_perf --help"};
@@ -72,6 +160,12 @@ std::optional<sdma::Diagnostic> misunderstood(const CLI::App& app, int argc, cha
         .message = "there is no option '" + word + "'" + sdma::did_you_mean(word, {known.begin(), known.end()}),
         .hint = "collective_perf --help lists them"};
   }
+  for (const auto* o : app.get_options())
+    if (o->get_multi_option_policy() == CLI::MultiOptionPolicy::Throw && o->count() > 1)
+      return sdma::Diagnostic{
+          .where = "collective_perf",
+          .message = fmt::format("--{} appears {} times: give it once", o->get_lnames().front(), o->count()),
+          .hint = "collective_perf --help"};
   return {};
 }
 
@@ -86,128 +180,34 @@ std::optional<sdma::DeviceKind> hardware_before_a_fork() {
 
 }  // namespace
 
-std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv, std::uint32_t launched) {
-  Given g;
-  g.launched = launched;
+std::variant<Given, Answer, sdma::Diagnostic> given_of(int argc, const char* const* argv) {
   CLI::App app{kWhat};
   app.name("collective_perf");
   app.get_formatter()->column_width(34);
   app.footer(kFooter);
   app.set_help_flag("-h,--help", "print this help");
   app.set_version_flag("--version", "collective_perf " + std::string(sdma::version().string), "print the version");
-  const auto text = [&](const char* names, std::string& to, const char* type, const char* doc) {
-    app.add_option(names, to, doc)->type_name(type);
-  };
-  const auto pairs = [&](const std::string& option, std::vector<std::pair<std::string, std::string>>& to,
-                         const std::string& form, const std::string& example, const char* doc) {
-    app.add_option_function<std::vector<std::string>>(
-           option,
-           [&to, option, form, example](const std::vector<std::string>& all) {
-             for (const auto& word : all) {
-               const auto equals = word.find('=');
-               if (equals == word.npos || equals == 0)
-                 throw CLI::ValidationError(option, "'" + word + "' is not " + form + ": " + option + " " + example);
-               to.emplace_back(word.substr(0, equals), word.substr(equals + 1));
-             }
-           },
-           doc)
-        ->type_name(form)
-        ->type_size(1)
-        ->allow_extra_args(false)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  };
-  text("--collective,COLLECTIVE", g.collective, "all_gather|all_to_all|alltoallv|broadcast|scatter|gather",
-       "collective to time (default: all_gather)");
-  text("--variant", g.variants, "all|auto|pcpy|bcst|swap|b2b|pcpy+pl|bcst+pl|swap+pl|b2b+pl,..",
-       "variants to time: all (default), or a list, also with schedule files: "
-       "pcpy,b2b+pl,my_ring.sdma,my_ring.sdma:chunks=4; a schedule "
-       "file "
-       "takes the number of GPUs in its param N and the size in its param bytes");
-  pairs("--map", g.map, "PARAM=EXPR", "chunk=bytes/N",
-        "set a param of each schedule file, by N and bytes: chunk=bytes/N; may be repeated");
-  text(
-      "--matrix", g.matrix, "FILE.csv",
-      "with alltoallv: row i has the bytes that GPU i sends to each GPU; with -b or --bytes, in proportion (default: all "
-      "are equal)");
-  text("--bytes", g.bytes, "SIZE", "one size, instead of -b and -e");
-  text("-b,--minbytes", g.least, "SIZE", "smallest size (default: 1K)");
-  text("-e,--maxbytes", g.most, "SIZE", "largest size (default: 64M)");
-  text("-f,--stepfactor", g.factor, "N", "factor from one size to the next (default: 2)");
-  text("-i,--stepbytes", g.step, "SIZE", "increment from one size to the next, instead of a factor");
-  text("-g,--ngpus", g.gpu_count, "N", "number of GPUs (default: 8), or of each process (default: 1)");
-  text("--ranks", g.ranks, "N",
-       "start N processes, which share the GPUs as those of mpirun do: N times -g GPUs take part");
-  text(
-      "--ranks-per-node", g.per_node, "N|N,N..",
-      "processes of a node, or of each, in turn: engines copy inside a node, and bytes go between nodes over MPI, or over "
-      "sockets with --ranks; --variant is then hierarchical (default), flat, ring or all");
-  text("--gpus", g.gpus, "N|N,N..", "the same as -g, or a list of the node's GPUs: 0,2,5 (default: the first ones)");
-  text("-n,--iters", g.iterations, "N", "timed rounds (default: 20)");
-  text("-w,--warmup_iters", g.warmups, "N", "rounds before the timed ones (default: 5)");
-  text("-c,--check", g.checks, "N", "rounds after the timed ones, with every byte verified (default: 1)");
-  text("-r,--root", g.root, "N", "root of broadcast, scatter and gather (default: 0)");
-  pairs("--set", g.set, "NAME=VALUE", "completion=fence",
-        "set an option of the schedules: completion=fence, peers_per_engine=3, prelaunch=per_group; may be repeated; "
-        "--completion=fence is the same");
-  for (const auto name : kScheduleOptions)
-    app.add_option_function<std::string>("--" + std::string(name),
-                                         [&g, name](const std::string& v) { g.set.emplace_back(name, v); })
-        ->group("");
-  text(
-      "--device", g.where, "kfd|cuda|rocr|simulate|soft",
-      "device to use: kfd, the kernel driver's node; cuda, NVIDIA GPUs; rocr, AMD GPUs through ROCr; simulate, times from a machine description; "
-      "soft, a "
-      "software node, whose times are those of CPUs (default: kfd or cuda if there are such GPUs, otherwise simulate)");
-  text("--order", g.order, "strict|rocr|adversarial",
-       "ordering of packets in the software node, from strongest to weakest (default: strict)");
-  text("--seed", g.seed, "N", "seed for choices that the ordering leaves open (default: 0)");
-  text("-d,--datatype", g.type, "TYPE",
-       "type in which counts are given, as in nccl-tests: float, half, .. (default: uint8)");
-  text("-t,--nthreads", g.threads, "N", "N times -g GPUs take part; one thread drives them (default: 1)");
-  constexpr char kNoEffect[] = "accepted as in nccl-tests; a note says that it has no effect here";
-  text("-o,--op", g.operation, "OP", kNoEffect);
-  text("-z,--blocking", g.blocking, "0|1", kNoEffect);
-  text("-m,--agg_iters", g.aggregated, "N", kNoEffect);
-  text("-a,--average", g.average, "0..3",
-       "accepted as in nccl-tests: a round has one time, which is that of the slowest process");
-  text("-G,--cudagraph", g.graph, "N", kNoEffect);
-  text("-C,--report_cputime", g.cpu_time, "0|1", kNoEffect);
-  text("-p,--parallel_init", g.parallel_init, "0|1", kNoEffect);
-  text("--format", g.format, "table|nccl-tests",
-       "form of the table; nccl-tests: its 13 columns and footer, for one variant (default: auto)");
-  text("--timeout", g.timeout, "TIME", "time limit per round: 10s, 250ms, 50us (default: 30s)");
-  text("--settle", g.settle, "US", "microseconds to spin before each start, outside the timed part (default: 0)");
-  text("--against", g.against, "nccl|rccl|FILE",
-       "with --device=cuda: also time NCCL's kernels (nccl) and its copy-engine mode (nccl-ce); with --device=kfd: "
-       "RCCL's kernels (rccl); all ways take turns, round by round. A file with lines such as 64K,21.5 (a size and "
-       "microseconds): those times, with any device");
-  app.add_flag("--energy", g.energy,
-               "with --device=cuda or kfd: also measure the GPUs' energy, in joules per round and nanojoules per byte");
-  text("--energy-seconds", g.energy_seconds, "S", "time for which the energy of each row is measured (default: 1)");
-  text("--beside", g.beside, "gemm[:N]",
-       "with --device=cuda or kfd: also time each row while every GPU multiplies bf16 matrices of N x N (default: "
-       "8192)");
-  text("--beside-seconds", g.beside_seconds, "S", "time for which each row is measured beside them (default: 0.5)");
-  text("--published", g.published, "FILE.csv",
-       "also show what others have measured of this collective on as many GPUs, such as share/published/rccl.csv");
-  text("--table", g.table, "FILE", "table from which auto chooses (default: variants.txt)");
-  text("--machine", g.machine, "FILE|LAYOUT",
-       "machine to simulate: a description, or a layout such as mesh:16, ring:8, switch:8x400G or nodes:2x8 (default: "
-       "MI300X)");
-  app.add_flag("--tune", g.tune, "simulate all variants, and print a table for --table");
-  app.add_option("--sweep", g.sweeps,
-                 "the table again for each value of a parameter of the machine, an option of --set, or a param of "
-                 "schedule files: "
-                 "engine.window_bytes=16K..256K*2, xgmi.rate=48,61,100; may be given twice, for all pairs")
-      ->type_name("NAME=A..B")
-      ->type_size(1)
-      ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  text("--csv", g.csv, "FILE", "write each row as CSV, as soon as it is measured");
-  text("--json", g.json, "FILE", "write all results as JSON, at the end");
-  text("--best", g.best, "FILE",
-       "write the fastest variants by size, with and without prelaunch, as a table for --table");
-  text("--plot", g.plot, "FILE.svg", "draw curves: speed-up over pcpy, and busbw");
+  const auto add = [&](const std::string& names) { return app.add_option(names, CLI::callback_t{}); };
+  std::map<std::string, bool> flags;  // --tune=no is a flag that is not given
+  for (const auto& row : kRows) {
+    if (row.form == Row::flag) {
+      app.add_flag(row.names, flags[row.names], row.doc);
+      continue;
+    }
+    auto* const o = add(row.names)->description(row.doc)->type_name(row.type);
+    if (row.form >= Row::each)
+      o->expected(1, CLI::detail::expected_max_vector_size)
+          ->allow_extra_args(false)
+          ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    if (row.form == Row::pair)
+      o->check([&row, name = o->get_name()](const std::string& word) {
+        const auto equals = word.find('=');
+        const auto* const example = name == "--map" ? "chunk=bytes/N" : "completion=fence";
+        return equals != word.npos && equals != 0 ? ""
+                                                  : fmt::format("'{}' is not {}: {} {}", word, row.type, name, example);
+      });
+  }
+  for (const auto name : kScheduleOptions) add("--" + std::string(name))->group("");
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForVersion&) {
@@ -215,18 +215,30 @@ std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv, st
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return Answer{app.help()};
     if (auto better = misunderstood(app, argc, argv)) return *std::move(better);
-    constexpr std::string_view kTwice = ": At Most 1 required but received ";
     std::string said = e.what();
-    if (const auto at = said.find(kTwice); at != said.npos)
-      said = said.substr(0, at) + " appears " + said.substr(at + kTwice.size()) + " times: give it once";
     constexpr std::string_view kMissing = " missing", kRequired = ": 1 required ";
     if (const auto at = said.find(kRequired); at != said.npos && said.ends_with(kMissing))
       said = said.substr(0, at) + " needs a value";
     return sdma::Diagnostic{.where = "collective_perf", .message = said, .hint = "collective_perf --help"};
   }
   if (auto wrong = misunderstood(app, argc, argv)) return *std::move(wrong);
-  if (g.where.empty())
-    if (const auto found = g.ranks.empty() ? sdma::hardware() : hardware_before_a_fork()) g.found = sdma::name(*found);
+  Given g;
+  for (const auto* o : app.get_options())
+    if (*o) g.texts["--" + o->get_lnames().front()] = o->results();
+  for (const auto& [flag, on] : flags)
+    if (!on) g.texts.erase(flag);
+  return g;
+}
+
+std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv, std::uint32_t launched) {
+  auto said = given_of(argc, argv);
+  if (auto* answer = std::get_if<Answer>(&said)) return std::move(*answer);
+  if (auto* wrong = std::get_if<sdma::Diagnostic>(&said)) return std::move(*wrong);
+  auto& g = std::get<Given>(said);
+  g.launched = launched;
+  if (!g.texts.contains("--device"))
+    if (const auto found = g.texts.contains("--ranks") ? hardware_before_a_fork() : sdma::hardware())
+      g.found = sdma::name(*found);
   auto settings = settings_of(g);
   if (!settings) return std::move(settings.error());
   for (int i = 1; i < argc; ++i) {

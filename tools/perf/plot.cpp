@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "plot.hpp"
+#include "report.hpp"
 
 #include "draw/palette.hpp"
 #include "schedule_file.hpp"

@@ -31,6 +31,11 @@ Times times_of(std::vector<double> us) {
           .upper = us[n - 1 - (n - 1) / 4]};
 }
 
+std::vector<sdma::Diagnostic> failed(std::vector<sdma::Diagnostic> all, const Way& way, std::uint64_t bytes) {
+  for (auto& d : all) d.where = name(way) + ", " + size_text(bytes) + (d.where.empty() ? "" : ": " + d.where);
+  return all;
+}
+
 bool is_in_place(const Options& o) noexcept {
   return (o.collective != Collective::all_to_all && o.collective != Collective::alltoallv) ||
          o.variant == Variant::swap;

@@ -56,6 +56,9 @@ struct Point {
   std::optional<double> speed_up_uncertainty{};  ///< half of the 68 % interval of `speed_up`, if that is simulated
 };
 
+/// The errors of a way at a size, which their places name.
+std::vector<sdma::Diagnostic> failed(std::vector<sdma::Diagnostic>, const Way&, std::uint64_t bytes);
+
 /// True if the result of this collective replaces its input.
 bool is_in_place(const Options&) noexcept;
 

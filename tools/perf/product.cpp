@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "product.hpp"
+#include "companions.hpp"
 
 #include "blas.hpp"
 #include "hip_streams.hpp"
@@ -48,11 +48,11 @@ class Gemms final : public Product {
 
   Result<void, Diagnostic> make() {
     const auto n = static_cast<std::uint64_t>(settings_.beside->n);
-    for (std::size_t rank = 0; rank < driver_->ranks(); ++rank) {
+    for (std::size_t rank = 0; rank < settings_.options.gpus; ++rank) {
       auto stream = GpuStream::open(*driver_, rank);
       if (!stream) return std::move(stream.error());
       auto& g = gpus_.emplace_back(Gpu{.stream = *std::move(stream)});
-      const GpuStream::Current here(g.stream);
+      const auto here = g.stream.current();
       for (auto* m : {&g.a, &g.b, &g.c}) {
         const auto memory = driver_->allocate(rank, n * n * kElement);
         if (!memory) return memory.error();
@@ -127,7 +127,7 @@ class Gemms final : public Product {
     return {};
   }
   Result<void, Diagnostic> multiply(Gpu& g) {
-    const GpuStream::Current here(g.stream);
+    const auto here = g.stream.current();
     const auto bounded = dog_.watch("the call of a matrix product", set_up_limit(settings_));
     const auto n = static_cast<int>(settings_.beside->n);
     if (auto r = good("GemmEx", blas_.multiply(g.handle, n, g.a, g.b, g.c)); !r) return r;

@@ -2,24 +2,18 @@
 #include "program.hpp"
 
 #include "axes.hpp"
-#include "brought.hpp"
 #include "collectives/plan.hpp"
-#include "companions.hpp"
-#include "elsewhere.hpp"
 #include "model.hpp"
-#include "nccl_format.hpp"
-#include "plot.hpp"
+#include "others.hpp"
 #include "progress.hpp"
 #include "ranks.hpp"
-#include "records.hpp"
+#include "report.hpp"
 #include "schedule_file.hpp"
 #include "sdma/core/file.hpp"
 #include "sdma/core/interrupt.hpp"
 #include "sdma/core/version.hpp"
 #include "sdma/device/open.hpp"
-#include "summary.hpp"
 #include "sweep.hpp"
-#include "table.hpp"
 
 #include <fmt/format.h>
 
@@ -44,16 +38,12 @@ class Program {
  public:
   explicit Program(const Settings& s) : settings_(s) {}
 
-  int run() {
+  Ended run() {
     const int code = of_rank();
-    if (!settings_.ranks) return code;
-    const auto end = settings_.ranks->end(code, std::move(error_));
-    if (end.error) error_ = *end.error;
-    return end.code;
+    if (!settings_.ranks) return {code};
+    auto end = settings_.ranks->end(code, std::move(error_));
+    return {end.code, std::move(end.error), foreign_trouble_};
   }
-  /// Why the ranks have failed, to be reported once.
-  const std::optional<Diagnostic>& error() const noexcept { return error_; }
-  bool at_once() const noexcept { return foreign_trouble_; }
 
  private:
   int of_rank() {
@@ -418,8 +408,7 @@ void report(const Diagnostic& d) { std::fputs((to_string(d) + "\n").c_str(), std
 
 Ended perform(const Settings& s) {
   auto program = std::make_unique<Program>(s);
-  const int code = program->run();
-  const Ended ended{code, program->error(), program->at_once()};
+  auto ended = program->run();
   if (ended.at_once) (void)program.release();
   return ended;
 }

@@ -2,15 +2,17 @@
 #pragma once
 // Reads the texts of options into values, and keeps the first error. Internal to the settings.
 //
-//   Reader r;
-//   r.number("--iters", given.iterations, s.iterations, 1, 1000);      // leaves the value unchanged if the text is ""
+//   Reader r{given};
+//   r.number("--iters", s.iterations, 1, 1000);                        // leaves the value unchanged if it is not given
 //   if (!r.good()) return std::move(r).error();
 //
 // A Reader belongs to one thread. Errors: Diagnostics that name the option, the value, and valid values.
 #include "core/words.hpp"
+#include "schedule_file.hpp"
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/nearest.hpp"
 #include "sdma/core/number.hpp"
+#include "settings.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -40,24 +42,41 @@ inline std::vector<std::string> words_of(std::string_view text) {
 }
 
 /// Reads texts into values, and keeps the first error.
-class Reader {
+class Reader : public Given {
  public:
+  explicit Reader(const Given& g) : Given(g) {}
+  /// The texts of an option that may be repeated, by its long name.
+  const std::vector<std::string>& all(std::string_view option) const {
+    static const std::vector<std::string> kNone;
+    const auto at = texts.find(option);
+    return at == texts.end() ? kNone : at->second;
+  }
+  bool given(std::string_view option) const { return !all(option).empty(); }
+  std::string operator[](std::string_view option) const { return given(option) ? all(option).back() : ""; }
+  /// Those of the form NAME=VALUE.
+  std::vector<ParamSetting> pairs(std::string_view option) const {
+    std::vector<ParamSetting> out;
+    for (const auto& w : all(option)) out.push_back({w.substr(0, w.find('=')), w.substr(w.find('=') + 1)});
+    return out;
+  }
+
   bool good() const noexcept { return !wrong_; }
   sdma::Diagnostic error() && { return *std::move(wrong_); }
   void refuse(std::string where, std::string message, std::string hint) {
     if (!wrong_) wrong_ = {.where = std::move(where), .message = std::move(message), .hint = std::move(hint)};
   }
 
-  /// Leaves `to` unchanged if the option was not given.
+  /// Leaves `to` unchanged if the option was not given. `text`: in place of that of the option.
   template <class N>
-  void number(const char* option, const std::string& text, N& to, std::uint64_t least, std::uint64_t most) {
-    if (text.empty()) return;
+  void number(const char* option, N& to, std::uint64_t least, std::uint64_t most, std::string text = "") {
+    if (text.empty() && (text = (*this)[option]).empty()) return;
     const auto v = sdma::parse_count(text);
     if (v && *v >= least && *v <= most) return void(to = static_cast<N>(*v));
     refuse(option, in_quotes(text) + " is not a number from " + std::to_string(least) + " to " + std::to_string(most),
            "");
   }
-  void size(const char* option, std::string text, std::uint64_t& to) {
+  void size(const char* option, std::uint64_t& to) {
+    auto text = (*this)[option];
     if (text.empty()) return;
     const auto given = text;
     if (text.ends_with('k') || text.ends_with('m') || text.ends_with('g'))
@@ -66,21 +85,23 @@ class Reader {
     if (v && *v > 0) to = *v;
     else refuse(option, in_quotes(given) + " is not a size", "write at least 1 byte, or 4K, 16M, 1G: powers of 1024");
   }
-  template <class E, std::size_t N> void word(const char* option, const std::string& text, E& to, const E (&all)[N]) {
-    if (text.empty()) return;
+  template <class E, std::size_t N> void word(const char* option, E& to, const E (&words)[N], std::string text = "") {
+    if (text.empty() && (text = (*this)[option]).empty()) return;
     std::vector<std::string> known;
-    for (const auto e : all) {
+    for (const auto e : words) {
       if (name(e) == text) return void(to = e);
       known.emplace_back(name(e));
     }
     refuse(option, in_quotes(text) + " is not a valid value", hint_of(text, known));
   }
-  void time(const char* option, const std::string& text, std::chrono::nanoseconds& to) {
+  void time(const char* option, std::chrono::nanoseconds& to) {
+    const auto text = (*this)[option];
     if (text.empty()) return;
     if (const auto t = sdma::parse_time(text)) to = *t;
     else refuse(option, in_quotes(text) + " is not a time", "write 10s, 250ms or 50us");
   }
-  void seconds(const char* option, const std::string& text, std::chrono::duration<double>& to) {
+  void seconds(const char* option, std::chrono::duration<double>& to) {
+    const auto text = (*this)[option];
     if (text.empty()) return;
     constexpr double kMost = 3600;
     const auto v = sdma::parse_real(text);
@@ -89,7 +110,12 @@ class Reader {
   }
 
  private:
-  std::optional<sdma::Diagnostic> wrong_;
+  std::optional<sdma::Diagnostic> wrong_{};
 };
+
+// Parts of `settings_of`, in the order of their calls.
+void read_habits(Reader&, Settings&);  ///< of nccl-tests, which scripts give; after sizes and GPUs
+void read_nodes(Reader&, Settings&);   ///< --ranks-per-node; after processes, GPUs, collective and root
+void read_axes(Reader&, Settings&);    ///< --sweep; after all others
 
 }  // namespace collectives::perf

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "records.hpp"
+#include "report.hpp"
 
 #include "core/csv.hpp"
-#include "elsewhere.hpp"
+#include "others.hpp"
 #include "sdma/core/version.hpp"
-#include "summary.hpp"
-#include "table.hpp"
 
 #include <fmt/format.h>
 
@@ -18,6 +16,16 @@ namespace {
 std::string number(double v) { return fmt::format("{:.6g}", v); }
 
 std::string order_of(const Settings& s) { return s.where == Where::soft ? std::string(name(s.order)) : ""; }
+
+std::string json_text(std::string_view s) {
+  std::string text = "\"";
+  for (const char c : s) {
+    if (c == '"' || c == '\\') (text += '\\') += c;
+    else if (static_cast<unsigned char>(c) < ' ') text += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    else text += c;
+  }
+  return text + '"';
+}
 
 /// A value of a point. What is missing is empty in CSV, and null in JSON.
 struct Field {
@@ -88,43 +96,37 @@ constexpr std::string_view kColumns =
     "wrong,notes,q1_us,q3_us,joules,nj_per_byte,watts,beside_us,gemm_alone_tflops,gemm_tflops,sweep,uncertainty_us,"
     "low_us,high_us,speed_up_uncertainty,ties";
 
-std::string point_json(const Settings& s, std::span<const Point> points, const Point& p) {
+/// {"name": value, ..}
+std::string object(const std::vector<Field>& fields) {
   std::string all;
-  for (const auto& f : fields_of(s, points, p))
-    all += fmt::format("{}\"{}\": {}", all.empty() ? "" : ", ", f.name, f.json);
+  for (const auto& f : fields) all += fmt::format("{}\"{}\": {}", all.empty() ? "" : ", ", f.name, f.json);
   return "{" + all + "}";
 }
-
-std::string against_json(const std::vector<Comparison>& all) {
+/// An array of what `of` makes of each, in lines of their own.
+template <class All, class Of> std::string array(const All& all, Of of) {
   std::string text;
-  for (const auto& c : all)
-    text += fmt::format(
-        "{}\n    {{\"size\": {}, \"ours\": {}, \"ours_us\": {}, \"theirs\": {}, \"theirs_us\": {}, \"ratio\": {}, "
-        "\"tie\": {}}}",
-        text.empty() ? "" : ",", c.bytes, json_text(name(c.ours)), number(c.ours_us), json_text(name(c.theirs)),
-        number(c.theirs_us), number(c.theirs_us / c.ours_us), c.tie);
+  for (const auto& one : all) text += (text.empty() ? "\n    " : ",\n    ") + object(of(one));
   return "[" + text + "]";
 }
 
-std::string best_json(const std::vector<Range>& all) {
-  std::string text;
-  for (const auto& r : all)
-    text += fmt::format("{}\n    {{\"from\": {}, \"to\": {}, \"variant\": {}}}", text.empty() ? "" : ",", r.least,
-                        r.most, json_text(name(r.way)));
-  return "[" + text + "]";
+std::vector<Field> fields(const Comparison& c) {
+  return {count("size", c.bytes),
+          text("ours", name(c.ours)),
+          number("ours_us", c.ours_us),
+          text("theirs", name(c.theirs)),
+          number("theirs_us", c.theirs_us),
+          number("ratio", c.theirs_us / c.ours_us),
+          {"tie", "", c.tie ? "true" : "false"}};
+}
+std::vector<Field> fields(const Range& r) {
+  return {count("from", r.least), count("to", r.most), text("variant", name(r.way))};
+}
+std::vector<Field> fields(const Elsewhere& e) {
+  return {count("size", e.bytes),     number("time_us", e.us),      number("busbw_gbps", e.busbw),
+          text("machine", e.machine), text("includes", e.includes), text("source", e.source)};
 }
 
 }  // namespace
-
-std::string json_text(std::string_view s) {
-  std::string text = "\"";
-  for (const char c : s) {
-    if (c == '"' || c == '\\') (text += '\\') += c;
-    else if (static_cast<unsigned char>(c) < ' ') text += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    else text += c;
-  }
-  return text + '"';
-}
 
 std::string csv_header() { return std::string(kColumns) + "\n"; }
 
@@ -143,10 +145,13 @@ std::string csv_line(const Settings& s, const Point& p) {
 
 std::string to_json(const Settings& s, std::string_view device, std::span<const Point> points, bool complete,
                     std::optional<double> idle_watts, std::span<const Elsewhere> elsewhere) {
-  std::string gpus, all;
+  std::string gpus;
   for (std::uint32_t i = 0; i < s.options.gpus; ++i)
     gpus += fmt::format("{}{}", i == 0 ? "" : ", ", s.gpus.empty() ? i : s.gpus[i].value);
-  for (const auto& p : points) all += (all.empty() ? "\n    " : ",\n    ") + point_json(s, points, p);
+  const auto plain = [](const auto& one) { return fields(one); };
+  const auto ranges = [&](bool prelaunch) {
+    return array(comparable(s) && s.axes.empty() ? best(points, prelaunch) : std::vector<Range>{}, plain);
+  };
   return fmt::format(
       "{{\n  \"program\": \"collective_perf\",\n  \"version\": {},\n  \"collective\": {},\n  \"gpus\": [{}],\n"
       "  \"device\": {},\n  \"device_text\": {},\n  \"order\": {},\n  \"seed\": {},\n  \"type\": {},\n  \"iters\": "
@@ -154,14 +159,12 @@ std::string to_json(const Settings& s, std::string_view device, std::span<const 
       "  \"warmup_iters\": {},\n  \"check\": {},\n  \"complete\": {},\n  \"wrong\": {},\n  \"average_busbw_gbps\": "
       "{},\n"
       "  \"best\": {},\n  \"best_without_prelaunch\": {},\n  \"against\": {},\n  \"settle_us\": {},\n"
-      "  \"idle_watts\": {},\n  \"elsewhere\": {},\n  \"points\": [{}]\n}}\n",
+      "  \"idle_watts\": {},\n  \"elsewhere\": {},\n  \"points\": {}\n}}\n",
       json_text(sdma::version().string), json_text(name(s.options.collective)), gpus, json_text(name(s.where)),
       json_text(device), json_text(order_of(s)), s.seed, json_text(s.type.name), s.iterations, s.warmups, s.checks,
-      complete, wrong_elements(points), number(average_busbw(points)),
-      best_json(comparable(s) && s.axes.empty() ? best(points, true) : std::vector<Range>{}),
-      best_json(comparable(s) && s.axes.empty() ? best(points, false) : std::vector<Range>{}),
-      against_json(compared(points)), s.settle.count(), idle_watts ? number(*idle_watts) : "null",
-      elsewhere_json(elsewhere), all);
+      complete, wrong_elements(points), number(average_busbw(points)), ranges(true), ranges(false),
+      array(compared(points), plain), s.settle.count(), idle_watts ? number(*idle_watts) : "null",
+      array(elsewhere, plain), array(points, [&](const Point& p) { return fields_of(s, points, p); }));
 }
 
 }  // namespace collectives::perf

@@ -6,6 +6,7 @@
 #include "sdma/schedule/run.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -99,8 +100,6 @@ class FromFile final : public Contender {
     filled_ = false;
     return {};
   }
-  Result<void, Diagnostic> arm(Deadline) override { return {}; }
-  Result<void, Diagnostic> start(Deadline) override { return {}; }
   /// The first round after `fill` fills the buffers and compares them; the others only move bytes.
   Result<void, Diagnostic> wait(Deadline d) override {
     const bool first = !std::exchange(filled_, true);
@@ -186,9 +185,8 @@ Result<void, Failure> load(ScheduleFile& f, std::string text) {
       return one.name == what || (exactly ? one.value == what : uses(one.value, what));
     });
   };
-  std::string params;
-  for (const auto& p : map.params) params += (params.empty() ? "" : ", ") + p;
-  const auto its = params.empty() ? std::string("it has no params") : "its params: " + params;
+  const auto its =
+      map.params.empty() ? std::string("it has no params") : fmt::format("its params: {}", fmt::join(map.params, ", "));
   for (const auto& one : given)
     if (!has(one.name))
       return Failure{{.where = f.path,

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "settings.hpp"
 
-#include "axes.hpp"
-#include "habits.hpp"
-#include "nodes.hpp"
 #include "reader.hpp"
 #include "schedule_file.hpp"
 #include "sdma/core/file.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -37,8 +35,8 @@ std::vector<Way> all_ways(Collective c) {
 }
 
 /// A way for this file; each file with the same settings once.
-void read_file(Reader& r, const std::string& word, const std::vector<ParamSetting>& map, Settings& s) {
-  auto f = schedule_file(word, map, s.files);
+void read_file(Reader& r, const std::string& word, Settings& s) {
+  auto f = schedule_file(word, r.pairs("--map"), s.files);
   if (!f) return r.refuse(f.error().where, f.error().message, f.error().hint);
   if (std::any_of(s.files.begin(), s.files.end(), [&](const auto& known) { return known->label == f->label; })) return;
   s.files.push_back(std::make_shared<ScheduleFile>(*std::move(f)));
@@ -46,191 +44,189 @@ void read_file(Reader& r, const std::string& word, const std::vector<ParamSettin
 }
 
 /// "all", or names with commas; each once, in their order.
-void read_ways(Reader& r, const Given& g, Settings& s) {
-  const auto& text = g.variants;
+void read_ways(Reader& r, Settings& s) {
+  const auto text = r["--variant"];
   const auto c = s.options.collective;
   auto& ways = s.ways;
-  std::vector<ParamSetting> map;
-  for (const auto& [param, value] : g.map) map.push_back({param, value});
   if (text.empty() || text == "all") return void(ways = all_ways(c));
   auto known = all_ways(c);
   for (const bool prelaunch : {false, true}) known.push_back({Variant::automatic, prelaunch});
   std::vector<std::string> names;
   for (const auto& w : known) names.push_back(perf::name(w));
   names.emplace_back("all");
+  const auto add = [&](const Way& w) {
+    if (std::find(ways.begin(), ways.end(), w) == ways.end()) ways.push_back(w);
+  };
   for (const auto& word : words_of(text)) {
     const auto at = static_cast<std::size_t>(std::find(names.begin(), names.end(), word) - names.begin());
-    if (word == "all") {
-      for (const auto& w : all_ways(c))
-        if (std::find(ways.begin(), ways.end(), w) == ways.end()) ways.push_back(w);
-    } else if (names_file(word)) {
-      read_file(r, word, map, s);
-    } else if (at >= known.size()) {
+    if (at < known.size()) add(known[at]);
+    else if (word == "all") std::for_each(known.begin(), known.end() - 2, add);
+    else if (names_file(word)) read_file(r, word, s);
+    else
       r.refuse("--variant", in_quotes(word) + " is not a variant of " + std::string(name(c)),
                hint_of(word, names) + ", or a schedule file: ring.sdma");
-    } else if (std::find(ways.begin(), ways.end(), known[at]) == ways.end()) {
-      ways.push_back(known[at]);
-    }
   }
 }
 
-void read_set(Reader& r, const Given& g, Settings& s) {
+void read_set(Reader& r, Settings& s) {
   auto& o = s.options;
-  for (const auto& [key, value] : g.set) {
+  auto all = r.pairs("--set");
+  for (const auto name : kScheduleOptions)
+    if (const auto option = "--" + std::string(name); r.given(option)) all.push_back({std::string(name), r[option]});
+  for (const auto& [key, value] : all) {
     constexpr std::pair<std::string_view, const char*> kElsewhere[] = {
         {"bytes", "-b and -e"},         {"gpus", "-g"},   {"variant", "--variant"},
         {"collective", "--collective"}, {"epochs", "-n"},
     };
     for (const auto& [own, option] : kElsewhere)
       if (key == own) r.refuse("--set", in_quotes(key) + " cannot be set here", std::string("use ") + option);
-    if (auto wrong = set(o, key, value); !wrong.empty()) {
-      std::string known;
-      for (const auto name : kScheduleOptions) known += (known.empty() ? "" : ", ") + std::string(name);
-      r.refuse("--set", wrong, known + ": collectives/options.hpp explains each");
-    } else if (key == "completion") s.completion_given = true;
+    if (auto wrong = set(o, key, value); !wrong.empty())
+      r.refuse("--set", wrong,
+               fmt::format("{}: collectives/options.hpp explains each", fmt::join(kScheduleOptions, ", ")));
+    else if (key == "completion") s.completion_given = true;
     else if (key == "prelaunch" && o.prelaunch == Prelaunch::off)
       r.refuse("--set", "variants without +pl already have prelaunch=off",
                "name only variants without +pl: --variant=pcpy,b2b");
   }
 }
 
-void read_sizes(Reader& r, const Given& g, Settings& s) {
-  if (!g.bytes.empty() && (!g.least.empty() || !g.most.empty()))
+void read_sizes(Reader& r, Settings& s) {
+  const bool one = r.given("--bytes"), step = r.given("--stepbytes");
+  if (one && (r.given("--minbytes") || r.given("--maxbytes")))
     r.refuse("--bytes", "one size and a range of sizes cannot both be given", "omit --bytes, or -b and -e");
-  r.size(g.bytes.empty() ? "--minbytes" : "--bytes", g.bytes.empty() ? g.least : g.bytes, s.least);
-  r.size("--maxbytes", g.bytes.empty() ? g.most : g.bytes, s.most);
-  if (g.most.empty()) s.most = std::max(s.most, s.least);
-  if (g.least.empty()) s.least = std::min(s.least, s.most);
+  r.size(one ? "--bytes" : "--minbytes", s.least);
+  if (one) s.most = s.least;
+  else r.size("--maxbytes", s.most);
+  if (!r.given("--maxbytes")) s.most = std::max(s.most, s.least);
+  if (!r.given("--minbytes")) s.least = std::min(s.least, s.most);
   if (s.most < s.least)
     r.refuse("--maxbytes", size_text(s.most) + " is less than --minbytes, " + size_text(s.least), "exchange them");
-  if (!g.factor.empty() && !g.step.empty())
+  if (r.given("--stepfactor") && step)
     r.refuse("--stepfactor", "sizes grow by a factor or by a step, not by both", "omit -f or -i");
-  r.number("--stepfactor", g.factor, s.factor, 2, 1ull << 30);
-  if (!g.step.empty()) {
-    s.factor = 0;
-    r.size("--stepbytes", g.step, s.step);
-    if (s.step > 0 && (s.most - s.least) / s.step >= kMostSizes)
-      r.refuse("--stepbytes", in_quotes(g.step) + " makes more than " + std::to_string(kMostSizes) + " sizes",
-               "give a larger step, or a factor: -f 2");
-  }
+  r.number("--stepfactor", s.factor, 2, 1ull << 30);
+  if (!step) return;
+  s.factor = 0;
+  r.size("--stepbytes", s.step);
+  if (s.step > 0 && (s.most - s.least) / s.step >= kMostSizes)
+    r.refuse("--stepbytes", in_quotes(r["--stepbytes"]) + " makes more than " + std::to_string(kMostSizes) + " sizes",
+             "give a larger step, or a factor: -f 2");
 }
 
 /// The sizes, and the number of GPUs and the size that follow from them, unless other options say these.
-void read_matrix(Reader& r, const Given& g, Settings& s) {
+void read_matrix(Reader& r, Settings& s) {
   if (s.processes > 1) s.options.gpus = 1;  // of a process: read_habits multiplies
-  r.number("--ngpus", g.gpu_count, s.options.gpus, g.threads.empty() && s.processes == 1 ? 2 : 1, kMostGpus);
-  if (g.matrix.empty()) return;
+  r.number("--ngpus", s.options.gpus, !r.given("--nthreads") && s.processes == 1 ? 2 : 1, kMostGpus);
+  if (!r.given("--matrix")) return;
   auto o = s.options;
   if (o.collective != Collective::alltoallv)
     return r.refuse("--matrix", std::string(name(o.collective)) + " has equal parts",
                     "use it with --collective=alltoallv");
-  auto text = sdma::read_file(g.matrix);
+  auto text = sdma::read_file(r["--matrix"]);
   if (!text) return r.refuse("--matrix " + text.error().where, text.error().message, text.error().hint);
   if (auto wrong = set_matrix(o, *text); !wrong.empty())
-    return r.refuse("--matrix " + g.matrix, std::move(wrong), std::string(kMatrixForm));
-  if (!g.gpu_count.empty() && s.options.gpus != o.gpus)
-    return r.refuse("--matrix " + g.matrix, fmt::format("it has {} GPUs, but -g is {}", o.gpus, g.gpu_count),
+    return r.refuse("--matrix " + r["--matrix"], std::move(wrong), std::string(kMatrixForm));
+  if (r.given("--ngpus") && s.options.gpus != o.gpus)
+    return r.refuse("--matrix " + r["--matrix"], fmt::format("it has {} GPUs, but -g is {}", o.gpus, r["--ngpus"]),
                     "omit -g");
   s.options = o;
-  if (g.bytes.empty() && g.least.empty() && g.most.empty()) s.least = s.most = o.bytes;
+  if (!r.given("--bytes") && !r.given("--minbytes") && !r.given("--maxbytes")) s.least = s.most = o.bytes;
 }
 
-void read_gpus(Reader& r, const Given& g, Settings& s) {
-  if (g.gpus.empty()) return;
-  const auto all = sdma::parse_gpus(g.gpus);
+void read_gpus(Reader& r, Settings& s) {
+  if (!r.given("--gpus")) return;
+  const auto all = sdma::parse_gpus(r["--gpus"]);
   if (!all)
-    return r.refuse("--gpus", in_quotes(g.gpus) + " is not a choice of GPUs",
+    return r.refuse("--gpus", in_quotes(r["--gpus"]) + " is not a choice of GPUs",
                     "write 4 for the first 4, or 0,2,5 for these; each may appear once");
   const auto n = static_cast<std::uint32_t>(all->size());
   if (n < 2 && s.processes == 1) r.refuse("--gpus", "a collective needs at least 2 GPUs", "write 0,2,5");
-  if (!g.gpu_count.empty() && s.options.gpus != n)
-    r.refuse("--gpus", in_quotes(g.gpus) + " lists " + std::to_string(n) + " GPUs, but -g is " + g.gpu_count,
+  if (r.given("--ngpus") && s.options.gpus != n)
+    r.refuse("--gpus", in_quotes(r["--gpus"]) + " lists " + std::to_string(n) + " GPUs, but -g is " + r["--ngpus"],
              "omit -g");
   s.options.gpus = n;
-  if (g.gpus.find(',') != g.gpus.npos || s.processes > 1) s.gpus = *all;
+  if (r["--gpus"].find(',') != r["--gpus"].npos || s.processes > 1) s.gpus = *all;
 }
 
-void read_files(Reader& r, const Given& g, Settings& s) {
-  const std::pair<const char*, const std::string*> files[] = {{"--csv", &g.csv},     {"--json", &g.json},
-                                                              {"--plot", &g.plot},   {"--best", &g.best},
-                                                              {"--table", &g.table}, {"--published", &g.published}};
+void read_files(Reader& r, Settings& s) {
+  const std::pair<const char*, std::string*> files[] = {{"--csv", &s.csv},     {"--json", &s.json},
+                                                        {"--plot", &s.plot},   {"--best", &s.best},
+                                                        {"--table", &s.table}, {"--published", &s.published}};
   for (const auto& [option, path] : files)
-    if (*path == "-") r.refuse(option, "'-' is not a file: standard output is for the table", "name a file");
+    if ((*path = r[option]) == "-")
+      r.refuse(option, "'-' is not a file: standard output is for the table", "name a file");
+  const auto file = [](const std::string& path) { return std::filesystem::path(path).lexically_normal(); };
   for (const auto& [a, path_a] : files)
     for (const auto& [b, path_b] : files)
-      if (a != b && !path_a->empty() &&
-          std::filesystem::path(*path_a).lexically_normal() == std::filesystem::path(*path_b).lexically_normal())
+      if (a != b && !path_a->empty() && file(*path_a) == file(*path_b))
         r.refuse(a, in_quotes(*path_a) + " is also the file of " + b, "name another file");
-  s.csv = g.csv, s.json = g.json, s.plot = g.plot, s.table = g.table, s.published = g.published, s.best = g.best;
   if (!s.best.empty() && s.where == Where::soft)
     r.refuse("--best", "times of software engines do not say which variant is the fastest on GPUs",
              "use it with hardware or with --device=simulate");
-  if (!s.best.empty() && !g.sweeps.empty())
+  if (!s.best.empty() && r.given("--sweep"))
     r.refuse("--best", "not allowed with --sweep: each value has a table of its own", "give one value with --set");
 }
 
-void read_rivals(Reader& r, const Given& g, Settings& s) {
-  if (g.against.empty()) return;
-  const bool rccl = g.against == "rccl";
-  if (!rccl && g.against != "nccl" && g.against.find_first_of("./") != g.against.npos)
-    return void(s.brought = g.against);
-  if (!rccl && g.against != "nccl")
-    return r.refuse("--against", in_quotes(g.against) + " is not known",
+void read_rivals(Reader& r, Settings& s) {
+  const auto against = r["--against"];
+  const bool rccl = against == "rccl";
+  if (against.empty()) return;
+  if (!rccl && against != "nccl") {
+    if (against.find_first_of("./") != against.npos) return void(s.brought = against);
+    return r.refuse("--against", in_quotes(against) + " is not known",
                     "choose nccl or rccl, or name a file of sizes and times: rccl.csv");
-  const auto needed = rccl ? Where::kfd : Where::cuda;
-  if (s.where != needed && !(rccl && is_amd(s.where)))
-    return r.refuse("--against",
-                    fmt::format("{} runs on {} GPUs only, not with --device={}",
-                                family_of(rccl ? Rival::rccl : Rival::nccl), rccl ? "AMD" : "NVIDIA", name(s.where)),
-                    fmt::format("use it with --device={}", name(needed)));
+  }
   if (rccl) s.rivals = {{.rival = Rival::rccl}};
   else s.rivals = {{.rival = Rival::nccl}, {.rival = Rival::nccl_ce}};
+  const auto needed = rccl ? Where::kfd : Where::cuda;
+  if (s.where != needed && !(rccl && is_amd(s.where)))
+    r.refuse("--against",
+             fmt::format("{} runs on {} GPUs only, not with --device={}", family_of(s.rivals.front().rival),
+                         rccl ? "AMD" : "NVIDIA", name(s.where)),
+             fmt::format("use it with --device={}", name(needed)));
 }
 
-void read_companions(Reader& r, const Given& g, Settings& s) {
+void read_companions(Reader& r, Settings& s) {
   constexpr std::uint32_t kMostSettle = 1'000'000;
   std::uint32_t settle = 0;
-  r.number("--settle", g.settle, settle, 0, kMostSettle);
+  r.number("--settle", settle, 0, kMostSettle);
   s.settle = std::chrono::microseconds(settle);
   if (settle != 0 && s.where == Where::simulate)
     r.refuse("--settle", "a simulation has no time between rounds", "use it with a device");
-  const auto needs = [&](const char* option, const std::string& given, bool on, const char* what) {
-    if (!given.empty() && !on)
+  const auto beside = r["--beside"];
+  for (const auto& [option, on, what] : {std::tuple{"--energy-seconds", r.given("--energy"), "--energy"},
+                                         {"--beside-seconds", r.given("--beside"), "--beside=gemm"}})
+    if (r.given(option) && !on)
       r.refuse(option, fmt::format("means nothing without {}", what), fmt::format("add {}", what));
-  };
-  needs("--energy-seconds", g.energy_seconds, g.energy, "--energy");
-  needs("--beside-seconds", g.beside_seconds, !g.beside.empty(), "--beside=gemm");
-  if (g.energy) {
-    s.energy.emplace(1);
-    r.seconds("--energy-seconds", g.energy_seconds, *s.energy);
+  const auto on_gpu = [&](const char* option, const char* that) {
     if (s.where != Where::cuda && !is_amd(s.where))
-      r.refuse("--energy", fmt::format("--device={} has no GPU whose energy could be measured", name(s.where)),
+      r.refuse(option, fmt::format("--device={} has no GPU {}", name(s.where), that),
                "use it with --device=cuda or --device=kfd");
+  };
+  if (r.given("--energy")) {
+    r.seconds("--energy-seconds", s.energy.emplace(1));
+    on_gpu("--energy", "whose energy could be measured");
   }
-  if (g.beside.empty()) return;
+  if (beside.empty()) return;
   s.beside.emplace();
-  constexpr std::string_view kGemm = "gemm";
-  const auto colon = std::min(g.beside.find(':'), g.beside.size());
-  if (g.beside.substr(0, colon) != kGemm)
-    return r.refuse("--beside", in_quotes(g.beside) + " is not known", "choose gemm or gemm:4096");
-  if (colon < g.beside.size()) r.number("--beside", g.beside.substr(colon + 1), s.beside->n, 16, 65536);
-  if (colon + 1 == g.beside.size()) r.refuse("--beside", in_quotes(g.beside) + " has no size", "write gemm:4096");
-  r.seconds("--beside-seconds", g.beside_seconds, s.beside->measured);
-  if (s.where != Where::cuda && !is_amd(s.where))
-    r.refuse("--beside", fmt::format("--device={} has no GPU that could multiply matrices", name(s.where)),
-             "use it with --device=cuda or --device=kfd");
+  const auto colon = std::min(beside.find(':'), beside.size());
+  if (beside.substr(0, colon) != "gemm")
+    return r.refuse("--beside", in_quotes(beside) + " is not known", "choose gemm or gemm:4096");
+  if (colon + 1 == beside.size()) r.refuse("--beside", in_quotes(beside) + " has no size", "write gemm:4096");
+  if (colon < beside.size()) r.number("--beside", s.beside->n, 16, 65536, beside.substr(colon + 1));
+  r.seconds("--beside-seconds", s.beside->measured);
+  on_gpu("--beside", "that could multiply matrices");
 }
 
 /// How many processes there are, which other options need.
-void read_ranks(Reader& r, const Given& g, Settings& s) {
-  s.processes = g.launched;
-  r.number("--ranks", g.ranks, s.processes, 1, kMostGpus);
-  if (g.launched > 1 && !g.ranks.empty())
-    r.refuse("--ranks", fmt::format("mpirun has started {} processes already", g.launched), "omit --ranks");
+void read_ranks(Reader& r, Settings& s) {
+  s.processes = r.launched;
+  r.number("--ranks", s.processes, 1, kMostGpus);
+  if (r.launched > 1 && r.given("--ranks"))
+    r.refuse("--ranks", fmt::format("mpirun has started {} processes already", r.launched), "omit --ranks");
 }
 
 /// Refuses what one process does for all GPUs.
-void refuse_for_ranks(Reader& r, const Given& g, Settings& s) {
+void refuse_for_ranks(Reader& r, Settings& s) {
   if (s.processes == 1) return;
   const auto refuse = [&](const char* option, const std::string& what) {
     r.refuse(option, what + " is for one process, and there are " + std::to_string(s.processes),
@@ -241,9 +237,9 @@ void refuse_for_ranks(Reader& r, const Given& g, Settings& s) {
     for (const auto& [given, option] : {std::pair<bool, const char*>{!s.rivals.empty(), "--against"},
                                         {s.options.prelaunch == Prelaunch::stream, "--set prelaunch=stream"}})
       if (given) r.refuse(option, "this is of one node, and --ranks-per-node makes several", "omit one of them");
-  if (g.energy) refuse("--energy", "the energy of a row");
+  if (r.given("--energy")) refuse("--energy", "the energy of a row");
   if (s.beside) refuse("--beside", "a matrix product");
-  if (!g.matrix.empty()) refuse("--matrix", "a matrix");
+  if (r.given("--matrix")) refuse("--matrix", "a matrix");
   if (!s.files.empty() && !s.ranks_per_node.grouped())
     refuse("--variant", "a schedule file (sdma run --ranks runs it in several)");
   if (s.where == Where::simulate)
@@ -258,34 +254,26 @@ void refuse_for_ranks(Reader& r, const Given& g, Settings& s) {
                         to_string(s.ranks_per_node)));
 }
 
-void read_simulation(Reader& r, const Given& g, Settings& s) {
-  s.machine = g.machine;
-  if ((g.tune || s.where == Where::simulate) && !s.gpus.empty())
+void read_simulation(Reader& r, Settings& s) {
+  s.machine = r["--machine"];
+  if ((r.given("--tune") || s.where == Where::simulate) && !s.gpus.empty())
     r.refuse("--gpus", "a simulated machine always uses its first GPUs",
              "give their number, -g " + std::to_string(s.gpus.size()) + ", or a device: --device=soft");
-  if (!g.tune && s.where != Where::simulate && !s.machine.empty())
+  if (!r.given("--tune") && s.where != Where::simulate && !s.machine.empty())
     r.refuse("--machine", "a device has no machine description", "use it with --device=simulate or --tune");
-  if (!g.tune) return;
-  for (const auto& [option, text] : {std::pair{"--variant", &g.variants},
-                                     {"--device", &g.where},
-                                     {"--table", &g.table},
-                                     {"--csv", &g.csv},
-                                     {"--json", &g.json},
-                                     {"--plot", &g.plot},
-                                     {"--best", &g.best},
-                                     {"--published", &g.published},
-                                     {"--settle", &g.settle},
-                                     {"--against", &g.against},
-                                     {"--beside", &g.beside}})
-    if (!text->empty())
+  if (!r.given("--tune")) return;
+  for (const auto* option : {"--variant", "--device", "--table", "--csv", "--json", "--plot", "--best", "--published",
+                             "--settle", "--against", "--beside"})
+    if (r.given(option))
       r.refuse(option, "not allowed with --tune, which simulates all variants and prints a table",
                "--tune takes --machine, --collective, -b, -e, -f, -i, -g, -r and --set");
   s.where = Where::simulate;
   s.tune.emplace();
   // An alltoallv depends on its sizes: it has rows of its own only if it is named.
   for (const auto c : kCollectives)
-    if (g.collective.empty() ? c != Collective::alltoallv : c == s.options.collective) s.tune->collectives.push_back(c);
-  if (!g.gpu_count.empty() || !g.gpus.empty() || !g.matrix.empty()) s.tune->gpus = s.options.gpus;
+    if (r.given("--collective") ? c == s.options.collective : c != Collective::alltoallv)
+      s.tune->collectives.push_back(c);
+  if (r.given("--ngpus") || r.given("--gpus") || r.given("--matrix")) s.tune->gpus = s.options.gpus;
 }
 
 }  // namespace
@@ -314,53 +302,53 @@ std::string name(const Way& w) {
   return std::string(name(w.variant)) + std::string(w.prelaunch ? kPrelaunched : "");
 }
 
-sdma::Result<Settings, Diagnostic> settings_of(const Given& g) {
+sdma::Result<Settings, Diagnostic> settings_of(const Given& given) {
   Settings s;
-  Reader r;
+  Reader r{given};
   s.options.prelaunch = Prelaunch::shared;
   s.timeout = kTimeout;
-  r.word("--collective", g.collective, s.options.collective, kCollectives);
-  read_ranks(r, g, s);
-  if (g.per_node.empty()) read_ways(r, g, s);
-  read_sizes(r, g, s);
-  read_matrix(r, g, s);
-  read_gpus(r, g, s);
-  read_habits(r, g, s);
-  r.word("--format", g.format, s.format, kFormats);
-  r.number("--root", g.root, s.options.root, 0, kMostGpus - 1);
-  read_nodes(r, g, s);
+  r.word("--collective", s.options.collective, kCollectives);
+  read_ranks(r, s);
+  if (!r.given("--ranks-per-node")) read_ways(r, s);
+  read_sizes(r, s);
+  read_matrix(r, s);
+  read_gpus(r, s);
+  read_habits(r, s);
+  r.word("--format", s.format, kFormats);
+  r.number("--root", s.options.root, 0, kMostGpus - 1);
+  read_nodes(r, s);
   constexpr std::uint64_t kMany = 1'000'000;
-  r.number("--iters", g.iterations, s.iterations, 1, kMany);
-  r.number("--warmup_iters", g.warmups, s.warmups, 0, kMany);
-  r.number("--check", g.checks, s.checks, 0, kMany);
-  r.word("--device", g.where, s.where, kWheres);
+  r.number("--iters", s.iterations, 1, kMany);
+  r.number("--warmup_iters", s.warmups, 0, kMany);
+  r.number("--check", s.checks, 0, kMany);
+  r.word("--device", s.where, kWheres);
   // An option that only one of them has says which is meant.
-  const bool simulated = g.tune || !g.machine.empty(), soft = !g.order.empty() || !g.seed.empty();
-  s.where_given = !g.where.empty() || simulated || soft;
-  if (g.where.empty() && !simulated) r.word("--device", soft ? "soft" : g.found, s.where, kWheres);
-  r.word("--order", g.order, s.order, kOrders);
-  r.number("--seed", g.seed, s.seed, 0, std::numeric_limits<std::uint64_t>::max());
-  if (s.where != Where::soft && (!g.order.empty() || !g.seed.empty()))
-    r.refuse(g.order.empty() ? "--seed" : "--order",
+  const bool simulated = r.given("--tune") || r.given("--machine"), soft = r.given("--order") || r.given("--seed");
+  s.where_given = r.given("--device") || simulated || soft;
+  if (!r.given("--device") && !simulated) r.word("--device", s.where, kWheres, soft ? "soft" : r.found);
+  r.word("--order", s.order, kOrders);
+  r.number("--seed", s.seed, 0, std::numeric_limits<std::uint64_t>::max());
+  if (s.where != Where::soft && (r.given("--order") || r.given("--seed")))
+    r.refuse(r.given("--order") ? "--order" : "--seed",
              s.where == Where::simulate ? "simulation is in strict order" : "the ordering of hardware cannot be chosen",
              "use it with --device=soft");
-  read_simulation(r, g, s);
-  read_rivals(r, g, s);
-  read_companions(r, g, s);
-  r.time("--timeout", g.timeout, s.timeout);
-  read_set(r, g, s);
-  refuse_for_ranks(r, g, s);
-  read_files(r, g, s);
+  read_simulation(r, s);
+  read_rivals(r, s);
+  read_companions(r, s);
+  r.time("--timeout", s.timeout);
+  read_set(r, s);
+  refuse_for_ranks(r, s);
+  read_files(r, s);
   if (s.format == Format::nccl_tests) {
-    if (g.variants.empty() && g.per_node.empty()) s.ways = {{Variant::automatic, false}};
+    if (!r.given("--variant") && !r.given("--ranks-per-node")) s.ways = {{Variant::automatic, false}};
     if (s.ways.size() != 1 || !s.rivals.empty() || !s.brought.empty())
       r.refuse("--format", "the columns of nccl-tests have no place for a variant",
                "name one: --variant=b2b+pl, or auto");
   }
-  read_axes(r, g, s);
-  if (!g.map.empty() && s.files.empty())
+  read_axes(r, s);
+  if (r.given("--map") && s.files.empty())
     r.refuse("--map", "there is no schedule file whose params it could name", "name one: --variant=pcpy,ring.sdma");
-  if (!g.set.empty() && std::none_of(s.ways.begin(), s.ways.end(), is_ours))
+  if (r.given("--set") && std::none_of(s.ways.begin(), s.ways.end(), is_ours))
     r.refuse("--set", "schedule files do not have these options", "set a param: --variant=ring.sdma:chunks=4");
   if (!r.good()) return std::move(r).error();
   // A contradiction holds for any size, so report it before measuring.

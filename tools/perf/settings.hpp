@@ -2,7 +2,7 @@
 #pragma once
 // The settings of a benchmark: sizes, ways, rounds, device and output files.
 //
-//   auto s = settings_of(given);                     // words of a command line: options.hpp
+//   auto s = parse(argc, argv);                      // options.cpp; settings_of reads what is given
 //   for (auto bytes : sizes(*s)) for (auto way : s->ways) ...
 //
 // A way is a variant with or without prelaunch: "b2b", "b2b+pl", "auto", "auto+pl"; a schedule file
@@ -21,11 +21,13 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <variant>
 #include <vector>
 
 namespace collectives::perf {
@@ -36,7 +38,7 @@ enum class Rival : std::uint8_t {
   nccl,     ///< NCCL's kernels
   nccl_ce,  ///< NCCL's copy-engine mode
   rccl,     ///< RCCL's kernels
-  brought   ///< what a file of the user says: brought.hpp
+  brought   ///< what a file of the user says: others.hpp
 };
 
 struct ScheduleFile;
@@ -136,26 +138,24 @@ struct Settings {
   std::vector<sdma::SweepAxis> axes{};  ///< axes.hpp
 };
 
-/// The options as given, as text; "" if not given.
+/// The options as given: their texts by the long name, such as "--iters".
 struct Given {
-  std::string collective{}, variants{}, bytes{}, least{}, most{}, factor{}, step{}, gpu_count{}, gpus{}, iterations{},
-      warmups{}, checks{}, where{}, order{}, seed{}, timeout{}, root{}, settle{}, against{}, energy_seconds{}, beside{},
-      beside_seconds{}, matrix{};
-  std::vector<std::pair<std::string, std::string>> set{};  ///< members of Options, by name
-  std::vector<std::pair<std::string, std::string>> map{};  ///< params of schedule files, by name
-  std::vector<std::string> sweeps{};
-  std::string csv{}, json{}, plot{}, table{}, best{}, machine{}, published{};
-  std::string type{}, operation{}, blocking{}, threads{}, aggregated{}, average{}, graph{}, cpu_time{}, parallel_init{},
-      format{};                ///< of nccl-tests: habits.hpp
-  std::string found{};         ///< the hardware of this machine, if `where` is not given: "kfd", "cuda" or ""
-  std::string ranks{};         ///< how many processes to start
-  std::string per_node{};      ///< how many of them are of one node
+  std::map<std::string, std::vector<std::string>, std::less<>> texts{};
+  std::string found{};         ///< the hardware of this machine, if --device is not given: "kfd", "cuda" or ""
   std::uint32_t launched = 1;  ///< how many processes mpirun has started
-  bool tune = false, energy = false;
 };
 
 /// The Settings for these options, or an error.
 sdma::Result<Settings, sdma::Diagnostic> settings_of(const Given&);
+
+/// For --help and --version: a text for standard output.
+struct Answer {
+  std::string text{};
+};
+/// What the words of a command line give: the hardware of this machine is not asked for.
+std::variant<Given, Answer, sdma::Diagnostic> given_of(int argc, const char* const* argv);
+/// Settings to run with, an answer, or an error with a hint. `launched`: the processes that mpirun has started.
+std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv, std::uint32_t launched = 1);
 
 /// All sizes from `least` to `most`, by factor or step.
 std::vector<std::uint64_t> sizes(const Settings&);

@@ -364,8 +364,11 @@ int main(int argc, char** argv) {
   a.done();
   const auto device = must(CudaDevice::open());
   if (device->physical_gpus() < kGpus) fail("this needs two GPUs");
-  World world{
-      .device = *device, .cuda = must(CudaGraphs::load()), .iterations = iterations, .graph = graph, .runs = runs};
+  World world{.device = *device,
+              .cuda = must(CudaGraphs::load<CudaGraphs>()),
+              .iterations = iterations,
+              .graph = graph,
+              .runs = runs};
   if (wanted == "yes") {
     const auto library = must(NcclCalls::find(collectives::perf::Rival::nccl));
     world.nccl = must(NcclCalls::load(library, collectives::Collective::all_gather));

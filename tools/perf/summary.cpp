@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "summary.hpp"
+#include "report.hpp"
 
 #include "schedule_file.hpp"
 #include "sdma/simulate/report.hpp"

@@ -30,10 +30,6 @@ struct Entrant {
   std::vector<Span> spans{};  ///< of several ranks, in place of `us`
 };
 
-Failure failed(std::vector<Diagnostic> all, const Way& way, std::uint64_t bytes) {
-  for (auto& d : all) d.where = name(way) + ", " + size_text(bytes) + (d.where.empty() ? "" : ": " + d.where);
-  return all;
-}
 Failure failed(Diagnostic d, const Point& p) {
   if (d.hint.empty()) d.hint = "if it is only slow, use a longer --timeout";
   return failed(Failure{std::move(d)}, p.way, p.bytes);
@@ -41,6 +37,41 @@ Failure failed(Diagnostic d, const Point& p) {
 
 void spin(Deadline end) noexcept {
   while (!end.passed()) SDMA_PAUSE();
+}
+
+/// A variant of ours. Run::prepare has published the first round.
+class Ours final : public Contender {
+ public:
+  explicit Ours(Run run) : run_(std::move(run)) {}
+
+  Result<void, Diagnostic> fill(std::uint64_t seed) override {
+    run_.fill(seed);
+    return {};
+  }
+  Result<void, Diagnostic> arm(Deadline d) override {
+    return run_.round() == 0 ? Result<void, Diagnostic>{} : run_.refill(d);
+  }
+  Result<void, Diagnostic> start(Deadline d) override { return run_.start(d); }
+  Result<void, Diagnostic> wait(Deadline d) override { return run_.wait(d); }
+  bool starts() const override { return run_.starts(); }
+  Result<Check, Diagnostic> check() override { return run_.check(); }
+  std::vector<std::string> notes() const override { return run_.plan().notes; }
+
+ private:
+  Run run_;
+};
+
+/// Binds the plan, and performs a round if one had to be published.
+Result<std::unique_ptr<Contender>, Failure> prepare_ours(const Plan& p, Device& d, const Settings& s) {
+  auto run = Run::prepare(p, d, bind_options(s));
+  if (!run) return std::move(run.error());
+  std::unique_ptr<Contender> ours = std::make_unique<Ours>(*std::move(run));
+  if (p.options.prelaunch == Prelaunch::off) return ours;
+  const auto deadline = Deadline::in(s.timeout);
+  auto done = ours->start(deadline);
+  if (done) done = ours->wait(deadline);
+  if (!done) return Failure{std::move(done.error())};
+  return ours;
 }
 
 /// One size: its entrants, and the phases of its measurement. A phase returns false if `go_on` did.
@@ -66,45 +97,34 @@ class Size {
   Result<void, Failure> prepare(std::span<const Way> ways, std::uint64_t bytes) {
     for (const auto& way : ways) {
       auto& e = entrants_.emplace_back(Entrant{.point = {.bytes = bytes, .way = way}});
-      auto done = is_ours(way) ? prepare_own(e, ways.size() > 1) : way.file ? prepare_file(e) : prepare_rival(e);
-      if (!done) return done;
+      auto options = options_of(settings_, way, bytes);
+      if (way.rival != Rival::none) {
+        auto c = companions_.rival(way, options);
+        if (!c) return failed(std::move(c.error()), e.point);
+        enter(e, *std::move(c), options);
+        continue;
+      }
+      auto c = way.file ? prepare_file(*way.file, options, device_, settings_) : prepare_own(options, ways.size() > 1);
+      if (!c) return failed(std::move(c.error()), way, bytes);
+      enter(e, *std::move(c), options);
     }
     return {};
   }
 
-  Result<void, Failure> prepare_rival(Entrant& e) {
-    const auto options = options_of(settings_, e.point.way, e.point.bytes);
-    auto c = companions_.rival(e.point.way, options);
-    if (!c) return failed(std::move(c.error()), e.point);
-    enter(e, *std::move(c), options);
-    return {};
-  }
-
-  Result<void, Failure> prepare_file(Entrant& e) {
-    const auto options = options_of(settings_, e.point.way, e.point.bytes);
-    auto c = perf::prepare_file(*e.point.way.file, options, device_, settings_);
-    if (!c) return failed(std::move(c.error()), e.point.way, e.point.bytes);
-    enter(e, *std::move(c), options);
-    return {};
-  }
-
-  Result<void, Failure> prepare_own(Entrant& e, bool several) {
-    auto options = options_of(settings_, e.point.way, e.point.bytes);
+  /// Completes the options as they are planned.
+  Result<std::unique_ptr<Contender>, Failure> prepare_own(Options& options, bool several) {
     if (options.variant == Variant::automatic) options.variant = choose(table_, options);
     // The chosen variant decides where the result is.
     options.in_place = options.in_place && options.variant == Variant::swap;
     const bool spread = several && settings_.where == Where::cuda && options.engines.empty();
     if (spread) options.engines = engines();
     const auto p = plan(options);
-    if (!p) return failed(Failure{p.error()}, e.point.way, e.point.bytes);
+    if (!p) return Failure{p.error()};
     if (spread)
       groups_ += std::max_element(p->counts.begin(), p->counts.end(), [](const Counts& a, const Counts& b) {
                    return a.doorbells < b.doorbells;
                  })->doorbells;
-    auto c = prepare_ours(*p, device_, settings_);
-    if (!c) return failed(std::move(c.error()), e.point.way, e.point.bytes);
-    enter(e, *std::move(c), options);
-    return {};
+    return prepare_ours(*p, device_, settings_);
   }
 
   void enter(Entrant& e, std::unique_ptr<Contender> c, const Options& o) {

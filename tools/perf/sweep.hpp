@@ -17,10 +17,8 @@
 // Several ways on one device of CUDA: they are spread over the engines,
 // which are all alike there, because an engine has few queues.
 #include "collectives/table.hpp"
-#include "contender.hpp"
+#include "companions.hpp"
 #include "point.hpp"
-#include "power.hpp"
-#include "product.hpp"
 #include "sdma/device/device.hpp"
 
 #include <functional>
@@ -30,13 +28,6 @@ namespace collectives::perf {
 
 /// Called before each round.
 using GoOn = std::function<bool()>;
-
-/// What a measurement uses besides the device; null: nothing.
-struct Companions {
-  PrepareRival rival{};
-  PowerMeter* power{};
-  Product* product{};
-};
 
 sdma::Result<std::vector<Point>, std::vector<sdma::Diagnostic>> measure(const Settings&, const Table&, sdma::Device&,
                                                                         std::span<const Way>, std::uint64_t bytes,

@@ -17,6 +17,7 @@
 #include <condition_variable>
 #include <cstdio>
 #include <list>
+#include <memory>
 #include <mutex>
 #include <thread>
 
@@ -39,21 +40,6 @@ class Watchdog {
   };
 
  public:
-  class [[nodiscard]] Scope {
-   public:
-    Scope(Watchdog& dog, std::list<Watch>::iterator at) noexcept : dog_(dog), at_(at) {}
-    Scope(const Scope&) = delete;
-    Scope& operator=(const Scope&) = delete;
-    ~Scope() {
-      const std::lock_guard lock(dog_.mutex_);
-      dog_.watches_.erase(at_);
-    }
-
-   private:
-    Watchdog& dog_;
-    std::list<Watch>::iterator at_;
-  };
-
   Watchdog() : thread_([this] { run(); }) {}
   ~Watchdog() {
     {
@@ -66,11 +52,15 @@ class Watchdog {
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  /// Until the scope ends. `what` must live as long.
-  Scope watch(const char* what, std::chrono::nanoseconds limit) {
+  /// Until what it returns is destroyed. `what` must live as long.
+  [[nodiscard]] std::shared_ptr<void> watch(const char* what, std::chrono::nanoseconds limit) {
     const auto now = std::chrono::steady_clock::now();
     const std::lock_guard lock(mutex_);
-    return {*this, watches_.insert(watches_.end(), {what, now + limit, limit})};
+    const auto at = watches_.insert(watches_.end(), {what, now + limit, limit});
+    return {nullptr, [this, at](std::nullptr_t) {
+              const std::lock_guard end(mutex_);
+              watches_.erase(at);
+            }};
   }
 
  private:

@@ -12,7 +12,6 @@
 #include "sdma/core/number.hpp"
 #include "sdma/schedule/text.hpp"
 
-#include <algorithm>
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -57,19 +56,13 @@ int usage_error(const std::string& why) {
   return 2;
 }
 
-/// The member of Options that this option sets; "" for none.
+/// The member of Options, or the param of a text without Options, that an option sets; "" for none.
 std::string member_of(std::string_view option) {
   constexpr std::pair<std::string_view, std::string_view> kShort[] = {
       {"-b", "bytes"}, {"-g", "gpus"}, {"--ngpus", "gpus"}, {"-r", "root"}};
   for (const auto& [given, member] : kShort)
     if (option == given) return std::string(member);
   return option.starts_with("--") ? std::string(option.substr(2)) : "";
-}
-
-constexpr std::string_view kPerNode = "ranks-per-node";
-/// The param that this option sets, in a text that has no Options.
-std::string param_of(const std::string& member) {
-  return member == "gpus" ? "N" : member == kPerNode ? "per_node" : member;
 }
 
 /// Prints it. Returns the exit code.
@@ -84,10 +77,9 @@ int refuse(const sdma::Diagnostic& why) { return std::fprintf(stderr, "%s\n", to
 }  // namespace
 
 int main(int argc, char** argv) {
-  collectives::Options o{.bytes = 1 << 20};
-  bool named = false, flat = false;
-  std::optional<collectives::Source> reduction;            // or over nodes: a text whose params are all that can be set
-  std::vector<std::pair<std::string, std::string>> given;  // in order
+  bool flat = false;
+  std::optional<std::string> collective, per_node, matrix;
+  std::vector<std::pair<std::string, std::string>> given;  // in order, without these
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     if (word == "--help" || word == "-h") return std::fputs(kUsage.c_str(), stdout), 0;
@@ -96,59 +88,59 @@ int main(int argc, char** argv) {
       continue;
     }
     if (!word.starts_with("-")) {
-      if (std::exchange(named, true)) return usage_error("unknown argument " + word);
-      given.emplace_back("collective", word);
-    } else {
-      auto equals = word.find('=');
-      auto member = member_of(word.substr(0, equals));
-      if (equals == word.npos && i + 1 == argc) return usage_error(word + ": its value is missing");
-      std::string value = equals == word.npos ? argv[++i] : word.substr(equals + 1);
-      if (member == "set") {
-        equals = value.find('=');
-        if (equals == value.npos) return usage_error("--set: '" + value + "' is not NAME=VALUE");
-        member = value.substr(0, equals);
-        value.erase(0, equals + 1);
-      }
-      named = named || member == "collective";
-      if (member.empty()) return usage_error("unknown argument " + word);
-      given.emplace_back(std::move(member), std::move(value));
-    }
-  }
-  const bool nodes = std::any_of(given.begin(), given.end(), [](auto& g) { return g.first == kPerNode; });
-  for (const auto& [member, value] : given) {
-    if (member != "collective") continue;
-    reduction = nodes ? collectives::over_nodes(value) : collectives::reduction(value);
-    if (nodes && !reduction) return usage_error("over nodes there are all_gather, all_to_all and broadcast");
-  }
-  // A matrix says how many GPUs and bytes there are, which other options may say, too.
-  for (const auto& [member, value] : given) {
-    if (member != "matrix") continue;
-    const auto text = sdma::read_file(value);
-    if (!text) return refuse(text.error());
-    if (const auto wrong = set_matrix(o, *text); !wrong.empty())
-      return refuse({.where = "--matrix " + value, .message = wrong, .hint = std::string(collectives::kMatrixForm)});
-  }
-  for (const auto& [member, value] : given) {
-    if (member == "matrix" && !reduction) continue;
-    std::string wrong;
-    if (member == kPerNode) {
-      const auto sizes = sdma::parse_node_sizes(value);
-      if (!sizes) return usage_error("--ranks-per-node: '" + value + "' is not a list of numbers from 1 to 64");
-      set_param(*reduction, param_of(member), "[" + to_string(*sizes) + "]");
+      if (collective) return usage_error("unknown argument " + word);
+      collective = word;
       continue;
     }
-    if (!reduction) wrong = set(o, member, value);
-    else if (member != "collective" && !set_param(*reduction, param_of(member), value))
-      wrong = reduction->set.front().value + " has no option " + member;
-    if (!wrong.empty()) return usage_error(wrong);
+    auto equals = word.find('=');
+    auto member = member_of(word.substr(0, equals));
+    if (equals == word.npos && i + 1 == argc) return usage_error(word + ": its value is missing");
+    std::string value = equals == word.npos ? argv[++i] : word.substr(equals + 1);
+    if (member == "set") {
+      equals = value.find('=');
+      if (equals == value.npos) return usage_error("--set: '" + value + "' is not NAME=VALUE");
+      member = value.substr(0, equals);
+      value.erase(0, equals + 1);
+    }
+    if (member.empty()) return usage_error("unknown argument " + word);
+    if (member == "collective") collective = value;
+    else if (member == "ranks-per-node") per_node = value;
+    else if (member == "matrix") matrix = value;
+    else given.emplace_back(std::move(member), std::move(value));
   }
-  if (!named) return usage_error("no collective given");
-  if (reduction) {
-    const auto s = sdma::parse_schedule(reduction->text, reduction->name, {.set = reduction->set});
+
+  const auto name = collective.value_or("");
+  // A text whose params are all that can be set.
+  if (auto text = per_node ? collectives::over_nodes(name) : collectives::reduction(name)) {
+    if (per_node) {
+      const auto sizes = sdma::parse_node_sizes(*per_node);
+      if (!sizes) return usage_error("--ranks-per-node: '" + *per_node + "' is not a list of numbers from 1 to 64");
+      set_param(*text, "per_node", "[" + to_string(*sizes) + "]");
+    }
+    if (matrix) given.emplace_back("matrix", *matrix);
+    for (const auto& [member, value] : given)
+      if (!set_param(*text, member == "gpus" ? "N" : member, value))
+        return usage_error(name + " has no option " + member);
+    const auto s = sdma::parse_schedule(text->text, text->name, {.set = text->set});
     if (!s) return refuse(s.error().front());
-    if (!nodes) std::fprintf(stderr, "note: it uses compute units: a kernel on each GPU adds\n");
-    return print(flat ? sdma::to_text(*s) : with_params(*reduction));
+    if (!per_node) std::fprintf(stderr, "note: it uses compute units: a kernel on each GPU adds\n");
+    return print(flat ? sdma::to_text(*s) : with_params(*text));
   }
+  if (per_node && collective) return usage_error("over nodes there are all_gather, all_to_all and broadcast");
+  if (per_node) return usage_error("no collective given");
+
+  collectives::Options o{.bytes = 1 << 20};
+  // A matrix says how many GPUs and bytes there are, which other options may say, too.
+  if (matrix) {
+    const auto text = sdma::read_file(*matrix);
+    if (!text) return refuse(text.error());
+    if (const auto wrong = set_matrix(o, *text); !wrong.empty())
+      return refuse({.where = "--matrix " + *matrix, .message = wrong, .hint = std::string(collectives::kMatrixForm)});
+  }
+  if (collective) given.emplace(given.begin(), "collective", name);
+  for (const auto& [member, value] : given)
+    if (const auto wrong = set(o, member, value); !wrong.empty()) return usage_error(wrong);
+  if (!collective) return usage_error("no collective given");
   const auto p = collectives::plan(o);
   if (!p) return refuse(p.error());
   for (const auto& note : p->notes) std::fprintf(stderr, "note: %s\n", note.c_str());

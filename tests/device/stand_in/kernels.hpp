@@ -3,7 +3,7 @@
 // The kernels that the stand-in knows: an operation of PTX's `atom`, the time in ticks of 10 ns, and changed bytes.
 //
 //   add_32 add_64 ...(address, value, compare)     timestamp(address)     merge(to, now, before, bytes)
-//   produce(to, words, value), of tools/perf/cuda_graphs.cpp
+//   produce(to, words, value), of tools/perf/cuda_graphs.hpp
 //
 // All parameters have 64 bits; 32-bit kernels use the lower halves of the values. Any thread may use it.
 #include "abi.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "energy_counters.hpp"
+#include "energy.hpp"
 
 #include "loaded_library.hpp"
 
