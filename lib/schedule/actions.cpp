@@ -9,12 +9,13 @@ bool ScheduleParser::host() {
   const Token begin = lex_.take();
   if (pass_ == Pass::declare) return skip_inner(begin), true;
   const Token t = lex_.peek();
-  std::optional<std::string> name;
+  std::optional<std::string_view> name;
   if (t.kind == Token::word) name = expand(lex_.take());
   else expected("the name of a host thread", "write host main");
   bool ok = name.has_value() && room(t.at);
-  if (name && !hosts_.insert(*name).second) ok = fail(t.at, "host " + quote(*name) + " is already declared");
-  s_.hosts.push_back({.name = name.value_or("")});
+  s_.hosts.push_back({.name = std::string(name.value_or(""))});
+  if (name && !hosts_.insert(s_.hosts.back().name).second)
+    ok = fail(t.at, "host " + quote(*name) + " is already declared");
   ok = ok && fields("a host thread", "rank", "", [&](const Token& field) -> std::optional<bool> {
          if (field.text != "rank") return {};
          const auto n = number("rank", 0, 63);
@@ -121,7 +122,7 @@ bool ScheduleParser::submit_several(const Ref& r, Schedule::Action& a) {
 std::optional<Compare> ScheduleParser::comparison() {
   const Token t = lex_.peek();
   for (const auto func : {Compare::eq, Compare::ne, Compare::lt, Compare::le, Compare::gt, Compare::ge})
-    if (t.is(sign_of(func))) return lex_.take(), func;
+    if (t.kind == Token::symbol && t.text == sign_of(func)) return lex_.take(), func;
   expected("one of == != < <= > >=", t.is("=") ? "'==' compares; '=' belongs to set" : "write wait host.done == 1");
   return {};
 }
@@ -140,9 +141,9 @@ bool ScheduleParser::set_wait_or_add(Schedule::Action::Kind kind) {
     if (!func) return false;
     a.func = *func;
   } else {
-    const auto* const sign = kind == Kind::add ? "+=" : "=";
+    const auto sign = kind == Kind::add ? Key{"+="} : Key{"="};
     if (!lex_.peek().is(sign))
-      return expected(quote(sign), kind == Kind::add ? "write add host.count += 1" : "write set host.go = 1");
+      return expected(quote(sign.text()), kind == Kind::add ? "write add host.count += 1" : "write set host.go = 1");
     lex_.take();
   }
   if (several) return each_signal(*r, begin, std::move(a));
@@ -203,7 +204,7 @@ bool ScheduleParser::sample() {
   if (!r) return false;
   const auto signal = signal_of(*r);
   if (!signal) return false;
-  if (!sampled_.find(*name)) sampled_.define(*name, 0);
+  if (!sampled_.entry(*name)) sampled_.define(*name, 0);
   Schedule::Action a{.kind = Schedule::Action::Kind::sample, .signal = *signal, .value = sampled(*name)};
   if (lex_.peek().kind == Token::word && !scope(a)) return false;
   actions_->push_back(std::move(a));

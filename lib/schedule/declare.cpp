@@ -99,7 +99,7 @@ bool ScheduleParser::alias(Alias& a) {
   a.at = lex_.peek().at;
   if (pass_ == Pass::both) return fail(a.at, "an alias is looked up when all names are known");
   a.context = context();
-  if (lex_.peek().kind == Token::word && !names_.find(lex_.peek().text)) {
+  if (lex_.peek().kind == Token::word && !names_.entry(lex_.peek())) {
     a.ref = ref(false);
     if (!a.ref) return false;
     const auto p = part();
@@ -156,10 +156,10 @@ bool ScheduleParser::buffer() {
   std::optional<Alias> also;
   const bool ok = fields("a buffer", "bytes align at map init", "bytes", [&](const Token& t) -> std::optional<bool> {
     const Token first = lex_.peek();
-    if (t.text == "bytes") return set(b.bytes, number("bytes", 1, kLinkStride));
-    if (t.text == "align") return set(b.alignment, power_of_two("align", 1, std::uint64_t{1} << 30));
-    if (t.text == "at") return alias(also.emplace());
-    if (t.text == "map") {
+    if (t.is_word("bytes")) return set(b.bytes, number("bytes", 1, kLinkStride));
+    if (t.is_word("align")) return set(b.alignment, power_of_two("align", 1, std::uint64_t{1} << 30));
+    if (t.is_word("at")) return alias(also.emplace());
+    if (t.is_word("map")) {
       do {
         if (!b.map.empty()) lex_.take();
         const auto p = place(nullptr);
@@ -170,7 +170,7 @@ bool ScheduleParser::buffer() {
       } while (lex_.peek().is(","));
       return true;
     }
-    if (t.text == "init") {
+    if (t.is_word("init")) {
       lex_.take();
       if (first.text == "random") b.init = Init::random;
       else if (first.text == "zero") b.init = Init::zero;
@@ -199,13 +199,13 @@ bool ScheduleParser::signal() {
   const bool ok = fields("a signal", "value bits at", "value",
                          [&](const Token& t) -> std::optional<bool> {
                            const Token first = lex_.peek();
-                           if (t.text == "value") {
+                           if (t.is_word("value")) {
                              value_at = first.at;
                              const auto v = expression();
                              value = v.value_or(0);
                              return v.has_value();
                            }
-                           if (t.text == "bits") {
+                           if (t.is_word("bits")) {
                              const auto n = expression();
                              if (!n) return false;
                              if (*n != 32 && *n != 64)
@@ -213,7 +213,7 @@ bool ScheduleParser::signal() {
                              g.bits = *n == 32 ? 32 : 64;
                              return true;
                            }
-                           if (t.text == "at") return alias(also.emplace());
+                           if (t.is_word("at")) return alias(also.emplace());
                            return {};
                          }) &&
                   set(g.value, word_bits(value_at, value, g.bits));
@@ -236,8 +236,8 @@ bool ScheduleParser::queue() {
   bool engine = false, peer = false;
   if (ok)
     ok = fields("a queue", kQueueFields, "", [&](const Token& t) -> std::optional<bool> {
-      if (t.text == "peer") return peer = (q.peer = place(nullptr)).has_value();
-      if (t.text == "from") {
+      if (t.is_word("peer")) return peer = (q.peer = place(nullptr)).has_value();
+      if (t.is_word("from")) {
         const auto at = lex_.peek().at;
         const auto from = place(nullptr);
         if (!from) return false;
@@ -247,7 +247,7 @@ bool ScheduleParser::queue() {
         q.peer = from;
         return q.from_host = true;
       }
-      if (t.text == "network") {
+      if (t.is_word("network")) {
         const auto n = number("network", 0, 1);
         q.network = n == 1u;
         return n.has_value();
@@ -258,13 +258,13 @@ bool ScheduleParser::queue() {
           return fail(word.at, "'doorbell' cannot be " + quote(word), "write doorbell=each, or omit it");
         return q.doorbell_each = true;
       }
-      if (t.text == "engine") {
+      if (t.is_word("engine")) {
         const auto n = number("engine", -1, 63);
         engine = n && *n <= 63;
         if (engine) q.engine = static_cast<std::uint32_t>(*n);
         return n.has_value();
       }
-      if (t.text == "ring") {
+      if (t.is_word("ring")) {
         const auto at = lex_.position();
         if (const auto n = expression(); n && *n == 0) return true;
         lex_.go(at);
@@ -352,7 +352,7 @@ bool ScheduleParser::expectation(const Ref& left) {
     if (parts) s_.expectations.push_back({.left = *from, .old = old, .sum = *std::move(parts)});
     return parts.has_value();
   }
-  if (old || (t.kind == Token::word && !names_.find(t.text))) {
+  if (old || (t.kind == Token::word && !names_.entry(t))) {
     auto r = ref(true);
     if (!r) return false;
     if (r->all_gpus) *r = Ref{false, left.place, r->name, r->at};

@@ -7,12 +7,11 @@ namespace sdma::inline v0 {
 namespace detail {
 namespace {
 
-constexpr std::string_view kItems[] = {"sdma",  "param", "gpus",   "buffer", "signal",
-                                       "queue", "host",  "kernel", "expect"};
-constexpr std::string_view kBlocks[] = {"for", "if", "queue", "host", "kernel", "repeat"};
+constexpr Key kItems[] = {"sdma", "param", "gpus", "buffer", "signal", "queue", "host", "kernel", "expect"};
+constexpr Key kBlocks[] = {"for", "if", "queue", "host", "kernel", "repeat"};
 
-template <std::size_t N> bool one_of(const Token& t, const std::string_view (&words)[N]) noexcept {
-  return t.kind == Token::word && std::find(std::begin(words), std::end(words), t.text) != std::end(words);
+bool one_of(std::uint64_t word, std::span<const Key> words) noexcept {
+  return std::any_of(words.begin(), words.end(), [&](Key k) { return k.value == word; });
 }
 
 }  // namespace
@@ -77,12 +76,10 @@ bool ScheduleParser::room(std::size_t at, std::size_t n) {
               "each queue of a submit counts, too: divide the schedule into several texts");
 }
 
-bool opens_block(std::string_view word) noexcept {
-  return std::find(std::begin(kBlocks), std::end(kBlocks), word) != std::end(kBlocks);
-}
-bool ScheduleParser::opens(const Token& t) const noexcept { return t.kind == Token::word && opens_block(t.text); }
+bool opens_block(std::string_view word) noexcept { return one_of(key_of(word), kBlocks); }
+bool ScheduleParser::opens(const Token& t) const noexcept { return t.kind == Token::word && one_of(t.value, kBlocks); }
 bool ScheduleParser::misplaced(const Token& t) const noexcept {
-  return inner_ && one_of(t, kItems) && (t.text != "expect" || block_ == "queue");
+  return inner_ && t.kind == Token::word && one_of(t.value, kItems) && (!t.is_word("expect") || block_ == "queue");
 }
 
 bool ScheduleParser::statement(int depth) {
@@ -110,7 +107,7 @@ void ScheduleParser::body(const Token& begin) {
   block_ = begin.text;
   inner_ = true;
   // A thread may wait for what all queues together do.
-  if (!queue_ && !names_.find("queues")) names_.define("queues", s_.queues.size());
+  if (!queue_ && !names_.entry("queues")) names_.define("queues", s_.queues.size());
   complete_ = complete_ || !queue_;
   block(1);
   inner_ = false;
@@ -145,7 +142,7 @@ bool ScheduleParser::setting(Names::Entry& d, std::span<const Names::Entry> word
     Lexer lex{value};
     Names known;
     known.read = names_.read;
-    for (const auto& w : words) known.define(w);
+    for (const auto& w : words) known.define(w.name, w.value);
     Parser parser{lex, known, text};
     if (d.list) d.list = parser.list();
     else d.value = parser.expression().value_or(0);
@@ -184,33 +181,33 @@ bool ScheduleParser::param() {
   const bool chosen = value.kind == Token::word && at("of");
   if (!chosen) lex_.go(value.at);
   std::vector<Names::Entry> words;
-  auto d = chosen ? word_of(std::move(*name), value, words) : definition(std::move(*name));
-  if (!d) return failed(true);
-  params_.push_back(d->name);
-  const auto kept = *d;
-  if (!setting(*d, words)) *d = kept;
-  if (chosen) d->word = words[static_cast<std::size_t>(d->value)].name;
-  names_.define(std::move(*d));
+  Names::Entry d{.name = std::move(*name)};
+  if (!(chosen ? word_of(d, value, words) : definition(d))) return failed(true);
+  params_.push_back(d.name);
+  const auto kept = d;
+  if (!setting(d, words)) d = kept;
+  if (chosen) d.word = std::make_shared<const std::string>(words[static_cast<std::size_t>(d.value)].name);
+  names_.define(std::move(d));
   return true;
 }
 
 /// From `of`: defines the words, each with its number, as names.
-std::optional<Names::Entry> ScheduleParser::word_of(std::string name, const Token& value,
-                                                    std::vector<Names::Entry>& words) {
+bool ScheduleParser::word_of(Names::Entry& d, const Token& value, std::vector<Names::Entry>& words) {
   lex_.take();
-  if (!take("[")) return {};
+  if (!take("[")) return false;
   for (;;) {
     const auto word = new_name();
-    if (!word) return {};
+    if (!word) return false;
     words.push_back({.name = *word, .value = Number(words.size())});
-    names_.define(words.back());
+    names_.define(*word, words.back().value);
     if (!lex_.peek().is(",")) break;
     lex_.take();
   }
-  if (!take("]")) return {};
+  if (!take("]")) return false;
   const auto known = std::find_if(words.begin(), words.end(), [&](const auto& w) { return w.name == value.text; });
-  if (known == words.end()) return none(value.at, quote(value) + " is not one of the words of " + quote(name));
-  return Names::Entry{.name = std::move(name), .value = known->value};
+  if (known == words.end()) return fail(value.at, quote(value) + " is not one of the words of " + quote(d.name));
+  d.value = known->value;
+  return true;
 }
 
 }  // namespace detail
@@ -223,8 +220,7 @@ bool is_schedule(std::string_view text) noexcept {
 
 Result<Schedule, std::vector<Diagnostic>> parse_schedule(std::string_view text, std::string_view file,
                                                          const ParseOptions& options) {
-  constexpr std::size_t kKept = std::size_t{1} << 16;
-  detail::Lexer lex{text, 0, kKept};
+  detail::Lexer lex{text, 0, detail::Lexer::kMostKept};
   const auto read = [&](bool once) -> Result<Schedule, std::vector<Diagnostic>> {
     lex.go(0);
     detail::Source source{text, file};
@@ -235,7 +231,8 @@ Result<Schedule, std::vector<Diagnostic>> parse_schedule(std::string_view text, 
     return std::move(parser.schedule());
   };
   auto schedule = read(true);
-  return schedule ? std::move(schedule) : read(false);
+  if (!schedule) schedule = read(false);
+  return schedule;
 }
 
 }  // namespace sdma::inline v0

@@ -19,12 +19,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace sdma::inline v0::detail {
@@ -52,7 +54,11 @@ class ScheduleParser final : private Blocks, private Symbols {
     /// Requires that it is not a queue.
     SymbolOffset offset() const noexcept { return {kind == Kind::signal, index, 0}; }
   };
-  using SymbolTable = std::map<std::string, Symbol, std::less<>>;
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view s) const noexcept { return std::hash<std::string_view>{}(s); }
+  };
+  using SymbolTable = std::unordered_map<std::string, Symbol, Hash, std::equal_to<>>;
   struct Ref {
     bool all_gpus{};
     Place place{};
@@ -80,7 +86,7 @@ class ScheduleParser final : private Blocks, private Symbols {
   void body(const Token& begin);
   void skip_inner(const Token& begin);
   bool param();
-  std::optional<Names::Entry> word_of(std::string name, const Token& value, std::vector<Names::Entry>& words);
+  bool word_of(Names::Entry&, const Token& value, std::vector<Names::Entry>& words);
   bool setting(Names::Entry&, std::span<const Names::Entry> words);
   void unused_settings();
   /// Is there room for `n` more declarations, actions and expectations?
@@ -232,20 +238,20 @@ class ScheduleParser final : private Blocks, private Symbols {
 template <class Fn>
 bool ScheduleParser::fields(std::string_view what, std::string_view names, std::string_view required, Fn fn) {
   const auto hint = [&] { return fmt::format("its fields: {}", names); };
-  std::vector<std::string_view> given;
+  std::array<std::string_view, 8> given{};  // a line has fewer fields
+  auto* end = given.data();
   while (!at_line_end()) {
     const Token t = lex_.take();
     if (t.kind != Token::word) return fail(t.at, "expected a field or the end of the line, got " + quote(t));
     if (!lex_.peek().is("=")) return fail(t.at, quote(t.text) + " needs a value", hint());
-    if (std::find(given.begin(), given.end(), t.text) != given.end())
-      return fail(t.at, "duplicate field " + quote(t.text));
-    given.push_back(t.text);
+    if (std::find(given.data(), end, t.text) != end) return fail(t.at, "duplicate field " + quote(t.text));
+    *end++ = t.text;
     lex_.take();
     const std::optional<bool> good = fn(t);
     if (!good) return fail(t.at, fmt::format("{} has no field '{}'", what, t.text), hint());
     if (!*good) return false;
   }
-  if (required.empty() || std::find(given.begin(), given.end(), required) != given.end()) return true;
+  if (required.empty() || std::find(given.data(), end, required) != end) return true;
   return fail(lex_.behind(), fmt::format("{} needs '{}='", what, required), hint());
 }
 

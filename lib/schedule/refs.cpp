@@ -32,7 +32,7 @@ bool ScheduleParser::in_schedule(Place p, std::size_t at) {
 /// "host", "gpu3"; with `all`, also "gpu*", which sets it.
 std::optional<Place> ScheduleParser::place(bool* all) {
   const Token t = lex_.take();
-  const auto word = t.kind == Token::word ? expand(t) : std::optional<std::string>(t.text);
+  const auto word = t.kind == Token::word ? expand(t) : t.text;
   if (!word) return {};
   if (t.kind == Token::word && *word == "host") return Place::host();
   if (t.kind == Token::word && *word == "gpu" && lex_.peek().is("*") && lex_.peek().glued) {
@@ -56,12 +56,12 @@ std::optional<ScheduleParser::Ref> ScheduleParser::ref(bool all_allowed) {
     const auto behind = lex_.position();
     lex_.take();
     const bool place_follows = lex_.peek().is(".") || lex_.peek().is("*");
-    const auto word = place_follows ? std::string() : expand(t);
+    const auto word = place_follows ? "" : expand(t);
     lex_.go(behind);
     if (!word) return {};
     if (!place_follows)
       return none(t.at, "expected a name with its place, got " + quote(*word),
-                  "a name includes its place: gpu0." + *word + " or host." + *word);
+                  fmt::format("a name includes its place: gpu0.{0} or host.{0}", *word));
   }
   const auto p = place(all_allowed ? &r.all_gpus : nullptr);
   if (!p) return {};
@@ -88,8 +88,9 @@ const ScheduleParser::Symbol* ScheduleParser::symbol_of(const SymbolOffset& l) c
 /// Reports a name that is not declared, unless the first pass may have missed it. Returns null.
 const ScheduleParser::Symbol* ScheduleParser::unknown(std::string_view ref, std::size_t at, const SymbolTable& names) {
   if (incomplete_) return nullptr;
-  fail(at, quote(ref) + " is not declared",
-       suggestion(nearest(ref, names, [](const auto& s) -> std::string_view { return s.first; })));
+  std::set<std::string_view> all;
+  for (const auto& s : names) all.insert(s.first);
+  fail(at, quote(ref) + " is not declared", suggestion(nearest(ref, all)));
   return nullptr;
 }
 

@@ -88,7 +88,7 @@ std::optional<Schedule::Sum> ScheduleParser::sum(std::uint64_t bytes) {
   if (out.parts.empty()) return none(begin.at, "this sum has no parts");
   const bool good = fields("a sum", "type, order", "type", [&](const Token& t) -> std::optional<bool> {
     const Token word = lex_.take();
-    const auto text = word.kind == Token::word ? expand(word) : std::optional<std::string>(word.text);
+    const auto text = word.kind == Token::word ? expand(word) : word.text;
     if (!text) return false;
     if (t.text == "order") {
       out.any_order = *text == "free";

@@ -69,6 +69,7 @@ class Blocks : protected Parser {
         lex_.skip_line();
         continue;
       }
+      if (depth == 0) names_.keep();
       if (source_.full(lex_.position())) return lex_.go(source_.text().size());
       const bool good = statement(depth);
       if (broken_) {
@@ -83,9 +84,11 @@ class Blocks : protected Parser {
   bool let() {
     lex_.take();
     auto name = new_name();
-    auto d = name && take("=") ? definition(std::move(*name)) : std::nullopt;
-    if (d) names_.define(std::move(*d));
-    return d.has_value();
+    if (!name || !take("=")) return false;
+    Names::Entry e{.name = std::move(*name)};
+    if (!definition(e)) return false;
+    names_.define(std::move(e));
+    return true;
   }
   /// require CONDITION "message": an error with this message if the condition does not hold. `asked`: not skipped.
   bool require(bool asked = true) {
@@ -100,7 +103,7 @@ class Blocks : protected Parser {
     lex_.take();
     if (*holds) return true;
     const auto text = expand(message, Splices::text);
-    return text && fail(begin, text->substr(1, text->size() - 2), "the text requires this of its values");
+    return text && fail(begin, std::string(text->substr(1, text->size() - 2)), "the text requires this of its values");
   }
   /// when CONDITION: STATEMENT
   bool when(int depth) {
@@ -114,28 +117,25 @@ class Blocks : protected Parser {
     return statement(depth);
   }
   /// Parses what follows the `=` of a definition: a number or a list.
-  std::optional<Names::Entry> definition(std::string name) {
-    Names::Entry e{.name = std::move(name)};
-    if (at_list()) {
-      e.list = list();
-      return e.list ? std::optional(std::move(e)) : std::nullopt;
-    }
+  bool definition(Names::Entry& e) {
+    if (at_list()) return (e.list = list()) != nullptr;
     const auto value = expression();
-    if (!value) return {};
-    e.value = *value;
-    return e;
+    e.value = value.value_or(0);
+    return value.has_value();
   }
   /// A name that a definition or a loop defines; with `sampled`, it may be that of a sample.
   std::optional<std::string> new_name(bool sampled = false) {
     const Token t = lex_.peek();
     if (t.kind != Token::word) return expected("a name"), std::nullopt;
     lex_.take();
-    auto name = expand(t);
-    if (name && names_.epoch_reserved() && *name == "epoch")
+    const auto name = expand(t);
+    if (!name) return {};
+    if (names_.epoch_reserved() && *name == "epoch")
       return none(t.at, "'epoch' is reserved for the round of a queue", "choose another name");
-    if (name && (names_.find(*name) || (!sampled && samples_ && samples_->find(*name))))
+    const auto key = t.spliced ? key_of(*name) : t.value;
+    if (names_.has(*name, key) || (!sampled && samples_ && samples_->has(*name, key)))
       return none(t.at, quote(*name) + " is already defined", "a name cannot hide another: choose a new one");
-    return name;
+    return std::string(*name);
   }
   bool loop(int depth) {
     const Token begin = lex_.take();
@@ -185,19 +185,10 @@ class Blocks : protected Parser {
   }
   /// Skips to the `end` of this block, or to a misplaced word; in a branch, also to its `else`.
   void skip_body(bool branch = false) {
-    int blocks = 0, brackets = 0;
-    bool first = true;
-    // A list may span lines, and a line inside a list does not begin a statement.
-    for (; lex_.peek().kind != Token::end; lex_.take()) {
-      const Token& t = lex_.peek();
-      if (t.is("[")) ++brackets;
-      else if (t.is("]") && brackets > 0) --brackets;
-      else if (first && misplaced(t)) return;
-      else if (first && brackets == 0 && opens(t)) ++blocks;
-      else if (first && brackets == 0 && at("end") && blocks-- == 0) return;
-      else if (first && brackets == 0 && branch && blocks == 0 && at("else")) return;
-      first = t.kind == Token::line;
-    }
+    if (lex_.again()) return;
+    const auto begin = lex_.position();
+    find_end(branch);
+    if (source_.count() == 0) lex_.keep(begin, false);
   }
   /// Consumes the `end` of the block that `begin` opened.
   void close(const Token& begin) {
@@ -230,6 +221,25 @@ class Blocks : protected Parser {
     const auto known = names_.size();
     block(depth + 1, true);
     names_.forget(known);
+  }
+  void find_end(bool branch) {
+    int blocks = 0, brackets = 0;
+    bool first = true;
+    // A list may span lines, and a line inside a list does not begin a statement.
+    while (lex_.peek().kind != Token::end) {
+      const Token& t = lex_.peek();
+      if (first && misplaced(t)) return;
+      if (first && brackets == 0) {
+        if (opens(t)) ++blocks;
+        else if (at("end") && blocks-- == 0) return;
+        else if (branch && blocks == 0 && at("else")) return;
+        if (t.line_end > 0 && !t.lists) lex_.skip_line();
+      }
+      if (lex_.peek().is("[")) ++brackets;
+      else if (lex_.peek().is("]") && brackets > 0) --brackets;
+      first = lex_.peek().kind == Token::line;
+      if (lex_.peek().kind != Token::end) lex_.take();
+    }
   }
   void rounds(const std::string& variable, const Values& all, int depth, const Token& begin) {
     const auto body = lex_.position();

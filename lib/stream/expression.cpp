@@ -7,11 +7,15 @@ namespace sdma::inline v0::detail {
 namespace {
 
 bool holds(Number a, const Token& op, Number b) noexcept {
-  if (a == b) return op.is("==") || op.is("<=") || op.is(">=");
-  return op.is("!=") || (a < b ? op.is("<") || op.is("<=") : op.is(">") || op.is(">="));
+  switch (op.value) {
+    case key_of("=="): return a == b;
+    case key_of("!="): return a != b;
+    case key_of("<"): return a < b;
+    case key_of("<="): return a <= b;
+    case key_of(">"): return a > b;
+    default: return a >= b;
+  }
 }
-
-bool fits(Number v) noexcept { return v >= kLeast && v <= kMost; }
 
 /// The low 64 bits of a number in two's complement, and its sign.
 struct Halves {
@@ -43,14 +47,15 @@ std::string to_string(Number v) {
   return v < 0 ? "-" + std::to_string(static_cast<std::uint64_t>(-v)) : std::to_string(static_cast<std::uint64_t>(v));
 }
 
-bool Parser::take(std::string_view text) {
-  if (!lex_.peek().is(text) && !at(text)) return expected(quote(text));
-  lex_.take();
-  return true;
+bool Parser::fail(std::size_t at, std::string message, std::string hint) {
+  source_.error(at, std::move(message), std::move(hint));
+  return false;
 }
 
+bool Parser::absent(Key text) { return expected(quote(text.text())); }
+
 std::nullopt_t Parser::none(std::size_t at, std::string message, std::string hint) {
-  source_.error(at, std::move(message), std::move(hint));
+  fail(at, std::move(message), std::move(hint));
   return std::nullopt;
 }
 
@@ -71,10 +76,12 @@ std::optional<Linear> Parser::linear(Allow what) {
   const auto begin = lex_.position();
   epoch_ = what != Allow::sample;
   sample_ = what != Allow::epoch;
-  const auto v = operation(Token::xors);
+  Linear v;
+  const bool good = operation(Token::xors, v);
   epoch_ = sample_ = false;
-  if (!v || v->factor == 0) return v;
-  for (const auto part : {v->constant, v->factor})
+  if (!good) return {};
+  if (v.factor == 0) return v;
+  for (const auto part : {v.constant, v.factor})
     if (part < -kMostPerEpoch || part > kMostPerEpoch)
       return none(begin, "the constant and the factor of a value that depends on the epoch must fit in 62 bits, got " +
                              to_string(part));
@@ -82,76 +89,104 @@ std::optional<Linear> Parser::linear(Allow what) {
 }
 
 std::optional<bool> Parser::condition() {
+  if (const auto known = lex_.again()) return known;
+  const auto begin = lex_.position();
+  const auto before = names_.watch();
   compared_ = false;
   const auto v = expression();
   if (!v) return {};
   if (!compared_ || lex_.peek().is("="))
     return expected("one of == != < <= > >=", lex_.peek().is("=") ? "'==' compares" : "write if k % 2 == 0"),
            std::nullopt;
+  if (names_.watched(before)) lex_.keep(begin, *v != 0);
   return *v != 0;
 }
 
-std::optional<Linear> Parser::choice() {
-  const auto v = operation(Token::compares);
-  if (!v || !lex_.peek().is("?")) return v;
-  const auto holds = known_now(lex_.take(), v);
-  if (!holds) return {};
-  const auto one = alternative(*holds != 0);
-  if (!one || !take(":")) return {};
-  const auto other = alternative(*holds == 0);
-  return !other || *holds == 0 ? other : one;
+/// The rest of a choice, from the question mark.
+bool Parser::chosen(Linear& v) {
+  if (!known_now(lex_.take(), v)) return false;
+  const bool holds = v.constant != 0;
+  Linear other;
+  if (!alternative(holds, v) || !take(":") || !alternative(!holds, other)) return false;
+  if (!holds) v = other;
+  return true;
 }
 
 /// One of the two values of a choice. What is not taken may be wrong for these values: i > 0 ? list[i-1] : 0.
-std::optional<Linear> Parser::alternative(bool taken) {
+bool Parser::alternative(bool taken, Linear& v) {
   const bool outside = std::exchange(skipping_, skipping_ || !taken);
-  const auto v = nested();
+  const bool good = nested(v);
   skipping_ = outside;
-  return v;
+  return good;
 }
 
-std::optional<Linear> Parser::operation(Token::Binds least) {
-  auto left = value();
-  while (left && lex_.peek().binds >= least) {
+SDMA_ALWAYS_INLINE inline bool Parser::value(Linear& v) {
+  const auto& t = lex_.peek();
+  if (skipping_ || depth_ > kDeepestExpression) return operand(v);
+  if (t.kind == Token::number) return v = Linear{lex_.take().value}, true;
+  if (t.kind != Token::word || t.spliced) return operand(v);
+  const auto* e = names_.entry(t);
+  if (!e || e->list) return operand(v);
+  const auto at = t.at;
+  lex_.take();
+  if (lex_.peek().is("(")) return lex_.go(at), operand(v);
+  return v = Linear{e->value}, true;
+}
+
+std::optional<Number> Parser::primary() {
+  Linear v;
+  return value(v) ? std::optional(v.constant) : std::nullopt;
+}
+
+bool Parser::operation(Token::Binds least, Linear& left) {
+  if (!value(left)) return false;
+  while (lex_.peek().binds >= least) {
     const auto op = lex_.take();
-    const auto right = op.binds == Token::multiplies ? value() : operation(Token::Binds(op.binds + 1));
-    if (!right) return {};
-    if (op.binds == Token::compares) return skipping_ ? left : compared(op, *left, *right);
-    if (!skipping_ && !apply(op, *left, *right)) return {};
+    Linear right;
+    if (!(op.binds == Token::multiplies ? value(right) : operation(Token::Binds(op.binds + 1), right))) return false;
+    if (!skipping_ && !apply(op, left, right)) return false;
+    if (op.binds == Token::compares) return true;
   }
-  return left;
+  return true;
 }
 
 bool Parser::apply(const Token& op, Linear& a, const Linear& b) {
-  return op.binds == Token::adds ? add(op, a, b) : op.binds == Token::multiplies ? multiply(op, a, b) : bits(op, a, b);
+  switch (op.binds) {
+    case Token::adds: return add(op, a, b);
+    case Token::multiplies: return multiply(op, a, b);
+    case Token::compares: return compare(op, a, b);
+    default: return bits(op, a, b);
+  }
 }
 
-std::optional<Linear> Parser::compared(const Token& op, const Linear& a, const Linear& b) {
-  for (const auto* side : {&a, &b})
-    if (side->factor != 0 || side->sample)
-      return none(op.at, "this value is known only while the schedule runs, so it cannot be compared here");
+bool Parser::compare(const Token& op, Linear& a, const Linear& b) {
+  if (a.factor != 0 || b.factor != 0 || a.sample || b.sample)
+    return fail(op.at, "this value is known only while the schedule runs, so it cannot be compared here");
   compared_ = true;
-  return Linear{holds(a.constant, op, b.constant)};
+  a.constant = holds(a.constant, op, b.constant);
+  return true;
 }
 
 bool Parser::add(const Token& op, Linear& a, const Linear& b) {
-  const int sign = op.text == "+" ? 1 : -1;
-  if (b.sample && (a.sample || sign < 0)) return not_added(op);
-  a.constant += sign * b.constant;
-  a.factor += sign * b.factor;
+  const bool plus = op.is("+");
+  if (b.sample && (a.sample || !plus)) return not_added(op);
+  a.constant = plus ? a.constant + b.constant : a.constant - b.constant;
+  if (b.factor != 0) a.factor = plus ? a.factor + b.factor : a.factor - b.factor;
   if (!a.sample) a.sample = b.sample;
   return bounded(op, a);
 }
 
 bool Parser::multiply(const Token& op, Linear& a, const Linear& b) {
   if (a.sample || b.sample) return not_added(op);
-  const bool times = op.text == "*";
+  const bool times = op.is("*");
   if (!times && b.constant == 0 && b.factor == 0) return fail(op.at, "division by zero");
   if (times ? a.factor != 0 && b.factor != 0 : a.factor != 0 || b.factor != 0)
     return fail(op.at, "this value is not linear in epoch",
                 "a value may be a*epoch+b: epoch is added, subtracted, or multiplied by a number");
-  if (!times) return a.constant = divided(a.constant, b.constant, op.text == "%"), true;
-  const auto factor = a.factor != 0 ? detail::times(a.factor, b.constant) : detail::times(a.constant, b.factor);
+  if (!times) return a.constant = divided(a.constant, b.constant, op.is("%")), true;
+  const auto factor = a.factor != 0   ? detail::times(a.factor, b.constant)
+                      : b.factor != 0 ? detail::times(a.constant, b.factor)
+                                      : std::optional(Number{0});
   const auto constant = detail::times(a.constant, b.constant);
   // A value that 128 bits do not hold is reported as one that 64 bits do not hold.
   a.constant = constant && factor ? *constant : kMost + 1;
@@ -162,95 +197,88 @@ bool Parser::multiply(const Token& op, Linear& a, const Linear& b) {
 /// A shift, or an exclusive or. Negative numbers are those of two's complement.
 bool Parser::bits(const Token& op, Linear& a, const Linear& b) {
   constexpr Number kMostShifted = 63;
-  const auto value = known_now(op, a), other = value ? known_now(op, b) : std::nullopt;
-  if (!other) return false;
+  if (!known_now(op, a) || !known_now(op, b)) return false;
+  const auto value = a.constant, other = b.constant;
   const bool shifts = op.binds == Token::shifts;
-  if (shifts && (*other < 0 || *other > kMostShifted))
-    return fail(op.at, "a shift is from 0 to " + to_string(kMostShifted) + " bits, got " + to_string(*other));
+  if (shifts && (other < 0 || other > kMostShifted))
+    return fail(op.at, "a shift is from 0 to " + to_string(kMostShifted) + " bits, got " + to_string(other));
   if (!shifts) {
-    const auto left = halves(*value), right = halves(*other);
+    const auto left = halves(value), right = halves(other);
     // A number has 64 bits and a sign.
     a.constant = Number{left.low ^ right.low} - (left.negative != right.negative ? kMost + 1 : Number{0});
     return bounded(op, a);
   }
-  const Number factor{std::uint64_t{1} << static_cast<unsigned>(*other)};
+  const Number factor{std::uint64_t{1} << static_cast<unsigned>(other)};
   // Division truncates, and a shift rounds down.
-  if (op.is("<<")) a.constant = *value * factor;
-  else a.constant = (*value - (*value < 0 ? factor - 1 : Number{0})) / factor;
+  if (op.is("<<")) a.constant = value * factor;
+  else a.constant = (value - (value < 0 ? factor - 1 : Number{0})) / factor;
   return bounded(op, a);
 }
 
-std::optional<Linear> Parser::value() {
-  if (depth_ > kDeepestExpression) return none(lex_.peek().at, "this expression is nested too deeply");
+bool Parser::operand(Linear& v) {
+  if (depth_ > kDeepestExpression) return fail(lex_.peek().at, "this expression is nested too deeply");
   // A statement ends at the end of its line.
-  if (at_line_end()) return expected("a number"), std::nullopt;
+  if (at_line_end()) return expected("a number");
   const Token t = lex_.take();
-  if (t.kind == Token::number) return Linear{t.value};
-  if (t.kind == Token::word) {
-    if (skipping_) {
-      while (lex_.peek().is("(") || lex_.peek().is("[")) skip_brackets();
-      return Linear{};
-    }
-    if (!lex_.peek().is("(")) return name(t);
-    if (t.text == "min" || t.text == "max" || t.text == "sum") return folded(t);
-    if (t.text == "len") return length();
-    if (!names_file(t)) return name(t);
-    const auto list = file(t);
-    return list ? element(*list, t) : std::nullopt;
-  }
+  if (t.kind == Token::word) return word(t, v);
+  if (t.kind == Token::number) return v = Linear{t.value}, true;
+  if (t.is("(")) return nested(v) && take(")");
   if (t.is("-")) {
     ++depth_;
-    auto v = value();
+    const bool good = value(v);
     --depth_;
-    if (!v || (v->sample && !not_added(t))) return {};
-    v->constant = -v->constant;
-    v->factor = -v->factor;
-    return bounded(t, *v) ? v : std::nullopt;
-  }
-  if (t.is("(")) {
-    const auto v = nested();
-    return v && take(")") ? v : std::nullopt;
+    if (!good || (v.sample && !not_added(t))) return false;
+    v.constant = -v.constant;
+    v.factor = -v.factor;
+    return bounded(t, v);
   }
   if (t.kind == Token::bad_number)
-    return none(t.at, quote(t) + " is not a number", "write 4096, 0x1000, 4K, 1M or 2G (powers of 1024)");
-  return none(t.at, "expected a number, got " + quote(t));
+    return fail(t.at, quote(t) + " is not a number", "write 4096, 0x1000, 4K, 1M or 2G (powers of 1024)");
+  return fail(t.at, "expected a number, got " + quote(t));
 }
 
-std::optional<Linear> Parser::nested() {
-  ++depth_;
-  const auto v = choice();
-  --depth_;
-  return v;
+bool Parser::word(const Token& t, Linear& v) {
+  if (skipping_) {
+    while (lex_.peek().opens()) lex_.skip_nested();
+    return v = Linear{}, true;
+  }
+  if (lex_.peek().is("(")) {
+    if (t.is_word("min") || t.is_word("max") || t.is_word("sum")) return folded(t, v);
+    if (t.is_word("len")) return length(v);
+    if (names_file(t)) {
+      const auto list = file(t);
+      return list && element(*list, t, v);
+    }
+  }
+  const auto* e = t.spliced ? nullptr : names_.entry(t);
+  return e && e->list ? element(*e->list, t, v) : name(t, v);
 }
 
-std::optional<Number> Parser::known_now(const Token& word, const std::optional<Linear>& v) {
-  if (v && (v->factor != 0 || v->sample))
-    return none(word.at, "this value is known only while the schedule runs, so " + quote(word) + " cannot take it");
-  return constant(v);
+bool Parser::not_known(const Token& word) {
+  return fail(word.at, "this value is known only while the schedule runs, so " + quote(word) + " cannot take it");
 }
 
-std::optional<std::string> Parser::expand(const Token& word, Splices in) {
+std::optional<std::string_view> Parser::expand(const Token& word, Splices in) {
   // Names are stored for each declaration and each GPU, so a long one in a loop would need much memory.
   constexpr std::size_t kLongest = 255;
   const auto too_long = [&] { return none(word.at, "a name can have at most 255 characters"); };
   const auto long_name = [&](std::size_t length) { return in == Splices::name && length > kLongest; };
   if (!word.spliced && in == Splices::name) {
     if (long_name(word.text.size())) return too_long();
-    return std::string(word.text);
+    return word.text;
   }
-  std::string out;
+  auto& out = expanded_;
+  out.clear();
   for (std::size_t i = 0; i < word.text.size(); ++i) {
-    if (word.text[i] != '{') {
-      out += word.text[i];
-      continue;
-    }
-    const auto close = word.text.find('}', i);
-    if (close == word.text.npos) {  // only in the text of a message
-      out += word.text[i];
-      continue;
-    }
+    // In the text of a message, a brace may have no other.
+    const auto open = word.text.find('{', i), close = word.text.find('}', open);
+    out.append(word.text, i, close == word.text.npos ? close : open - i);
+    if (close == word.text.npos) break;
+    i = open;
     if (const auto* e = names_.entry(word.text.substr(i + 1, close - i - 1)); e && !e->list && e->value >= 0) {
-      out += e->word.empty() ? to_string(e->value) : e->word;
+      if (e->word) out += *e->word;
+      else if (e->value < 10) out += static_cast<char>('0' + static_cast<int>(e->value));
+      else out += to_string(e->value);
       i = close;
       continue;
     }
@@ -273,34 +301,31 @@ std::optional<std::string> Parser::expand(const Token& word, Splices in) {
   return out;
 }
 
-std::optional<Linear> Parser::name(const Token& word) {
-  if (!word.spliced)
-    if (const auto* e = names_.entry(word.text)) return of_entry(*e, word);
+bool Parser::name(const Token& word, Linear& v) {
   const auto full = expand(word);
-  if (!full) return {};
+  if (!full) return false;
   if (names_.epoch_reserved() && *full == "epoch") {
-    if (epoch_) return Linear{0, 1};
-    return none(word.at, "'epoch' is not allowed here",
-                "it is allowed in values of packets (reference, value, compare), and in set and wait inside a repeat");
+    v = Linear{0, 1};
+    return epoch_ || fail(word.at, "'epoch' is not allowed here",
+                          "it is allowed in values of packets (reference, value, compare), and in set and wait inside "
+                          "a repeat");
   }
   if (const auto* sample = samples_ ? samples_->entry(*full) : nullptr) {
-    if (sample_) return Linear{0, 0, sample};
-    return none(word.at, quote(*full) + " is sampled while the schedule runs, so it is not known here",
-                "the value of a set, an add or a wait may use it");
+    v = Linear{0, 0, sample};
+    return sample_ || fail(word.at, quote(*full) + " is sampled while the schedule runs, so it is not known here",
+                           "the value of a set, an add or a wait may use it");
   }
-  if (const auto* e = names_.entry(*full)) return of_entry(*e, word);
+  if (const auto* e = names_.entry(*full)) return e->list ? element(*e->list, word, v) : (v = Linear{e->value}, true);
   const auto close = nearest(*full, names_.all(), &Names::Entry::name);
-  return none(word.at, quote(*full) + " is not defined",
-              close.best().empty() ? "let " + *full + " = ... defines it" : suggestion(close));
+  return fail(word.at, quote(*full) + " is not defined",
+              close.best().empty() ? "let " + std::string(*full) + " = ... defines it" : suggestion(close));
 }
 
 bool Parser::not_added(const Token& op) {
   return fail(op.at, "a value can only be one sample with numbers added to it", "write wait host.count >= n + 4");
 }
 
-bool Parser::bounded(const Token& op, const Linear& v) {
-  return (fits(v.constant) && fits(v.factor)) || fail(op.at, "this value does not fit in 64 bits");
-}
+bool Parser::not_bounded(const Token& op) { return fail(op.at, "this value does not fit in 64 bits"); }
 
 std::string quote(const Token& t) {
   if (t.kind == Token::line) return "the end of the line";

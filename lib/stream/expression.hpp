@@ -40,6 +40,7 @@ inline constexpr Number kLeast = -Number{std::uint64_t{1} << 63}, kMost = Number
 /// The largest magnitude of either part of a value that depends on the epoch.
 inline constexpr std::int64_t kMostPerEpoch = std::int64_t{1} << 62;
 
+inline bool fits(Number v) noexcept { return v == static_cast<std::int64_t>(v) || (v >= kLeast && v <= kMost); }
 std::string to_string(Number);
 
 /// Numbers in their order. Those of a table are its rows, one after another.
@@ -75,53 +76,80 @@ class Names {
   void reserve_epoch() noexcept { epoch_ = true; }
   bool epoch_reserved() const noexcept { return epoch_; }
 
-  static constexpr std::uint32_t kNone = ~0u;
   struct Entry {
     std::string name{};
     Number value{};
-    ListOf list{};               ///< if it is a list
-    std::uint32_t next = kNone;  ///< of the same bucket, defined before
-    std::string word{};          ///< what a splice gives instead of the number: of a `param` with words
+    ListOf list{};                              ///< if it is a list
+    std::shared_ptr<const std::string> word{};  ///< what a splice gives instead: of a `param` with words
   };
-  const Entry* entry(std::string_view name) const noexcept {
-    for (auto at = first_[bucket(name)]; at != kNone; at = all_[at].next)
-      if (all_[at].name == name) return &all_[at];
-    return nullptr;
-  }
-  const Number* find(std::string_view name) const noexcept {
-    const auto* e = entry(name);
-    return e ? &e->value : nullptr;
+  const Entry* entry(std::string_view name) const noexcept { return at(find(name, key_of(name))); }
+  bool has(std::string_view name, std::uint64_t key) const noexcept { return find(name, key) != kNone; }
+  /// Finds a token that has been found before where it was, if that is still its name.
+  SDMA_ALWAYS_INLINE const Entry* entry(const Token& word) const noexcept {
+    if (word.slot >= slots_.size() || !is(word.slot, word.text, word.value)) word.slot = find(word.text, word.value);
+    return at(word.slot);
   }
   void define(std::string_view name, Number value) { define(Entry{.name = std::string(name), .value = value}); }
-  void define(Entry entry) {
-    auto& first = first_[bucket(entry.name)];
-    entry.next = std::exchange(first, static_cast<std::uint32_t>(all_.size()));
+  void define(Entry&& entry) {
+    const auto key = key_of(entry.name);
+    auto& first = first_[bucket(key)];
+    slots_.push_back({key, std::exchange(first, static_cast<std::uint32_t>(all_.size()))});
+    if (all_.empty()) all_.reserve(64);
     all_.push_back(std::move(entry));
+  }
+  /// The names so far stay as they are.
+  void keep() noexcept { kept_ = static_cast<std::uint32_t>(all_.size()); }
+  /// Begins to note which names are found. Returns what was noted before, for `watched`.
+  std::uint32_t watch() const noexcept { return std::exchange(newest_, 0); }
+  /// Have only names that stay been found since `watch`?
+  bool watched(std::uint32_t before) const noexcept {
+    const bool kept = newest_ < kept_;
+    newest_ = std::max(newest_, before);
+    return kept;
   }
   void set_last(Number value) noexcept { all_.back().value = value; }
   std::size_t size() const noexcept { return all_.size(); }
   /// Forgets all names but the first `n`.
   void forget(std::size_t n) {
-    for (; all_.size() > n; all_.pop_back()) first_[bucket(all_.back().name)] = all_.back().next;
+    for (; all_.size() > n; all_.pop_back(), slots_.pop_back()) first_[bucket(slots_.back().key)] = slots_.back().next;
   }
 
   const std::vector<Entry>& all() const noexcept { return all_; }
 
  private:
   static constexpr std::size_t kBuckets = 256;
+  static constexpr std::uint32_t kNone = ~0u;
   static constexpr std::array<std::uint32_t, kBuckets> filled() noexcept {
     std::array<std::uint32_t, kBuckets> all{};
     all.fill(kNone);
     return all;
   }
   /// Names are short and few, and looked up much more often than they are defined.
-  static std::size_t bucket(std::string_view name) noexcept {
-    if (name.empty()) return 0;
-    const auto at = [&](std::size_t i) { return static_cast<std::size_t>(static_cast<unsigned char>(name[i])); };
-    return (at(0) * 31 + at(name.size() / 2) * 7 + at(name.size() - 1) * 3 + name.size()) % kBuckets;
+  static std::size_t bucket(std::uint64_t key) noexcept { return (key * 0x9e3779b97f4a7c15) >> 56; }
+  struct Slot {
+    std::uint64_t key;
+    std::uint32_t next;  ///< of the same bucket, defined before
+  };
+  const Entry* at(std::uint32_t index) const noexcept {
+    newest_ = std::max(newest_, index);
+    return index == kNone ? nullptr : &all_[index];
+  }
+  SDMA_ALWAYS_INLINE bool is(std::uint32_t index, std::string_view name, std::uint64_t key) const noexcept {
+    return slots_[index].key == key && (key >> 56 == 0 || is_long(index, name));
+  }
+  SDMA_NOINLINE bool is_long(std::uint32_t index, std::string_view name) const noexcept {
+    return all_[index].name == name;
+  }
+  std::uint32_t find(std::string_view name, std::uint64_t key) const noexcept {
+    auto at = first_[bucket(key)];
+    while (at != kNone && !is(at, name, key)) at = slots_[at].next;
+    return at;
   }
   std::vector<Entry> all_;
+  std::vector<Slot> slots_;
   std::array<std::uint32_t, kBuckets> first_ = filled();  ///< index of a bucket's last definition
+  std::uint32_t kept_ = 0;
+  mutable std::uint32_t newest_ = 0;  ///< of the names that were found; kNone: one was not
   bool epoch_ = false;
 };
 
@@ -151,9 +179,12 @@ class Parser {
   /// All must outlive the Parser.
   Parser(Lexer& lex, Names& names, Source& source) noexcept : lex_(lex), names_(names), source_(source) {}
 
-  std::optional<Number> expression() { return constant(choice()); }
+  std::optional<Number> expression() {
+    Linear v;
+    return choice(v) ? std::optional(v.constant) : std::nullopt;
+  }
   /// A number, a name, -x or (x), as in a list.
-  std::optional<Number> primary() { return constant(value()); }
+  std::optional<Number> primary();
   enum class Allow : std::uint8_t { epoch = 1, sample = 2, both = 3 };
   /// An expression that may use the reserved `epoch` (add it, subtract it, or
   /// multiply it by a number), or one sample (add numbers to it), or both.
@@ -169,30 +200,30 @@ class Parser {
   ListOf list();
   /// What follows `in`: A..B, A..B step C, or a list.
   std::optional<Values> values();
-  /// A word, or the text of a message, with its splices replaced by their values: `gpu{i+1}` is "gpu4".
-  std::optional<std::string> expand(const Token& word, Splices = Splices::name);
+  /// A word, or the text of a message, with its splices replaced by their values: `gpu{i+1}` is "gpu4". Valid until the
+  /// next word is expanded.
+  std::optional<std::string_view> expand(const Token& word, Splices = Splices::name);
 
  protected:
-  bool at(std::string_view word) const noexcept { return lex_.peek().kind == Token::word && lex_.peek().text == word; }
+  bool at(Key word) const noexcept { return lex_.peek().is_word(word); }
   bool at_line_end() const noexcept { return lex_.peek().kind == Token::line || lex_.peek().kind == Token::end; }
   /// Takes this symbol or word, or reports that it is missing.
-  bool take(std::string_view text);
+  SDMA_ALWAYS_INLINE bool take(Key text) {
+    return lex_.peek().is(text) || at(text) ? (lex_.take(), true) : absent(text);
+  }
   /// Reports an error at an offset of the text. `fail` returns false, `none` nullopt.
-  bool fail(std::size_t at, std::string message, std::string hint = "") { return none(at, message, hint), false; }
-  std::nullopt_t none(std::size_t at, std::string message, std::string hint = "");
+  SDMA_COLD bool fail(std::size_t at, std::string message, std::string hint = "");
+  SDMA_COLD std::nullopt_t none(std::size_t at, std::string message, std::string hint = "");
+  SDMA_COLD bool absent(Key);
   /// Reports that the next token is not `what`.
-  bool expected(std::string_view what, std::string hint = "");
+  SDMA_COLD bool expected(std::string_view what, std::string hint = "");
 
   /// Skips to the next `word` or comma, or to the end of the brackets or of the line.
-  void skip_to(std::string_view word);
+  void skip_to(Key word);
   /// VALUE for NAME in VALUES if CONDITION: the value begins at `begin`, and `for` comes next. Calls `value`, which
   /// reads the value, for each, and continues after the last condition.
   bool each_of(std::size_t begin, const std::function<bool()>& value);
 
-  /// The value of an expression that used neither `epoch` nor a sample.
-  static std::optional<Number> constant(const std::optional<Linear>& v) {
-    return v ? std::optional<Number>(v->constant) : std::nullopt;
-  }
   static std::optional<Linear> constant(const std::optional<Number>& v) {
     return v ? std::optional<Linear>(Linear{*v}) : std::nullopt;
   }
@@ -203,31 +234,42 @@ class Parser {
   Names* samples_ = nullptr;  ///< the names of values that are known only when a thread runs; null: there are none
 
  private:
+  // These store a value, and return false after an error.
   /// A value, or CONDITION ? VALUE : VALUE.
-  std::optional<Linear> choice();
-  std::optional<Linear> alternative(bool taken);
+  SDMA_ALWAYS_INLINE bool choice(Linear& v) {
+    return operation(Token::compares, v) && (!lex_.peek().is("?") || chosen(v));
+  }
+  bool chosen(Linear&);
+  bool alternative(bool taken, Linear&);
   /// Values, and the operators between them that bind at least so strongly.
-  std::optional<Linear> operation(Token::Binds least);
+  bool operation(Token::Binds least, Linear&);
+  /// A number or the name of one; what else it may be, `operand` reads.
+  bool value(Linear&);
+  bool operand(Linear&);
+  SDMA_ALWAYS_INLINE bool nested(Linear& v) {
+    ++depth_;
+    const bool good = choice(v);
+    --depth_;
+    return good;
+  }
+  bool word(const Token&, Linear&);
+  /// The epoch, a sample, a name with splices, or an error.
+  bool name(const Token&, Linear&);
+  bool folded(const Token& word, Linear&);
+  bool length(Linear&);
+  /// The index may define names, and forget them: the list stays, because its own name is older.
+  bool element(const List&, const Token& word, Linear&);
+  /// The result of an operator, in the place of its first value.
   bool apply(const Token& op, Linear&, const Linear&);
-  std::optional<Linear> compared(const Token& op, const Linear&, const Linear&);
-  /// The sum or the difference, and the product, the quotient or the remainder, in the place of the first.
+  bool compare(const Token& op, Linear&, const Linear&);
   bool add(const Token& op, Linear&, const Linear&);
   bool multiply(const Token& op, Linear&, const Linear&);
   bool bits(const Token& op, Linear&, const Linear&);
-  std::optional<Linear> value();
-  std::optional<Linear> nested();
-  std::optional<Linear> name(const Token&);
-  std::optional<Linear> of_entry(const Names::Entry& e, const Token& word) {
-    return e.list ? element(*e.list, word) : Linear{e.value};
-  }
-  std::optional<Linear> folded(const Token& word);
-  std::optional<Linear> length();
-  /// The index may define names, and forget them: the list stays, because its own name is older.
-  std::optional<Linear> element(const List&, const Token& word);
-  /// The value of a part of an expression that must not depend on the epoch or a sample.
-  std::optional<Number> known_now(const Token& word, const std::optional<Linear>&);
+  /// Requires that the value of a part of an expression depends neither on the epoch nor on a sample.
+  bool known_now(const Token& word, const Linear& v) { return (v.factor == 0 && !v.sample) || not_known(word); }
+  SDMA_COLD bool not_known(const Token& word);
   /// Is this the word before the name of a file in parentheses?
-  static bool names_file(const Token& word) noexcept { return word.text == "file" || word.text == "table"; }
+  static bool names_file(const Token& word) noexcept { return word.is_word("file") || word.is_word("table"); }
   ListOf file(const Token& word);
   std::optional<List> numbers_of(std::string_view text, const Token& name, bool table);
   /// What an index in brackets selects.
@@ -235,27 +277,30 @@ class Parser {
     std::size_t from{}, to{};
     bool one{};  ///< it is not a range
   };
-  std::optional<Index> index(const Token& word, std::size_t count, std::string_view what);
+  bool index(const Token& word, std::size_t count, std::string_view what, Index&);
+  SDMA_COLD bool no_element(std::size_t at, const Token& word, std::size_t count, std::string_view what,
+                            const std::string& asked);
+  SDMA_COLD bool not_one(const List&, const Token& word);
   struct Part {
-    std::optional<Number> one{};  ///< it is a number
-    List list{};                  ///< otherwise
+    Index rows{}, columns{};
   };
-  std::optional<Part> part(const List&, const Token& word);
-  /// Skips from a bracket or a parenthesis to after the one that closes it, or to the end of the line. Is there a range
-  /// or a comma in it, outside further ones?
+  bool part(const List&, const Token& word, Part&);
+  /// Skips a bracket up to the one that closes it. Is there a range or a comma in it, outside further ones?
   struct Skipped {
     bool range{}, comma{};
   };
-  Skipped skip_brackets();
+  Skipped skip_index();
   std::optional<std::vector<Number>> elements();
-  bool not_added(const Token& op);
-  bool bounded(const Token& op, const Linear&);
+  SDMA_COLD bool not_added(const Token& op);
+  bool bounded(const Token& op, const Linear& v) { return (fits(v.constant) && fits(v.factor)) || not_bounded(op); }
+  SDMA_COLD bool not_bounded(const Token& op);
 
   static constexpr int kDeepestExpression = 64;
   bool epoch_ = false, sample_ = false;  // they are allowed
   bool compared_ = false;                // the expression has a comparison
   bool skipping_ = false;                // its value is not taken: only its form matters
   int depth_ = 0;                        // of parentheses, signs, lists, choices and splices
+  std::string expanded_{};               // the last word with splices
 };
 
 }  // namespace sdma::inline v0::detail

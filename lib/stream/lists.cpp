@@ -11,28 +11,35 @@ namespace sdma::inline v0::detail {
 bool Parser::at_list() {
   if (lex_.peek().is("[")) return true;
   if (lex_.peek().kind != Token::word) return false;
+  const auto begin = lex_.position();
+  const auto* e = names_.entry(lex_.peek());
+  if (e && !e->list) return false;
   const Token word = lex_.take();
-  const auto* e = names_.entry(word.text);
   const bool listed = e ? e->list != nullptr : names_file(word);
-  const bool table = e && e->list ? e->list->columns > 0 : word.text == "table";
-  if (listed && !e && lex_.peek().is("(")) skip_brackets();
+  const bool table = e && e->list ? e->list->columns > 0 : word.is_word("table");
+  if (listed && !e && lex_.peek().is("(")) lex_.skip_nested();
   bool all = true;
   if (listed && lex_.peek().is("[")) {
-    const auto index = skip_brackets();
+    const auto index = skip_index();
     all = index.range || (table && !index.comma);
   }
-  lex_.go(word.at);
+  lex_.go(begin);
   return listed && all;
 }
 
 ListOf Parser::list() {
   const Token begin = lex_.take();
   if (!begin.is("[")) {
-    const auto* e = names_.entry(begin.text);
+    const auto* e = names_.entry(begin);
     const auto whole = e ? e->list : file(begin);
     if (!whole || !lex_.peek().is("[")) return whole;
-    auto some = part(*whole, begin);
-    return some ? std::make_shared<const List>(std::move(some->list)) : nullptr;
+    Part p;
+    if (!part(*whole, begin, p)) return nullptr;
+    List some;
+    for (auto i = p.rows.from; i < p.rows.to; ++i)
+      for (auto j = p.columns.from; j < p.columns.to; ++j)
+        some.values.push_back(whole->values[i * std::max<std::size_t>(whole->columns, 1) + j]);
+    return std::make_shared<const List>(std::move(some));
   }
   if (depth_ > kDeepestExpression) return none(begin.at, "this expression is nested too deeply"), nullptr;
   ++depth_;
@@ -45,6 +52,7 @@ ListOf Parser::list() {
 std::optional<std::vector<Number>> Parser::elements() {
   const auto body = lex_.position();
   std::vector<Number> all;
+  all.reserve(8);
   skip_to("for");
   if (at("for")) {
     const auto one = [&] {
@@ -70,21 +78,22 @@ std::optional<std::vector<Number>> Parser::elements() {
   return all;
 }
 
-void Parser::skip_to(std::string_view word) {
-  for (int open = 0; !at_line_end(); lex_.take()) {
+void Parser::skip_to(Key word) {
+  while (!at_line_end()) {
     const Token& t = lex_.peek();
-    if (open == 0 && (at(word) || t.is(",") || t.is("]") || t.is(")"))) return;
-    if (t.is("[") || t.is("(")) ++open;
-    else if (t.is("]") || t.is(")")) --open;
+    if (t.is_word(word) || t.is(",") || t.is("]") || t.is(")")) return;
+    if (t.opens()) lex_.skip_nested();
+    else lex_.take();
   }
 }
 
 bool Parser::each_of(std::size_t begin, const std::function<bool()>& value) {
   const Token loop = lex_.take(), variable = lex_.peek();
-  const auto name = variable.kind == Token::word ? expand(lex_.take()) : std::nullopt;
-  if (!name) return variable.kind != Token::word && expected("a name");
-  if (names_.find(*name))
-    return fail(variable.at, quote(*name) + " is already defined", "a name cannot hide another: choose a new one");
+  const auto expanded = variable.kind == Token::word ? expand(lex_.take()) : std::nullopt;
+  if (!expanded) return variable.kind != Token::word && expected("a name");
+  const std::string name(*expanded);
+  if (names_.entry(name))
+    return fail(variable.at, quote(name) + " is already defined", "a name cannot hide another: choose a new one");
   const auto over = take("in") ? values() : std::nullopt;
   if (!over) return false;
   const bool filtered = at("if");
@@ -99,7 +108,7 @@ bool Parser::each_of(std::size_t begin, const std::function<bool()>& value) {
 
   const bool epoch = std::exchange(epoch_, false), sample = std::exchange(sample_, false), compared = compared_;
   bool good = true;
-  names_.define(*name, 0);
+  names_.define(name, 0);
   for (Number i = 0; i < count && good; ++i) {
     names_.set_last(over->at(i));
     std::optional<bool> holds = true;
@@ -119,103 +128,122 @@ bool Parser::each_of(std::size_t begin, const std::function<bool()>& value) {
   return good;
 }
 
-Parser::Skipped Parser::skip_brackets() {
+Parser::Skipped Parser::skip_index() {
   Skipped found;
-  for (int open = 0; !at_line_end();) {
-    const Token t = lex_.take();
-    if (t.is("[") || t.is("(")) ++open;
-    else if ((t.is("]") || t.is(")")) && --open == 0) break;
-    found.range = found.range || (open == 1 && t.is(".."));
-    found.comma = found.comma || (open == 1 && t.is(","));
+  for (lex_.take(); !at_line_end();) {
+    const Token& t = lex_.peek();
+    found.range = found.range || t.is("..");
+    found.comma = found.comma || t.is(",");
+    const bool last = t.is("]") || t.is(")");
+    if (t.opens()) lex_.skip_nested();
+    else lex_.take();
+    if (last) break;
   }
   return found;
 }
 
 /// len(LIST), from the parenthesis.
-std::optional<Linear> Parser::length() {
+bool Parser::length(Linear& v) {
   lex_.take();
-  if (!at_list()) return expected("a list", "write len(offsets), where let offsets = [0, 4]"), std::nullopt;
+  if (const auto* e = lex_.peek().kind == Token::word ? names_.entry(lex_.peek()) : nullptr; e && e->list) {
+    const auto whole = lex_.position();
+    lex_.take();
+    if (lex_.peek().is(")")) return lex_.take(), v = Linear{Number(e->list->rows())}, true;
+    lex_.go(whole);
+  }
+  if (!at_list()) return expected("a list", "write len(offsets), where let offsets = [0, 4]");
   const auto all = list();
-  return all && take(")") ? std::optional(Linear{Number(all->rows())}) : std::nullopt;
+  if (!all || !take(")")) return false;
+  v = Linear{Number(all->rows())};
+  return true;
 }
 
 /// min, max and sum of values and lists, from the parenthesis.
-std::optional<Linear> Parser::folded(const Token& word) {
-  std::optional<Number> all;
-  if (word.text == "sum") all = 0;
+bool Parser::folded(const Token& word, Linear& v) {
+  const bool sums = word.is_word("sum"), least = word.is_word("min");
+  bool any = sums;
+  Number all = 0;
   const auto with = [&](Number n) {
-    if (word.text == "sum") *all += n;
-    else if (!all || (word.text == "min" ? n < *all : n > *all)) all = n;
+    if (sums) all += n;
+    else if (!std::exchange(any, true) || (least ? n < all : n > all)) all = n;
   };
   do {
     lex_.take();  // the parenthesis or the comma
     if (at_list()) {
       const auto some = list();
-      if (!some) return {};
+      if (!some) return false;
       if (!names_.text.take(some->values.size() * sizeof(Number)))
-        return none(word.at, "the lists of this text have too many values to go through them so often",
+        return fail(word.at, "the lists of this text have too many values to go through them so often",
                     "let a program print the numbers: file(\"numbers.txt\")");
       for (const auto n : some->values) with(n);
-    } else if (const auto n = known_now(word, nested())) {
-      with(*n);
     } else {
-      return {};
+      if (!nested(v) || !known_now(word, v)) return false;
+      with(v.constant);
     }
   } while (lex_.peek().is(","));
-  if (!take(")")) return {};
-  if (!all) return none(word.at, "an empty list has no " + quote(word));
-  return bounded(word, Linear{*all}) ? std::optional(Linear{*all}) : std::nullopt;
+  if (!take(")")) return false;
+  if (!any) return fail(word.at, "an empty list has no " + quote(word));
+  return bounded(word, v = Linear{all});
 }
 
 /// LIST[INDEX], from the bracket: one number.
-std::optional<Linear> Parser::element(const List& list, const Token& word) {
-  const auto some = lex_.peek().is("[") ? part(list, word) : Part{};
-  if (!some) return {};
-  if (some->one) return Linear{*some->one};
+bool Parser::element(const List& list, const Token& word, Linear& v) {
+  if (lex_.peek().is("[")) {
+    Part p;
+    if (!part(list, word, p)) return false;
+    v = Linear{};
+    if (p.rows.one && p.columns.one)
+      return v.constant = list.values[p.rows.from * std::max<std::size_t>(list.columns, 1) + p.columns.from], true;
+  }
+  return not_one(list, word);
+}
+
+bool Parser::not_one(const List& list, const Token& word) {
   const std::string name(word.text);
-  return none(word.at, quote(word) + (list.columns > 0 ? " is a table" : " is a list") + ", not a number",
+  return fail(word.at, quote(word) + (list.columns > 0 ? " is a table" : " is a list") + ", not a number",
               list.columns > 0 ? "write " + name + "[0, 0]" : "write " + name + "[0], or len(" + name + ")");
 }
 
 /// I, or A..B: of `count` values, or of the rows or columns of a table.
-std::optional<Parser::Index> Parser::index(const Token& word, std::size_t count, std::string_view what) {
+bool Parser::index(const Token& word, std::size_t count, std::string_view what, Index& v) {
   const auto at = lex_.position();
-  const auto first = known_now(word, nested());
-  if (!first) return {};
-  const bool range = lex_.peek().is("..");
-  if (range) lex_.take();
-  const auto last = range ? known_now(word, nested()) : *first + 1;
-  if (!last) return {};
-  if (*first >= 0 && *first <= Number(count) && *last <= Number(count))
-    return Index{static_cast<std::size_t>(*first), static_cast<std::size_t>(std::max(*first, *last)), !range};
-  const auto asked = to_string(*first) + (range ? ".." + to_string(*last) : "");
+  Linear first, last;
+  if (!nested(first) || !known_now(word, first)) return false;
+  v.one = !lex_.peek().is("..");
+  last.constant = first.constant + 1;
+  if (!v.one) {
+    lex_.take();
+    if (!nested(last) || !known_now(word, last)) return false;
+  }
+  const auto from = first.constant, to = last.constant;
+  v.from = static_cast<std::size_t>(from);
+  v.to = to > from ? static_cast<std::size_t>(to) : v.from;
+  if (from == Number(v.from) && v.from <= count && to <= Number(count)) return true;
+  return no_element(at, word, count, what, to_string(from) + (v.one ? "" : ".." + to_string(to)));
+}
+
+bool Parser::no_element(std::size_t at, const Token& word, std::size_t count, std::string_view what,
+                        const std::string& asked) {
   const auto name = std::string(word.text);
-  if (what == "value") return none(at, "there is no " + name + "[" + asked + "]: the list has " + plural(count, what));
-  return none(at,
+  if (what == "value") return fail(at, "there is no " + name + "[" + asked + "]: the list has " + plural(count, what));
+  return fail(at,
               "there is no " + std::string(what) + " " + asked + ": " + quote(word) + " has " + plural(count, what));
 }
 
 /// [I] of a list or a table, or [I, J] of a table: each a number or a range.
-std::optional<Parser::Part> Parser::part(const List& all, const Token& word) {
+bool Parser::part(const List& all, const Token& word, Part& p) {
   lex_.take();
   const bool table = all.columns > 0;
-  const auto rows = index(word, all.rows(), table ? "row" : "value");
-  if (!rows) return {};
-  const auto columns = std::max<std::size_t>(all.columns, 1);
-  std::optional<Index> some = Index{0, columns, !table};
+  if (!index(word, all.rows(), table ? "row" : "value", p.rows)) return false;
+  p.columns = {0, table ? all.columns : 1, !table};
   if (table && lex_.peek().is(",")) {
     lex_.take();
-    some = index(word, columns, "column");
+    if (!index(word, all.columns, "column", p.columns)) return false;
   }
-  if (!some || !take("]")) return {};
-  if (!names_.text.take((rows->to - rows->from) * (some->to - some->from) * sizeof(Number)))
-    return none(word.at, "the lists of this text have too many values to take them so often",
-                "let a program print the numbers: file(\"numbers.txt\")");
-  if (rows->one && some->one) return Part{.one = all.values[rows->from * columns + some->from]};
-  Part p;
-  for (auto i = rows->from; i < rows->to; ++i)
-    for (auto j = some->from; j < some->to; ++j) p.list.values.push_back(all.values[i * columns + j]);
-  return p;
+  if (!take("]")) return false;
+  return names_.text.take((p.rows.to - p.rows.from) * (p.columns.to - p.columns.from) * sizeof(Number)) ||
+         fail(word.at, "the lists of this text have too many values to take them so often",
+              "let a program print the numbers: file(\"numbers.txt\")");
 }
 
 /// file("NAME") or table("NAME"), from the parenthesis on. Each file is read once.

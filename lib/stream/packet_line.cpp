@@ -10,12 +10,16 @@
 namespace sdma::inline v0::detail {
 namespace {
 
+struct Named {
+  std::uint64_t key{};
+  std::uint8_t index{};
+};
 constexpr auto kByName = [] {
-  std::array<std::uint8_t, kPackets.size()> order{};
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint8_t>(i);
+  std::array<Named, kPackets.size()> order{};
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = {key_of(kPackets[i].name), static_cast<std::uint8_t>(i)};
   // If two packets have one name, the described one comes first in kPackets.
   std::sort(order.begin(), order.end(),
-            [](auto a, auto b) { return std::pair(kPackets[a].name, a) < std::pair(kPackets[b].name, b); });
+            [](auto a, auto b) { return std::pair(a.key, a.index) < std::pair(b.key, b.index); });
   return order;
 }();
 
@@ -51,9 +55,11 @@ std::string owner(const PacketInfo& info, std::size_t dword, unsigned b) {
 }  // namespace
 
 const PacketInfo* find_packet(std::string_view name) noexcept {
-  const auto at = std::lower_bound(kByName.begin(), kByName.end(), name,
-                                   [](auto i, std::string_view n) { return kPackets[i].name < n; });
-  return at != kByName.end() && kPackets[*at].name == name ? &kPackets[*at] : nullptr;
+  const auto key = key_of(name);
+  auto at = std::lower_bound(kByName.begin(), kByName.end(), key, [](auto n, auto k) { return n.key < k; });
+  for (; at != kByName.end() && at->key == key; ++at)
+    if (kPackets[at->index].name == name) return &kPackets[at->index];
+  return nullptr;
 }
 
 bool PacketLines::parse(std::string_view expected, std::vector<std::uint32_t>& out, std::size_t room) {
@@ -62,7 +68,7 @@ bool PacketLines::parse(std::string_view expected, std::vector<std::uint32_t>& o
     lex_.take();
     return dwords(out, room);
   }
-  const auto name = begin.kind == Token::word ? expand(begin) : std::string(begin.text);
+  const auto name = begin.kind == Token::word ? expand(begin) : begin.text;
   if (!name) return lex_.skip_line(), false;
   const auto* info = packets_->generation() == kDefaultGeneration ? find_packet(*name) : packets_->find(*name);
   if (info && !info->fields_unknown) return packet(*info, out, room);
@@ -82,7 +88,7 @@ bool PacketLines::parse(std::string_view expected, std::vector<std::uint32_t>& o
   close.offer(".dword");
   const auto shown = begin.kind == Token::word ? quote(*name) : quote(begin);
   return fail(begin.at, "expected " + std::string(expected) + ", got " + shown,
-              assigned ? "a name needs let: let " + *name + " = ..." : suggestion(close));
+              assigned ? "a name needs let: let " + std::string(*name) + " = ..." : suggestion(close));
 }
 
 bool PacketLines::dwords(std::vector<std::uint32_t>& out, std::size_t room) {
@@ -146,13 +152,15 @@ void PacketLines::resynchronise() {
 bool PacketLines::item(Line& line, std::size_t room) {
   const Token t = lex_.take();
   if (t.kind != Token::word) return fail(t.at, "expected a field or the end of the line, got " + quote(t));
-  const auto name = expand(t);
-  if (!name) return false;
-  if (lex_.peek().is("|=")) return reserved(t, *name, line);
-  if (!lex_.peek().is("=")) return flag(t, *name, line);
-  if (*name == "times") return times(t, line);
+  const auto expanded = expand(t);
+  if (!expanded) return false;
+  const std::string spliced(t.spliced ? *expanded : "");  // its value may expand another word
+  const auto name = t.spliced ? std::string_view(spliced) : *expanded;
+  if (lex_.peek().is("|=")) return reserved(t, name, line);
+  if (!lex_.peek().is("=")) return flag(t, name, line);
+  if (name == "times") return times(t, line);
   lex_.take();
-  return field(t, *name, line, room);
+  return field(t, name, line, room);
 }
 
 bool PacketLines::flag(const Token& t, std::string_view name, Line& line) {
@@ -216,9 +224,10 @@ bool PacketLines::in_range(const Token& t, const FieldInfo& f, Number v) {
 std::optional<Linear> PacketLines::value(const FieldInfo& f) {
   const Token t = lex_.peek();
   for (const auto& e : f.enumerants)
-    if (at(e.text)) return lex_.take(), Linear{e.value};
+    if (t.kind == Token::word && t.text.front() == e.text.front() && t.text == e.text)
+      return lex_.take(), Linear{e.value};
   if (symbols_ && f.kind == Kind::value) return linear();
-  const bool name = t.kind == Token::word && !names_.find(t.text);
+  const bool name = t.kind == Token::word && !names_.entry(t);
   if (!name || (f.enumerants.empty() && f.kind != Kind::address)) return constant(expression());
   if (f.kind == Kind::address) return constant(address());
   lex_.take();
@@ -237,25 +246,27 @@ std::optional<Linear> PacketLines::value(const FieldInfo& f) {
 /// A name in place of an address: gpu1.buf[64K].
 std::optional<Number> PacketLines::address() {
   const Token t = lex_.take();
-  auto ref = expand(t);
-  if (!ref) return {};
+  const auto place = expand(t);
+  if (!place) return {};
+  std::string ref(*place);
   if (!lex_.peek().is(".") || !lex_.peek().glued)
-    return none(t.at, "expected an address, got " + quote(*ref),
+    return none(t.at, "expected an address, got " + quote(ref),
                 std::string("a name includes its place: gpu0.buf or host.buf") +
                     (symbols_ ? "" : "; in a stream, which has no symbols, write a number"));
   lex_.take();
   const Token member = lex_.take();
   const auto name = member.kind == Token::word && member.glued ? expand(member) : std::nullopt;
-  if (!name) return none(t.at, "expected a name after " + quote(*ref + "."));
-  *ref += "." + *name;
+  if (!name) return none(t.at, "expected a name after " + quote(ref + "."));
+  ref += '.';
+  ref += *name;
   std::optional<Number> offset = Number{0};
   if (lex_.peek().is("[")) {
     lex_.take();
     offset = expression();
     if (!offset || !take("]")) return {};
   }
-  if (symbols_) return symbols_->address(*ref, *offset, t.at);
-  return none(t.at, "expected an address, got " + quote(*ref),
+  if (symbols_) return symbols_->address(ref, *offset, t.at);
+  return none(t.at, "expected an address, got " + quote(ref),
               "a stream has no symbols: write a number (only schedules have symbols)");
 }
 
@@ -367,6 +378,7 @@ bool PacketLines::append(const Line& line, std::vector<std::uint32_t>& out, std:
   if (line.times > room / n) return too_many(lex_.behind(), room);
   const auto begin = out.size();
   // resize keeps growth geometric; reserve would reallocate for every line.
+  if (begin == 0) out.reserve(64);
   out.resize(begin + n * static_cast<std::size_t>(line.times));
   for (auto at = begin; at < out.size(); at += n) {
     if (const auto* parts = line.info->parts) {

@@ -37,7 +37,7 @@ const PacketInfo* find_packet(std::string_view name) noexcept;
 /// The field of this name; null if there is none.
 constexpr const FieldInfo* find_field(const PacketInfo& info, std::string_view name) noexcept {
   for (const auto& f : info.fields)
-    if (f.name == name) return &f;
+    if (f.name.size() == name.size() && f.name.back() == name.back() && f.name == name) return &f;
   return nullptr;
 }
 
