@@ -9,13 +9,13 @@
 // The table goes to standard output, with '#' before every line that is not a row. Errors and, on a terminal, the
 // progress go to standard error. After Ctrl-C, a closed pipe or a full disk, the sweep ends after the current round,
 // and results are written.
+#include "core/program.hpp"
 #include "mpi.hpp"
 #include "options.hpp"
 #include "program.hpp"
 #include "ranks.hpp"
-#include "sdma/core/descriptors.hpp"
 #include "sdma/core/file.hpp"
-#include "sdma/schedule/ranks.hpp"
+#include "sdma/schedule/exchange.hpp"
 #include "watchdog.hpp"
 
 #include <fmt/format.h>

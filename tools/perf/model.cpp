@@ -3,7 +3,7 @@
 
 #include "collectives/plan.hpp"
 #include "schedule_file.hpp"
-#include "sdma/simulate/report.hpp"
+#include "sdma/simulate/simulate.hpp"
 #include "summary.hpp"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Draws the curves of a sweep (sdma/draw/curves.hpp).
+// Draws the curves of a sweep (draw/curves.hpp).
 //
 //   speed-up over pcpy          if pcpy and another variant were measured
 //   4 |  .--------.    -- b2b+pl      both axes are logarithmic: half as fast is as far from 1 as twice as fast
