@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The software engine: copies compared with memcpy of the same bytes, and small packets per second on one core.
-#include "sdma/engine/pipeline.hpp"
+#include "engine/pipeline.hpp"
 #include "sdma/stream/writer.hpp"
 
 #include <benchmark/benchmark.h>

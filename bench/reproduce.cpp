@@ -4,9 +4,9 @@
 //   build/bench/bench-reproduce              the tables, as Markdown
 //   build/bench/bench-reproduce FOLDER       the same, with all_gather.svg and all_to_all.svg in FOLDER
 #include "collectives/plan.hpp"
+#include "draw/curves.hpp"
 #include "sdma/core/file.hpp"
 #include "sdma/core/number.hpp"
-#include "sdma/draw/curves.hpp"
 #include "sdma/simulate/measurements.hpp"
 
 #include <cmath>

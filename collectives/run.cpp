@@ -2,8 +2,8 @@
 #include "run.hpp"
 
 #include "pattern.hpp"
-#include "sdma/doctor/bound.hpp"
 #include "sdma/doctor/diagnose.hpp"
+#include "sdma/doctor/snapshot.hpp"
 #include "sdma/sync/describe.hpp"
 #include "sdma/sync/wait.hpp"
 

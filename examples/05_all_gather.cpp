@@ -13,7 +13,7 @@
 #include "sdma/core/number.hpp"
 #include "sdma/stream/text.hpp"
 #include "sdma/sync/recipes.hpp"
-#include "sdma/trace/form.hpp"
+#include "sdma/trace/write.hpp"
 #include "support.hpp"
 
 #include <algorithm>

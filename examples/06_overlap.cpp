@@ -10,7 +10,7 @@
 //
 // Kernels are part of the schedule: they wait with acquire and set with release, at system scope. Each piece adds
 // kPieceNs to its kernel, because a smaller GEMM uses the GPU less well.
-#include "sdma/simulate/report.hpp"
+#include "sdma/simulate/simulate.hpp"
 
 #include <algorithm>
 #include <cstdio>

@@ -3,7 +3,7 @@
 // Shared by all examples: opens the device that the command line names, and ends the program with a reason.
 #include "sdma/device/open.hpp"
 #include "sdma/doctor/diagnose.hpp"
-#include "sdma/doctor/stall.hpp"
+#include "sdma/doctor/snapshot.hpp"
 #include "sdma/sync/wait.hpp"
 
 #include <chrono>

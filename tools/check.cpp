@@ -9,7 +9,7 @@
 #include "json/check.hpp"
 #include "output.hpp"
 #include "sdma/core/number.hpp"
-#include "sdma/device/layout.hpp"
+#include "sdma/device/topology.hpp"
 #include "sdma/stream/rules.hpp"
 #include "shared_options.hpp"
 #include "verb.hpp"

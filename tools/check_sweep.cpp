@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "check_sweep.hpp"
 
+#include "core/plural.hpp"
 #include "exit.hpp"
 #include "interrupt.hpp"
 #include "json/check.hpp"
 #include "output.hpp"
 #include "sdma/core/number.hpp"
-#include "sdma/core/plural.hpp"
 #include "sdma/simulate/sweep.hpp"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "complete.hpp"
 
-#include "sdma/device/layout.hpp"
+#include "sdma/device/topology.hpp"
 #include "sdma/schedule/text.hpp"
 #include "sdma/simulate/machine.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // sdma doctor: why queues hang, from dumps, recordings and core files, a process, or a program that it runs.
+#include "sdma/doctor/attach.hpp"
 #include "sdma/doctor/diagnose.hpp"
-#include "sdma/doctor/processes.hpp"
 
 #include "archive.hpp"
 #include "doctor_files.hpp"

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "doctor_files.hpp"
 
+#include "core/nearest.hpp"
 #include "output.hpp"
-#include "sdma/core/nearest.hpp"
-#include "sdma/doctor/kernel_log.hpp"
 #include "sdma/doctor/read.hpp"
 #include "sdma/trace/write.hpp"
 

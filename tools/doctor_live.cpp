@@ -5,7 +5,6 @@
 #include "sdma/core/file.hpp"
 #include "sdma/core/number.hpp"
 #include "sdma/doctor/attach.hpp"
-#include "sdma/doctor/processes.hpp"
 #include "verb.hpp"
 
 #include <fmt/format.h>

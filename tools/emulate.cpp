@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 // sdma emulate: runs a program on a software KFD node.
+#include "device/product.hpp"
 #include "input.hpp"
 #include "output.hpp"
 #include "program.hpp"
 #include "sdma/core/number.hpp"
-#include "sdma/device/product.hpp"
-#include "sdma/engine/pipeline.hpp"
-#include "sdma/trace/form.hpp"
-#include "sdma/trace/lines.hpp"
+#include "sdma/engine/ordering.hpp"
+#include "sdma/trace/write.hpp"
 #include "shared_options.hpp"
 #include "verb.hpp"
 

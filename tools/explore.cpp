@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // sdma explore: the fastest variant of a schedule with open choices.
 #include "json/explore.hpp"
+#include "core/plural.hpp"
 #include "input.hpp"
 #include "interrupt.hpp"
 #include "json/check.hpp"
 #include "output.hpp"
 #include "sdma/core/number.hpp"
-#include "sdma/core/plural.hpp"
 #include "sdma/schedule/text.hpp"
-#include "sdma/simulate/report.hpp"
+#include "sdma/simulate/simulate.hpp"
 #include "sdma/simulate/sweep.hpp"
 #include "shared_options.hpp"
 #include "verb.hpp"

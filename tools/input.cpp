@@ -2,9 +2,9 @@
 #include "input.hpp"
 
 #include "../lib/core/words.hpp"
+#include "core/plural.hpp"
 #include "json/json.hpp"
 #include "sdma/core/number.hpp"
-#include "sdma/core/plural.hpp"
 #include "sdma/dump/descriptors.hpp"
 #include "sdma/dump/text.hpp"
 #include "sdma/queue/dump.hpp"

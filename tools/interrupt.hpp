@@ -17,8 +17,8 @@
 //
 // One thread of the program, the one that called end_at_interrupt, uses everything here. The second Ctrl-C always ends
 // the program. No errors.
+#include "core/program.hpp"
 #include "progress.hpp"
-#include "sdma/core/interrupt.hpp"
 
 #include <string>
 

@@ -2,10 +2,10 @@
 // The program `sdma`: finds the verb, and runs it.
 #include "build_info.hpp"
 #include "complete.hpp"
+#include "core/program.hpp"
 #include "interrupt.hpp"
 #include "json/json.hpp"
 #include "output.hpp"
-#include "sdma/core/descriptors.hpp"
 #include "verbs.hpp"
 
 #include <fmt/format.h>

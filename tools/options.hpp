@@ -9,7 +9,7 @@
 //
 // A name without dashes, such as FILE, is a positional argument. Variables are set while the command line is parsed, so
 // they must live until the verb runs. Errors: a usage error names the option, the value and what is wrong with it.
-#include "sdma/core/nearest.hpp"
+#include "core/nearest.hpp"
 #include "sdma/core/number.hpp"
 
 #include <cstdint>

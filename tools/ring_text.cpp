@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "ring_text.hpp"
 
-#include "sdma/core/plural.hpp"
+#include "core/plural.hpp"
 #include "sdma/stream/json.hpp"
 
 #include <fmt/format.h>

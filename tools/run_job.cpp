@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "run_job.hpp"
 
+#include "core/nearest.hpp"
 #include "interrupt.hpp"
 #include "output.hpp"
-#include "sdma/core/nearest.hpp"
-#include "sdma/doctor/bound.hpp"
 #include "sdma/doctor/diagnose.hpp"
-#include "sdma/schedule/ranks.hpp"
+#include "sdma/doctor/snapshot.hpp"
+#include "sdma/schedule/exchange.hpp"
 #include "sdma/schedule/timestamps.hpp"
-#include "sdma/trace/form.hpp"
+#include "sdma/trace/write.hpp"
 #include "verb.hpp"
 
 #include <fmt/format.h>

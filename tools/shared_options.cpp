@@ -2,11 +2,11 @@
 #include "shared_options.hpp"
 
 #include "../lib/core/words.hpp"
+#include "core/nearest.hpp"
 #include "input.hpp"
 #include "interrupt.hpp"
 #include "options.hpp"
-#include "sdma/core/nearest.hpp"
-#include "sdma/device/layout.hpp"
+#include "sdma/device/topology.hpp"
 #include "verb.hpp"
 
 #include <fmt/format.h>

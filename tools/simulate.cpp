@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // sdma simulate: predicts the time of schedules on a described machine.
+#include "sdma/simulate/simulate.hpp"
 #include "../lib/core/csv.hpp"
+#include "draw/curves.hpp"
 #include "input.hpp"
 #include "interrupt.hpp"
 #include "json/check.hpp"
@@ -8,11 +10,8 @@
 #include "json/json.hpp"
 #include "json/sweep.hpp"
 #include "output.hpp"
-#include "sdma/draw/curves.hpp"
 #include "sdma/schedule/text.hpp"
-#include "sdma/simulate/report.hpp"
 #include "sdma/simulate/sweep.hpp"
-#include "sdma/trace/form.hpp"
 #include "sdma/trace/write.hpp"
 #include "shared_options.hpp"
 #include "verb.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // sdma topology: a node's GPUs, engines and links, and the engine that serves each pair.
+#include "sdma/device/topology.hpp"
 #include "sdma/device/cuda.hpp"
 #include "sdma/device/kfd.hpp"
-#include "sdma/device/layout.hpp"
 #include "sdma/device/rocr.hpp"
 
 #include "input.hpp"
@@ -68,11 +68,7 @@ Result<Topology, Diagnostic> load(const TopologyArguments& o) {
     return topology_from_json(*text, shown(o.file));
   }
   if (o.source == Source::preset) return mi300x(o.gpus);
-  const auto files = read_sysfs();
-  if (!files) return files.error();
-  auto node = from_sysfs(*files);
-  if (!node) return node.error();
-  return std::move(node->topology);
+  return kfd_topology();
 }
 
 int topology_verb(const TopologyArguments& o) {

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 // sdma trace: shows a recording as a picture, as JSON Lines or as text, or follows one as it is made.
+#include "core/plural.hpp"
 #include "input.hpp"
 #include "interrupt.hpp"
 #include "output.hpp"
-#include "sdma/core/plural.hpp"
 #include "sdma/schedule/copies.hpp"
-#include "sdma/trace/form.hpp"
-#include "sdma/trace/lines.hpp"
 #include "sdma/trace/page.hpp"
 #include "sdma/trace/write.hpp"
 #include "shared_options.hpp"

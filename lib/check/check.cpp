@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "sdma/check/check.hpp"
 
+#include "../core/plural.hpp"
 #include "../schedule/symbols.hpp"
 #include "report.hpp"
-#include "sdma/core/plural.hpp"
 
 #include <fmt/format.h>
 

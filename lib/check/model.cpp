@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "model.hpp"
 
+#include "../engine/execute.hpp"
 #include "../schedule/link.hpp"
-#include "sdma/engine/execute.hpp"
 #include "sdma/packets/footprint.hpp"
 
 #include <algorithm>

@@ -15,9 +15,9 @@
 //              until which position      has it landed? Only for posts that land in no   until which position copies,
 //              all data and posts        order with the other posts of their queue:      fills and writes have landed,
 //              have landed               flags, and fences if they are unordered         posts perhaps not (Q2)
+#include "../core/wide.hpp"
 #include "../schedule/symbols.hpp"
 #include "sdma/check/check.hpp"
-#include "sdma/core/wide.hpp"
 
 #include <array>
 #include <cstdint>

@@ -6,7 +6,7 @@
 #include "../schedule/refused.hpp"
 #include "../engine/admit.hpp"
 #include "report.hpp"
-#include "sdma/device/layout.hpp"
+#include "sdma/device/topology.hpp"
 #include "sdma/stream/rules.hpp"
 
 #include <fmt/format.h>

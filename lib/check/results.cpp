@@ -10,11 +10,11 @@
 // commute, and equal stores of which either may be the last. What may differ, or is not modelled, is opaque: a time
 // stamp, a packet after a condition whose outcome is not known, a value that the epoch changes, an atomic of a word
 // whose value is not known. An opaque byte equals itself, wherever copies take it, and nothing else is known about it.
+#include "../core/plural.hpp"
 #include "../schedule/contents.hpp"
 #include "../schedule/sums.hpp"
 #include "bytes.hpp"
 #include "report.hpp"
-#include "sdma/core/plural.hpp"
 #include "sdma/packets/footprint.hpp"
 
 #include <fmt/format.h>

@@ -140,7 +140,6 @@ constexpr auto kOptionTexts = [] {
 }  // namespace
 
 std::span<const ScheduleRule> schedule_rules() noexcept { return kRules; }
-std::span<const OrderingRule> ordering_rules() noexcept { return kOrdering; }
 std::span<const std::string_view> profile_options() noexcept { return kOptionTexts; }
 
 bool Profile::set(std::string_view option) noexcept {

@@ -9,6 +9,5 @@ static_assert(kVersion.string == SDMA_PROJECT_VERSION);
 #endif
 
 Version version() noexcept { return kVersion; }
-std::string_view runtime_version() noexcept { return kVersion.string; }
 
 }  // namespace sdma::inline v0

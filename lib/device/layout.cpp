@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "sdma/device/layout.hpp"
+#include "sdma/device/topology.hpp"
 
+#include "../core/nearest.hpp"
 #include "cuda_engines.hpp"
-#include "sdma/core/nearest.hpp"
+#include "product.hpp"
 #include "sdma/core/number.hpp"
-#include "sdma/device/product.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sdma/core/nap.hpp"
+#include "sdma/core/deadline.hpp"
 #include "sdma/sync/wait.hpp"
 #include "share_socket.hpp"
 

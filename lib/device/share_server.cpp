@@ -3,7 +3,7 @@
 
 #include "../engine/signals_blocked.hpp"
 #include "request.hpp"
-#include "sdma/core/nap.hpp"
+#include "sdma/core/deadline.hpp"
 #include "share_socket.hpp"
 
 #include <fmt/format.h>

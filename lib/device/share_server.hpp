@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Both ends of the socket that a shared handle names (sdma/device/share.hpp).
+// Both ends of the socket that a shared handle names (sdma/device/memory.hpp).
 //
 //   ShareServer server{"soft"};                                        one per device of the owner
 //   SharedHandle h = *server.offer(block, {.bytes = n, ...}, fd);      the first offer starts the thread
@@ -24,7 +24,7 @@
 #include "sdma/core/deadline.hpp"
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
-#include "sdma/device/share.hpp"
+#include "sdma/device/memory.hpp"
 
 #include <sys/types.h>
 #include <atomic>

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "sdma/device/sysfs.hpp"
+#include "sysfs.hpp"
 
 #include "../core/append.hpp"
 #include "../core/words.hpp"
 #include "gpus_text.hpp"
+#include "product.hpp"
 #include "properties.hpp"
-#include "sdma/device/product.hpp"
+#include "sdma/device/kfd.hpp"
 
 #include <fmt/format.h>
 
@@ -306,6 +307,14 @@ SysfsNode numbered(const Topology& t, std::uint32_t cores_each_cpu) {
                       .sdma_firmware = p.sdma_firmware});
   }
   return n;
+}
+
+Result<Topology, Diagnostic> kfd_topology() {
+  const auto files = read_sysfs();
+  if (!files) return files.error();
+  auto node = from_sysfs(*files);
+  if (!node) return node.error();
+  return std::move(node->topology);
 }
 
 Result<SysfsFiles, Diagnostic> read_sysfs(std::string_view directory) {

@@ -6,7 +6,7 @@
 //   readable_before(files, gpu.kfd_node)             // its number in libhsakmt and ROCr
 //
 // Any thread. Internal to the library. No errors: the numbers must be those of GPUs.
-#include "sdma/device/sysfs.hpp"
+#include "sysfs.hpp"
 
 #include <fmt/format.h>
 

@@ -3,7 +3,7 @@
 
 #include "../core/append.hpp"
 #include "gpus_text.hpp"
-#include "sdma/device/product.hpp"
+#include "product.hpp"
 
 #include <fmt/format.h>
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "sdma/doctor/attach.hpp"
 
+#include "../device/sysfs.hpp"
 #include "compute.hpp"
 #include "debug_session.hpp"
 #include "follow.hpp"
+#include "kernel_log.hpp"
 #include "process.hpp"
 #include "sdma/core/file.hpp"
-#include "sdma/device/sysfs.hpp"
-#include "sdma/doctor/kernel_log.hpp"
-#include "sdma/doctor/processes.hpp"
+#include "sdma/doctor/read.hpp"
 #include "sdma/dump/descriptors.hpp"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sdma/doctor/bound.hpp"
+#include "sdma/doctor/snapshot.hpp"
 
 #include "sdma/doctor/read.hpp"
 

@@ -15,9 +15,9 @@
 // The layout is that of the HSA standard: packets of 64 bytes; the type is the lower byte of the header; a
 // barrier has five signals, whose value is 8 bytes after their handle. One thread at a time. No errors: what
 // cannot be read may run.
+#include "../core/plural.hpp"
 #include "../kfd/abi.hpp"
 #include "process.hpp"
-#include "sdma/core/plural.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

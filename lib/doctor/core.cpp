@@ -2,9 +2,9 @@
 // Core files: what an ELF core and the notes of a `gpucore.*` say about queues.
 #include "sdma/doctor/read.hpp"
 
+#include "../core/plural.hpp"
 #include "../kfd/abi.hpp"
 #include "process.hpp"
-#include "sdma/core/plural.hpp"
 
 #include <elf.h>
 #include <fmt/format.h>

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "sdma/doctor/kernel_log.hpp"
+#include "kernel_log.hpp"
+#include "sdma/doctor/read.hpp"
 
+#include "../core/plural.hpp"
 #include "../core/words.hpp"
 #include "../dump/driver_log.hpp"
 #include "../dump/plain.hpp"
-#include "sdma/core/plural.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

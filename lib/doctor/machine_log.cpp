@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Reads the log of this machine's kernel.
-#include "sdma/doctor/kernel_log.hpp"
+#include "sdma/doctor/read.hpp"
 
 #include <fmt/format.h>
 

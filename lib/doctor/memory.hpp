@@ -7,9 +7,9 @@
 //   m.touches(packet)                             // which of them a packet stores to
 //   m.post(packet)                                // the packet lands
 //   m.after(packet, 0x1000)                       // what the dword would hold after it
+#include "../engine/execute.hpp"
+#include "../packets/overlap.hpp"
 #include "line.hpp"
-#include "sdma/engine/execute.hpp"
-#include "sdma/packets/overlap.hpp"
 
 #include <algorithm>
 #include <cstring>

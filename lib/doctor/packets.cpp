@@ -2,8 +2,8 @@
 // Why an engine does not proceed at a packet that it cannot execute: an unknown opcode, a header that was overwritten,
 // a packet that wptr or the end of the ring cuts, an address that is not mapped.
 #include "../dump/plausible.hpp"
+#include "../packets/overlap.hpp"
 #include "case.hpp"
-#include "sdma/packets/overlap.hpp"
 
 #include <fmt/format.h>
 

@@ -6,7 +6,6 @@
 //   memory.read(GpuVa{0x7f0000001000}, bytes);     // Errc::unmapped: not mapped, a doorbell, or the process has ended
 //
 // Any thread may use an object. Nothing here stops the process.
-#include "sdma/core/descriptors.hpp"
 #include "sdma/core/units.hpp"
 #include "sdma/doctor/snapshot.hpp"
 

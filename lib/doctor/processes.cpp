@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sdma/doctor/processes.hpp"
+#include "sdma/doctor/attach.hpp"
 
 #include "process.hpp"
 #include "sdma/core/file.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sdma/doctor/stall.hpp"
+#include "sdma/doctor/snapshot.hpp"
 
 #include "sdma/stream/reader.hpp"
 

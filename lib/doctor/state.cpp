@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Faults of a queue that do not depend on its packets: a fault, an exception, a destroyed queue, an engine, positions,
 // a doorbell.
+#include "../device/product.hpp"
 #include "../kfd/abi.hpp"
+#include "../packets/overlap.hpp"
 #include "case.hpp"
-#include "sdma/device/product.hpp"
-#include "sdma/doctor/kernel_log.hpp"
-#include "sdma/packets/overlap.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Why a wait is not satisfied: which packets store to its word, and what they store.
+#include "../engine/execute.hpp"
 #include "case.hpp"
-#include "sdma/engine/execute.hpp"
 #include "sdma/packets/control.hpp"
 #include "sdma/packets/sync.hpp"
 

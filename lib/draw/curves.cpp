@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sdma/draw/curves.hpp"
+#include "curves.hpp"
 
 #include "axis.hpp"
 #include "palette.hpp"

@@ -7,8 +7,6 @@
 //   save(svg.close(), "a.svg");
 //
 // Texts, titles and colours are escaped, styles are not. A title is shown when the pointer rests on its element.
-#include "../core/append.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -92,7 +90,7 @@ class Svg {
  private:
   static std::string tip(std::string_view s) { return s.empty() ? "" : "<title>" + escaped(s) + "</title>"; }
   template <class... Values> void add(fmt::format_string<const Values&...> form, const Values&... values) {
-    append(out_, form, values...);
+    out_ += fmt::format(form, values...);
   }
 
   std::string out_;

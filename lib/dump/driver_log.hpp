@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // Lines of the driver in a kernel's log, and what its wordings mean. Internal: the reader of dumps leaves them out, and
-// the doctor uses them as evidence (sdma/doctor/kernel_log.hpp).
+// the doctor uses them as evidence (doctor/kernel_log.hpp).
 //
 //   for (const LogLine& l : log_lines(plain_text(bytes)))
 //     if (const Wording* w = l.wording()) ...                // "in page starting at address " is LogWord::page

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "layout.hpp"
 
+#include "../core/plural.hpp"
 #include "plausible.hpp"
-#include "sdma/core/plural.hpp"
 
 #include <fmt/format.h>
 

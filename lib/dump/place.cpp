@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "sdma/dump/place.hpp"
 
+#include "../core/plural.hpp"
 #include "plausible.hpp"
 #include "resync.hpp"
-#include "sdma/core/plural.hpp"
 
 #include <fmt/format.h>
 

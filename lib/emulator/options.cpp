@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "options.hpp"
 
+#include "../device/product.hpp"
 #include "sdma/core/number.hpp"
-#include "sdma/device/product.hpp"
 
 #include <fmt/format.h>
 

@@ -9,7 +9,7 @@
 //
 // `sdma emulate` refuses values that it cannot parse. If a variable was set by
 // hand to a wrong value, the default is used, and a message on stderr says so.
-#include "sdma/engine/pipeline.hpp"
+#include "../engine/pipeline.hpp"
 
 #include <cstdint>
 #include <string>

@@ -5,9 +5,9 @@
 #include "real.hpp"
 #include "symbols.hpp"
 
+#include "../trace/lines_writer.hpp"
 #include "sdma/core/file.hpp"
 #include "sdma/stream/reader.hpp"
-#include "sdma/trace/lines.hpp"
 #include "sdma/trace/write.hpp"
 
 #include <fmt/format.h>

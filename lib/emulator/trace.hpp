@@ -12,8 +12,8 @@
 //
 // Tracing is off unless SDMA_EMULATE_TRACE names a file or SDMA_EMULATE_WATCH is 1. Any thread may call these
 // functions; they write one event at a time. Tracing never stops the program: an event that cannot be written is lost,
-// and the file counts it (trace/lines.hpp).
-#include "sdma/engine/pipeline.hpp"
+// and the file counts it (trace/lines_writer.hpp).
+#include "../engine/pipeline.hpp"
 
 #include <cstdint>
 #include <string_view>

@@ -6,9 +6,9 @@
 //   if (!admit(copy, reader, why)) ...     // why: kind, va, access, field, rule; unchanged if the packet is admitted
 //
 // One thread, inside a Section of the reader. No allocation.
-#include "sdma/engine/execute.hpp"
+#include "../packets/overlap.hpp"
+#include "execute.hpp"
 #include "sdma/engine/fault.hpp"
-#include "sdma/packets/overlap.hpp"
 
 namespace sdma::inline v0 {
 namespace detail {

@@ -9,7 +9,7 @@
 //
 // The unit is a byte. Each row of a box costs kRow more, because a row needs a look-up of its own: a box of a million
 // rows of one byte takes as long as a much larger copy. One thread; no errors.
-#include "sdma/engine/execute.hpp"
+#include "execute.hpp"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "../core/same_bits.hpp"
+#include "execute.hpp"
 #include "sdma/core/atomic_ref.hpp"
-#include "sdma/engine/execute.hpp"
 
 #include <atomic>
 #include <cmath>

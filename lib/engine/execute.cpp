@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sdma/engine/execute.hpp"
+#include "execute.hpp"
 
 #include "sdma/core/atomic_ref.hpp"
 

@@ -14,8 +14,8 @@
 // packet, where and why. A FrontEnd belongs to one thread; call load and consume inside a Section of the reader. Only
 // the constructor allocates.
 #include "admit.hpp"
+#include "pipeline.hpp"
 #include "sdma/core/atomic_ref.hpp"
-#include "sdma/engine/pipeline.hpp"
 #include "window.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sdma/engine/memory.hpp"
+#include "memory.hpp"
 
 #include <algorithm>
 #include <new>

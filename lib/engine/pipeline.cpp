@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sdma/engine/pipeline.hpp"
+#include "pipeline.hpp"
 
 #include "admit.hpp"
 #include "allowance.hpp"
@@ -96,7 +96,6 @@ class Pipeline::Impl {
   const Fault* fault() const noexcept { return fault_ ? &fault_ : nullptr; }
   const Counters& counters() const noexcept { return counters_; }
   std::uint64_t position() const noexcept { return front_.read(); }
-  std::uint64_t queue() const noexcept { return c_.queue; }
 
  private:
   bool weak() const noexcept { return c_.ordering == Ordering::adversarial; }
@@ -395,6 +394,5 @@ GpuVa Pipeline::waits_for() const noexcept { return impl_->waits_for(); }
 const Fault* Pipeline::fault() const noexcept { return impl_->fault(); }
 const Pipeline::Counters& Pipeline::counters() const noexcept { return impl_->counters(); }
 std::uint64_t Pipeline::position() const noexcept { return impl_->position(); }
-std::uint64_t Pipeline::queue() const noexcept { return impl_->queue(); }
 
 }  // namespace sdma::inline v0

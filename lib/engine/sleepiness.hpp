@@ -8,7 +8,7 @@
 // It has random numbers of its own, which no other choice shifts. So the places where a queue sleeps depend on its seed
 // and on its packets alone, not on the timing of threads. Sleep grows rarer: 100'000 places give about 30 naps, so a
 // long run is not much slower than it was. One thread; no errors.
-#include "sdma/engine/chooser.hpp"
+#include "chooser.hpp"
 
 namespace sdma::inline v0::detail {
 

@@ -27,8 +27,8 @@
 // fork does not have this thread, and in the child the lock may be held forever. Errors: `start` throws what
 // std::thread throws.
 #include "park.hpp"
+#include "pipeline.hpp"
 #include "sdma/core/compiler.hpp"
-#include "sdma/engine/pipeline.hpp"
 #include "signals_blocked.hpp"
 
 #include <pthread.h>

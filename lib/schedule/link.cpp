@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "link.hpp"
 
+#include "../engine/execute.hpp"
 #include "sdma/core/number.hpp"
-#include "sdma/engine/execute.hpp"
 #include "sdma/packets/footprint.hpp"
 #include "symbols.hpp"
 

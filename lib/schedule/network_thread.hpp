@@ -19,7 +19,7 @@
 #include "../engine/worker.hpp"
 #include "sdma/device/device.hpp"
 #include "sdma/schedule/bind.hpp"
-#include "sdma/schedule/transport.hpp"
+#include "sdma/schedule/exchange.hpp"
 
 #include <atomic>
 #include <map>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sdma/schedule/ranks.hpp"
+#include "sdma/schedule/exchange.hpp"
 
 #include "../core/write_all.hpp"
 #include "sdma/core/deadline.hpp"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "refused.hpp"
 
+#include "../core/plural.hpp"
 #include "../device/request.hpp"
 #include "link.hpp"
-#include "sdma/core/plural.hpp"
 #include "symbols.hpp"
 
 #include <fmt/format.h>

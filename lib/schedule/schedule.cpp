@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "sdma/schedule/schedule.hpp"
 
+#include "../core/wide.hpp"
 #include "../stream/packet_line.hpp"
 #include "extent.hpp"
 #include "sdma/core/number.hpp"
-#include "sdma/core/wide.hpp"
 #include "symbols.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sdma/schedule/transport.hpp"
+#include "sdma/schedule/exchange.hpp"
 
 #include <poll.h>
 #include <sys/socket.h>

@@ -2,9 +2,9 @@
 #include "sdma/simulate/machine.hpp"
 
 #include "../core/json.hpp"
+#include "../core/nearest.hpp"
 #include "sdma/core/file.hpp"
-#include "sdma/core/nearest.hpp"
-#include "sdma/device/layout.hpp"
+#include "sdma/device/topology.hpp"
 
 #include <fmt/format.h>
 

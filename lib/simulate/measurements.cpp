@@ -5,8 +5,8 @@
 #include "../core/csv.hpp"
 #include "settings.hpp"
 
+#include "../core/nearest.hpp"
 #include "sdma/core/file.hpp"
-#include "sdma/core/nearest.hpp"
 #include "sdma/schedule/text.hpp"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sdma/simulate/report.hpp"
+#include "sdma/simulate/simulate.hpp"
 
 #include "../core/json.hpp"
 

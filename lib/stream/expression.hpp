@@ -15,11 +15,11 @@
 // and so are a division by zero and an unknown name. Each function reports its errors to the Source and then returns
 // nullopt, or a null list.
 #include "../core/budget.hpp"
+#include "../core/nearest.hpp"
+#include "../core/wide.hpp"
 #include "lexer.hpp"
 #include "sdma/core/diagnostic.hpp"
-#include "sdma/core/nearest.hpp"
 #include "sdma/core/result.hpp"
-#include "sdma/core/wide.hpp"
 #include "source.hpp"
 
 #include <array>

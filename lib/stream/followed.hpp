@@ -2,8 +2,8 @@
 #pragma once
 // What the rules about a stream follow from packet to packet: what a NOP skips, what polls have waited for, and what
 // was stored. Internal to the stream rules; no errors.
+#include "../packets/overlap.hpp"
 #include "sdma/packets/footprint.hpp"
-#include "sdma/packets/overlap.hpp"
 #include "sdma/stream/reader.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Lists of numbers, tables, the files that have them, and what loops go over.
+#include "../core/plural.hpp"
 #include "expression.hpp"
-#include "sdma/core/plural.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "packet_line.hpp"
 
+#include "../core/nearest.hpp"
 #include "../core/words.hpp"
 #include "print.hpp"
-#include "sdma/core/nearest.hpp"
 
 #include <algorithm>
 

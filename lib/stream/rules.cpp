@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "sdma/stream/rules.hpp"
 
+#include "../packets/overlap.hpp"
 #include "followed.hpp"
 #include "print.hpp"
-#include "sdma/packets/overlap.hpp"
 #include "sdma/stream/text.hpp"
 
 #include <algorithm>

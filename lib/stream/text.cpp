@@ -2,8 +2,8 @@
 #include "sdma/stream/text.hpp"
 
 #include "../packets/later.hpp"
+#include "../packets/unambiguous.hpp"
 #include "print.hpp"
-#include "sdma/packets/unambiguous.hpp"
 
 #include <algorithm>
 

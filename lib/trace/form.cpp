@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "sdma/trace/form.hpp"
 
 #include "page_data.hpp"
 #include "sdma/core/file.hpp"
@@ -30,12 +29,6 @@ Result<void, Diagnostic> save(const Trace& t, const std::string& path) {
   if (form_of(path) != Form::html) return save_file(path, to_string(t, form_of(path), path));
   const detail::PageSource one{path, t};
   return detail::save_page({&one, 1}, path);
-}
-Result<void, Diagnostic> save_json_lines(const Trace& t, const std::string& path) {
-  return save_file(path, to_json_lines(t));
-}
-Result<void, Diagnostic> save_perfetto(const Trace& t, const std::string& path) {
-  return save_file(path, to_perfetto(t));
 }
 Result<Trace, Diagnostic> load_json_lines(const std::string& path) {
   const auto text = read_file(path);

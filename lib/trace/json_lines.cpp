@@ -4,7 +4,6 @@
 #include "../core/append.hpp"
 #include "../core/json.hpp"
 #include "sdma/core/number.hpp"
-#include "sdma/trace/lines.hpp"
 #include "sdma/trace/write.hpp"
 #include "text.hpp"
 

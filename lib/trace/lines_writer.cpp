@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
+#include "lines_writer.hpp"
 #include "../core/write_all.hpp"
 #include "json_lines.hpp"
-#include "sdma/trace/lines.hpp"
 
 #include <unistd.h>
 #include <new>

@@ -13,14 +13,14 @@
 // The lock of the interpreter is held, except by Stoppable.
 #include "answer.hpp"
 #include "bytes.hpp"
+#include "core/nearest.hpp"
 #include "json/json.hpp"
 #include "json/run.hpp"
 #include "long_call.hpp"
 #include "module.hpp"
 #include "schedule.hpp"
-#include "sdma/core/nearest.hpp"
 #include "sdma/device/open.hpp"
-#include "sdma/doctor/bound.hpp"
+#include "sdma/doctor/snapshot.hpp"
 
 #include <fmt/format.h>
 #include <pybind11/stl.h>

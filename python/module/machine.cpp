@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Machines to simulate, and the nodes that they are.
 #include "answer.hpp"
+#include "core/nearest.hpp"
 #include "json/json.hpp"
 #include "module.hpp"
-#include "sdma/core/nearest.hpp"
 #include "sdma/device/cuda.hpp"
 #include "sdma/device/kfd.hpp"
-#include "sdma/device/layout.hpp"
 #include "sdma/device/rocr.hpp"
-#include "sdma/device/sysfs.hpp"
-#include "sdma/simulate/report.hpp"
+#include "sdma/device/topology.hpp"
+#include "sdma/simulate/simulate.hpp"
 
 #include <fmt/format.h>
 
@@ -62,7 +61,7 @@ Topology node(const std::string& device, const std::string& text, const std::str
   if (device == "rocr") return value_or_fail(RocrDevice::open())->topology();
   if (device != "kfd")
     fail(fmt::format("'{}' is not a node", device), "write kfd, cuda, rocr, or a layout such as ring:8");
-  return value_or_fail(from_sysfs(value_or_fail(read_sysfs()))).topology;
+  return value_or_fail(kfd_topology());
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include "bytes.hpp"
 #include "module.hpp"
 
-#include "sdma/core/nearest.hpp"
+#include "core/nearest.hpp"
 
 #include <fmt/format.h>
 #include <pybind11/stl.h>

@@ -4,7 +4,6 @@
 #include "json/json.hpp"
 #include "module.hpp"
 #include "sdma/trace/compare.hpp"
-#include "sdma/trace/form.hpp"
 #include "sdma/trace/page.hpp"
 #include "sdma/trace/write.hpp"
 

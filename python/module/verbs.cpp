@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Calculations about schedules: check, simulate, sweep, explore, reduce.
 #include "answer.hpp"
+#include "draw/curves.hpp"
 #include "json/check.hpp"
 #include "json/explore.hpp"
 #include "json/json.hpp"
 #include "json/sweep.hpp"
 #include "module.hpp"
 #include "schedule.hpp"
-#include "sdma/draw/curves.hpp"
 
 #include <fmt/format.h>
 #include <pybind11/stl.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Where a proof ends: kinds of schedules that look alike, of which one is proved and the other is not.
 #include "checked.hpp"
-#include "sdma/device/layout.hpp"
 #include "sdma/device/soft.hpp"
+#include "sdma/device/topology.hpp"
 #include "sdma/schedule/run.hpp"
 
 using namespace sdma;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Is the checker sound? Small random schedules, executed in every way that the adversarial ordering allows (or in as
 // many as there is time for): whatever some execution breaks, the checker has reported.
+#include "engine/pipeline.hpp"
 #include "sdma/check/check.hpp"
-#include "sdma/engine/pipeline.hpp"
 #include "support/catch.hpp"
+#include "support/enumerator.hpp"
 #include "support/sanitizer.hpp"
 
 #include <cstring>
@@ -173,7 +174,7 @@ std::string broken(const Schedule& s, std::uint32_t most, bool& all) {
     return outcomes.size() > 1;
   };
   const auto say = [&] { return std::string(outcomes.size() > 1 ? "two outcomes" : "an execution that does not end"); };
-  Enumerator every;
+  test::Enumerator every;
   all = false;
   for (std::uint32_t n = 0; n < most; ++n) {
     if (bad(world.run(every))) return say();

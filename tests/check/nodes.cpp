@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Several nodes: what reaches into another one is an error with its line.
 #include "checked.hpp"
-#include "sdma/device/layout.hpp"
+#include "sdma/device/topology.hpp"
 
 using namespace sdma;
 using sdma::test::checked;

@@ -3,9 +3,9 @@
 // algorithm and odd sizes. What is wrong in them is found.
 #include "collectives/source.hpp"
 #include "outcome.hpp"
-#include "sdma/device/layout.hpp"
 #include "sdma/device/soft.hpp"
-#include "sdma/schedule/ranks.hpp"
+#include "sdma/device/topology.hpp"
+#include "sdma/schedule/exchange.hpp"
 #include "sdma/schedule/run.hpp"
 #include "sdma/schedule/text.hpp"
 #include "support.hpp"

@@ -6,7 +6,7 @@
 
 #include <csignal>
 
-#include "sdma/schedule/ranks.hpp"
+#include "sdma/schedule/exchange.hpp"
 #include "support/catch.hpp"
 
 using namespace collectives::perf;

@@ -177,7 +177,7 @@ class Tree:
 
 
 def packet(t, sdma, conformance):
-    footprint, declared = "include/sdma/packets/footprint.hpp", "include/sdma/engine/execute.hpp"
+    footprint, declared = "include/sdma/packets/footprint.hpp", "lib/engine/execute.hpp"
     execute, page, lengths = "lib/engine/execute.cpp", "docs/packets.md", "include/sdma/packets/length_table.hpp"
     t.run(*t.compile("document", "tests/packets/document.cpp", "lib/packets/catalogue.cpp"))
     t.run(*t.compiler, t.made / "document.o", "-o", t.made / "document")
@@ -190,8 +190,8 @@ def packet(t, sdma, conformance):
 
     t.run(*t.compile("execute", execute))
     t.run(*t.compile("probe", t.probe()))
-    t.run(t.program(sdma, "probe", "execute"))
-    t.noticed(execute, ["undefined", "execute"], *t.link(sdma, "probe"))
+    t.run(t.program(conformance, "probe", "execute"))
+    t.noticed(execute, ["undefined", "execute"], *t.link(conformance, "probe"))
     with t.without(footprint, declared):
         t.noticed(f"{footprint}, {declared}", ["has no footprint, or no role", "has neither an execute() nor a refusal, or has both"],
                   *t.compile("bare", declared, only_syntax=True))  # fmt: skip

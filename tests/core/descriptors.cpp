@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sdma/core/descriptors.hpp"
+#include "core/program.hpp"
 
 #include "support/catch.hpp"
 #include "support/folder.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sdma/core/nearest.hpp"
+#include "core/nearest.hpp"
 
 #include "support/catch.hpp"
 

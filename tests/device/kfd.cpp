@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "device/sysfs.hpp"
 
 #include <cstdlib>
 #include <cstring>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Layouts: the links that each has, and the names that are refused.
-#include "sdma/device/layout.hpp"
+#include "sdma/device/topology.hpp"
 
 #include "support/catch.hpp"
 

@@ -2,6 +2,8 @@
 // What only a device over ROCr promises: who makes the queues, what is missing and what to do, adopted host memory,
 // what a fork leaves. Run on a node of three GPUs, with Debian's ROCr or with the library that SDMA_TEST_LIBHSA names.
 #include "sdma/device/rocr.hpp"
+
+#include "device/sysfs.hpp"
 #include "sdma/device/kfd.hpp"
 
 #include <dlfcn.h>

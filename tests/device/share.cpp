@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Memory and signals of several processes on software devices: what one stores the other sees, and what is left when a
 // process ends.
-#include "sdma/device/share.hpp"
+#include "sdma/device/memory.hpp"
 
 #include <fcntl.h>
 #include <sys/resource.h>

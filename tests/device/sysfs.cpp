@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sdma/device/sysfs.hpp"
+#include "device/sysfs.hpp"
 
 #include "support/catch.hpp"
 

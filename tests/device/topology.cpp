@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "sdma/device/product.hpp"
-#include "sdma/device/sysfs.hpp"
+#include "device/product.hpp"
+#include "device/sysfs.hpp"
 
 #include <set>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Schedules that really hang on the software device: the queues are read while they hang, and each has its answer.
 #include "../schedule/support.hpp"
-#include "sdma/doctor/bound.hpp"
 #include "sdma/doctor/diagnose.hpp"
+#include "sdma/doctor/snapshot.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Page faults in logs as dmesg, journalctl and the kernel itself print them, and what a diagnosis makes of them.
-#include "sdma/doctor/kernel_log.hpp"
+#include "doctor/kernel_log.hpp"
+#include "sdma/doctor/read.hpp"
 
 #include "sdma/doctor/diagnose.hpp"
 #include "sdma/dump/text.hpp"

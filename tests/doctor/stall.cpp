@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Reports of waits that gave up, on rings whose engine is a test: each with the diagnosis that belongs to it.
-#include "sdma/doctor/stall.hpp"
+#include "sdma/doctor/snapshot.hpp"
 
 #include "../sync/support.hpp"
 #include "sdma/doctor/diagnose.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sdma/draw/curves.hpp"
+#include "draw/curves.hpp"
 
 #include "draw/elements.hpp"
 #include "support/catch.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // engine/memory: who sees what at which address, and that nobody sees it after unmap.
-#include "sdma/engine/memory.hpp"
+#include "engine/memory.hpp"
 
 #include "support/catch.hpp"
 

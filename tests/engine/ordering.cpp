@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the orderings allow: exactly, by every sequence of choices; and that programs without a race do not care.
 #include "engine/rig.hpp"
+#include "support/enumerator.hpp"
 #include "support/sanitizer.hpp"
 
 #include <set>

@@ -5,7 +5,7 @@
 //   Rig rig;                                              // memory at 0x100000 and 0x200000, GPU 0
 //   rig.put(CopyLinear{.src = rig.a(0), .dst = rig.b(64), .bytes = 16});
 //   rig.go();                                             // doorbell, and steps until nothing is left
-#include "sdma/engine/pipeline.hpp"
+#include "engine/pipeline.hpp"
 #include "sdma/stream/writer.hpp"
 #include "support/catch.hpp"
 

@@ -2,7 +2,7 @@
 // Any dwords at all, executed: no crash, no step without end, and not a byte written that is not mapped for writing.
 // The first byte picks the ordering and the seed; the rest is the ring, and, once more, memory that
 // indirect buffers find.
-#include "sdma/engine/pipeline.hpp"
+#include "engine/pipeline.hpp"
 #include "space.hpp"
 
 #include <cstring>

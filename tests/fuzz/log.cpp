@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Any text is a kernel's log: no more faults are reported than it has lines, and what is evidence quotes the text.
-#include "sdma/doctor/kernel_log.hpp"
+#include "doctor/kernel_log.hpp"
+#include "sdma/doctor/read.hpp"
 
 #include <algorithm>
 #include <cstdlib>

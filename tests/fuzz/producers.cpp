@@ -11,8 +11,8 @@
 //
 // Halfway, the ring object is destroyed, and a new one continues on the same memory, while the engine still reads.
 #include "../queue/memory.hpp"
+#include "engine/pipeline.hpp"
 #include "sdma/core/deadline.hpp"
-#include "sdma/engine/pipeline.hpp"
 #include "sdma/packets/sync.hpp"
 #include "space.hpp"
 

@@ -7,7 +7,6 @@
 #include "sdma/core/names.hpp"
 #include "sdma/device/topology.hpp"
 #include "sdma/schedule/text.hpp"
-#include "sdma/simulate/report.hpp"
 #include "sdma/simulate/simulate.hpp"
 #include "sdma/stream/json.hpp"
 #include "sdma/trace/write.hpp"

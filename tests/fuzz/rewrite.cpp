@@ -12,7 +12,7 @@
 // step, so that a run can be repeated. With it, they hit the places between the hooks, too: a find may need several
 // runs to show again.
 #include "../support/sanitizer.hpp"
-#include "sdma/engine/pipeline.hpp"
+#include "engine/pipeline.hpp"
 #include "space.hpp"
 
 #include <atomic>

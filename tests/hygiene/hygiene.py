@@ -36,10 +36,10 @@ MAY_USE["pch"] = MAY_USE["packets"]
 
 # What the header-only library consists of: a fork that cannot link ours uses these, without exceptions and RTTI.
 HEADER_ONLY = re.compile(r"(core|packets|sync)/\w+|stream/(writer|reader)|queue/(order|ring|queue|wave)")
-NOT_HEADER_ONLY = {"core/descriptors", "core/file", "core/nearest", "core/number", "sync/describe"}
+NOT_HEADER_ONLY = {"core/file", "core/number", "sync/describe"}
 # Of what is not a C++ header: the fences of the processor and, in one place that has a standard branch too, POSIX.
 INTRINSICS = {"immintrin.h", "emmintrin.h", "intrin.h", "x86intrin.h"}
-POSIX = {"core/nap": {"sched.h", "time.h"}}
+POSIX = {"core/deadline": {"sched.h", "time.h"}}
 
 # For clients in C: it includes C's own headers, and no header of C++ includes it.
 C_FACE = pathlib.PurePath("include/sdma/client.h")

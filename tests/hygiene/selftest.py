@@ -91,8 +91,8 @@ class Includes(Tree):
         self.good(self.check, header("queue/order", "#include <atomic>\n#include <immintrin.h>\n"))
 
     def test_posix_has_one_place(self):
-        self.good(self.check, header("core/nap", "#include <time.h>\n"))
-        self.bad(self.check, header("core/deadline", "#include <time.h>\n"), "standard library")
+        self.good(self.check, header("core/deadline", "#include <time.h>\n"))
+        self.bad(self.check, header("core/units", "#include <time.h>\n"), "standard library")
 
     def test_ours_in_angle_brackets(self):
         self.bad(self.check, header("core/a") | header("core/b", "#include <sdma/core/a.hpp>\n"), "in quotes")

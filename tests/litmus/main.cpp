@@ -8,6 +8,7 @@
 #include "litmus/device.hpp"
 #include "sdma/device/open.hpp"
 #include "soft.hpp"
+#include "support/enumerator.hpp"
 
 #include <charconv>
 #include <cstdio>
@@ -56,7 +57,7 @@ bool run_on_soft(const Program& p, std::uint64_t seeds) {
   bool good = true;
   for (auto o : {Ordering::strict, Ordering::rocr, Ordering::adversarial}) {
     Histogram seen;
-    Enumerator every;
+    test::Enumerator every;
     do {
       ++seen[SoftWorld(p, o, every, false).run()];
     } while (every.next() && every.runs() < kMostRuns);

@@ -7,8 +7,8 @@
 //
 // The scheduler lets one queue, the host, or the L2 make one step at a time; what a step may do is the engine's model.
 // A run ends when nobody can do anything. GPU addresses are not the host's.
+#include "engine/pipeline.hpp"
 #include "litmus/litmus.hpp"
-#include "sdma/engine/pipeline.hpp"
 
 #include <array>
 #include <memory>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // must not compile: two packets claim the same dwords
+#include "packets/unambiguous.hpp"
 #include "sdma/packets/registry.hpp"
-#include "sdma/packets/unambiguous.hpp"
 
 namespace {
 struct Rival {

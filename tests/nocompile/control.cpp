@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Compiles: what the others do wrong, done right. Were this refused, their refusals would say nothing.
+#include "packets/unambiguous.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/core/units.hpp"
 #include "sdma/packets/registry.hpp"
-#include "sdma/packets/unambiguous.hpp"
 
 namespace {
 struct Good {

@@ -4,16 +4,14 @@
 // Each line alone loses what is wrong with a run, a schedule, a packet or a queue.
 #include "sdma/check/check.hpp"
 #include "sdma/device/kfd.hpp"
-#include "sdma/engine/chooser.hpp"
-#include "sdma/engine/memory.hpp"
 #include "sdma/schedule/run.hpp"
 #include "sdma/stream/rules.hpp"
 #include "sdma/sync/wait.hpp"
 
 using namespace sdma;
 
-void wrong(const Schedule& s, const Bound& b, const RingMemory& ring, AddressSpace::Reader& reader,
-           std::span<std::uint32_t> dwords, Profile profile, Enumerator e, Backoff backoff, AddressSpace& space) {
+void wrong(const Schedule& s, const Bound& b, const RingMemory& ring, std::span<std::uint32_t> dwords, Profile profile,
+           Backoff backoff) {
   run(b);                               // refused
   check(s);                             // refused
   as_expected(s, {});                   // refused
@@ -25,10 +23,7 @@ void wrong(const Schedule& s, const Bound& b, const RingMemory& ring, AddressSpa
   check(Nop{});                         // refused
   fits(Nop{});                          // refused
   validate(ring);                       // refused
-  reader.covers({});                    // refused
-  e.next();                             // refused
   backoff.step({});                     // refused
   KfdDevice::missing();                 // refused
   Ring<>{ring}.submit(Nop{});           // refused
-  space.map(Mapping{});                 // refused
 }

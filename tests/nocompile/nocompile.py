@@ -38,7 +38,7 @@ def complaint(compiler, include, path):
     text, flags = expectation(path)
     if text is None:
         flags = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
-    command = [compiler, "-std=c++20", "-fsyntax-only", f"-I{include}", *flags, path]
+    command = [compiler, "-std=c++20", "-fsyntax-only", f"-I{include}", f"-I{include}/../lib", *flags, path]
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
     if text is None:
         return "" if done.returncode == 0 else f"does not compile:\n{done.stderr}"

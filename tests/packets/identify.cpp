@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "packets/generic.hpp"
-#include "sdma/packets/unambiguous.hpp"
+#include "packets/unambiguous.hpp"
 #include "support/sanitizer.hpp"
 
 using namespace sdma;

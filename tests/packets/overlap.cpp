@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Overlaps within one packet and the extent of a box: compared with a list of all bytes.
-#include "sdma/packets/overlap.hpp"
+#include "packets/overlap.hpp"
 #include "support/catch.hpp"
 
 #include <random>

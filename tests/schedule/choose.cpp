@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // `choose`: what a schedule leaves open, by default, by --set, and as a search takes it.
-#include "sdma/schedule/decisions.hpp"
 #include "sdma/schedule/text.hpp"
 #include "support/catch.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Ranks of several nodes: the transport, what binds and what is refused, and what a word of the network says.
-#include "sdma/schedule/ranks.hpp"
+#include "sdma/schedule/exchange.hpp"
 #include "support.hpp"
 
 #include <sys/socket.h>

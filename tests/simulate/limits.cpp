@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Mechanisms that a machine may not have: each is off until its
 // parameter is set, and then acts where it should and nowhere else.
-#include "sdma/device/layout.hpp"
+#include "sdma/device/topology.hpp"
 #include "sdma/schedule/text.hpp"
 #include "sdma/simulate/simulate.hpp"
 #include "support/catch.hpp"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Each mechanism of the model, alone: where a time comes from can be calculated by hand.
 #include "sdma/schedule/text.hpp"
-#include "sdma/simulate/report.hpp"
 #include "sdma/simulate/simulate.hpp"
 #include "support/catch.hpp"
 

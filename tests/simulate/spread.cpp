@@ -2,7 +2,6 @@
 // What a few simulations say of a time's interval and of ratios; parameters at a bound of their fit; HIP's costs; a
 // topology as a machine.
 #include "sdma/schedule/text.hpp"
-#include "sdma/simulate/report.hpp"
 #include "sdma/simulate/simulate.hpp"
 #include "support/catch.hpp"
 

@@ -3,7 +3,7 @@
 
 #include "queue/memory.hpp"
 #include "sdma/packets/cache.hpp"
-#include "sdma/packets/list.hpp"
+#include "sdma/packets/registry.hpp"
 #include "sdma/stream/reader.hpp"
 #include "sdma/sync/hsa.hpp"
 #include "support/catch.hpp"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "sample.hpp"
-#include "sdma/trace/form.hpp"
 #include "sdma/trace/page.hpp"
 #include "sdma/trace/write.hpp"
 #include "support/catch.hpp"
@@ -16,31 +15,32 @@ using test::Folder;
 TEST_CASE("files hold what the texts say, and replace what was there") {
   const Folder folder;
   const auto t = test::sample();
-  const auto path = folder / "t";
+  const auto path = folder / "t.jsonl";
   std::ofstream(path) << std::string(100000, 'x');
-  REQUIRE(trace::save_json_lines(t, path));
+  REQUIRE(trace::save(t, path));
   CHECK(content(path) == trace::to_json_lines(t));
   const auto back = trace::load_json_lines(path);
   REQUIRE(back);
   CHECK(*back == t);
-  REQUIRE(trace::save_perfetto(t, path));
-  CHECK(content(path) == trace::to_perfetto(t));
+  const auto other = folder / "t";
+  REQUIRE(trace::save(t, other));
+  CHECK(content(other) == trace::to_perfetto(t));
 }
 
 TEST_CASE("a disk that becomes full leaves the trace that was there") {
   const Folder folder;
-  const auto path = folder / "t";
+  const auto path = folder / "t.jsonl";
   const auto t = test::sample();
-  REQUIRE(trace::save_json_lines(t, path));
+  REQUIRE(trace::save(t, path));
   auto longer = t;
   for (std::uint64_t i = 0; i < 1000; ++i) longer.events.push_back({.ns = longer.events.back().ns});
   {
     const test::FullAfter full{4096};
-    const auto r = trace::save_json_lines(longer, path);
+    const auto r = trace::save(longer, path);
     REQUIRE_FALSE(r);
     CHECK(r.error().where == path);
     CHECK(r.error().message == "cannot be written: File too large");
-    CHECK_FALSE(trace::save_perfetto(longer, path));
+    CHECK_FALSE(trace::save(longer, folder / "t"));
     CHECK_FALSE(trace::save_page(std::array{trace::PageTrace{"t", longer}}, path));
   }
   CHECK(content(path) == trace::to_json_lines(t));
@@ -67,7 +67,7 @@ TEST_CASE("the name of a file says its form") {
 TEST_CASE("what cannot be opened or read is named") {
   const Folder folder;
   const auto nowhere = folder / "no/where";
-  const auto saved = trace::save_perfetto({}, nowhere);
+  const auto saved = trace::save({}, nowhere);
   REQUIRE_FALSE(saved);
   CHECK(saved.error().where == nowhere);
   CHECK(saved.error().message == "cannot be written: No such file or directory");

@@ -10,7 +10,7 @@
 #include "sdma/packets/encode.hpp"
 #include "sdma/packets/poll.hpp"
 #include "sdma/packets/sync.hpp"
-#include "sdma/trace/form.hpp"
+#include "sdma/trace/write.hpp"
 
 #include <sys/resource.h>
 #include <algorithm>

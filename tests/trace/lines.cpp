@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sdma/trace/lines.hpp"
+#include "trace/lines_writer.hpp"
 
 #include "sample.hpp"
 #include "sdma/trace/write.hpp"

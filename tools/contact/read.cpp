@@ -2,9 +2,9 @@
 #include "contact/answer.hpp"
 #include "contact/fields.hpp"
 #include "contact/texts.hpp"
+#include "core/plural.hpp"
 #include "exit.hpp"
 #include "sdma/check/check.hpp"
-#include "sdma/core/plural.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

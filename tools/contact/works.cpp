@@ -3,8 +3,8 @@
 #include "contact/fields.hpp"
 #include "contact/steps.hpp"
 #include "contact/texts.hpp"
-#include "sdma/doctor/bound.hpp"
 #include "sdma/doctor/diagnose.hpp"
+#include "sdma/doctor/snapshot.hpp"
 #include "sdma/packets/encode.hpp"
 #include "sdma/schedule/run.hpp"
 

@@ -22,7 +22,7 @@
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/device/topology.hpp"
 #include "sdma/doctor/diagnose.hpp"
-#include "sdma/simulate/report.hpp"
+#include "sdma/simulate/simulate.hpp"
 #include "sdma/trace/compare.hpp"
 #include "sdma/trace/trace.hpp"
 

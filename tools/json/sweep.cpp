@@ -5,7 +5,7 @@
 #include "check.hpp"
 #include "explore.hpp"
 #include "sdma/core/number.hpp"
-#include "sdma/simulate/report.hpp"
+#include "sdma/simulate/simulate.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -8,9 +8,9 @@
 //
 // Values that a file or the machine refuses have no row; Swept::refused says why. Errors: every value is refused, for
 // which all Diagnostics of the first one are the reason.
+#include "draw/curves.hpp"
 #include "json.hpp"
 #include "sdma/core/result.hpp"
-#include "sdma/draw/curves.hpp"
 #include "sdma/schedule/text.hpp"
 #include "sdma/simulate/sweep.hpp"
 

@@ -16,7 +16,7 @@
 #include "examples/support.hpp"
 #include "median.hpp"
 #include "sdma/core/file.hpp"
-#include "sdma/simulate/report.hpp"
+#include "sdma/simulate/simulate.hpp"
 #include "sdma/sync/recipes.hpp"
 #include "simulated_machine.hpp"
 

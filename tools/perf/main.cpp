@@ -9,12 +9,12 @@
 // The table goes to standard output, with '#' before every line that is not a row. Errors and, on a terminal, the
 // progress go to standard error. After Ctrl-C, a closed pipe or a full disk, the sweep ends after the current round,
 // and results are written.
+#include "core/program.hpp"
 #include "program.hpp"
 #include "ranks.hpp"
-#include "sdma/core/descriptors.hpp"
 #include "sdma/core/file.hpp"
 #include "sdma/core/number.hpp"
-#include "sdma/schedule/ranks.hpp"
+#include "sdma/schedule/exchange.hpp"
 #include "watchdog.hpp"
 #ifdef COLLECTIVE_PERF_MPI
 #include "mpi.hpp"

@@ -4,7 +4,7 @@
 #include "collectives/plan.hpp"
 #include "report.hpp"
 #include "schedule_file.hpp"
-#include "sdma/simulate/report.hpp"
+#include "sdma/simulate/simulate.hpp"
 
 #include <fmt/format.h>
 

@@ -12,7 +12,6 @@
 // One object per process, on one thread. Errors: a Diagnostic when the others do not call it before the deadline; then
 // the destructor ends all ranks, because MPI cannot take its call back. If a rank dies, mpirun ends the others.
 #include "sdma/schedule/exchange.hpp"
-#include "sdma/schedule/transport.hpp"
 #include "sdma/sync/wait.hpp"
 
 #define OMPI_SKIP_MPICXX 1  // only the interface of C

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "settings.hpp"
 
-#include "sdma/core/nearest.hpp"
+#include "core/nearest.hpp"
 #include "sdma/core/version.hpp"
 #include "sdma/device/open.hpp"
-#include "sdma/schedule/ranks.hpp"
+#include "sdma/schedule/exchange.hpp"
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>

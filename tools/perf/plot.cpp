@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "report.hpp"
 
+#include "draw/curves.hpp"
 #include "draw/palette.hpp"
 #include "schedule_file.hpp"
-#include "sdma/draw/curves.hpp"
 
 #include <algorithm>
 #include <iterator>

@@ -3,6 +3,7 @@
 
 #include "axes.hpp"
 #include "collectives/plan.hpp"
+#include "core/program.hpp"
 #include "model.hpp"
 #include "others.hpp"
 #include "progress.hpp"
@@ -10,7 +11,6 @@
 #include "report.hpp"
 #include "schedule_file.hpp"
 #include "sdma/core/file.hpp"
-#include "sdma/core/interrupt.hpp"
 #include "sdma/core/version.hpp"
 #include "sdma/device/open.hpp"
 #include "sweep.hpp"

@@ -3,7 +3,7 @@
 // The processes that time a collective together, one rank each: all run the same sweep, and exchange bytes at the same
 // points of it. Rank 0 prints.
 //
-//   Ranks ranks{exchange, 1, 8};                  // over sockets (sdma/schedule/ranks.hpp) or MPI (mpi.hpp)
+//   Ranks ranks{exchange, 1, 8};                  // over sockets (sdma/schedule/exchange.hpp) or MPI (mpi.hpp)
 //   bind(schedule, device, bind_options(settings));
 //   auto words = ranks.all("4096");               // those of each rank; also a barrier
 //   return ranks.end(code, error);                // the exit code, the same in all; rank 0 reports the error

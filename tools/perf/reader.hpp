@@ -7,10 +7,10 @@
 //   if (!r.good()) return std::move(r).error();
 //
 // A Reader belongs to one thread. Errors: Diagnostics that name the option, the value, and valid values.
+#include "core/nearest.hpp"
 #include "core/words.hpp"
 #include "schedule_file.hpp"
 #include "sdma/core/diagnostic.hpp"
-#include "sdma/core/nearest.hpp"
 #include "sdma/core/number.hpp"
 #include "settings.hpp"
 

@@ -15,8 +15,8 @@
 #include "sdma/core/number.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/core/units.hpp"
-#include "sdma/engine/pipeline.hpp"
-#include "sdma/schedule/transport.hpp"
+#include "sdma/engine/ordering.hpp"
+#include "sdma/schedule/exchange.hpp"
 #include "sdma/simulate/sweep.hpp"
 
 #include <chrono>

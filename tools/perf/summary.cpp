@@ -2,7 +2,7 @@
 #include "report.hpp"
 
 #include "schedule_file.hpp"
-#include "sdma/simulate/report.hpp"
+#include "sdma/simulate/simulate.hpp"
 
 #include <fmt/format.h>
 

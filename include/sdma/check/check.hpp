@@ -149,9 +149,6 @@ struct OrderingRule {
   std::string_view text;          ///< what the rule states, in one sentence
   std::string_view option;        ///< the option that removes it, "" if none does
 };
-/// All rules of docs/ordering.md on which findings may rest.
-std::span<const OrderingRule> ordering_rules() noexcept;
-
 /// A change of one line of a schedule's text. If a finding has several, all count lines as they are before the first.
 struct CheckEdit {
   /// What to do with the line.

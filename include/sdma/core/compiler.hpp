@@ -59,11 +59,6 @@
 
 #endif
 
-/// Declares a signed integer type of 128 bits; not defined where the compiler has none (core/wide.hpp).
-#if !defined(SDMA_STANDARD_ONLY) && defined(__SIZEOF_INT128__)
-#define SDMA_INT128(name) __extension__ typedef __int128 name
-#endif
-
 /// Device code. Where clang compiles HIP or CUDA, functions between SDMA_DEVICE_BEGIN and SDMA_DEVICE_END are compiled
 /// for the GPU as well as for the host, as constexpr functions are without a mark. Elsewhere, the two are empty.
 #if defined(__clang__) && (defined(__HIP__) || defined(__CUDA__))

@@ -9,9 +9,27 @@
 // A duration of zero or less gives a deadline that has already passed. A duration that is too long for the clock gives
 // the last moment that the clock can represent. A Deadline is a plain value on the steady clock; any thread may use a
 // copy. No errors.
-#include "sdma/core/durations.hpp"
+//
+// This header has std::chrono's durations and steady clock, without its calendars, time zones and streams: in C++20,
+// <chrono> costs a quarter of the compile time of a header that waits. The <mutex> of libstdc++ takes them from a
+// smaller header of its own. That is not promised for later versions, so they get <chrono>.
+#include "sdma/core/standard.hpp"
 
 #include <concepts>
+#include <cstdint>
+
+#if defined(_GLIBCXX_RELEASE) && _GLIBCXX_RELEASE <= 14
+#include <mutex>
+#else
+#include <chrono>
+#endif
+// <thread> takes longer to compile than everything else that a wait needs; where POSIX is there, two C headers do.
+#if !defined(SDMA_STANDARD_ONLY) && __has_include(<sched.h>) && __has_include(<unistd.h>)
+#include <sched.h>
+#include <time.h>
+#else
+#include <thread>
+#endif
 
 namespace sdma::inline v0 {
 
@@ -41,4 +59,22 @@ struct Deadline {
   }
 };
 
+namespace detail {
+
+// `yield`: threads that wait for this core run first, if there are any; `nap`: at least that long, unless a signal
+// interrupts it. Both are hints.
+#if !defined(SDMA_STANDARD_ONLY) && __has_include(<sched.h>) && __has_include(<unistd.h>)
+inline void yield() noexcept { ::sched_yield(); }
+inline void nap(std::chrono::nanoseconds t) noexcept {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(t);
+  const ::timespec for_so_long{.tv_sec = static_cast<std::time_t>(seconds.count()),
+                               .tv_nsec = static_cast<long>((t - seconds).count())};
+  ::nanosleep(&for_so_long, nullptr);
+}
+#else
+inline void yield() noexcept { std::this_thread::yield(); }
+inline void nap(std::chrono::nanoseconds t) noexcept { std::this_thread::sleep_for(t); }
+#endif
+
+}  // namespace detail
 }  // namespace sdma::inline v0

@@ -78,7 +78,8 @@ class NameTable {
 
 /// `file`: the name of the text in errors.
 Result<NameTable, Diagnostic> parse_names(std::string_view text, std::string_view file = "names");
-/// A file that parse_names reads, if no ranges overlap and is_range_name holds for each name.
+/// A file that parse_names reads, if no ranges overlap and is_range_name holds for each name: for a program that names
+/// its buffers for `sdma dis --names`.
 std::string print_names(const NameTable&);
 /// Is this text a name, as files of names require?
 bool is_range_name(std::string_view) noexcept;

@@ -54,7 +54,4 @@ inline constexpr Version kVersion{.major = SDMA_VERSION_MAJOR,
 /// The version of the sdma-runtime library that the program runs with. Defined in the library, not in this header.
 Version version() noexcept;
 
-/// Deprecated since 0.2.0: `version().string` is the same.
-[[deprecated("use version().string")]] std::string_view runtime_version() noexcept;
-
 }  // namespace sdma::inline v0

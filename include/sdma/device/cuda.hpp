@@ -61,9 +61,7 @@
 // Faults. A packet's fault stops its queue, as in software. An error that CUDA reports stops every queue of that
 // physical GPU for good: FaultKind::driver_error, with the driver's name for it.
 //
-// After a fork, the child has neither the memory nor the queues of the device: every call in the child is an error, and
-// destructors leave everything to the parent. Thread-safe, as Device is. Errors: those of Device, and
-// Diagnostics from open.
+// Thread-safe, as Device is. Errors: those of Device, and Diagnostics from open.
 #include "sdma/device/device.hpp"
 
 #include <chrono>

@@ -20,6 +20,9 @@
 // write rings directly, programs access memory through pointers, and a completion is a word in memory. So nothing here
 // needs to be fast, and everything may be virtual.
 //
+// After a fork, the child has neither the memory nor the queues of a device: every call in the child is an error, and
+// destructors leave everything to the parent (soft.hpp says what differs in software).
+//
 // Thread-safe: any thread may call anything. Creating or destroying a queue unmaps all queues of its GPU for a moment:
 // a doorbell that is rung meanwhile is lost, and the engine takes its position from wptr. So a Ring always stores wptr
 // before it rings.
@@ -29,7 +32,6 @@
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/device/memory.hpp"
-#include "sdma/device/share.hpp"
 #include "sdma/device/topology.hpp"
 #include "sdma/engine/fault.hpp"
 #include "sdma/queue/queue.hpp"
@@ -85,7 +87,7 @@ class Device {
   virtual const Topology& topology() const noexcept = 0;
 
   // Each of these returns a handle, or a Diagnostic if the request is
-  // invalid or cannot be served. In the child of a fork, each is an error.
+  // invalid or cannot be served.
   /// Allocates memory. Errors: there is no such GPU; the size is 0;
   /// the alignment is not a power of two up to 2^40; out of memory.
   virtual Result<Memory, Diagnostic> allocate(const MemoryRequest&) = 0;
@@ -99,7 +101,7 @@ class Device {
   /// memory; the driver refuses the queue; a thread of the device cannot start.
   virtual Result<Queue, Diagnostic> create_queue(const QueueRequest&) = 0;
 
-  // Memory of several processes: device/share.hpp. In the child of a fork, each is an error.
+  // Memory of several processes: device/memory.hpp.
   /// A handle by which other processes open this memory; the same one in each call. Errors: this device cannot share;
   /// the memory was not allocated by it, or not as `shareable`; no descriptor is left; the thread that serves handles
   /// cannot start.

@@ -40,11 +40,8 @@
 // Completion by ATOMIC into host memory needs a link that completes 64-bit PCIe AtomicOps: Topology::completion says
 // which packet to use, and `complete` (device/queues.hpp) writes it.
 //
-// After a fork, the child has neither the memory nor the queues of the device: every call in the child is an error, and
-// destructors leave everything to the parent. Thread-safe, as Device is. Errors: those of Device, and Diagnostics from
-// open.
+// Thread-safe, as Device is. Errors: those of Device, and Diagnostics from open.
 #include "sdma/device/device.hpp"
-#include "sdma/device/sysfs.hpp"
 
 #include <memory>
 #include <string>
@@ -55,6 +52,9 @@ namespace sdma::inline v0 {
 namespace detail {
 class KfdNode;
 }
+
+/// The node of this machine, as the kernel describes it: needs neither a device nor its rights. Diagnostic: the file.
+Result<Topology, Diagnostic> kfd_topology();
 
 /// Where to find the driver and its libraries.
 struct KfdOptions {

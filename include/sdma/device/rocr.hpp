@@ -36,13 +36,10 @@
 //
 // A destroyed device asks ROCr to stop its queues; rings and memory stay until their handles are destroyed, and ROCr
 // stays initialised until then. If another library destroys one of these queues, its ring is gone, and `fault(queue)`
-// says so. After a fork, the child has neither the memory nor the queues of the device: every call in the child is an
-// error, and destructors leave everything to the parent. Thread-safe, as Device is. Errors: those of Device, and
-// Diagnostics from open and adopt.
+// says so. Thread-safe, as Device is. Errors: those of Device, and Diagnostics from open and adopt.
 //
 // docs/device.md says which ROCr this has run with: none that exports either call.
 #include "sdma/device/device.hpp"
-#include "sdma/device/sysfs.hpp"
 
 #include <memory>
 #include <string>

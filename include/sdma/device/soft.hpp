@@ -7,7 +7,7 @@
 //   if (!device) return fail(to_string(device.error()));
 //   Device& d = **device;                                   // from here on like any other: see device/device.hpp
 //
-//   Ring -> wptr, doorbell -> call --->  engine thread: reads up to the doorbell, never past it -> engine/pipeline.hpp
+//   Ring -> wptr, doorbell -> call --->  engine thread: reads up to the doorbell, never past it
 //                                        parks when idle (no CPU); retries a pending poll at growing intervals
 //   Signal::sleep  <---  woken after a store by an engine; Signal::set and add (wake) wake engines that poll the word
 //
@@ -35,7 +35,7 @@
 //
 // Thread-safe, as Device is. Errors: those of Device, and Diagnostics from open.
 #include "sdma/device/device.hpp"
-#include "sdma/engine/pipeline.hpp"
+#include "sdma/engine/ordering.hpp"
 #include "sdma/trace/trace.hpp"
 
 #include <chrono>

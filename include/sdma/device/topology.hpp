@@ -126,7 +126,7 @@ struct Topology {
   std::vector<CpuNode> cpus{};       ///< by number
   std::vector<Gpu> gpus{};           ///< by number
   std::vector<Link> links{};         ///< one for each direction of a connection
-  std::vector<SharedPath> shared{};  ///< kernels do not list these: only files and layout.hpp have them
+  std::vector<SharedPath> shared{};  ///< kernels do not list these: only files and layouts have them
 
   /// The direct link; null if there is none.
   const Link* link(LinkEnd from, LinkEnd to) const noexcept;
@@ -145,10 +145,68 @@ struct Topology {
   friend bool operator==(const Topology&, const Topology&) = default;
 };
 
+/// What a driver needs to know about a GPU, in addition to the Topology. Same order as Topology::gpus.
+struct SysfsGpu {
+  std::uint32_t kfd_node{};       ///< N of nodes/N
+  std::uint32_t gpu_id{};         ///< identifies it in ioctls; never 0
+  std::uint32_t render_minor{};   ///< of /dev/dri/renderD
+  std::uint32_t device_id{};      ///< PCI
+  std::uint32_t location_id{};    ///< PCI bus << 8 | device << 3 | function
+  std::uint32_t domain{};         ///< PCI
+  std::uint64_t unique_id{};      ///< the number that the driver reports for this one chip; 0: none
+  std::uint64_t hive_id{};        ///< equal for GPUs that xGMI connects; 0: none
+  std::uint32_t xcc{};            ///< compute dies of this partition
+  std::uint32_t compute_units{};  ///< how many this partition has
+  std::uint32_t firmware{};       ///< version of the command processor's firmware
+  std::uint32_t sdma_firmware{};  ///< version of the sDMA engines' firmware
+  friend bool operator==(const SysfsGpu&, const SysfsGpu&) = default;
+};
+
+/// The directory in which the kernel lists the topology.
+inline constexpr std::string_view kSysfsTopology = "/sys/devices/virtual/kfd/kfd/topology";
 /// A node of `n` MI300X, the first n of a full node: 1 to 8, each one partition (SPX), fully connected over xGMI. GPUs
 /// 0 to 3 are on one socket, 4 to 7 on the other; rates are the links' raw rates.
 Result<Topology, Diagnostic> mi300x(std::uint32_t n = 8);
 
+/// The most GPUs of a built layout: as many as a schedule can have.
+inline constexpr std::uint32_t kMostLaidOut = 64;
+
+/// A layout of each kind.
+inline constexpr std::string_view kLayoutExamples[] = {"mi300x:8",      "mi308x:8",      "mi325x:8", "mi350x:8",
+                                                       "mi355x:8",      "mi250x:2",      "mesh:16",  "ring:8",
+                                                       "switch:8x400G", "nodes:2x8x400G"};
+
+/// Could this be the name of a layout, rather than that of a file? True for "word:digits...".
+bool names_layout(std::string_view) noexcept;
+
+/// A node by its name: a product, or a layout of links that exists only in simulations. Errors name those that there
+/// are.
+///
+///   mi300x:8             a product's own node, 1 to 8 GPUs: mi300x, mi308x,
+///                        mi325x, mi350x, mi355x; or mi250x, one module of two dies
+///   mesh:16              a link from each GPU to each other
+///   ring:8               a link to the next and to the previous GPU
+///   switch:8x400G        a port of 400 Gbit/s a GPU into one switch: whatever enters or leaves a GPU shares its port
+///   nodes:2x8            two nodes, each a mesh of 8 (Gpu::node); each GPU has a NIC of 400 Gbit/s, which
+///                        reaches all GPUs of the other node: only queues of the network use it (docs/nodes.md)
+///   nodes:2x8x200G       the same with other NICs
+///   nodes:3+2            nodes that differ: of three GPUs, and of two; nodes:3+2x200G
+///
+///   mesh:16x100G         the raw rate of the links of a mesh or a ring, in
+///                        Gbit/s; the default is MI300X's: 512, which is 64 GB/s
+///
+/// The GPUs of built layouts are MI300X, so the parameters of share/machines/mi300x.json apply. With more peers than
+/// engines, peers share engines in turn. Two GPUs without a link cannot exchange bytes directly: a schedule for ring:8
+/// forwards them itself. The GPUs of a node share one host. Switches and NICs are links of type `other`; the parameters
+/// nic.flight_ns and nic.efficiency say what they cost.
+Result<Topology, Diagnostic> layout(std::string_view name);
+/// NVIDIA GPUs as a CudaDevice presents them (cuda.hpp): six engines of five queues on each, and a link between all
+/// pairs, whose rates are not known. For checks without the device: a machine may have fewer links or atomics.
+Topology cuda_layout(std::uint32_t gpus);
+/// The name of the layout that this topology is; empty if it is none, or one that was changed.
+std::string layout_of(const Topology&);
+/// What to write in place of `given`, which is neither a layout nor a file. `command` prints such files.
+std::string node_hint(std::string_view given, std::string_view command);
 /// Indented JSON, one link per line.
 std::string to_json(const Topology&);
 /// The node that `text` describes. `file`: the name of the text in errors. Refuses unknown keys, and links whose ends

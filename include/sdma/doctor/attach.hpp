@@ -6,32 +6,13 @@
 //   if (!s) return complain(s.error());                   // "process 4711: does not use a GPU"
 //   puts(to_text(diagnose(*s)).c_str());
 //
-// Only the driver knows where the queues of another process are, and it answers only a debugger:
-//
-//   attach     one thread traces the leader of the process, enables a debug session that subscribes to no exception,
-//              takes the snapshot of all queues, ends the session, and ends, which ends the tracing. The process is
-//              never stopped. Where a runtime is enabled in the process (ROCr since 6.0), both ends of the session
-//              unmap all its queues on all GPUs and map them again. That makes up for a doorbell that was lost, and may
-//              reset an engine that does not answer: the patient may get well while it is examined. So this is done
-//              only on request, and a note says so
-//   not        nothing in the process changes. Queues are found only in the driver's
-//              debugfs (`mqds`, for root), without the addresses of their write pointers.
-//              Otherwise the snapshot has no queue, and its notes say what is missing
+// Only the driver knows where the queues of another process are, and it answers only a debugger: with `attach`, a debug
+// session, which may change what it examines. Without, nothing in the process changes, and queues are found only in the
+// driver's debugfs, for root, without the addresses of their write pointers. docs/doctor.md says what comes from where.
 //
 // With a session, a call of the runtime (hsa_init, hsa_shut_down) waits for the debugger. It is answered, once more
 // than was asked for: no later answer could reach a call that comes just before the session ends. So the runtime may
 // not wait for a debugger that comes later. If this program is killed, the kernel ends session and tracing.
-//
-//   rptr, wptr, rings, words    /proc/PID/mem, where mappings of the driver answer
-//                               (process_vm_readv does not read them), at the first look and
-//                               again after `watch`; `peek` reads the words when `diagnose` asks.
-//                               Words that queues wait for are read some 64 times meanwhile
-//   engine                      debugfs, else unknown: the driver's snapshot does not have it
-//   exceptions                  the driver's snapshot. It has no doorbells and no times
-//   ranges                      /proc/PID/maps. GPU memory that the process cannot access is in a reserved range there
-//   compute queues              are counted in a note. If all are empty, no packet of them can change a word. If one
-//                               may be executing a kernel, a wait that nothing else satisfies is a guess; one that
-//                               waits at a barrier cannot satisfy it
 //
 // What cannot be read is left out, and a note names it. Doorbells are never read.
 //
@@ -46,6 +27,9 @@
 #include "sdma/doctor/snapshot.hpp"
 
 #include <chrono>
+#include <cstdint>
+#include <optional>
+#include <vector>
 
 namespace sdma::inline v0::doctor {
 
@@ -57,5 +41,23 @@ struct AttachOptions {
 
 /// `pid`: the leader of the process.
 Result<Snapshot, Diagnostic> examine(int pid, const AttachOptions& = {});
+
+/// What is known about a process before it is examined.
+struct ProcessKind {
+  bool exists{};         ///< is there such a process?
+  bool readable{};       ///< this user may examine it
+  bool uses_gpu{};       ///< it has opened /dev/kfd
+  bool emulated{};       ///< it runs on the software node
+  bool this_emulated{};  ///< so does this program
+};
+/// What /proc says about the process. If there is none, `exists` is false.
+ProcessKind kind_of_process(int pid);
+/// The process and its descendants, of those that the driver lists in /sys/class/kfd/kfd/proc; of process 0: all of
+/// them.
+std::vector<int> gpu_processes_below(int pid);
+/// What the driver counts of the process's sDMA work on all GPUs (sdma_GPUID). Only its change means anything. No
+/// document says whether the driver counts an engine that waits at a poll: if it does, such a process never seems to
+/// stand still.
+std::optional<std::uint64_t> sdma_activity(int pid);
 
 }  // namespace sdma::inline v0::doctor

@@ -20,6 +20,10 @@
 // that a runtime allocates there, as ROCr does; mappings of a device are not dumped. A `gpucore.*` of ROCr has queues
 // and what is mapped from devices. Give both: each has what the other lacks.
 //
+// The kernel's log has page faults of GPUs, and other lines about copies, such as a ring that timed out. Neither a
+// queue's state nor a core file says this. The log is a ring, and the driver limits the rate of its messages: a fault
+// that is not in the log may have happened.
+//
 // Everything here allocates, in proportion to its input. No shared state; any thread may call these functions. Errors:
 // one Diagnostic with the name of the file.
 #include "sdma/core/diagnostic.hpp"
@@ -30,7 +34,10 @@
 #include "sdma/queue/dump.hpp"
 #include "sdma/trace/trace.hpp"
 
+#include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace sdma::inline v0::doctor {
@@ -48,5 +55,12 @@ bool is_gpu_core(std::span<const std::byte>) noexcept;
 /// The bytes of a core file: they have to stay until the snapshot is diagnosed, because its `peek` reads them. Add the
 /// core file of the kernel first: the memory of a file that is added later is read first.
 Result<void, Diagnostic> add_core(Snapshot&, std::span<const std::byte>, std::string_view name);
+/// Is this a log of the kernel, with a page fault or with another line that says something about copies?
+bool is_kernel_log(std::string_view text);
+/// The log of this machine's kernel, as dmesg reads it. Diagnostic: this user may not read it; root may.
+Result<std::string, Diagnostic> kernel_log();
+/// Adds the faults of a text, and its other lines as notes. With several processes: those of `process` and those whose
+/// process is not named; without `process`, all: `diagnose` then believes the fault whose page a packet touches.
+void add_kernel_log(Snapshot&, std::string_view text, std::string_view name, std::optional<std::uint32_t> process = {});
 
 }  // namespace sdma::inline v0::doctor

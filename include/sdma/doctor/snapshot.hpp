@@ -28,6 +28,7 @@
 //
 // Plain values; any thread may use them. `peek` is called by `diagnose`, in its thread. Errors: those of
 // snapshot_from_json.
+#include "sdma/core/deadline.hpp"
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/core/units.hpp"
@@ -41,6 +42,11 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+namespace sdma::inline v0 {
+class Bound;
+struct StallReport;
+}  // namespace sdma::inline v0
 
 namespace sdma::inline v0::doctor {
 
@@ -125,7 +131,7 @@ struct HostWait {
   Known<bool> asleep{};        ///< it sleeps until an interrupt wakes it, and does not read the word meanwhile
 };
 
-/// A page fault that the driver reported for the process, not for one of its queues: kernel_log.hpp.
+/// A page fault that the driver reported for the process, not for one of its queues: read.hpp.
 struct PageFault {
   GpuVa page{};             ///< address of its first byte
   Known<GpuId> gpu{};       ///< whose engine made the access
@@ -134,6 +140,8 @@ struct PageFault {
   std::string by{};         ///< what else the report says: "unit SDMA0, 812.400 s after the start of the machine"
   std::string from{};       ///< "the kernel's log", "dmesg.txt"
 };
+/// "0x7f0901400000, GPU 0000:c1:00.0, unit SDMA0".
+std::string in_words(const PageFault&);
 
 /// A word that changed while the queues were watched.
 struct MovingWord {
@@ -193,6 +201,22 @@ struct Snapshot {
   std::vector<std::string> notes{};   ///< what could not be read, one sentence each, for the reader of the report
 };
 
+/// What a wait that gave up has left: one queue, the words around it, the thread that waited. `waited`: for how long,
+/// if the caller knows it; the queue was watched for that time. `diagnose` calls `peek`. A report is less than a ring:
+/// at most StallReport::kHead dwords from rptr on, and one packet before it. If more is pending, a wait that nothing
+/// satisfies is a guess, and so it is without the other queues: this queue may wait for one of them.
+///
+///   const auto limit = 200ms;
+///   if (auto w = wait(done, Compare::ge, 5, Deadline::in(limit), ring); !w)
+///     log(to_text(diagnose(snapshot_of(w.error(), peek, limit))));
+Snapshot snapshot_of(const StallReport&, const Peek& = {}, std::chrono::nanoseconds waited = {});
+/// A schedule that is bound to a device: its queues, the device's memory, the schedule's names. The queues are read
+/// twice, `watch` apart, so that a queue that moves is known to be slow. Call it after the host threads of the schedule
+/// have ended: the snapshot does not have their actions. Engines may run; producers of the rings should not. On
+/// hardware, faults are those that the device has reported.
+///
+///   if (auto w = run(*bound); !w) puts(summary(diagnose(snapshot_of(*bound))).c_str());
+Snapshot snapshot_of(const Bound&, std::chrono::nanoseconds watch = std::chrono::milliseconds(2));
 /// Snapshots of several processes as one, so that cycles across memory that they share are found. An address of process
 /// n has n in its bits from 48 on, and memory that is shared has the address of the first process that has it: a note
 /// says so.

@@ -2,7 +2,7 @@
 #pragma once
 // Why a queue of the software engine stopped, as plain data and as a sentence.
 //
-//   if (const Fault* f = pipeline.fault()) puts(describe(*f).c_str());
+//   if (const auto f = device.wait_fault(deadline)) puts(describe(*f).c_str());
 //   // gpu 0 engine 2 queue 17 at 0x1a40: fence (offset 0x0): cannot write 0x7f0000001008: not mapped for this GPU
 //
 // Hardware reports less. The software engine finds a fault before the first store of its packet:
@@ -22,7 +22,7 @@
 //   unsupported       queue stops                       works: software has no registers, no dirty bits, no endian
 //                                                       swap, no tiled surfaces, and no packet whose fields are not
 //                                                       described for its generation
-//   poll_timeout      stops or continues: PollTimeout   an interrupt that the kernel prints at debug level
+//   poll_timeout      queue stops                       an interrupt that the kernel prints at debug level
 //   bad_ib            queue stops                       not documented
 //   bad_doorbell      queue stops                       an interrupt (byte enables), a wptr
 //                                                       that moves backwards, or nothing
@@ -35,8 +35,8 @@
 //
 // A Fault is a plain value; any thread may use a copy. Only `describe` allocates.
 #include "sdma/core/units.hpp"
-#include "sdma/engine/memory.hpp"
 #include "sdma/packets/generation.hpp"
+#include "sdma/packets/region.hpp"
 
 #include <array>
 #include <cstdint>
@@ -45,7 +45,7 @@
 
 namespace sdma::inline v0 {
 
-/// Why a queue stopped. (After poll_timeout, it may continue: PollTimeout.)
+/// Why a queue stopped. (After poll_timeout, it may continue.)
 enum class FaultKind : std::uint8_t {
   none,              ///< no fault
   unmapped,          ///< no memory at `va` for this GPU

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // Packets that copy pages by their state or by their physical address. The kernel alone sends them, so a client that
-// builds its own packets does not read this header. sdma/packets/list.hpp includes it: every reader knows them.
+// builds its own packets does not read this header. sdma/packets/registry.hpp includes it: every reader knows them.
 //
 //   CopyDirtyPage{.src = a, .dst = b, .bytes = 65536}     the pages of a that were written to
 //   CopyPhysical{.src = a, .dst = b, .bytes = 4096}       a and b are physical addresses

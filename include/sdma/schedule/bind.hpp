@@ -23,7 +23,7 @@
 //
 // Ranks. Several processes may bind one schedule together, each as another rank. GPUs are divided evenly, in order: of
 // four, rank 1 of 2 has the last two. A rank creates the buffers, signals and queues of its GPUs, and opens those
-// buffers and signals that are of others (device/share.hpp). Rank 0 also has what is the host's. A host thread is of
+// buffers and signals that are of others (device/memory.hpp). Rank 0 also has what is the host's. A host thread is of
 // the rank that its `rank` says; otherwise host threads are divided as GPUs are. Only its own rank may use a queue
 // (`owns`); buffers and signals have addresses in all. After `bind` has returned, nothing is exchanged any more.
 //
@@ -72,7 +72,7 @@ struct BindOptions {
   Exchange* exchange{};     ///< with several ranks: passes handles between them (schedule/exchange.hpp). Not owned
   std::chrono::nanoseconds exchange_timeout = std::chrono::seconds(60);  ///< to wait for the other ranks
   NodeSizes ranks_per_node{};  ///< how many ranks each machine has; empty: all are of one
-  Transport* transport{};      ///< with several nodes: carries bytes between them (schedule/transport.hpp)
+  Transport* transport{};      ///< with several nodes: carries bytes between them (schedule/exchange.hpp)
 };
 
 /// What a submit has published with one doorbell, for a recording. Times are those of trace::now().

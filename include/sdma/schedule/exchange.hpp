@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// How the processes that bind one schedule together pass each other the handles of their memory (BindOptions::ranks).
+// The processes that bind one schedule together (BindOptions::ranks): how they pass each other the handles of their
+// memory, how nodes pass each other bytes, and how to start them.
 //
 //   FolderExchange exchange("/tmp/run7", rank);                         // every rank sees the same, empty folder
 //   auto bound = bind(schedule, device, {.rank = rank, .ranks = 8, .exchange = &exchange});
@@ -11,25 +12,119 @@
 //   bind: publish, receive each other rank        then memory is shared, and bind calls the exchange no more
 //
 // `SocketExchange` has a connected stream socket to each other rank, as a program has that starts the ranks itself
-// (ranks.hpp); it may be used again, by a program or another bind. A program with MPI writes a class of its own, as
+// (in_ranks); it may be used again, by a program or another bind. A program with MPI writes a class of its own, as
 // collective_perf does (tools/perf/mpi.cpp).
 //
 // One thread per object. Errors: a Diagnostic names the rank and says why its bytes do not come: it has ended, or the
 // deadline has passed.
+//
+// The network between nodes: how ranks that share no memory pass each other bytes while a bound schedule runs.
+//
+//   SocketTransport network(sockets);
+//   BindOptions o{.rank = rank, .ranks = 8, .exchange = &exchange, .ranks_per_node = {{4}}, .transport = &network};
+//   auto bound = bind(schedule, device, o);
+//
+//   rank 1, node 0                                          rank 5, node 1
+//   queue gpu1.out peer=gpu5 network=1
+//     copy_linear    send(5, bytes)     ------------->      receive(): stores the bytes
+//     fence          send(5, a word)    ------------->      receive(): sets the word, after the bytes
+//
+// A thread of the Bound executes the queues with network=1 (docs/nodes.md) and calls these functions. `SocketTransport`
+// has a stream socket to each other rank: for processes of one machine, and for tests. Between machines, a program
+// gives the Bound MPI, as collective_perf does (tools/perf/mpi.cpp).
+//
+// One thread at a time, and one Bound at a time. A message arrives whole, and messages from one rank to another arrive
+// in the order in which they were sent. Nothing waits. No errors: a rank that no longer answers has `ended`.
+//
+// Starts the ranks of a schedule (BindOptions::ranks): a fork of this process for each, with sockets between them.
+//
+//   auto all = in_ranks(4, patience, [&](std::uint32_t rank, Exchange& e) { return text_of(rank, e); });
+//   for (const auto& r : *all) puts(r.answer ? r.answer->c_str() : r.end.c_str());
+//
+// Ranks that have ended without an answer come first, and then the others in the order in which they ended: so what
+// went wrong first comes before what followed from it. No rank outlives this process.
+//
+// Call it with one thread and without an open device. `patience`: how long the others may need after the first rank has
+// ended; then they are killed. Until then `work` is to end by itself, as everything does that takes a Deadline.
+// `proceed`: asked in this process; when it returns false, every rank gets SIGINT, and `patience` begins. A rank whose
+// handler of SIGINT returns then has an answer. Errors: no descriptor or process is left.
 #include "sdma/core/deadline.hpp"
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
-#include "sdma/schedule/transport.hpp"
+#include "sdma/core/standard.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace sdma::inline v0 {
+
+/// What carries messages between ranks.
+class Transport {
+ public:
+  /// What a rank has sent.
+  struct Message {
+    std::uint32_t from{};            ///< the rank
+    std::vector<std::byte> bytes{};  ///< all of it
+  };
+  virtual ~Transport();
+  /// Hands a message over. Part of it may leave later, while `receive` is called.
+  virtual void send(std::uint32_t rank, std::vector<std::byte> message) = 0;
+  /// The next message that has come; nothing: none is here yet.
+  virtual std::optional<Message> receive() = 0;
+  /// How many bytes were handed over and have not left yet.
+  virtual std::uint64_t unsent() const noexcept = 0;
+  /// Will nothing more come from this rank, and has everything been received that came?
+  virtual bool ended(std::uint32_t rank) const noexcept = 0;
+
+ protected:
+  Transport() = default;
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+};
+
+/// A connected stream socket per rank, as in SocketExchange, but others than the exchange has; the entry of this rank
+/// is -1. The caller keeps the descriptors open, and closes the other ends in this process.
+class SocketTransport final : public Transport {
+ public:
+  explicit SocketTransport(std::vector<int> sockets) : sockets_(std::move(sockets)), peers_(sockets_.size()) {}
+  void send(std::uint32_t rank, std::vector<std::byte> message) override;
+  std::optional<Message> receive() override;
+  std::uint64_t unsent() const noexcept override;
+  bool ended(std::uint32_t rank) const noexcept override;
+  /// Waits until more can be sent or received, or until the deadline.
+  void wait(Deadline) const;
+  /// Is there a socket to this rank?
+  bool connects(std::uint32_t rank) const noexcept { return sockets_[rank] >= 0; }
+
+ private:
+  /// What is to go to a rank.
+  struct Outgoing {
+    std::uint64_t length{};  ///< goes first
+    std::vector<std::byte> bytes{};
+    std::size_t whole() const noexcept { return sizeof length + bytes.size(); }
+  };
+  /// What has still to go to a rank, and what has come from it.
+  struct Peer {
+    std::deque<Outgoing> out{};
+    std::size_t sent{};           ///< of the first one
+    std::vector<std::byte> in{};  ///< from `taken` on: a part of a message, or several
+    std::size_t taken{};
+    bool closed{};
+  };
+  void move_on(std::size_t rank);
+  std::vector<int> sockets_;
+  std::vector<Peer> peers_;
+  std::vector<std::byte> some_{};  ///< what has just come
+  std::size_t next_ = 0;           ///< the rank whose messages come first
+};
 
 /// How a rank gives its bytes to the others, and gets theirs.
 class Exchange {
@@ -71,5 +166,21 @@ class SocketExchange final : public Exchange {
   std::vector<std::deque<std::vector<std::byte>>> came_;  ///< from each rank: what it has published, then the next
   SocketTransport sockets_;
 };
+
+/// How the process of a rank has ended.
+struct RankEnd {
+  std::uint32_t rank{};                 ///< which one
+  std::optional<std::string> answer{};  ///< what `work` has returned
+  std::string end{};  ///< without an answer: "rank 1: its process 4711 was killed by signal 9 (Killed)"
+};
+/// Calls `work` in a process for each rank, and returns when all have ended.
+Result<std::vector<RankEnd>, Diagnostic> in_ranks(std::uint32_t ranks, std::chrono::nanoseconds patience,
+                                                  const std::function<std::string(std::uint32_t, Exchange&)>& work,
+                                                  const std::function<bool()>& proceed = {});
+/// The same, with more sockets: for a Transport between ranks that are nodes (BindOptions::ranks_per_node).
+Result<std::vector<RankEnd>, Diagnostic> in_ranks(
+    std::uint32_t ranks, std::chrono::nanoseconds patience,
+    const std::function<std::string(std::uint32_t, Exchange&, Transport&)>& work,
+    const std::function<bool()>& proceed = {});
 
 }  // namespace sdma::inline v0

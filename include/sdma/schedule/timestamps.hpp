@@ -8,7 +8,7 @@
 //   const auto r = run(*bound);
 //   trace::Recorder recorder;
 //   if (record_timestamps(timed, *bound, recorder, Deadline::in(1s)) != Errc::ok) ...    // the recording is incomplete
-//   trace::save_perfetto(recorder.snapshot(), "run.json");
+//   trace::save(recorder.snapshot(), "run.json");
 //
 //   before   | copy          | atomic          |
 //   timed    T copy          T atomic          T fence         T: TIMESTAMP, each to a word of its own in host memory

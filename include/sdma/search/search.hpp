@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Finds the fastest of the schedules that a text leaves open (sdma/schedule/decisions.hpp): a search by simulation,
+// Finds the fastest of the schedules that a text leaves open (sdma/schedule/text.hpp): a search by simulation,
 // with the checker as judge. `sdma explore` is its command line (docs/explore.md).
 //
 //   auto r = search(text, "ag.sdma", *mi300x_machine(), {.tries = 5000});
@@ -29,7 +29,7 @@
 // choices. Allocates. Any thread may call it; nothing is shared.
 #include "sdma/check/check.hpp"
 #include "sdma/core/deadline.hpp"
-#include "sdma/schedule/decisions.hpp"
+#include "sdma/schedule/text.hpp"
 #include "sdma/simulate/simulate.hpp"
 
 #include <functional>

@@ -160,8 +160,8 @@ struct MachineDescription {
 
 /// A node of 1 to 8 MI300X, with the parameters of share/machines/mi300x.json.
 Result<MachineDescription, Diagnostic> mi300x_machine(std::uint32_t gpus = 8);
-/// The node of that name (layout.hpp), such as "mesh:16": with the parameters of share/machines/mi355x.json for MI350X
-/// and MI355X, and with those of mi300x.json for all others.
+/// The node of that name (topology.hpp), such as "mesh:16": with the parameters of share/machines/mi355x.json for
+/// MI350X and MI355X, and with those of mi300x.json for all others.
 Result<MachineDescription, Diagnostic> layout_machine(std::string_view layout);
 /// The machine that a user names: a layout, or a file ("-": standard input), which `read` reads, or else read_file;
 /// "" is a node of eight MI300X.
@@ -179,7 +179,7 @@ void through_hip(MachineDescription&);
 /// the parameters of its generation. `file`: the name of the text in errors. Parameters that earlier files lack may be
 /// missing: then their mechanisms are off, engines reach the host at engine.bytes_per_ns, and links that are neither
 /// PCIe nor xGMI are like xGMI. The topology in it is {"mi300x": 8}, the name of a layout such as "ring:8"
-/// (layout.hpp), or an object as to_json(Topology) writes it.
+/// (topology.hpp), or an object as to_json(Topology) writes it.
 Result<MachineDescription, Diagnostic> machine_from_json(std::string_view text, std::string_view file = "machine");
 std::string to_json(const MachineDescription&);
 

@@ -181,4 +181,21 @@ Result<std::vector<SpeedUp>, std::vector<Diagnostic>> speed_ups(const Schedule& 
                                                                 std::span<const Schedule* const>,
                                                                 const MachineDescription&, const SimulateOptions& = {});
 
+// The result as text for people and as JSON for programs. timeline_svg (trace/write.hpp) draws what
+// SimulateOptions::recorder has recorded.
+
+/// Ends with a newline. The table has the uncertainty, and what it depends on, only if a Sensitivity is given.
+std::string to_table(const Simulation&, const Sensitivity* = nullptr);
+/// Per phase of the critical path, the parameters that it depends on most: by how much the phase and the time grow if
+/// the parameter grows by one percent. Phases that take no time are left out. Ends with a newline.
+std::string explain(const Simulation&, const Sensitivity&);
+/// {"ns":.., "uncertainty_ns":.., "phases":{..}, "path":[..], "busy":[..], "sensitivity":[..]}
+std::string to_json(const Simulation&, const Sensitivity* = nullptr);
+
+/// What it means that this parameter's fit ended at a bound: one sentence, without a full stop.
+std::string bound_text(Cost);
+
+/// "1.6 us", "430 ns", "2.85 ms".
+std::string time_text(double ns);
+
 }  // namespace sdma::inline v0

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // The state of a queue when a wait gave up: numbers and dwords, no text. `describe` (sync/describe.hpp, compiled)
-// prints what it holds; `doctor::diagnose(doctor::snapshot_of(report, peek, waited))` (doctor/stall.hpp, compiled) says
-// why the queue hangs.
+// prints what it holds; `doctor::diagnose(doctor::snapshot_of(report, peek, waited))` (doctor/snapshot.hpp, compiled)
+// says why the queue hangs.
 //
 //   auto r = wait(done, Compare::ge, epoch, Deadline::in(200ms), ring);
 //   if (!r) log(describe(r.error(), peek));

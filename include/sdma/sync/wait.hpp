@@ -36,8 +36,6 @@
 // Errors: a StallReport, by value. Without signals, wait_any fails at once and wait_all succeeds.
 #include "sdma/core/compiler.hpp"
 #include "sdma/core/deadline.hpp"
-#include "sdma/core/durations.hpp"
-#include "sdma/core/nap.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/packets/condition.hpp"
 #include "sdma/sync/signal.hpp"

@@ -29,14 +29,9 @@
 // ring consists of them, nor are the packets of an indirect buffer, which only a simulation records: they belong to
 // their INDIRECT.
 //
-// Times are in ns from the origin of each trace: the first of these moments that both traces have.
-//   trigger    the first store of a host thread after the last doorbell, if a packet ends after it
-//   doorbell   the earliest doorbell of the compared rounds
-//   packet     the begin of the first compared packet
-// A phase contains no time before the origin, and each moment until the queue's end belongs to one phase: `schedule`
-// until the queue's first packet begins; then `copy` while a data packet is in flight, else `sync` while a fence, an
-// atomic, a trap or a timestamp is, else `wait` while a poll is, else `rest`. If a queue begins before the origin, it
-// has no `schedule`.
+// Times are in ns from the origin of each trace: the first of the moments of Origin that both traces have. A phase
+// contains no time before the origin, and each moment until the queue's end belongs to one QueuePhase. If a queue
+// begins before the origin, it has no `schedule`.
 //
 // What has no counterpart is listed in `differences`, never left out silently. The functions are pure and
 // allocate; any thread may call them. Errors: a Diagnostic names the trace, and says what to do. A Trace must be

@@ -19,22 +19,9 @@
 // n-th in the other. Each trace has a scale of its own, on which its packets fill the view, or, by a switch, both
 // have one scale.
 //
-// Zoom with the wheel or with + and -, move by dragging or with the arrow keys, press 0 to show everything and f to
-// return to the first view. Click a packet, or find it by its text, to see its fields, times, position and dwords, and
-// the path to it. The path leads from the packet back to the trigger, through everything that it waited for: the packet
-// before it in its lane, the signal that satisfied its poll, its doorbell. The page shows how long each step took.
-// `critical path` shows the path of the last completion. The part of the address after # records the view, so a link
-// opens the same view again.
-//
-// A page shows ten million packets, in one lane or in many. Packets that are narrower than a pixel are drawn as a
-// block; its height is the part of the time during which a packet ran, and it says how many packets it stands for
-// and from when to when. Zoom in, or click the block, to see them one by one. A lane shows at most 64 packets at
-// once in rows of their own; further ones share the last row, and the page says how many. A path has at most 1000
-// steps; its first one leads to the steps before it. If the browser cannot show the trace, for example for lack of
-// memory, the page says why.
-//
-// A page takes about 15 bytes of the file per packet, and about 50
-// bytes of the browser's memory. docs/trace.md has measured figures.
+// docs/trace.md says how to read and to move it. A lane shows at most 64 packets at once in rows of their own; further
+// ones share the last row, and the page says how many. A page takes about 15 bytes of the file per packet, and about 50
+// bytes of the browser's memory.
 //
 // Errors: those of writing, as in write.hpp; a page without a trace, or with more than kPageTraces, is also an error.
 // Names are text and cannot become markup. The functions allocate about 100 bytes per packet, and to_page also the

@@ -8,7 +8,7 @@
 //   rec.doorbell(lane, trace::now(), position);                        // hot path: stores one event, no text, no lock
 //   rec.packet_begin(lane, trace::now(), position, dwords);
 //   rec.packet_end(lane, trace::now(), position);
-//   save_perfetto(rec.snapshot(), "run.json");                         // trace/write.hpp
+//   save(rec.snapshot(), "run.json");                                  // trace/write.hpp
 //
 //   lane   gpu0 | engine 14 queue 0     --D--[copy_linear......][atomic]----
 //          gpu0 | engine 14 push        --D--------[poll_mem.........][copy_linear]---

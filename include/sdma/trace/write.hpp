@@ -3,10 +3,10 @@
 // A trace as a file: JSON Lines, which can be read back without loss;
 // Perfetto's JSON, for a trace viewer; a picture; and plain text.
 //
-//   save_json_lines(trace, "run.jsonl");         auto t = load_json_lines("run.jsonl");         // *t == trace
-//   save_perfetto(trace, "run.json");            // open in ui.perfetto.dev or chrome://tracing
+//   save(trace, "run.jsonl");                    auto t = load_json_lines("run.jsonl");         // *t == trace
+//   save(trace, "run.json");                     // open in ui.perfetto.dev or chrome://tracing
 //
-// JSON Lines: one object per line; docs/trace.md has the schema. trace/lines.hpp writes them event by event.
+// JSON Lines: one object per line; docs/trace.md has the schema. A LinesReader follows a file that grows.
 //
 //   {"sdma_trace":2,"clock":"steady","events":3,"lost":0}
 //   {"lane":0,"group":"gpu0","name":"engine 14 queue 0"}
@@ -42,6 +42,7 @@
 #include "sdma/trace/trace.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -72,10 +73,44 @@ std::string timeline_svg(const Trace&, const TimelineOptions& = {});
 /// The trace that a text of JSON Lines holds. `file`: the name of the text in errors.
 Result<Trace, Diagnostic> from_json_lines(std::string_view text, std::string_view file = "trace.jsonl");
 
-/// Writes to a file, and replaces it if it exists; "-" is standard output. After an error, the old file remains.
-Result<void, Diagnostic> save_json_lines(const Trace&, const std::string& path);
-Result<void, Diagnostic> save_perfetto(const Trace&, const std::string& path);
 /// Reads a file; "-" is standard input.
 Result<Trace, Diagnostic> load_json_lines(const std::string& path);
+
+/// The form of a trace file, which its name selects; every option --trace of this project follows this rule.
+enum class Form : std::uint8_t {
+  perfetto,  ///< any other name: for ui.perfetto.dev and chrome://tracing
+  html,      ///< run.html: one page for a browser, which needs nothing else
+  jsonl,     ///< run.jsonl: for programs; load_json_lines reads it back
+  text       ///< for a terminal; no file name selects it
+};
+
+/// The form that a file of this name has.
+Form form_of(std::string_view path) noexcept;
+
+/// `name`: the title of the trace on a page.
+std::string to_string(const Trace&, Form, std::string_view name = "trace");
+/// Writes a file in the form that its name selects, and replaces it if it exists; "-" is standard output, in Perfetto's
+/// form. After an error, the old file remains.
+Result<void, Diagnostic> save(const Trace&, const std::string& path);
+
+/// Follows a file of JSON Lines that grows during a run. One thread at a time. After an error, which names the line,
+/// every further call returns the same Diagnostic.
+class LinesReader {
+ public:
+  /// `file`: the name of the file in errors.
+  explicit LinesReader(std::string_view file = "trace.jsonl");
+  ~LinesReader();
+  LinesReader(const LinesReader&) = delete;
+  LinesReader& operator=(const LinesReader&) = delete;
+
+  /// Returns all lanes, texts and names so far, and the new events. A last line without a newline is kept until the
+  /// rest arrives. The header's count of events is not checked.
+  Result<Trace, Diagnostic> feed(std::string_view);
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+  friend Result<Trace, Diagnostic> from_json_lines(std::string_view, std::string_view);
+};
 
 }  // namespace sdma::inline v0::trace

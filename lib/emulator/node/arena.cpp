@@ -4,7 +4,7 @@
 #include "../queues/events.hpp"
 #include "../real.hpp"
 
-#include "sdma/engine/execute.hpp"
+#include "../../engine/execute.hpp"
 
 #include <fcntl.h>
 #include <linux/falloc.h>

@@ -7,8 +7,8 @@
 #include "node.hpp"
 #include "user.hpp"
 
-#include "sdma/device/product.hpp"
-#include "sdma/engine/execute.hpp"
+#include "../../device/product.hpp"
+#include "../../engine/execute.hpp"
 
 #include <linux/ioctl.h>
 #include <algorithm>

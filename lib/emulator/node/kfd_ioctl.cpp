@@ -5,7 +5,7 @@
 #include "node.hpp"
 #include "user.hpp"
 
-#include "sdma/engine/pipeline.hpp"
+#include "../../engine/pipeline.hpp"
 
 #include <linux/ioctl.h>
 #include <algorithm>

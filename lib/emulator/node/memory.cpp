@@ -4,7 +4,7 @@
 #include "../options.hpp"
 #include "user.hpp"
 
-#include "sdma/engine/execute.hpp"
+#include "../../engine/execute.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -22,8 +22,8 @@
 #include "shown.hpp"
 #include "system_memory.hpp"
 
-#include "sdma/device/sysfs.hpp"
-#include "sdma/engine/memory.hpp"
+#include "../../device/sysfs.hpp"
+#include "../../engine/memory.hpp"
 
 #include <cerrno>
 #include <map>

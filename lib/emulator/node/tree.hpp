@@ -22,7 +22,7 @@
 //
 // The tree is built at its first use, and is never changed or destroyed afterwards, except for the directories of
 // processes, which are added when a program asks for them. Any thread may read it.
-#include "sdma/device/sysfs.hpp"
+#include "../../device/sysfs.hpp"
 
 #include <sys/types.h>
 #include <map>

@@ -7,9 +7,9 @@
 //   q.step()                     // Progress, as for a Pipeline
 //
 // One thread at a time: the GPU's server or, between two of its rounds, the thread that holds the server.
+#include "../../engine/pipeline.hpp"
 #include "../../kfd/abi.hpp"
 #include "events.hpp"
-#include "sdma/engine/pipeline.hpp"
 
 #include <sys/eventfd.h>
 #include <atomic>

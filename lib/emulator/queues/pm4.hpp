@@ -26,9 +26,9 @@
 // interrupt. A wait that is not satisfied is a step that waits: the next step reads the memory again. A packet that is
 // refused or touches memory that is not mapped stops the queue, and stderr says why. Use it inside a Section of the
 // reader; one thread. Nothing throws.
+#include "../../engine/execute.hpp"
 #include "hw_queue.hpp"
 #include "pm4_packets.hpp"
-#include "sdma/engine/execute.hpp"
 #include "skipped.hpp"
 
 #include <algorithm>

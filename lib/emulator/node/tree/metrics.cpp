@@ -7,7 +7,7 @@
 // memory are as warm as a room.
 #include "parts.hpp"
 
-#include "sdma/engine/execute.hpp"
+#include "../../../engine/execute.hpp"
 
 #include <link.h>
 #include <chrono>

@@ -11,8 +11,8 @@
 // docs/emulator.md lists them.
 //
 // Called while the tree is built, by one thread.
+#include "../../../device/product.hpp"
 #include "../tree.hpp"
-#include "sdma/device/product.hpp"
 
 #include <string>
 #include <string_view>

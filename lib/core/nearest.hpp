@@ -70,6 +70,16 @@ class Nearest {
 
 /// The end of a message: "; did you mean 'x'?", or "". A word that begins exactly one candidate means that candidate,
 /// even if most of its letters are missing.
-std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known);
+inline std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known) {
+  Nearest nearest{word};
+  std::string_view longer;
+  std::size_t begin_so = 0;
+  for (const auto k : known) {
+    nearest.offer(k);
+    if (!word.empty() && k.starts_with(word)) longer = k, ++begin_so;
+  }
+  const auto meant = begin_so == 1 ? longer : nearest.best();
+  return meant.empty() ? "" : "; did you mean '" + std::string(meant) + "'?";
+}
 
 }  // namespace sdma::inline v0

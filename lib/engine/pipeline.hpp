@@ -16,24 +16,7 @@
 //   }
 //
 //   doorbell -> prefetch -> front end -> window of packets in flight -> memory
-//                           in order     they land by the rules of the Ordering:
-//
-//                       strict      rocr                       adversarial: as weak as hardware may be
-//   copy, fill, write   at once     late, whole, any order     late, in pieces, any order; loads before stores
-//   fence, atomic       at once     after all earlier ones     late, after all earlier ones; in order among themselves
-//     in VRAM           the same    the same                   may land before earlier data that goes to host memory
-//     later packets     wait        wait                       do not wait: may start and land before the fence
-//   poll                holds back all later packets; does not wait for earlier ones (in strict, none are in flight)
-//   timestamp           at once     after all earlier ones     late, after all earlier ones
-//   trap                at once     after earlier fences       late, after earlier fences
-//   cond_exec           its word is read when the front end reaches it; effects in flight may land later
-//   published packets   read when executed                     may be fetched at the doorbell, indirect buffers too: a
-//                                                              later change to them may or may not be seen
-//   rptr                per step, and before the interrupt     late, at the latest when idle; before or after a poll;
-//                       of a trap                              before or after an interrupt
-//   a waiting poll      yields      yields                     may keep the engine: `holds_engine`
-//   a full ring         is full     is full                    may be mistaken for empty
-//   a queue             is prompt   is prompt                  may sleep at a doorbell or between two packets: `asleep`
+//                           in order     they land by the rules of the Ordering (sdma/engine/ordering.hpp)
 //
 // Everything lands in finite time: `step` returns idle or waiting only when nothing is left to land. A step takes
 // bounded time, however large its packets are: after about 4 MiB it returns, and the next step continues in the same
@@ -47,20 +30,16 @@
 //
 // Threads: one at a time. A Pipeline accesses memory as an engine does: fences are release stores of 32 bits, atomics
 // are lock-free read-modify-writes, polls are acquire loads, and copies are plain accesses. Errors: fault().
-#include "sdma/engine/chooser.hpp"
-#include "sdma/engine/execute.hpp"
+#include "chooser.hpp"
+#include "execute.hpp"
 #include "sdma/engine/fault.hpp"
+#include "sdma/engine/ordering.hpp"
 #include "sdma/stream/reader.hpp"
 
 #include <memory>
 #include <span>
 
 namespace sdma::inline v0 {
-
-/// When the effects of packets may land; see the table above. `strict`: before the next packet starts; `rocr`: what
-/// runtimes rely on, and no more; `adversarial`: as weak as hardware may be.
-enum class Ordering : std::uint8_t { strict, rocr, adversarial };
-std::string_view name(Ordering) noexcept;
 
 /// A packet, at the moment when it starts or when all its effects have landed.
 struct PacketEvent {
@@ -163,8 +142,6 @@ class Pipeline {
   const Counters& counters() const noexcept;
   /// How far the front end has read, in bytes; rptr may lag.
   std::uint64_t position() const noexcept;
-  /// PipelineConfig::queue.
-  std::uint64_t queue() const noexcept;
 
  private:
   class Impl;

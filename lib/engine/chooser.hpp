@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Makes the decisions that the ordering model leaves open, either from a seed or in a search through all of them.
-//
-//   Seeded random{42};                       // the software device: one run, repeatable
-//   Enumerator all;                          // litmus tests, explorers: every run
-//   do { outcome(run(all)); } while (all.next());
+// Makes the decisions that the ordering model leaves open: from a seed, or in a search through all of them (tests).
 //
 // A Pipeline calls `choose(what, n)` wherever it may do one of n things, and does what the answer says. The same
 // answers always give the same run. A Chooser is not shared between threads. No errors.
 #include "sdma/core/standard.hpp"
 
 #include <cstdint>
-#include <vector>
 
 namespace sdma::inline v0 {
 
@@ -57,24 +52,6 @@ class Seeded final : public Chooser {
     return x ^ x >> 33;
   }
   std::uint64_t state_;
-};
-
-/// Every sequence of answers, one per run, depth first. Runs must be finite and depend only on the answers.
-class Enumerator final : public Chooser {
- public:
-  std::uint32_t choose(Choice, std::uint32_t n) noexcept override;
-  /// Ends a run. True: another run follows, with other answers.
-  [[nodiscard]] bool next() noexcept;
-  /// How many runs have ended.
-  std::uint64_t runs() const noexcept { return runs_; }
-
- private:
-  struct Step {
-    std::uint32_t taken, of;
-  };
-  std::vector<Step> path_;
-  std::size_t at_ = 0;
-  std::uint64_t runs_ = 0;
 };
 
 }  // namespace sdma::inline v0

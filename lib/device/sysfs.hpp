@@ -30,28 +30,8 @@
 
 namespace sdma::inline v0 {
 
-/// The directory in which the kernel lists the topology.
-inline constexpr std::string_view kSysfsTopology = "/sys/devices/virtual/kfd/kfd/topology";
-
 /// Maps a path relative to the topology directory to the file's content.
 using SysfsFiles = std::map<std::string, std::string, std::less<>>;
-
-/// What a driver needs to know about a GPU, in addition to the Topology. Same order as Topology::gpus.
-struct SysfsGpu {
-  std::uint32_t kfd_node{};       ///< N of nodes/N
-  std::uint32_t gpu_id{};         ///< identifies it in ioctls; never 0
-  std::uint32_t render_minor{};   ///< of /dev/dri/renderD
-  std::uint32_t device_id{};      ///< PCI
-  std::uint32_t location_id{};    ///< PCI bus << 8 | device << 3 | function
-  std::uint32_t domain{};         ///< PCI
-  std::uint64_t unique_id{};      ///< the number that the driver reports for this one chip; 0: none
-  std::uint64_t hive_id{};        ///< equal for GPUs that xGMI connects; 0: none
-  std::uint32_t xcc{};            ///< compute dies of this partition
-  std::uint32_t compute_units{};  ///< how many this partition has
-  std::uint32_t firmware{};       ///< version of the command processor's firmware
-  std::uint32_t sdma_firmware{};  ///< version of the sDMA engines' firmware
-  friend bool operator==(const SysfsGpu&, const SysfsGpu&) = default;
-};
 
 struct SysfsNode {
   Topology topology{};                     ///< `shared` is empty: the kernel does not list it

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // What the kernel's log says of copies: page faults of GPUs, and what else the driver or a runtime has printed, such as
-// a ring that timed out. Neither a queue's state nor a core file says this.
-//
-//   auto log = kernel_log();                                     // of this machine: as dmesg reads it
-//   for (const auto& f : page_faults(*log)) printf("%u %#lx\n", f.process, f.page ? f.page->value : 0);
-//   add_kernel_log(snapshot, text, "dmesg.txt");                 // what a file says, for `diagnose`
+// a ring that timed out. sdma/doctor/read.hpp adds it to a snapshot.
 //
 //   [ 812.4] amdgpu 0000:c1:00.0: amdgpu: [mmhub0] no-retry page fault (src_id:0 ring:157 vmid:8 pasid:32771)
 //   [ 812.4] amdgpu 0000:c1:00.0: amdgpu:  Process trainer pid 4711 thread trainer pid 4720
@@ -24,8 +20,7 @@
 //
 // The log is a ring, and the driver limits the rate of its messages: a fault that is not in the log may have happened.
 //
-// Allocates, in proportion to the text. No shared state; any thread may call these functions. Errors: a Diagnostic if
-// the log of this machine cannot be read, which is root's right on most machines.
+// Allocates, in proportion to the text. No shared state; any thread may call these functions. No errors.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/doctor/snapshot.hpp"
@@ -65,20 +60,7 @@ std::vector<LoggedFault> page_faults(std::string_view text);
 /// All other lines that say something about copies, in the order of the text.
 std::vector<LoggedEvent> logged_events(std::string_view text);
 
-/// Is this a log with a page fault, or with another line that says something about copies?
-bool is_kernel_log(std::string_view text);
-
 /// A fault whose page is known, for a Snapshot; its `gpu` is unknown.
 PageFault to_page_fault(const LoggedFault&, std::string_view from);
-
-/// "0x7f0901400000, GPU 0000:c1:00.0, unit SDMA0".
-std::string in_words(const PageFault&);
-
-/// The log of this machine's kernel. Diagnostic: this user may not read it.
-Result<std::string, Diagnostic> kernel_log();
-
-/// Adds the faults of a text, and its other lines as notes. With several processes: those of `process` and those whose
-/// process is not named; without `process`, all: `diagnose` then believes the fault whose page a packet touches.
-void add_kernel_log(Snapshot&, std::string_view text, std::string_view name, std::optional<std::uint32_t> process = {});
 
 }  // namespace sdma::inline v0::doctor

@@ -1,19 +1,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// A trace as a JSON Lines file that grows during a run: a writer appends each event, and a reader returns the events so
-// far.
+// A trace as a JSON Lines file (sdma/trace/write.hpp) that grows during a run, event by event.
 //
 //   LinesWriter w(fd);                      // an empty file
 //   w.write(names, event);                  // appends the event, and before it the lanes, texts and names that are new
 //
-//   LinesReader r("run.jsonl");
-//   while (read_more(piece)) {
-//     const auto t = r.feed(piece);          // the complete events that no earlier feed has returned
-//     if (!t) return report(t.error());
-//   }
-//
-// The format is that of trace/write.hpp, and load_json_lines reads the file at any time. The header has room for its
-// numbers to grow, and is written again in place after each event:
+// load_json_lines reads the file at any time, and LinesReader follows it. The header has room for its numbers to grow,
+// and is written again in place after each event:
 //
 //   {"sdma_trace":2,"clock":"steady","events":                   2,"lost":                   0}
 //   {"lane":0,"group":"gpu0","name":"engine 14 queue 0"}
@@ -24,17 +17,12 @@
 // has no room for an event, no part of it stays in the file, and the header counts it as lost. Once there is room
 // again, later events are written.
 //
-// Threads: one at a time per object. Two writers of one file overwrite each other's lines, so a forked child must use a
-// file of its own.
-// Errors: the writer's `write` returns whether the event is in the file. The reader returns a Diagnostic that names the
-// line; after an error, every further call returns the same Diagnostic.
-#include "sdma/core/diagnostic.hpp"
-#include "sdma/core/result.hpp"
+// One thread at a time. Two writers of one file overwrite each other's lines, so a forked child must use a file of its
+// own. Errors: `write` returns whether the event is in the file.
 #include "sdma/trace/trace.hpp"
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 
@@ -65,24 +53,6 @@ class LinesWriter {
   std::uint64_t end_ = 0;                           ///< end of the last whole line, in bytes; 0: not even the header
   std::size_t lanes_ = 0, texts_ = 0, ranges_ = 0;  ///< how many the file holds
   std::uint64_t events_ = 0, lost_ = 0;
-};
-
-class LinesReader {
- public:
-  /// `file`: the name of the file in errors.
-  explicit LinesReader(std::string_view file = "trace.jsonl");
-  ~LinesReader();
-  LinesReader(const LinesReader&) = delete;
-  LinesReader& operator=(const LinesReader&) = delete;
-
-  /// Returns all lanes, texts and names so far, and the new events. A last line without a newline is kept until the
-  /// rest arrives. The header's count of events is not checked.
-  Result<Trace, Diagnostic> feed(std::string_view);
-
- private:
-  class State;
-  std::unique_ptr<State> state_;
-  friend Result<Trace, Diagnostic> from_json_lines(std::string_view, std::string_view);
 };
 
 }  // namespace sdma::inline v0::trace

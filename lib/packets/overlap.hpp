@@ -15,7 +15,7 @@
 // some do not. Page table entries may be copied onto themselves, so packets that only the kernel uses do not
 // overlap, except physical copies. Constant expressions without state or errors; the cost of comparing boxes depends
 // only on their slices.
-#include "sdma/core/wide.hpp"
+#include "../core/wide.hpp"
 #include "sdma/packets/footprint.hpp"
 
 namespace sdma::inline v0 {

@@ -6,13 +6,6 @@
 //                                           .y_label = "speed-up",
 //                                           .series = {{"bcst", {{1024, 1.6}, {4096, 1.5}}}}}));
 //
-//   all-gather
-//      2 |                      --- pcpy
-//   s    | - -*- - -*- - -*     - - bcst
-//   p  1 |----*-----*-----*
-//      0 +----+-----+-----+
-//        1K   4K   16K   64K
-//
 // A point shows its value when the pointer rests on it. Text is escaped. Points that cannot be drawn are left out:
 // those with x <= 0, with a value that is not finite and, if `log_y` is set, with y <= 0. The functions are pure and
 // allocate; any thread may call them. No errors.
