@@ -12,6 +12,7 @@
 // The two are measured in turn, in short batches, under the same load. The limit applies to the best tenth of the
 // batches, which ran while no other program needed the cores; the median is shown beside it.
 #include "sdma/device/soft.hpp"
+#include "sdma/packets/sync.hpp"
 #include "sdma/queue/ring.hpp"
 #include "sdma/sync/wait.hpp"
 

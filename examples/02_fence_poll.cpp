@@ -6,6 +6,8 @@
 //
 // Only signals order queues: a fence stores after all earlier packets of its queue are complete, and later packets of a
 // queue do not start before its poll is satisfied. Here queue b is even submitted first.
+#include "sdma/packets/copy.hpp"
+#include "sdma/packets/sync.hpp"
 #include "support.hpp"
 
 #include <cstring>

@@ -141,7 +141,8 @@ bool ScheduleParser::set_wait_or_add(Schedule::Action::Kind kind) {
     if (!func) return false;
     a.func = *func;
   } else {
-    const auto sign = kind == Kind::add ? Key{"+="} : Key{"="};
+    constexpr Key kAdds{"+="}, kSets{"="};
+    const auto sign = kind == Kind::add ? kAdds : kSets;
     if (!lex_.peek().is(sign))
       return expected(quote(sign.text()), kind == Kind::add ? "write add host.count += 1" : "write set host.go = 1");
     lex_.take();

@@ -4,7 +4,7 @@
 #include "../../lib/kfd/abi.hpp"
 #include "../../lib/kfd/drm_abi.hpp"
 
-#include "device/sysfs.hpp"
+#include "../../lib/device/sysfs.hpp"
 #include "sdma/queue/ring.hpp"
 
 #include <fcntl.h>
