@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace sdma::inline v0::check_detail {
@@ -68,13 +69,20 @@ class Mender {
 
   void run(CheckReport& report) {
     first_.report = report;
-    std::size_t tried = 0;
+    std::vector<CheckFinding*> tried;
+    std::optional<Tried> proved;
     for (auto& f : report.findings) {
-      if (f.diagnostic.severity == Severity::note || tried == kMostFindings) continue;
+      if (f.diagnostic.severity == Severity::note || tried.size() == kMostFindings) continue;
       // What follows from the first finding is often gone with it, so it alone is followed to a proof.
-      if (const auto best = follow(f, tried == 0 ? kMostSteps : 1)) take(f, *best);
-      ++tried;
+      if (const auto best = follow(f, tried.empty() ? kMostSteps : 1)) {
+        take(f, *best);
+        if (best->left() == 0) proved = best;
+      }
+      tried.push_back(&f);
     }
+    // A proof has none of the findings.
+    for (auto* f : tried)
+      if (proved && f->remaining != 0) take(*f, *proved);
   }
 
  private:
@@ -90,9 +98,11 @@ class Mender {
   std::optional<Tried> follow(const CheckFinding& f, std::size_t steps) {
     std::optional<Tried> best;
     std::vector<Tried> from;
+    std::set<std::string> seen;
     const auto examine = [&](const Tried& before, const CheckFinding& g) {
       std::vector<Tried> found;
       for (auto& text : changes_for(before.text, g)) {
+        if (!seen.insert(text.source()).second) continue;
         auto t = attempt(std::move(text));
         if (!t || reported(before.text, g, *t) || reported(first_.text, f, *t)) continue;
         if ((!best || t->better(*best)) && !brings_errors(*t)) best = *t;

@@ -23,7 +23,7 @@ class WaitChanges : protected Changer {
     if (s.signal.empty()) return;
     const auto n = number(s.value);
     const auto& rule = f_.diagnostic.rule;
-    const bool never = rule == "never-met" || rule == "deadlock" || rule == "unreachable-count";
+    const bool never = rule == "never-met" || rule == "deadlock" || rule == "self-wait" || rule == "unreachable-count";
     // Any value satisfies a wait for at least 0.
     if (!never || !n || *n > 1) replaced(wait, with_value(wait, stepped(s.value, never ? -1 : 1)));
     std::set<std::string> values;

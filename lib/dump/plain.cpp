@@ -153,7 +153,7 @@ void from_decimals(std::string& text) {
       const bool negative = list[i] == '-';
       std::uint64_t v = 0;
       const auto digits = list.substr(i + negative, next - i - negative);
-      fits = !digits.empty() && digits.size() <= 10 && number_in(digits, 10, v) && v <= (negative ? 1u << 31 : ~0u);
+      fits = !digits.empty() && digits.size() <= 10 && number_in(digits, 10, v) && v <= (negative ? 0x80000000u : ~0u);
       certain = certain || negative || digits.size() > 8;
       constexpr std::string_view kDigits = "0123456789abcdef";
       out += "0x";

@@ -268,7 +268,7 @@ def variant(t, sdma, conformance):
     for path in texts:
         text = text.replace(f"@{path.stem}@", path.read_text(encoding="utf-8"))
     (t.made / "texts.hpp").write_text(text, encoding="utf-8")
-    names = ("options", "set", "table", "plan", "source")
+    names = ("options", "table", "plan", "source")
     sources, includes = [*(f"{folder}/{n}.cpp" for n in names), "tools/plan/main.cpp"], ("include", ".", "made")
     t.run(*t.compile("variant", *sources, includes=includes))
     plan = t.program(sdma, "variant", out="collective_plan")

@@ -72,6 +72,7 @@ Result<void, Diagnostic> apply(Settings& s, MachineDescription* machine, const s
       return Diagnostic{.where = "--sweep " + axis.name, .message = std::move(why), .hint = std::move(hint)};
     };
     if (axis.of_machine()) {
+      if (!machine) return refuse("there is no machine to simulate", "");
       if (auto is = set(*machine, axis, values[a]); !is) return refuse(is.error().message, is.error().hint);
     } else if (is_option(axis.name)) {
       if (auto why = set(s.options, axis.name, text); !why.empty()) return refuse(why, "");

@@ -4,7 +4,7 @@
 //
 //   auto d = Deadline::in(std::chrono::milliseconds(200));
 //   while (!d.passed()) look_again();
-//   wait(signal, Compare::ge, 1, d.within(20ms));                       // a slice of a wait
+//   while (!d.passed()) look_again_until(d.within(std::chrono::milliseconds(20)));   // in slices
 //
 // A duration of zero or less gives a deadline that has already passed. A duration that is too long for the clock gives
 // the last moment that the clock can represent. A Deadline is a plain value on the steady clock; any thread may use a

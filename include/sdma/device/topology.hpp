@@ -91,6 +91,7 @@ constexpr std::string_view name(LinkType t) noexcept {
 
 /// The raw rate of one direction of a link of MI300X, xGMI or PCIe, in 10^6 bytes per second.
 inline constexpr std::uint32_t kMi300xLink = 64000;
+/// 64 of 64000.
 constexpr double gb_per_s(std::uint32_t mb_per_s) noexcept { return mb_per_s / 1e3; }
 
 /// One direction of a connection.

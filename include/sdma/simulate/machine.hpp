@@ -87,9 +87,10 @@ inline constexpr std::size_t kCosts = 40;  ///< how many costs there are
 /// The rates that MachineDescription::set knows beside the parameters.
 struct LinkRate {
   std::string_view name;  ///< in GB/s, of all links of this type
-  LinkType type;
-  Cost efficiency;  ///< the fraction of this rate that is left for data
+  LinkType type;          ///< which links
+  Cost efficiency;        ///< the fraction of this rate that is left for data
 };
+/// A row for each type of links.
 inline constexpr std::array<LinkRate, 3> kLinkRates{{{"xgmi.rate", LinkType::xgmi, Cost::xgmi_efficiency},
                                                      {"pcie.rate", LinkType::pcie, Cost::pcie_efficiency},
                                                      {"nic.rate", LinkType::other, Cost::nic_efficiency}}};
