@@ -7,6 +7,7 @@
 
 #include "input.hpp"
 #include "output.hpp"
+#include "shared_options.hpp"
 #include "verb.hpp"
 
 namespace sdma::tool {

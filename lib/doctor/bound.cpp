@@ -2,6 +2,7 @@
 #include "sdma/doctor/snapshot.hpp"
 
 #include "sdma/doctor/read.hpp"
+#include "sdma/schedule/bind.hpp"
 
 #include <fmt/format.h>
 

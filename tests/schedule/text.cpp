@@ -219,6 +219,28 @@ TEST_CASE("a table has the numbers of a file in rows and columns") {
   CHECK(values("param t = table(\"moe.csv\")\nsignal host.s value=t[2, 0]\n", o) == "3");
 }
 
+TEST_CASE("a condition is read again whenever one of its names may have changed") {
+  const auto s = parse(R"(sdma 1
+param P = 1
+gpus 1
+for i in 0..3
+  let a = i
+  for k in 0..2
+    when a == k: signal gpu0.a{i}_{k} value=0
+    when P == 1: signal gpu0.p{i}_{k} value=0
+    if i+P == 2
+      signal gpu0.s{i}_{k} value=0
+    else if [n for n in 0..2 if n == k][0] == i
+      signal gpu0.l{i}_{k} value=0
+    end
+  end
+end
+)");
+  std::string names;
+  for (const auto& signal : s.signals) names += signal.name + " ";
+  CHECK(names == "a0_0 p0_0 l0_0 p0_1 p1_0 s1_0 a1_1 p1_1 s1_1 p2_0 p2_1 ");
+}
+
 TEST_CASE("of an if, the branch that holds is read") {
   const auto chosen = [](const std::string& n) {
     return values(

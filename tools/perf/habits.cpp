@@ -19,12 +19,11 @@ struct Habit {
   std::uint64_t least, most, usual;
   const char* note;  ///< of any other value
 };
-constexpr std::uint64_t kMany = 1'000'000;
 constexpr Habit kHabits[] = {
     {"--blocking", 0, 1, 1, "-z 0 has no effect: each round is waited for before the next begins"},
-    {"--agg_iters", 1, kMany, 1, "-m has no effect: each round is one collective, and is timed alone"},
+    {"--agg_iters", 1, kMostRounds, 1, "-m has no effect: each round is one collective, and is timed alone"},
     {"--average", 0, 3, 1, ""},
-    {"--cudagraph", 0, kMany, 0, "-G has no effect: what is launched ahead of time here is a variant with +pl"},
+    {"--cudagraph", 0, kMostRounds, 0, "-G has no effect: what is launched ahead of time here is a variant with +pl"},
     {"--report_cputime", 0, 1, 0,
      "-C has no effect: times are always the host's, until it has seen the last completion"},
     {"--parallel_init", 0, 1, 0, "-p has no effect: there is no communicator to initialise"}};

@@ -317,10 +317,9 @@ sdma::Result<Settings, Diagnostic> settings_of(const Given& given) {
   r.word("--format", s.format, kFormats);
   r.number("--root", s.options.root, 0, kMostGpus - 1);
   read_nodes(r, s);
-  constexpr std::uint64_t kMany = 1'000'000;
-  r.number("--iters", s.iterations, 1, kMany);
-  r.number("--warmup_iters", s.warmups, 0, kMany);
-  r.number("--check", s.checks, 0, kMany);
+  r.number("--iters", s.iterations, 1, kMostRounds);
+  r.number("--warmup_iters", s.warmups, 0, kMostRounds);
+  r.number("--check", s.checks, 0, kMostRounds);
   r.word("--device", s.where, kWheres);
   // An option that only one of them has says which is meant.
   const bool simulated = r.given("--tune") || r.given("--machine"), soft = r.given("--order") || r.given("--seed");
