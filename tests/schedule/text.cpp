@@ -230,7 +230,7 @@ for i in 0..3
     when P == 1: signal gpu0.p{i}_{k} value=0
     if i+P == 2
       signal gpu0.s{i}_{k} value=0
-    else if [n for n in 0..2 if n == k][0] == i
+    else if len([n for n in 0..k]) == i
       signal gpu0.l{i}_{k} value=0
     end
   end
