@@ -131,9 +131,10 @@ int run(int argc, char** argv) {
   listen();
   if (const auto at = launched(); at.count > 1) {
     const auto ended = run_launched(at, argc, argv);
-    if (ended.at_once) end_at_once(ended.code);
     // mpirun ends all ranks when one fails, and drops what rank 0 has just printed: so rank 0 alone has the code.
-    return at.rank == 0 ? ended.code : kOk;
+    const int code = at.rank == 0 ? ended.code : kOk;
+    if (ended.at_once) end_at_once(code);
+    return code;
   }
   const auto given = parse(argc, argv);
   if (const auto* wrong = std::get_if<Diagnostic>(&given)) return report(*wrong), kUsage;
