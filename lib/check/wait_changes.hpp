@@ -78,7 +78,7 @@ class WaitChanges : protected Changer {
     for (const auto id : text_.all()) {
       const auto k = text_.keyword(id);
       if ((!posts(k) && !waits(k)) || !alike(sync(id).signal, signal)) continue;
-      if (k == "atomic" || k == "add") return;
+      if (counts(id)) return;
       const auto n = number(sync(id).value);
       if (!n || *n < 0) return;
       most = std::max(most, *n);

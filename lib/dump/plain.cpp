@@ -132,6 +132,7 @@ void expand_repeats(std::string& text) {
 /// digits, or the list says dtype=int32. Line ends stay.
 void from_decimals(std::string& text) {
   constexpr std::string_view kOther = "0123456789-, \t\r\n[]";
+  std::size_t done = 0;  // the end of the last list
   for (auto begin = text.find('['); begin != text.npos; begin = text.find('[', begin)) {
     const auto end = std::min(text.find_first_not_of(kOther, begin), text.size());
     const auto list = std::string_view(text).substr(begin, end - begin);
@@ -166,10 +167,10 @@ void from_decimals(std::string& text) {
       continue;
     }
     // "tensor(" before the list and ", dtype=torch.int32)" after it.
-    const auto line = text.rfind('\n', begin) + 1;
+    const auto line = std::max(text.rfind('\n', begin) + 1, done);
     const auto tail = dtype == after.npos ? (after.starts_with(')') ? 1 : 0) : after.size();
     text.replace(line, end + tail - line, out);
-    begin = line + out.size();
+    begin = done = line + out.size();
   }
 }
 

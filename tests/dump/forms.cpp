@@ -210,6 +210,10 @@ TEST_CASE("what editors, mail and debuggers add to a text is removed") {
   REQUIRE(odd);
   CHECK(odd->dumps[0].dwords.size() == 17);
   CHECK(odd->dumps[0].dwords.back() == 0x0fff0004);
+  // Of two lists on a line, none is dropped.
+  const auto two = read_text_dump("{\"a\": [1, 4294967295], \"b\": [7, 3489660936]}\n", "t");
+  REQUIRE(two);
+  CHECK(two->dumps[0].dwords == Dwords{1, 0xffffffff, 7, 0xd0000008});
   const auto negative = read_text_dump("tensor([-1, 7, 1, -805306360], dtype=torch.int32)\n", "t");
   REQUIRE(negative);
   CHECK(negative->dumps[0].dwords == Dwords{0xffffffff, 7, 1, 0xd0000008});
