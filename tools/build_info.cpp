@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "build_info.hpp"
 
+#include "commit.hpp"
 #include "json/json.hpp"
 #include "sdma/core/version.hpp"
 
@@ -28,6 +29,16 @@ std::string standard_library() {
 #endif
 }
 
+/// "0.3.0", or "0.3.0-dev+a28a78ba" until this version is released.
+std::string program_version() {
+  std::string text(kVersion.string);
+  if constexpr (!SDMA_RELEASED) {  // meson.build
+    text += "-dev";
+    if (std::string_view(kCommit) != "none") text += fmt::format("+{}", kCommit);
+  }
+  return text;
+}
+
 std::string compiler() {
   std::string_view name = kCompiler;
   return std::string(name.substr(0, name.find_last_not_of(' ') + 1));
@@ -36,7 +47,7 @@ std::string compiler() {
 }  // namespace
 
 nlohmann::ordered_json version_json() {
-  return {{"version", kVersion.string},
+  return {{"version", program_version()},
           {"library", version().string},
           {"compiler", compiler()},
           {"standard_library", standard_library()},
@@ -50,7 +61,7 @@ nlohmann::ordered_json version_json() {
 
 std::string version_text() {
   const auto j = version_json();
-  auto text = fmt::format("sdma {}\nlibrary sdma-runtime {}\nbuilt with {}, {}, C++ {}\noptions", kVersion.string,
+  auto text = fmt::format("sdma {}\nlibrary sdma-runtime {}\nbuilt with {}, {}, C++ {}\noptions", program_version(),
                           version().string, compiler(), standard_library(), __cplusplus);
   for (const auto& [name, value] : j["options"].items())
     text += fmt::format(" {}={}", name, value.is_string() ? value.get<std::string>() : value.dump());

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Makes a man page of what a program prints with --help, so that the two cannot differ.
 
-  man.py NAME VERSION OUT PROGRAM [VERB]       for sdma-check.1: man.py sdma-check 0.2.0 OUT build/tools/sdma check
+  man.py NAME VERSION OUT PROGRAM [VERB]       for sdma-check.1: man.py sdma-check 0.3.0 OUT build/tools/sdma check
 
 What it knows of --help: the first line, or what follows the line "usage: ..", says what the program does; "Title:" alone on a line begins
 a section; "  NAME   text" is an entry of a list; a line that is indented more continues it; the lines below "Examples:" are shown as they are;

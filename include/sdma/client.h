@@ -80,7 +80,7 @@ enum {
 /** In place of a GPU's number: the host. */
 #define SDMA_HOST (-1)
 
-/** The library's version, "0.2.0". */
+/** The library's version, "0.3.0". */
 const char* sdma_version(void);
 /** The version as a number: 10000 * major + 100 * minor + patch. Equal majors and minors work together. */
 uint32_t sdma_version_number(void);

@@ -11,6 +11,7 @@ import errno
 import json
 import os
 import pathlib
+import re
 import shlex
 import shutil
 import subprocess
@@ -201,7 +202,7 @@ def programs_work(prefix, options, version):
     """The installed programs and the package for Python find the library, wherever the installation is."""
     alone = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "LD_LIBRARY_PATH")}
     programs = prefix / options["bindir"]
-    if f"sdma {version}\n" not in run(programs / "sdma", "--version", env=alone):
+    if not re.match(rf"sdma {re.escape(version)}(-dev(\+[0-9a-f]{{8}})?)?\n", run(programs / "sdma", "--version", env=alone)):
         sys.exit(f"the moved program is not of version {version}")
     schedules = prefix / "share/sdma/examples/schedules"
     run(programs / "sdma", "check", schedules / "2_allgather_b2b.sdma", env=alone)

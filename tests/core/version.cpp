@@ -15,7 +15,7 @@ TEST_CASE("the version's numbers and its text agree") {
 }
 
 TEST_CASE("the preprocessor can compare versions") {
-#if SDMA_VERSION >= 200 && SDMA_VERSION < 1000000
+#if SDMA_VERSION >= 300 && SDMA_VERSION < 1000000
   SUCCEED();
 #else
   FAIL("SDMA_VERSION is " << SDMA_VERSION);

@@ -365,7 +365,7 @@ class Licence(Tree):
 class Version(Tree):
     check = staticmethod(hygiene.version)
     texts = {
-        "meson.build": "project('sdma',\n  version: '1.2.3',\n",
+        "meson.build": "project('sdma',\n  version: '1.2.3',\n)\nreleased = true\n",
         "include/sdma/core/version.hpp": '#define SDMA_VERSION_STRING "1.2.3"\n',
         "CHANGELOG.md": "# Changelog\n\n## [1.2.3] - 2030-01-01\n\n## [1.2.2]\n",
         "debian/changelog": "sdma (1.2.3) unstable; urgency=medium\n",
@@ -378,6 +378,18 @@ class Version(Tree):
         for name, text in list(self.texts.items())[1:]:
             with self.subTest(name):
                 self.bad(self.check, self.texts | {name: text.replace("1.2.3", "1.2.4")}, f"{name}:1: version 1.2.4, but meson.build has 1.2.3")
+
+    def test_in_development(self):
+        yet = {
+            "meson.build": self.texts["meson.build"].replace("true", "false"),
+            "CHANGELOG.md": "# Changelog\n\n## [1.2.3] - unreleased\n\n## [1.2.2] - 2030-01-01\n",
+            "debian/changelog": "sdma (1.2.3~dev) unstable; urgency=medium\n",
+        }
+        self.good(self.check, self.texts | yet)
+        for name in ("CHANGELOG.md", "debian/changelog"):
+            with self.subTest(name):
+                self.bad(self.check, self.texts | yet | {name: self.texts[name]}, f"{name}:1: says that 1.2.3 is released; meson.build says otherwise")
+                self.bad(self.check, self.texts | {name: yet[name]}, f"{name}:1: says that 1.2.3 is not released; meson.build says otherwise")
 
     def test_none(self):
         self.bad(self.check, self.texts | {"debian/changelog": ""}, "debian/changelog:1: has no version")

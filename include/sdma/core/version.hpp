@@ -4,9 +4,9 @@
 // function. They can differ, because a program may be built with the headers of one version and run with the
 // library of another.
 //
-//   #if SDMA_VERSION >= 200                                          // 0.2.0: before the compiler reads what follows
+//   #if SDMA_VERSION >= 300                                          // 0.3.0: before the compiler reads what follows
 //   #endif
-//   static_assert(kVersion >= Version{0, 2, 0});                     // the same, in C++
+//   static_assert(kVersion >= Version{0, 3, 0});                     // the same, in C++
 //   if (!version().compatible_with(kVersion)) warn("headers and library differ");
 //
 // docs/stability.md says what a version promises. These are constants; any thread may read them. No errors.
@@ -16,10 +16,10 @@
 #include <string_view>
 
 #define SDMA_VERSION_MAJOR 0         ///< of these headers; a new one may break any interface
-#define SDMA_VERSION_MINOR 2         ///< before 1.0.0, a new one may break what docs/stability.md does not promise
+#define SDMA_VERSION_MINOR 3         ///< before 1.0.0, a new one may break what docs/stability.md does not promise
 #define SDMA_VERSION_PATCH 0         ///< a new one only mends
-#define SDMA_VERSION_STRING "0.2.0"  ///< the same three, as text
-/// The same as one number, 10000 * major + 100 * minor + patch, for `#if SDMA_VERSION >= 200`.
+#define SDMA_VERSION_STRING "0.3.0"  ///< the same three, as text
+/// The same as one number, 10000 * major + 100 * minor + patch, for `#if SDMA_VERSION >= 300`.
 #define SDMA_VERSION (SDMA_VERSION_MAJOR * 10000 + SDMA_VERSION_MINOR * 100 + SDMA_VERSION_PATCH)
 
 namespace sdma::inline v0 {
