@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# For scripts/test and scripts/demo: packages, the lock, and steps with a name and a time. Sourced, not run.
+# For scripts/test, scripts/demo and scripts/fresh: packages, the lock, and steps with a name and a time. Sourced, not run.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -7,42 +7,55 @@ build=$root/build
 logs=$root/build-logs
 jobs=$(nproc)
 
-# Debian's names. The demo builds a part of what the tests build.
-demo_packages=(g++ meson ninja-build pkg-config libfmt-dev nlohmann-json3-dev libcli11-dev libarchive-dev)
-test_packages=("${demo_packages[@]}" libbenchmark-dev catch2 clang clang-22 libclang-rt-dev llvm clang-format cmake man-db reuse doxygen mmdebstrap lintian dpkg-dev debhelper dh-python lld ccache
-  python3 python3-dev python3-jsonschema python3-mesonpy python3-numpy python3-pip python3-pytest python3-venv pybind11-dev jq
-  zsh fish chromium chromium-driver emscripten libc++-dev libc++abi-dev g++-multilib qemu-user mkdocs mkdocs-material python3-pygments libjs-codemirror
-  python3-torch libhsakmt-dev libhsa-runtime-dev rocminfo rocm-smi hwloc-nox libamdhip64-dev libopenmpi-dev openmpi-bin)
-
 die() {
   printf '%s: %s\n' "${0##*/}" "$*" >&2
   exit 1
 }
 
-# lacking PACKAGE...: prints the packages that are not installed, one per line.
+# rows [WHEN...]: the names of scripts/suites.txt that run then; without WHEN, all.
+rows() {
+  local name when _
+  while read -r name when _; do
+    if [[ $name && $name != \#* ]] && { ((!$#)) || [[ " $* " == *" $when "* ]]; }; then echo "$name"; fi
+  done <"$root/scripts/suites.txt"
+}
+# packages_of NAME...: the packages of these rows, one per line.
+packages_of() {
+  local name when needs
+  while read -r name when needs; do
+    if [[ " $* " == *" $name "* ]]; then tr -s ' ' '\n' <<<"$needs"; fi
+  done <"$root/scripts/suites.txt" | sed '/^$/d' | sort -u
+}
+
+# Whether packages may be installed: --no-install says no.
+may_install=true
+# lacking PACKAGE...: prints the packages that are not installed, one per line. On a system without dpkg, nothing is known to be lacking.
 lacking() {
-  local package
+  local package installed
+  command -v dpkg-query >/dev/null && (($#)) || return 0
+  installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "$@" 2>/dev/null | sed -n 's/^installed //p')
   for package; do
-    if [[ $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>&1) != installed ]]; then echo "$package"; fi
+    if [[ $'\n'$installed$'\n' != *$'\n'$package$'\n'* ]]; then echo "$package"; fi
   done
 }
 
-# need PACKAGE...: installs missing packages from Debian.
+# need PACKAGE...: installs missing packages from Debian, or ends with one sentence that says what to type.
 need() {
+  local missing sudo=() dpkg_lock again="scripts/${0##*/} --no-install" install='apt-get install -y --no-install-recommends'
   if ! command -v dpkg-query >/dev/null; then
-    echo "this is not a Debian system, so nothing is installed; it needs what Debian calls $*"
-    return
+    ! $may_install || die "this is not a Debian system: install what Debian calls $*, and then type: $again"
+    return 0
   fi
-  local missing sudo=() dpkg_lock
   mapfile -t missing < <(lacking "$@")
   ((${#missing[@]})) || return 0
-  local by_hand="apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
+  local by_hand="apt-get update && $install ${missing[*]}"
+  $may_install || die "with --no-install, these packages have to be there; as root, type: $by_hand"
   if ((EUID != 0)); then
-    command -v sudo >/dev/null ||
-      die "missing packages: ${missing[*]}; not root and no sudo. As root: $by_hand"
+    command -v sudo >/dev/null || die "packages are missing, and there is no sudo; as root, type: $by_hand"
     # Without a terminal, sudo cannot ask for a password: fail instead of hanging.
     sudo=(sudo)
     [[ -t 0 ]] || sudo=(sudo -n)
+    "${sudo[@]}" true 2>/dev/null || die "packages are missing, and sudo does not let ${USER:-this user} install them; as root, type: $by_hand"
   fi
   # Runs in other clones install too; the second run finds nothing left to install.
   exec {dpkg_lock}</var/lib/dpkg
@@ -50,13 +63,29 @@ need() {
   mapfile -t missing < <(lacking "$@")
   if ((${#missing[@]})); then
     echo "installing from Debian: ${missing[*]}"
-    step 'apt-get update' "${sudo[@]}" apt-get update ||
-      die "missing packages: ${missing[*]}; apt-get update failed (no network, or no rights?). By hand: $by_hand"
+    step 'apt-get update' fetch_lists || die "Debian's lists of packages cannot be fetched (no network?); as root, type: $by_hand"
     step 'apt-get install' "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
       apt-get -o DPkg::Lock::Timeout=600 install -y --no-install-recommends "${missing[@]}" ||
-      die "missing packages: ${missing[*]}; apt-get install failed. By hand: $by_hand"
+      die "not every package can be installed, as the lines above say; as root, type: $by_hand"
+    grep -E '^Need to get' "$logs/apt-get-install.log" | sed 's/^/    /; s/Need to get/fetched:/; s/ of archives\.//'
   fi
   exec {dpkg_lock}<&-
+}
+# apt-get update succeeds even if it has fetched nothing. `sudo` is that of the calling need.
+fetch_lists() {
+  local out
+  out=$("${sudo[@]}" env LC_ALL=C apt-get update 2>&1) || { echo "$out"; return 1; }
+  echo "$out"
+  grep -qE '^(Get|Hit):' <<<"$out"
+}
+
+# usable: false, after a sentence for each reason, if the build or its tests cannot work on this machine.
+usable() {
+  local program status=0
+  for program in g++ meson ninja pkg-config python3; do
+    command -v "$program" >/dev/null || { echo "${0##*/}: there is no $program in PATH ($PATH)" >&2; status=1; }
+  done
+  return "$status"
 }
 
 # Allows one run at a time in this tree. The lock is on the folder itself, so it leaves no file and ends with its holder.
@@ -101,19 +130,26 @@ launcher() { if [[ $1 == g++ ]] && command -v ccache >/dev/null; then echo 'ccac
 
 # configure DIR COMPILER OPTION...: an existing build folder keeps its objects, unless another compiler built them.
 configure() {
-  local dir=$1 compiler=$2 how=() faster='' options=() option
+  local dir=$1 compiler=$2 how=() faster='' options=() option packages missing
   shift 2
   # GCC collects its garbage less often, which saves about 5 % of its time.
   if [[ $compiler == g++ ]]; then faster='--param=ggc-min-heapsize=524288'; fi
   for option; do
     if [[ $option == -Dcpp_args=* ]]; then faster+=" ${option#-Dcpp_args=}"; else options+=("$option"); fi
   done
+  # Meson remembers what it has not found, also after the package has been installed.
+  mapfile -t packages < <(rows)
+  mapfile -t packages < <(packages_of "${packages[@]}")
+  missing=$(lacking "${packages[@]}")
   if [[ -e $dir/meson-private/coredata.dat ]]; then
     how=(--reconfigure)
+    [[ $(cat "$dir/missing-packages" 2>&1) == "$missing" ]] || meson configure --clearcache "$dir"
     if [[ $(cat "$dir/compiler" 2>&1) != "$compiler" ]]; then
       echo "$dir was not configured by this script for $compiler: configuring again"
       how=(--wipe)
     fi
   fi
-  CXX=$(launcher "$compiler")$compiler meson setup "${how[@]}" -Dgrouped=true "-Dcpp_args=$faster" "${options[@]}" "$dir" "$root" && echo "$compiler" >"$dir/compiler"
+  CXX=$(launcher "$compiler")$compiler meson setup "${how[@]}" -Dgrouped=true "-Dcpp_args=$faster" "${options[@]}" "$dir" "$root" || return
+  echo "$compiler" >"$dir/compiler"
+  echo "$missing" >"$dir/missing-packages"
 }

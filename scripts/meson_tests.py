@@ -6,10 +6,14 @@
   meson_tests.py summary BUILD           the same for people, with the names of skipped tests
   meson_tests.py times BUILD STEP        the time of each test: seconds, step and name, one line per test
   meson_tests.py suites BUILD SUITE...   fails if a test belongs to none of these suites
+  meson_tests.py record BUILD TREE DIR   notes in BUILD which tests of DIR have passed in this state of the source tree
+  meson_tests.py left BUILD TREE SUITE...  the tests of these suites that have not passed in this state of the tree, one per line
   meson_tests.py targets BUILD SUITE...  the targets that the tests of these suites need, one per line; !SUITE: but not those of SUITE
 """
+import hashlib
 import json
 import os
+import pathlib
 import subprocess
 import sys
 
@@ -53,6 +57,42 @@ def unlisted(build, suites):
             for test in introspect(build, "--tests") if not suites_of(test) & set(suites)]  # fmt: skip
 
 
+def state(tree):
+    """A hash of the names and contents of all files of a source tree. Build folders and hidden ones do not count."""
+    total = hashlib.sha256()
+    for folder, folders, names in os.walk(tree):
+        folders[:] = sorted(f for f in folders if not f.startswith((".", "build", "__pycache__")))
+        for name in sorted(names):
+            path = pathlib.Path(folder, name)
+            text = path.read_bytes() if path.is_file() else b""
+            total.update(f"{path.relative_to(tree)} {len(text)}\n".encode() + text)
+    return total.hexdigest()
+
+
+def passed_in(build, now):
+    """The tests that have passed in this state of the tree, by their names in the log."""
+    path = pathlib.Path(build, "passed.json")
+    kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return set(kept["passed"]) if kept.get("state") == now else set()
+
+
+def logged(test):
+    """A test's name in the log: PROJECT:SUITE+SUITE / NAME."""
+    suites = [suite.split(":")[-1] for suite in test["suite"]]
+    return f"{test['suite'][0].split(':')[0]}:{'+'.join(suites)} / {test['name']}"
+
+
+def record(build, tree, dir):
+    now = state(tree)
+    passed = passed_in(build, now) | {test["name"] for test in log_of(dir) if test["result"] in PASSED}
+    pathlib.Path(build, "passed.json").write_text(json.dumps({"state": now, "passed": sorted(passed)}), encoding="utf-8")
+
+
+def left(build, tree, suites):
+    passed = passed_in(build, state(tree))
+    return [test["name"] for test in introspect(build, "--tests") if suites_of(test) & set(suites) and logged(test) not in passed]
+
+
 def targets(build, suites):
     without = {suite[1:] for suite in suites if suite.startswith("!")}
     wanted, tests = set(), [test for test in introspect(build, "--tests") if suites_of(test) & set(suites) and not suites_of(test) & without]
@@ -85,6 +125,11 @@ def main(arguments):
     elif verb == "suites" and suites:
         if complaints := unlisted(build, suites):
             sys.exit("\n".join(complaints))
+    elif verb == "record" and len(suites) == 2:
+        record(build, *suites)
+    elif verb == "left" and len(suites) > 1:
+        for name in left(build, suites[0], suites[1:]):
+            print(name)
     elif verb == "targets" and suites:
         print("\n".join(targets(build, suites)))
     else:

@@ -18,97 +18,23 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 import prebuilt
 import release
+from debian import Root, bootstrapped, in_memory, mirror, run, same_release, say
 
 SUITE = "bookworm"
 # Commands of README.md that need what no package of ours has.
 ELSEWHERE = re.compile(r"\./my_program|emulate rocminfo|run\.jsonl|scripts/|dmesg")
 # Values that differ from run to run.
 VARIES = re.compile(r" ms\)|\.\.\.$")
-BEGUN = time.monotonic()
-
-
-def say(*words):
-    print(f"[{time.monotonic() - BEGUN:5.0f} s]", *words, flush=True)
-
-
-def run(*command, **options):
-    command = [str(part) for part in command]
-    say("+", shlex.join(command))
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", **options)
-    if done.returncode:
-        print(done.stdout[-20000:], flush=True)
-        sys.exit(f"exit code {done.returncode}: {shlex.join(command)}")
-    return done.stdout
-
-
-def mirror():
-    """The archive that this machine's apt uses, or ''."""
-    done = subprocess.run(["apt-get", "indextargets", "--format", "$(SITE) $(REPO_URI)", "Created-By: Packages"],
-                          capture_output=True, text=True)  # fmt: skip
-    archives = [line.split()[1] for line in done.stdout.splitlines() if len(line.split()) == 2]
-    return next((uri for uri in archives if uri.rstrip("/").endswith("/debian")), "")
-
-
-class Root:
-    """A Debian in a folder. What is mounted in it is mounted for one command, in a namespace of its own."""
-
-    def __init__(self, folder):
-        self.folder, self.environment, self.where = folder, {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", "HOME": "/root"}, "/"
-        self.environment |= {"DEBIAN_FRONTEND": "noninteractive"}
-
-    def sh(self, words, **options):
-        return subprocess.run(["unshare", "--mount", "sh", "-c",
-                               'mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && exec chroot "$0" sh -c "$1"',
-                               str(self.folder), f"cd {shlex.quote(self.where)} && {words}"],
-                              env=self.environment, stdout=subprocess.PIPE, text=True, errors="replace",
-                              **{"stderr": subprocess.STDOUT} | options)  # fmt: skip
-
-    def must(self, words):
-        say("#", words)
-        done = self.sh(words)
-        if done.returncode:
-            print(done.stdout[-20000:], flush=True)
-            sys.exit(f"exit code {done.returncode}: {words}")
-        return done.stdout
-
-
-def in_memory():
-    """A folder in memory if that has 4 GiB to spare: to write and remove two Debians takes a disk longer than all else takes."""
-    shared = pathlib.Path("/dev/shm")
-    return shared if shared.is_dir() and shutil.disk_usage(shared).free > 4 << 30 else None
-
-
-def bootstrapped(work, archive):
-    """A folder with Debian, which uses the sources and settings of this machine's apt."""
-    root = work / "debian"
-    # What is installed here, now and later, need not survive a power failure.
-    run("mmdebstrap", "--variant=minbase", "--mode=root", "--dpkgopt=force-unsafe-io", "--skip=cleanup/apt/lists", SUITE, root, archive)
-    (root / "etc/apt/sources.list").unlink(missing_ok=True)
-    for name in ("sources.list", "sources.list.d", "apt.conf.d", "trusted.gpg.d"):
-        path = pathlib.Path("/etc/apt", name)
-        if path.is_dir():
-            shutil.copytree(path, root / "etc/apt" / name, dirs_exist_ok=True)
-        elif path.is_file():
-            shutil.copy(path, root / "etc/apt" / name)
-    for name in ("resolv.conf", "hosts"):
-        shutil.copy(f"/etc/{name}", root / "etc" / name)
-    return root
 
 
 def steps(text):
     """(instruction, arguments) of a Containerfile."""
     text = re.sub(r"\\\n", " ", text)
     return [tuple(line.split(None, 1)) for line in text.split("\n") if line.strip() and not line.startswith("#")]
-
-
-def same_release():
-    """Is this machine of the release that the packages are made for?"""
-    return f"VERSION_CODENAME={SUITE}\n" in pathlib.Path("/etc/os-release").read_text(encoding="utf-8")
 
 
 def packed(source, build, work):
@@ -219,8 +145,8 @@ def main(arguments):
         return 77
     with tempfile.TemporaryDirectory(prefix="sdma-packages-", dir=in_memory()) as folder:
         work = pathlib.Path(folder)
-        first = packed(source, *build, work) if build and same_release() else None
-        roots = built(source, work, bootstrapped(work, archive), first)
+        first = packed(source, *build, work) if build and same_release(SUITE) else None
+        roots = built(source, work, bootstrapped(work, archive, SUITE), first)
         build, installed = roots["build"], roots[""]
         (changes,) = (build.folder / "src").glob("*.changes")
         say(run("lintian", "--allow-root", "--fail-on", "error,warning", "--tag-display-limit", "0", changes))

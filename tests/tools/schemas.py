@@ -22,10 +22,7 @@ import subprocess
 import sys
 import tempfile
 
-try:
-    import jsonschema
-except ImportError:
-    jsonschema = None
+import jsonschema
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 import cases  # noqa: E402
@@ -234,9 +231,6 @@ def verbs_of(program):
 def main(program, folder, *paths, only=None):
     program = pathlib.Path(program).resolve()
     code, calls = keep(program, [case for path in paths for case in cases.found_in(pathlib.Path(path))])
-    if not jsonschema:
-        print("schemas skipped: there is no module jsonschema (Debian: python3-jsonschema)")
-        return code or 77
     schemas = Schemas(pathlib.Path(folder))
     bad = [f"{call}: {complaint}" for call in calls for complaint in check_call(call, schemas)]
     verbs, with_findings = verbs_of(program)
