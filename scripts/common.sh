@@ -33,9 +33,10 @@ may_install=true
 lacking() {
   local package installed
   command -v dpkg-query >/dev/null && (($#)) || return 0
-  installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "$@" 2>/dev/null | sed -n 's/^installed //p')
+  # It fails if it knows one of them not at all, and lists the others.
+  mapfile -t installed < <(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "$@" 2>/dev/null | sed -n 's/^installed //p')
   for package; do
-    if [[ $'\n'$installed$'\n' != *$'\n'$package$'\n'* ]]; then echo "$package"; fi
+    if [[ " ${installed[*]} " != *" $package "* ]]; then echo "$package"; fi
   done
 }
 
