@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "doctor_live.hpp"
 
+#include "preload.hpp"
 #include "program.hpp"
 #include "sdma/core/file.hpp"
 #include "sdma/core/number.hpp"
@@ -43,15 +44,17 @@ std::vector<std::string> zero_ended(const std::string& path) {
 /// Starts this program again on a software node like that of the process. Returns only if that fails.
 void join_node(int pid) {
   const auto library = emulator_library();
+  if (library.empty()) return;
+  const auto name = preload_name(library);
+  if (!name) return report(name.error());
   const char* loaded = std::getenv("LD_PRELOAD");
-  if (loaded && std::string_view(loaded).find(library.string()) != std::string_view::npos) return;  // in vain
-  if (library.empty() || library.string().find_first_of(" :") != std::string::npos) return;
+  if (loaded && std::string_view(loaded).find(*name) != std::string_view::npos) return;  // in vain
   // What the process's node looks like. The rest of its settings, such as a trace, are its own.
   for (const auto& setting : zero_ended(fmt::format("/proc/{}/environ", pid)))
-    for (const std::string_view name : {"SDMA_EMULATE_GPUS=", "SDMA_EMULATE_GPU="})
-      if (setting.starts_with(name))
-        ::setenv(std::string(name.substr(0, name.size() - 1)).c_str(), setting.c_str() + name.size(), 1);
-  preload(library);
+    for (const std::string_view shape : {"SDMA_EMULATE_GPUS=", "SDMA_EMULATE_GPU="})
+      if (setting.starts_with(shape))
+        ::setenv(std::string(shape.substr(0, shape.size() - 1)).c_str(), setting.c_str() + shape.size(), 1);
+  preload(*name);
   std::error_code e;
   (void)execute(fs::read_symlink("/proc/self/exe", e), zero_ended("/proc/self/cmdline"));
 }

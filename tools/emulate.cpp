@@ -3,6 +3,7 @@
 #include "device/product.hpp"
 #include "input.hpp"
 #include "output.hpp"
+#include "preload.hpp"
 #include "program.hpp"
 #include "sdma/core/number.hpp"
 #include "sdma/engine/ordering.hpp"
@@ -177,13 +178,6 @@ int emulate_verb(const EmulateArguments& o) {
     return complain("'" + program.string() + "' " + why + ": no library can be preloaded into it",
                     "build it for 64 bits, linked dynamically, without special privileges"),
            kInput;
-  // The loader has no way to quote a character of LD_PRELOAD.
-  if (const auto at = node.string().find_first_of(" :"); at != std::string::npos)
-    return complain(
-               fmt::format("'{}' cannot be preloaded: its path contains '{}', at which the loader splits LD_PRELOAD",
-                           node.string(), node.string()[at]),
-               "move this program and the library to folders whose names contain neither a blank nor a colon"),
-           kInput;
   if (!memory_fits())
     return complain(
                "the limit on the size of files is too low: the memory of the GPUs is in a file of 1 EiB, without a disk",
@@ -228,7 +222,9 @@ int emulate_verb(const EmulateArguments& o) {
   }
   if (o.watch) set("SDMA_EMULATE_WATCH", "1");
   if (o.no_system_mem_limit) set("SDMA_EMULATE_NO_SYSTEM_MEM_LIMIT", "1");
-  preload(node);
+  const auto loadable = preload_name(node);
+  if (!loadable) return report(loadable.error()), kInput;
+  preload(*loadable);
   if (!recording) return execute(program, o.program);
   int status = 0;
   if (const int code = run_program(program, o.program, status)) return code;

@@ -66,11 +66,6 @@ fs::path find_program(const std::string& name) {
   return found;
 }
 
-void preload(const fs::path& library) {
-  const char* others = std::getenv("LD_PRELOAD");
-  ::setenv("LD_PRELOAD", (library.string() + (others && *others ? ":" + std::string(others) : "")).c_str(), 1);
-}
-
 int execute(const fs::path& program, const std::vector<std::string>& words) {
   std::vector<char*> argv;
   for (const auto& word : words) argv.push_back(const_cast<char*>(word.c_str()));

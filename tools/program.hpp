@@ -21,8 +21,6 @@ namespace sdma::tool {
 std::filesystem::path find_program(const std::string& name);
 /// libsdma-emulator.so beside this program: in a build tree, or installed; empty if it is in neither.
 std::filesystem::path emulator_library();
-/// Puts a library before those that are preloaded already into programs that this process starts.
-void preload(const std::filesystem::path& library);
 /// Like execv: returns only on failure, with an exit code, after it has reported the error.
 int execute(const std::filesystem::path& program, const std::vector<std::string>& words);
 

@@ -283,7 +283,9 @@ TEST_CASE("who may debug, and in which order: EPERM, EINVAL, EBADF, EFAULT, EALR
 
   CHECK(Debugger(0).enable() == ESRCH);
   CHECK(Debugger(0x7fff'fff0).enable() == ESRCH);
-  CHECK(Debugger(1).enable() == ESRCH);  // exists, and uses no node
+  Child without_node("(process) opens a device when it is asked to");
+  CHECK(Debugger(receive<std::uint32_t>(without_node.link())).enable() == ESRCH);
+  without_node.kill();
 }
 
 TEST_CASE("(process) opens a device when it is asked to", "[.]") {

@@ -14,7 +14,8 @@ import sys
 
 MOST = 1.2  # of the instructions by hand
 HIP = ["-x", "hip", "--offload-device-only", "-nogpulib", "-nogpuinc"]
-CUDA = ["-x", "cuda", "--cuda-device-only", "-nocudainc", "-nocudalib", "-Wno-unknown-cuda-version"]
+# On every machine without a folder of CUDA, from which clang would take the version of PTX.
+CUDA = ["-x", "cuda", "--cuda-device-only", "-nocudainc", "-nocudalib", "--cuda-path=/nonexistent", "--cuda-feature=+ptx80"]
 
 
 def assembly(compiler, root, target, source):

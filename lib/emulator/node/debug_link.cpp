@@ -132,6 +132,8 @@ pid_t status_of(pid_t pid, const char* form) noexcept {
 }
 /// The thread that traces the leader of a process; 0: none.
 pid_t tracer_of(pid_t pid) noexcept { return status_of(pid, "TracerPid: %d"); }
+/// False if it has ended, although its parent may not have noticed.
+bool has_memory(pid_t pid) noexcept { return status_of(pid, "VmSize: %d") > 0; }
 
 /// Whether `thread` of process `pid` traces the leader of this process.
 bool traced_by(pid_t pid, pid_t thread) noexcept {
@@ -145,7 +147,8 @@ int connect_to(std::uint32_t pid) {
   char path[48];
   std::snprintf(path, sizeof path, "/proc/%u/fd", pid);
   if (pid == 0 || SDMA_REAL(access)(path, F_OK) != 0) return -ESRCH;
-  if (SDMA_REAL(access)(path, R_OK) != 0) return -EPERM;
+  // Only root may read this of a process that has ended. Such a process has no memory.
+  if (SDMA_REAL(access)(path, R_OK) != 0) return has_memory(static_cast<pid_t>(pid)) ? -EPERM : -ESRCH;
   for (const auto inode : arenas_of(pid)) {
     Socket s(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
     if (s.get() < 0) return -errno;
@@ -162,8 +165,7 @@ int ask(Node& own, kfd::DebugTrap& a, std::vector<std::byte>& data) {
   kfd::DebugTrap again;
   if (at == -ESRCH) {
     const auto pid = static_cast<pid_t>(a.pid);
-    // A process that has ended has no memory, although its tracer may not have noticed.
-    const bool traced = tracer_of(pid) == ::gettid() && status_of(pid, "VmSize: %d") > 0;
+    const bool traced = tracer_of(pid) == ::gettid() && has_memory(pid);
     const int error = own.debugged.answer(a, traced, data);
     if (error != 0 || a.op != static_cast<std::uint32_t>(DebugOp::enable)) return error;
     // The process may have created its node meanwhile, without finding this session.

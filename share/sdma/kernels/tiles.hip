@@ -2,7 +2,7 @@
 // The kernels of kernel_puts, for clang without a toolkit: HIP for an AMD GPU, CUDA for an NVIDIA GPU.
 //
 //   clang++ -x hip --offload-arch=gfx942 --offload-device-only -nogpulib -nogpuinc -std=c++20 -O2 -I include -c tiles.hip
-//   clang++ -x cuda --cuda-gpu-arch=sm_90 --cuda-device-only -nocudainc -nocudalib -std=c++20 -O2 -I include -S tiles.hip
+//   clang++ -x cuda --cuda-gpu-arch=sm_90 --cuda-feature=+ptx80 --cuda-device-only -nocudainc -nocudalib -std=c++20 -O2 -I include -S tiles.hip
 //
 // A block is one wave, but for store_tiles.
 #include "tiles.hpp"
