@@ -15,18 +15,22 @@
 #include <cstddef>
 
 // The static is constant-initialised per call site and filled once; two threads that race store the same value.
-#define SDMA_REAL(name)                                                   \
-  ([]() noexcept {                                                        \
-    static decltype(&::name) real = nullptr;                              \
-    auto call = __atomic_load_n(&real, __ATOMIC_RELAXED);                 \
-    if (!call) {                                                          \
-      call = reinterpret_cast<decltype(call)>(::dlsym(RTLD_NEXT, #name)); \
-      __atomic_store_n(&real, call, __ATOMIC_RELAXED);                    \
-    }                                                                     \
-    return call;                                                          \
+#define SDMA_REAL(name)                                                            \
+  ([]() noexcept {                                                                 \
+    static decltype(&::name) real = nullptr;                                       \
+    auto call = __atomic_load_n(&real, __ATOMIC_RELAXED);                          \
+    if (!call) {                                                                   \
+      call = reinterpret_cast<decltype(call)>(::sdma::emulator::find_real(#name)); \
+      __atomic_store_n(&real, call, __ATOMIC_RELAXED);                             \
+    }                                                                              \
+    return call;                                                                   \
   }())
 
 namespace sdma::emulator {
+
+/// The C library's function of this name, or null. glibc before 2.33 has no stat, lstat, fstat and fstatat: for these
+/// names, the result is a function that calls __xstat and the like.
+void* find_real(const char* name) noexcept;
 
 #ifdef __x86_64__
 /// A system call, without the C library's function, which is interposed and sets errno.

@@ -8,6 +8,9 @@ import subprocess
 import sys
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+from older_glibc import mirror  # noqa: E402, F401
+
 BEGUN = time.monotonic()
 
 
@@ -23,14 +26,6 @@ def run(*command, **options):
         print(done.stdout[-20000:], flush=True)
         sys.exit(f"exit code {done.returncode}: {shlex.join(command)}")
     return done.stdout
-
-
-def mirror():
-    """The archive that this machine's apt uses, or ''."""
-    done = subprocess.run(["apt-get", "indextargets", "--format", "$(SITE) $(REPO_URI)", "Created-By: Packages"],
-                          capture_output=True, text=True)  # fmt: skip
-    archives = [line.split()[1] for line in done.stdout.splitlines() if len(line.split()) == 2]
-    return next((uri for uri in archives if uri.rstrip("/").endswith("/debian")), "")
 
 
 class Root:
