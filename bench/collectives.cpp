@@ -14,7 +14,7 @@
 //            on one whose engines have threads (again); and the linker alone, in nanoseconds per packet: the added time
 //            of 1000 times as many packets on the same objects
 #include "collectives/collectives.hpp"
-#include "median.hpp"
+#include "core/median.hpp"
 #include "sdma/device/soft.hpp"
 #include "sdma/sync/wait.hpp"
 
@@ -149,7 +149,7 @@ void host(sdma::Device& d, unsigned rounds) {
       }
     }
     std::printf("%-11s %-5s %8.0f %12.0f %14.0f %12.0f %12.0f\n", "all_gather", std::string(name(v)).c_str(), packets,
-                planning * 1e6, publishing * 1e9 / packets, triggering * 1e9, sdma::tool::median(answers) * 1e6);
+                planning * 1e6, publishing * 1e9 / packets, triggering * 1e9, sdma::detail::median(answers) * 1e6);
   }
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "measure_device.hpp"
 
+#include "core/median.hpp"
 #include "input.hpp"
 #include "interrupt.hpp"
-#include "median.hpp"
 #include "output.hpp"
 #include "verb.hpp"
 
@@ -22,7 +22,7 @@ constexpr double kBusy = 0.1;
 double noise(const Measurements& m) {
   std::vector<double> all;
   for (const auto& o : m.observations) all.push_back(o.spread / o.value);
-  return median(std::move(all));
+  return detail::median(std::move(all));
 }
 
 /// The table, each schedule that it names, and the machine, in a folder.

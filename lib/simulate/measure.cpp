@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Times mechanisms on a device.
+#include "core/median.hpp"
 #include "unfitted.hpp"
 
 #include "sdma/schedule/bind.hpp"
@@ -19,11 +20,6 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 /// Times whose passes differ by more than this count less in the fit, in proportion.
 constexpr double kSteady = 0.05;
-
-double median(std::vector<double> v) {
-  std::sort(v.begin(), v.end());
-  return v.size() % 2 != 0 ? v[v.size() / 2] : (v[v.size() / 2 - 1] + v[v.size() / 2]) / 2;
-}
 
 /// One mechanism, bound to the device.
 class Rig {
@@ -86,7 +82,7 @@ Result<double, std::vector<Diagnostic>> one_pass(Device& d, const Mechanism& m, 
     if (!t) return std::vector{t.error()};
     if (i >= o.warmups) ns.push_back(*t);
   }
-  return median(std::move(ns));
+  return detail::median(std::move(ns));
 }
 
 }  // namespace
@@ -106,7 +102,7 @@ Result<Measurements, std::vector<Diagnostic>> measure(Device& d, std::span<const
     }
   Measurements out;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const auto middle = median(medians[i]);
+    const auto middle = detail::median(medians[i]);
     double squares = 0;
     for (const auto m : medians[i]) squares += (m - middle) * (m - middle);
     const auto spread = o.passes > 1 ? std::sqrt(squares / (o.passes - 1)) : 0;

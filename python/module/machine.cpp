@@ -4,9 +4,8 @@
 #include "core/nearest.hpp"
 #include "json/json.hpp"
 #include "module.hpp"
-#include "sdma/device/cuda.hpp"
 #include "sdma/device/kfd.hpp"
-#include "sdma/device/rocr.hpp"
+#include "sdma/device/open.hpp"
 #include "sdma/device/topology.hpp"
 #include "sdma/simulate/simulate.hpp"
 
@@ -57,11 +56,15 @@ Topology node(const std::string& device, const std::string& text, const std::str
   if (!text.empty()) return value_or_fail(topology_from_json(text, file));
   if (device.empty()) return value_or_fail(mi300x(8));
   if (names_layout(device)) return value_or_fail(layout(device));
-  if (device == "cuda") return value_or_fail(CudaDevice::open())->topology();
-  if (device == "rocr") return value_or_fail(RocrDevice::open())->topology();
-  if (device != "kfd")
-    fail(fmt::format("'{}' is not a node", device), "write kfd, cuda, rocr, or a layout such as ring:8");
-  return value_or_fail(kfd_topology());
+  const auto kind = device_kind(device);
+  if (kind == DeviceKind::kfd) return value_or_fail(kfd_topology());
+  if (kind && kind != DeviceKind::soft) return value_or_fail(open_device(*kind))->topology();
+  fail(fmt::format("'{}' is not a node", device), "write kfd, cuda, rocr, or a layout such as ring:8");
+}
+/// Is this word a node, and not a file?
+bool names_node(const std::string& word) {
+  const auto kind = device_kind(word);
+  return names_layout(word) || (kind && kind != DeviceKind::soft);
 }
 
 }  // namespace
@@ -85,6 +88,7 @@ void add_machine(py::module_& m) {
            })
       .def_property_readonly("name", [](const MachineDescription& machine) { return machine.name; })
       .def_property_readonly("gpus", [](const MachineDescription& machine) { return machine.topology.gpus.size(); });
+  m.def("names_node", names_node);
   m.def("names_layout", [](const std::string& word) { return names_layout(word); });
   m.def("topology", [](const std::string& device, const std::string& text, const std::string& file) {
     const auto t = node(device, text, file);

@@ -49,7 +49,7 @@ def _node(node):
     """(device or layout, text, file) for the extension."""
     if node is None:
         return "", "", ""
-    if node in ("kfd", "cuda") or _is_layout(node):
+    if isinstance(node, str) and _sdma.names_node(node):
         return node, "", ""
     return "", _file(node), os.fspath(node)
 

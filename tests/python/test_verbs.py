@@ -213,6 +213,15 @@ def test_machines(tool, tmp_path):
         sdma.Machine.parse("{", "mine.json")
 
 
+@pytest.mark.parametrize("name", ["kfd", "cuda", "rocr"])
+def test_a_node_by_the_name_of_a_device(name):
+    """Not a file of that name: the hardware, or why there is none."""
+    try:
+        assert sdma.topology(name)["gpus"]
+    except sdma.Error as e:
+        assert "no such file" not in str(e).lower()
+
+
 def test_topology(tool):
     for words in ((), ("ring:4",)):
         assert sdma.topology(*words) == json.loads(tool("topology", "--json", *words))

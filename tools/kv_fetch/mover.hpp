@@ -14,8 +14,8 @@
 // options. Errors end the program with a message and exit code 1.
 #include "collectives/engines.hpp"
 #include "collectives/pattern.hpp"
+#include "core/median.hpp"
 #include "examples/support.hpp"
-#include "median.hpp"
 #include "options.hpp"
 #include "sdma/sync/recipes.hpp"
 
@@ -107,7 +107,7 @@ class Mover {
       const auto t = once(r, round);
       if (round >= options_.warm) there.push_back(t.fetch), back.push_back(t.give);
     }
-    return {sdma::tool::median(there), sdma::tool::median(back)};
+    return {sdma::detail::median(there), sdma::detail::median(back)};
   }
   std::uint64_t wrong() const noexcept { return wrong_; }
   /// How many blocks each queue has copied, in all rounds: "engine 0: 528, 264; engine 1: 528, 264".

@@ -13,8 +13,8 @@
 //
 // A timestamp is a plain store, so it is read after a later fence has been seen, outside the measured time.
 #include "arguments.hpp"
+#include "core/median.hpp"
 #include "examples/support.hpp"
-#include "median.hpp"
 #include "sdma/core/file.hpp"
 #include "sdma/simulate/simulate.hpp"
 #include "sdma/sync/recipes.hpp"
@@ -28,10 +28,10 @@
 
 using namespace sdma;
 using namespace std::chrono_literals;
+using detail::median;
 using example::fail;
 using example::must;
 using tool::Arguments;
-using tool::median;
 
 namespace {
 

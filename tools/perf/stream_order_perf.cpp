@@ -15,9 +15,9 @@
 // word of each stream.
 #include "arguments.hpp"
 #include "collectives/collectives.hpp"
+#include "core/median.hpp"
 #include "core/words.hpp"
 #include "examples/support.hpp"
-#include "median.hpp"
 #include "perf/cuda_graphs.hpp"
 #include "perf/nccl_calls.hpp"
 #include "sdma/core/file.hpp"
@@ -174,7 +174,7 @@ class Rank {
         if (exec) good("cuGraphExecDestroy", cuda_.destroy_exec(exec));
     std::array<double, kWays> out{};
     for (std::size_t way = 0; way < kWays; ++way)
-      if (!times[way].empty()) out[way] = tool::median(times[way]);
+      if (!times[way].empty()) out[way] = detail::median(times[way]);
     return out;
   }
 
