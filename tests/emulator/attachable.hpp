@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// A process that any other process of its user may trace and read, also where the kernel permits that to ancestors alone
-// (kernel.yama.ptrace_scope=1).
+// A process that any other process of its user may trace and read, also where the kernel permits that to ancestors
+// alone (kernel.yama.ptrace_scope=1).
 #include <sys/prctl.h>
 
 /// Without Yama in the kernel this fails, and nothing has to be permitted.
