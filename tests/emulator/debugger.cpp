@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // DBG_TRAP: what the kernel checks, what a debugger sees of another process, and how a runtime waits for it. Run under
 // `sdma emulate --gpus=2`.
+#include "attachable.hpp"
 #include "debuggee.hpp"
 #include "raw.hpp"
 #include "sdma/packets/poll.hpp"
@@ -108,6 +109,7 @@ struct Target {
 }  // namespace
 
 TEST_CASE("(process) is debugged", "[.]") {
+  let_others_attach();
   struct sigaction a {};
   a.sa_handler = on_signal;
   ::sigaction(SIGUSR1, &a, nullptr);

@@ -3,6 +3,7 @@
 // those of docs/doctor.md; `cycle-2`, `cycle-3` and `cycle-8` are cycles of so many queues, and `slow` is a healthy
 // queue that copies for ever. Its queues are made with ioctls alone. It prints its process id when its queues are in
 // that state, and then waits to be killed.
+#include "attachable.hpp"
 #include "raw.hpp"
 #include "sdma/packets/copy.hpp"
 #include "sdma/packets/poll.hpp"
@@ -227,6 +228,7 @@ const std::map<std::string, std::function<void(Stage&)>> kClasses{
 }  // namespace
 
 int main(int argc, char** argv) {
+  let_others_attach();
   const auto way = argc == 2 ? kClasses.find(argv[1]) : kClasses.end();
   if (way == kClasses.end()) {
     std::puts("usage: hang_classes CLASS, one of:");

@@ -7,6 +7,8 @@
 //   queues N       N such copies, in as many sDMA queues as the runtime uses
 //   released       a copy waits for a signal, which a thread sets after half a second
 //   idle           a copy is complete, and the program waits for input
+#include "attachable.hpp"
+
 #include <hsa/hsa.h>
 #include <hsa/hsa_ext_amd.h>
 #include <unistd.h>
@@ -69,6 +71,7 @@ void wait_for(hsa_signal_t s) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  let_others_attach();
   const std::string how = argc > 1 ? argv[1] : "";
   const int copies = how == "queues" && argc > 2 ? std::atoi(argv[2]) : 1;
   constexpr std::size_t kBytes = 4096;

@@ -11,6 +11,8 @@
 //               complete: HIP waits in the host's thread, and submits nothing
 //   released    as callback, but the callback returns after half a second
 #define __HIP_PLATFORM_AMD__
+#include "attachable.hpp"
+
 #include <hip/hip_runtime_api.h>
 
 #include <sys/wait.h>
@@ -94,6 +96,7 @@ hipEvent_t event_of_another_process(const char* program) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  let_others_attach();
   const std::string how = argc > 1 ? argv[1] : "";
   Streams s;
   if (how == "recorder") record_event(s);

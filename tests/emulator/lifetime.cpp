@@ -2,6 +2,7 @@
 // How programs end, and what they leave. cases/ runs it under `sdma emulate`.
 //
 //   lifetime copy|fork|exit|kill|wait|children
+#include "attachable.hpp"
 #include "raw.hpp"
 #include "sdma/packets/copy.hpp"
 #include "sdma/packets/poll.hpp"
@@ -76,6 +77,7 @@ int children() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  let_others_attach();
   const std::string how = argc > 1 ? argv[1] : "";
   if (how == "copy") return copies();
   if (how == "fork") return forked();

@@ -11,6 +11,7 @@ import pathlib
 import pty
 import re
 import select
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -97,7 +98,7 @@ OFFERED = [
 
 def offered(fish, line, folder, path):
     """The words that fish offers for the end of the line."""
-    command = ["fish", "--no-config", "--command", f"source {fish}; complete --do-complete={line!r}"]
+    command = ["fish", "--no-config", "--command", f"source {shlex.quote(str(fish))}; complete --do-complete={line!r}"]
     environment = {"PATH": path, "HOME": folder, "LC_ALL": "C"}
     ran = subprocess.run(command, cwd=folder, env=environment, text=True, capture_output=True, timeout=LIMIT, check=True)
     return sorted(words.split("\t")[0] for words in ran.stdout.splitlines())
@@ -115,8 +116,9 @@ def main(arguments):
         (work / "broken.sdma").write_text("sdma 1\nparam N = 4\nthis is not a line\n")
         (work / "mine.json").write_text("{}")
         path = f"{work / 'bin'}:{os.environ['PATH']}"
-        bash = Shell("bash", ["--noprofile", "--norc"], f"bind 'set bell-style none'; source {completions / 'sdma'}", folder, path)
-        zsh = Shell("zsh", ["-f"], f"fpath=({completions} $fpath); autoload -Uz compinit; compinit -u -D; unsetopt beep list_beep; bindkey -e",
+        for_bash, for_zsh = (shlex.quote(str(each)) for each in (completions / "sdma", completions))
+        bash = Shell("bash", ["--noprofile", "--norc"], f"bind 'set bell-style none'; source {for_bash}", folder, path)
+        zsh = Shell("zsh", ["-f"], f"fpath=({for_zsh} $fpath); autoload -Uz compinit; compinit -u -D; unsetopt beep list_beep; bindkey -e",
                     folder, path)
         wrong = total = 0
         sdma = next(program for program in programs if program.name == "sdma")

@@ -18,6 +18,7 @@ import os
 import pathlib
 import pty
 import re
+import shlex
 import signal
 import struct
 import subprocess
@@ -148,7 +149,7 @@ class Verb:
     """A verb that runs, in a process group of its own: a terminal sends Ctrl-C to a group."""
 
     def __init__(self, program, words, before=(), **streams):
-        words = words.split() if isinstance(words, str) else words
+        words = shlex.split(words) if isinstance(words, str) else words
         streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams}
         # Without a buffer, because communicate() does not read what is left in one.
         self.process = subprocess.Popen(
@@ -239,7 +240,7 @@ class Checks:
 
     def progress(self, words, printed, said, as_json):
         mine, theirs = pty.openpty()
-        verb = Verb(sys.executable, [self.program, *(words + " --json" * as_json).split()], before=["-c", LEADER], stderr=theirs)
+        verb = Verb(sys.executable, [self.program, *shlex.split(words + " --json" * as_json)], before=["-c", LEADER], stderr=theirs)
         os.close(theirs)
         code, out, _ = verb.end()
         seen = b""
@@ -286,7 +287,8 @@ def cases(checks, share):
         yield "dis of a stream", lambda j=as_json: checks.lines("dis pipe", nops, r"reading pipe, after \d+ bytes", j)
     yield "trace --follow", lambda: checks.lines("trace --follow pipe", event, r"following pipe, after \d+ events?", False)
     for words, printed, said in PROGRESS:
-        words = words.format(published=share / "published/dma-latte.csv", schedules=share.parent / "examples/schedules",
+        published, schedules = (shlex.quote(str(path)) for path in (share / "published/dma-latte.csv", share.parent / "examples/schedules"))
+        words = words.format(published=published, schedules=schedules,
                              windows=",".join(f"{n}K" for n in range(64, 96)))  # fmt: skip
         for as_json in (False, True):
             yield words, lambda w=words, p=printed, s=said, j=as_json: checks.progress(w, p, s, j)
