@@ -10,6 +10,7 @@ linked from a copy of that build folder of this tree; otherwise, the source in A
 import argparse
 import contextlib
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -67,7 +68,8 @@ def packages():
 def linked(source, build, glibc):
     """A build folder with the programs, for the length of a with statement."""
     options = (f"-Dstandalone={glibc}", "-Dtools=enabled", "-Demulator=enabled", "-Dkfd=enabled", "-Dtests=disabled", "-Dbench=disabled",
-               "-Dexamples=disabled", "-Dpython=disabled", "-Drelocatable=false", "-Doptimization=2", "-Ddebug=false", "-Db_sanitize=none")  # fmt: skip
+               "-Dexamples=disabled", "-Dpython=disabled", "-Drelocatable=false", "-Doptimization=2", "-Ddebug=false",
+               "-Db_sanitize=none")  # fmt: skip
     if not build:
         folder = source / "build"
         run("meson", "setup", "-Dgrouped=true", *options, folder, source)
@@ -77,7 +79,8 @@ def linked(source, build, glibc):
     info = build / "meson-info/meson-info.json"
     if not info.is_file() or pathlib.Path(json.loads(info.read_text())["directories"]["source"]) != ROOT:
         fail(f"--build: {build} is not a build folder of {ROOT}; without --build, the program is compiled in a temporary folder")
-    with prebuilt.reconfigured(ROOT, build, "release", *options) as folder:
+    # The copy lies beside BUILD, where nothing else has its name.
+    with prebuilt.reconfigured(ROOT, build, f"release-{os.getpid()}", *options) as folder:
         run("ninja", "-C", folder, *PROGRAMS)
         yield folder
 
