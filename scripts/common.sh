@@ -82,11 +82,26 @@ fetch_lists() {
 
 # usable: false, after a sentence for each reason, if the build or its tests cannot work on this machine.
 usable() {
-  local program status=0
+  local program wrong=() scope=0 folder=${TMPDIR:-/tmp}
   for program in g++ meson ninja pkg-config python3; do
-    command -v "$program" >/dev/null || { echo "${0##*/}: there is no $program in PATH ($PATH)" >&2; status=1; }
+    command -v "$program" >/dev/null || wrong+=("there is no $program in PATH ($PATH)")
   done
-  return "$status"
+  [[ -w $root ]] || wrong+=("$root cannot be written, and build/ is made there: copy the tree to a folder of your own")
+  [[ -d $folder && -w $folder ]] || wrong+=("TMPDIR is $folder, which is not a folder that you can write to: export TMPDIR=/tmp")
+  [[ -d /tmp && -w /tmp ]] || wrong+=("/tmp cannot be written, and HIP creates files there whatever TMPDIR says: mount a tmpfs on it")
+  [[ -d /dev/shm && -w /dev/shm ]] || wrong+=("/dev/shm cannot be written, and HIP shares events there: mount a tmpfs on it")
+  if command -v python3 >/dev/null && ! python3 -c 'import pty; pty.openpty()' 2>/dev/null; then
+    wrong+=("no pseudo-terminal can be opened, and tests type into one: mount devpts on /dev/pts")
+  fi
+  if [[ -r /proc/sys/kernel/yama/ptrace_scope ]]; then scope=$(</proc/sys/kernel/yama/ptrace_scope); fi
+  if ((scope > 1)); then
+    wrong+=("no process may be traced, which tests of the debugger do: sysctl kernel.yama.ptrace_scope=1 (from 3, only after a reboot)")
+  fi
+  [[ $(ulimit -f) == unlimited ]] || wrong+=("the size of files is limited, and the memory of emulated GPUs is a large file: ulimit -f unlimited")
+  [[ $(ulimit -n) == unlimited ]] || (($(ulimit -n) >= 1024)) || wrong+=("$(ulimit -n) descriptors are too few: ulimit -n 1024")
+  ((${#wrong[@]})) || return 0
+  printf "${0##*/}: %s\n" "${wrong[@]}" >&2
+  return 1
 }
 
 # Allows one run at a time in this tree. The lock is on the folder itself, so it leaves no file and ends with its holder.

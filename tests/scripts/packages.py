@@ -114,6 +114,18 @@ class Packages(unittest.TestCase):
         for program in ("g++", "meson", "ninja", "pkg-config", "python3"):
             self.assertIn(f"test: there is no {program} in PATH", text)
 
+    def test_limits_are_named_before_the_build(self):
+        limits = {"ulimit -n 200": "200 descriptors are too few: ulimit -n 1024", "ulimit -f 1000": "the size of files is limited",
+                  "export TMPDIR=/nonexistent": "TMPDIR is /nonexistent, which is not a folder", "true": None}  # fmt: skip
+        for limit, expected in limits.items():
+            with self.subTest(limit), tempfile.TemporaryDirectory(dir="/tmp") as folder:
+                machine = Machine(folder, {"dpkg-query": INSTALLED})
+                done = subprocess.run([machine.path / "bash", "-c", f'{limit}; exec bash "$0"', machine.tree / "scripts/test"],
+                                      env={"PATH": str(machine.path)}, stdin=subprocess.DEVNULL, capture_output=True, text=True)  # fmt: skip
+                self.assertEqual(done.returncode, 1)
+                for each in filter(None, limits.values()):
+                    (self.assertIn if each == expected else self.assertNotIn)(f"test: {each}", done.stderr)
+
 
 if __name__ == "__main__":
     if SOURCE is None:
