@@ -96,8 +96,12 @@ def needed(path):
     return set(re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic)), versions
 
 
-def examine(path):
-    """Fails if a program needs more than the oldest glibc. Returns the newest version that it needs."""
+def examine(path, trees):
+    """Fails if a program needs more than the oldest glibc, or names a tree. Returns the newest version that it needs."""
+    data = path.read_bytes()
+    for tree in trees:
+        if found := re.search(re.escape(f"{tree}/".encode()) + rb"[ -~]*", data):
+            fail(f"{path.name} has a path of this machine, so its bytes differ from machine to machine: {found[0].decode()}")
     libraries, versions = needed(path)
     if more := libraries - GLIBC:
         fail(f"{path.name} needs {', '.join(sorted(more))}: link what it calls into it (lib/standalone/meson.build)")
@@ -129,7 +133,7 @@ def staged(stage, source, folder, glibc, documents, version):
     for built, name in PROGRAMS.items():
         (stage / name).parent.mkdir(parents=True)
         shutil.copy(folder / built, stage / name)
-        newest.append(examine(stage / name))
+        newest.append(examine(stage / name, (ROOT, source)))
     for name in FILES:
         copy = shutil.copytree if (source / name).is_dir() else shutil.copy
         (stage / name).parent.mkdir(parents=True, exist_ok=True)

@@ -20,15 +20,15 @@
 
 namespace sdma::inline v0::detail {
 
-inline constexpr std::size_t kDigits = 20;           ///< at most, of 64 bits in decimal
-inline constexpr std::size_t kNumber = kDigits + 1;  ///< and a sign or a unit
+inline constexpr std::size_t kDecimalDigits = 20;           ///< at most, of 64 bits in decimal
+inline constexpr std::size_t kNumber = kDecimalDigits + 1;  ///< and a sign or a unit
 
 inline char* put(char* p, std::string_view s) noexcept {
   std::memcpy(p, s.data(), s.size());
   return p + s.size();
 }
 
-inline char* put_decimal(char* p, std::uint64_t v) noexcept { return std::to_chars(p, p + kDigits, v).ptr; }
+inline char* put_decimal(char* p, std::uint64_t v) noexcept { return std::to_chars(p, p + kDecimalDigits, v).ptr; }
 
 inline constexpr auto kTwoHex = [] {
   std::array<char, 512> t{};
