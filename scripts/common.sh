@@ -12,7 +12,7 @@ demo_packages=(g++ meson ninja-build pkg-config libfmt-dev nlohmann-json3-dev li
 test_packages=("${demo_packages[@]}" libbenchmark-dev catch2 clang clang-22 libclang-rt-dev llvm clang-format cmake man-db reuse doxygen mmdebstrap lintian dpkg-dev debhelper dh-python lld ccache
   python3 python3-dev python3-jsonschema python3-mesonpy python3-numpy python3-pip python3-pytest python3-venv pybind11-dev jq
   zsh fish chromium chromium-driver emscripten libc++-dev libc++abi-dev g++-multilib qemu-user mkdocs mkdocs-material python3-pygments libjs-codemirror
-  python3-torch libhsakmt-dev libhsa-runtime-dev rocminfo rocm-smi hwloc-nox libamdhip64-dev libopenmpi-dev openmpi-bin)
+  python3-torch libzstd-dev liblzma-dev libbz2-dev zlib1g-dev libhsakmt-dev libhsa-runtime-dev rocminfo rocm-smi hwloc-nox libamdhip64-dev libopenmpi-dev openmpi-bin)
 
 die() {
   printf '%s: %s\n' "${0##*/}" "$*" >&2

@@ -41,7 +41,8 @@ fs::path emulator_library() {
   std::error_code e;
   const auto here = fs::read_symlink("/proc/self/exe", e).parent_path();
   for (const auto& path :
-       {here / "../lib/emulator/libsdma-emulator.so", here / ".." / SDMA_LIBDIR / "sdma/libsdma-emulator.so"})
+       {here / "../lib/emulator/libsdma-emulator.so", here / ".." / SDMA_LIBDIR / "sdma/libsdma-emulator.so",
+        here / "../lib/sdma/libsdma-emulator.so"})
     if (fs::exists(path, e)) return fs::canonical(path, e);
   return {};
 }

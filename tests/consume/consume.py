@@ -66,7 +66,7 @@ def subproject(source, build, version, work, compilers):
     # The archive and the wrap file, as a release has them: dependencies are found in any order.
     files = path / "subprojects" / "packagefiles"
     files.mkdir(parents=True)
-    run(source / "scripts" / "release", "--worktree", files)
+    run(source / "scripts" / "release", "--worktree", "--source", files)
     (files / "sdma.wrap").rename(path / "subprojects" / "sdma.wrap")
     # In the GCC build, the last compiler is clang, which needs less time for unoptimised code. Where libc++ is installed, the client
     # and the library use it. Debian's libfmt is built with libstdc++, so fmt is headers alone then. Sources are grouped, as

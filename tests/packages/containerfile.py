@@ -20,7 +20,9 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent / "support"), str(HERE.parent.parent / "scripts")]
+import older_glibc
 import prebuilt
 import release
 
@@ -44,14 +46,6 @@ def run(*command, **options):
         print(done.stdout[-20000:], flush=True)
         sys.exit(f"exit code {done.returncode}: {shlex.join(command)}")
     return done.stdout
-
-
-def mirror():
-    """The archive that this machine's apt uses, or ''."""
-    done = subprocess.run(["apt-get", "indextargets", "--format", "$(SITE) $(REPO_URI)", "Created-By: Packages"],
-                          capture_output=True, text=True)  # fmt: skip
-    archives = [line.split()[1] for line in done.stdout.splitlines() if len(line.split()) == 2]
-    return next((uri for uri in archives if uri.rstrip("/").endswith("/debian")), "")
 
 
 class Root:
@@ -210,7 +204,7 @@ def files_of(root):
 def main(arguments):
     if len(arguments) not in (1, 2):
         sys.exit(__doc__)
-    (source, *build), archive = (pathlib.Path(a).resolve() for a in arguments), mirror()
+    (source, *build), archive = (pathlib.Path(a).resolve() for a in arguments), older_glibc.mirror()
     if os.geteuid() != 0 or not shutil.which("mmdebstrap") or not archive:
         print("skipped: needs root, mmdebstrap, and an archive of Debian among apt's sources")
         return 77

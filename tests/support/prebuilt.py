@@ -4,6 +4,7 @@ import contextlib
 import os
 import shutil
 import subprocess
+import sys
 
 # Folders of a build that hold no object of the library, its programs, or the package for Python.
 APART = ("tests", "bench", "site", "playground", "meson-logs")
@@ -18,7 +19,10 @@ def reconfigured(source, build, name, *options):
         shutil.copytree(build, to, symlinks=True, ignore=lambda folder, names: APART if folder == str(build) else ())
         # Meson writes groups of sources anew, because they name the build folder. They have the same sources.
         times = {path: path.stat() for path in to.rglob("*-unity*.cpp")}
-        subprocess.run(["meson", "setup", "--reconfigure", *options, to, source], check=True, stdin=subprocess.DEVNULL)
+        done = subprocess.run(["meson", "setup", "--reconfigure", *options, to, source], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True)  # fmt: skip
+        if done.returncode:
+            sys.exit(f"meson setup of {to} failed:\n{done.stdout}")
         for path, stat in times.items():
             if path.exists():
                 os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
