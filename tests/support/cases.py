@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: MIT
 """The one driver of command-line tests: files with a command and what it must print.
 
-  cases.py [--bless] PROGRAM... CASES...
+  cases.py [--bless|--without-needs] PROGRAM... CASES...
 
 CASES are *.test files, or folders of them; they run in parallel, each in a folder of its own, where each PROGRAM (or another
 file) lies under its own name. The exit code is 1, with a diff for each case that differs. With --bless each file gets what
-its command prints now.
+its command prints now. --without-needs runs the cases without a line NEEDS, and no others.
 
 A case has these lines, in any order, and ends with `--- stdout`, `--- stderr` and `--- exit N`:
   # RUN: command     for bash; several such lines are one script
@@ -120,15 +120,17 @@ def run(programs, cases, bless=False):
 
 
 def main(arguments):
-    bless = arguments[:1] == ["--bless"]
+    bless, without_needs = arguments[:1] == ["--bless"], arguments[:1] == ["--without-needs"]
     programs, cases = [], []
-    for path in map(pathlib.Path, arguments[bless:]):
+    for path in map(pathlib.Path, arguments[bless or without_needs :]):
         if not path.exists():
             sys.exit(f"cases.py: {path}: there is no such file or folder")
         if path.is_dir() or path.suffix == ".test":
             cases += found_in(path)
         else:
             programs.append(path.resolve())
+    if without_needs:
+        cases = [case for case in cases if not parse(split(case.read_text(encoding="utf-8"))[0])[3]]
     if not cases or not programs:
         sys.exit(__doc__)
     return run(programs, cases, bless)
