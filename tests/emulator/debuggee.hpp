@@ -51,6 +51,9 @@ struct Debuggee {
   }
   void begin(Order::What what, std::uint32_t number = 0) { send(process.link(), Order{what, number}); }
   int end() { return (state = receive<State>(process.link())).result; }
+  /// The same without an assertion, for a thread beside the test's own. False if the process has gone.
+  bool try_begin(Order::What what, std::uint32_t number = 0) { return try_send(process.link(), Order{what, number}); }
+  bool try_end() { return try_receive(process.link(), state); }
   std::uint32_t pid() const { return static_cast<std::uint32_t>(state.pid); }
 };
 

@@ -688,12 +688,8 @@ TEST_CASE("a process that ends while it is debugged: ESRCH") {
   const Debugger d(t->pid());
   REQUIRE(d.trace() == 0);
   REQUIRE(d.enable() == 0);
-  std::atomic<bool> gone{false};
-  std::thread end([&] {
-    t->begin(Order::end);
-    t->end();
-    gone = true;
-  });
+  bool told = false;
+  std::thread end([&] { told = t->try_begin(Order::end) && t->try_end(); });
   int error = 0;
   soon([&] {
     std::vector<kfd::QueueEntry> all(4);
@@ -701,10 +697,12 @@ TEST_CASE("a process that ends while it is debugged: ESRCH") {
     error = d.snapshot(DebugOp::queue_snapshot, all, exist);
     return error != 0;
   });
-  CHECK(error == ESRCH);
-  CHECK(d.disable() == ESRCH);
+  const int disabled = d.disable();
   end.join();
   t->over = true;
+  CHECK(told);
+  CHECK(error == ESRCH);
+  CHECK(disabled == ESRCH);
 }
 
 TEST_CASE("memory of the driver does not answer process_vm_readv, and answers /proc/PID/mem") {

@@ -359,9 +359,15 @@ TEST_CASE("events: set, reset, auto reset, waiting for one and for all, and unti
   CHECK(wait({a}, false, 0) == kfd::kWaitTimeout);
   CHECK(wait({a, 4000}, false, 0) == -EINVAL);
 
-  std::thread later([&] { set(a); });
-  CHECK(wait({a}, false, 0xffffffff) == kfd::kWaitComplete);
+  int error = -1;
+  std::thread later([&] {
+    kfd::EventId e{.event_id = a, .pad = 0};
+    error = call(c.kfd, Nr::set_event, e);
+  });
+  const int result = wait({a}, false, 0xffffffff);
   later.join();
+  CHECK(error == 0);
+  CHECK(result == kfd::kWaitComplete);
   REQUIRE(call(c.kfd, Nr::destroy_event, r) == 0);
   CHECK(call(c.kfd, Nr::destroy_event, r) == EINVAL);
 }
