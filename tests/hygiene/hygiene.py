@@ -31,6 +31,7 @@ MAY_USE["emulator/node"] = MAY_USE["emulator/queues"] | {"emulator/node"}
 MAY_USE["emulator/preload"] = MAY_USE["emulator/node"] | {"emulator/preload"}
 # Programs on devices, for clients: no folder includes them.
 MAY_USE["litmus"] = MAY_USE["device"] | {"litmus"}
+MAY_USE["standalone"] = {"standalone"}  # of fmt and the C library alone
 # Precompiled for all, included by nobody.
 MAY_USE["pch"] = MAY_USE["packets"]
 

@@ -215,11 +215,11 @@ def test_machines(tool, tmp_path):
 
 @pytest.mark.parametrize("name", ["kfd", "cuda", "rocr"])
 def test_a_node_by_the_name_of_a_device(name):
-    """Not a file of that name: the hardware, or why there is none."""
+    """The hardware, or why there is none; a FileNotFoundError would mean that the name is taken for a file."""
     try:
         assert sdma.topology(name)["gpus"]
     except sdma.Error as e:
-        assert "no such file" not in str(e).lower()
+        assert "hint: " in str(e)
 
 
 def test_topology(tool):
