@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# For scripts/test, scripts/demo and scripts/fresh: packages, the lock, and steps with a name and a time. Sourced, not run.
+# For scripts/test and scripts/demo: packages, the lock, and steps with a name and a time. Sourced, not run.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

@@ -21,14 +21,13 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-import time
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(SOURCE / "scripts"))
+sys.path[:0] = [str(SOURCE / "scripts"), str(SOURCE / "tests/support")]
 import older_glibc
+from debian import run, say
 
 USER = 12345
-BEGUN = time.monotonic()
 COPY = "00000001\n00000fff\n00000000\n55c00000\n00007f35\n66778000\n00007f55\n"
 DWORDS = [*COPY.split(), "00000005", "00001000", "00007f00", "00000007", "00000000"]
 MARKS = {0: "r..", 11: ".w."}
@@ -69,10 +68,6 @@ ON_KFD = (
     ("sdma emulate --gpus=2 -- sdma contact --device=kfd --gentle --runs=3 kfd", 0, "kfd/contact.tar.gz is the file to send"),
     ("sdma contact --read kfd/contact.tar.gz", 0, "confirmed"),
 )
-
-
-def say(*words):
-    print(f"[{time.monotonic() - BEGUN:5.1f} s]", *words, flush=True)
 
 
 def zstd(data):
@@ -121,12 +116,12 @@ class Root:
         self.folder = folder
         to = folder / "moved/elsewhere"
         to.mkdir(parents=True)
-        must("tar", "--extract", "--file", archive, "--directory", to, "--strip-components=1")
+        run("tar", "--extract", "--file", archive, "--directory", to, "--strip-components=1")
         for name in ("proc", "sys", "dev", "tmp"):
             (folder / name).mkdir()
         (folder / "tmp").chmod(0o1777)
         inputs(folder / "user", to)
-        must("chown", "--recursive", f"{USER}:{USER}", folder / "user")
+        run("chown", "--recursive", f"{USER}:{USER}", folder / "user")
         self.program = "/moved/elsewhere/bin/sdma"
         self.environment = {"PATH": "/moved/elsewhere/bin", "HOME": "/user", "LC_ALL": "C"}
 
@@ -147,14 +142,6 @@ def finished(command, **options):
     return done.returncode, done.stdout
 
 
-def must(*command):
-    say("+", shlex.join(map(str, command)))
-    code, printed = finished(command)
-    if code:
-        sys.exit(f"exit code {code}: {shlex.join(map(str, command))}\n{printed[-10000:]}")
-    return printed
-
-
 def try_all(name, root, cases, here=None):
     """Runs the commands in a root. With `here`, they have to print the same there."""
     for words, expected, shown in cases:
@@ -168,7 +155,7 @@ def try_all(name, root, cases, here=None):
 
 def this_glibc(folder):
     """The files of the package libc6 that is installed here."""
-    for name in must("dpkg-query", "--listfiles", "libc6").splitlines():
+    for name in run("dpkg-query", "--listfiles", "libc6").splitlines():
         path, to = pathlib.Path(name), folder / name.lstrip("/")
         if path.is_dir() and not path.is_symlink() or name in ("/lib", "/lib64"):
             to.mkdir(parents=True, exist_ok=True)
@@ -180,10 +167,10 @@ def this_glibc(folder):
 def add_libraries(root, name):
     """Adds a library of this machine with all that it needs, but glibc, to those of the root."""
     to = root.folder / "usr/lib/x86_64-linux-gnu"
-    found = re.findall(rf"{re.escape(name)} .*=> (/\S+)", must("ldconfig", "--print-cache"))
+    found = re.findall(rf"{re.escape(name)} .*=> (/\S+)", run("ldconfig", "--print-cache"))
     if not found:
         sys.exit(f"{name} is missing: apt-get install libhsakmt-dev")
-    for path in [found[0], *re.findall(r"=> (/\S+)", must("ldd", found[0]))]:
+    for path in [found[0], *re.findall(r"=> (/\S+)", run("ldd", found[0]))]:
         if not (root.folder / "lib/x86_64-linux-gnu" / pathlib.Path(path).name).exists():
             shutil.copy(path, to)
 
@@ -192,7 +179,7 @@ def examine(archive):
     """The archive has the time of the commit, belongs to nobody, and is sorted; the page names the glibc."""
     with tarfile.open(archive) as tar:
         entries = tar.getmembers()
-    commit = int(must("git", "-c", "safe.directory=*", "-C", SOURCE, "log", "-1", "--format=%ct"))
+    commit = int(run("git", "-c", "safe.directory=*", "-C", SOURCE, "log", "-1", "--format=%ct"))
     if wrong := [e.name for e in entries if (e.mtime, e.uid, e.gid) != (commit, 0, 0)]:
         sys.exit(f"{archive.name}: other times or owners than those of the commit and root: {wrong[:5]}")
     names = [e.name.partition("/")[2] for e in entries]
@@ -223,7 +210,7 @@ def main(arguments):
             print(f"skipped: Debian 11's glibc cannot be had: {why}")
             return 77
         say(f"glibc {older_glibc.text(older_glibc.OLDEST)} is unpacked")
-        print(must(SOURCE / "scripts/release", "--worktree", f"--build={build}", f"--glibc={glibc}", work))
+        print(run(SOURCE / "scripts/release", "--worktree", f"--build={build}", f"--glibc={glibc}", work))
         (archive,) = work.glob("*.tar.gz")
         examine(archive)
         here = Here(work / "here", build)
