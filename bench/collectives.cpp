@@ -26,8 +26,7 @@
 #include <optional>
 #include <thread>
 
-namespace collectives {
-namespace {
+namespace collectives { namespace {
 
 using namespace std::chrono_literals;
 using Clock = sdma::Deadline::Clock;
@@ -198,8 +197,7 @@ void bind(sdma::Device& d, unsigned rounds) {
   }
 }
 
-}  // namespace
-}  // namespace collectives
+}}  // namespace collectives
 
 int main(int argc, char** argv) {
   const auto rounds = argc > 1 ? static_cast<unsigned>(std::strtoul(argv[1], nullptr, 0)) : 30u;

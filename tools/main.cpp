@@ -16,8 +16,7 @@
 #include <new>
 #include <span>
 
-namespace sdma::tool {
-namespace {
+namespace sdma::tool { namespace {
 
 using Words = std::vector<std::string>;
 
@@ -175,8 +174,7 @@ int run(int argc, char** argv) {
   return action();
 }
 
-}  // namespace
-}  // namespace sdma::tool
+}}  // namespace sdma::tool
 
 int main(int argc, char** argv) {
   // If the reader exits, write() fails, and the program ends with a code of its own.

@@ -8,7 +8,7 @@
 #include "sdma/packets/footprint.hpp"
 #include "sums.hpp"
 
-namespace sdma::inline v0::check_detail {
+namespace sdma { inline namespace v0 { namespace check_detail {
 
 class Bytes {
  protected:
@@ -148,4 +148,4 @@ class Bytes {
   std::uint64_t taken_ = 0;
 };
 
-}  // namespace sdma::inline v0::check_detail
+}}}  // namespace sdma::v0::check_detail

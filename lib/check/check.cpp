@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 
 using namespace check_detail;
 
@@ -139,4 +139,4 @@ Result<Schedule, Diagnostic> schedule_of(std::span<const RingDump> dumps) {
   return s;
 }
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <array>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 namespace {
 
 constexpr std::array kCovered{
@@ -202,4 +202,4 @@ class Contract {
 void find_not_covered(const Model& m, Reporter& r) { r.relies_on(Contract{m, r}.run()); }
 
 }  // namespace check_detail
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

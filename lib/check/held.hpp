@@ -17,7 +17,7 @@
 #include <map>
 #include <vector>
 
-namespace sdma::inline v0::check_detail {
+namespace sdma { inline namespace v0 { namespace check_detail {
 
 /// What consecutive bytes hold; `at` counts bytes from where their kind begins.
 struct Held {
@@ -104,4 +104,4 @@ class Memory {
   std::map<std::uint64_t, Cell> cells_;
 };
 
-}  // namespace sdma::inline v0::check_detail
+}}}  // namespace sdma::v0::check_detail

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-namespace sdma::inline v0::check_detail {
+namespace sdma { inline namespace v0 { namespace check_detail {
 namespace {
 
 Op kind_of(AtomicOp op) noexcept {
@@ -353,4 +353,4 @@ const Step* Model::previous_post(std::uint32_t agent, std::uint32_t position) co
   return nullptr;
 }
 
-}  // namespace sdma::inline v0::check_detail
+}}}  // namespace sdma::v0::check_detail

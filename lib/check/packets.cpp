@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <array>
 
-namespace sdma::inline v0::check_detail {
+namespace sdma { inline namespace v0 { namespace check_detail {
 namespace {
 
 // For a single stream these rules are guesses; for a schedule the order is known.
@@ -248,4 +248,4 @@ class Packets {
 
 void find_in_packets(const Model& m, Reporter& r) { Packets{m, r}.run(); }
 
-}  // namespace sdma::inline v0::check_detail
+}}}  // namespace sdma::v0::check_detail

@@ -6,7 +6,7 @@
 #include <deque>
 #include <utility>
 
-namespace sdma::inline v0::check_detail {
+namespace sdma { inline namespace v0 { namespace check_detail {
 namespace {
 
 class Execution {
@@ -147,4 +147,4 @@ class Execution {
 
 void execute(Model& m) { Execution{m}.run(); }
 
-}  // namespace sdma::inline v0::check_detail
+}}}  // namespace sdma::v0::check_detail

@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-namespace sdma::inline v0::check_detail {
+namespace sdma { inline namespace v0 { namespace check_detail {
 namespace {
 
 struct Cell {
@@ -303,4 +303,4 @@ class Sweep {
 
 void find_races(Model& m, Reporter& r) { Sweep{m, r}.run(); }
 
-}  // namespace sdma::inline v0::check_detail
+}}}  // namespace sdma::v0::check_detail

@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-namespace sdma::inline v0::check_detail {
+namespace sdma { inline namespace v0 { namespace check_detail {
 
 bool Reporter::admit(const std::string& rule) {
   const auto n = ++counts_[rule];
@@ -174,4 +174,4 @@ CheckReport Reporter::finish() {
   return r;
 }
 
-}  // namespace sdma::inline v0::check_detail
+}}}  // namespace sdma::v0::check_detail

@@ -13,7 +13,7 @@
 #include <optional>
 #include <set>
 
-namespace sdma::inline v0::check_detail {
+namespace sdma { inline namespace v0 { namespace check_detail {
 
 struct Finding {
   std::string_view rule{};
@@ -103,4 +103,4 @@ void find_in_kernels(const Model&, Reporter&);
 void find_not_covered(const Model&, Reporter&);
 void find_results(const Model&, Reporter&);
 
-}  // namespace sdma::inline v0::check_detail
+}}}  // namespace sdma::v0::check_detail

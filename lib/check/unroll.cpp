@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace sdma::inline v0::check_detail {
+namespace sdma { inline namespace v0 { namespace check_detail {
 namespace {
 
 bool acts(const std::vector<Schedule::Action>& body) noexcept {
@@ -229,4 +229,4 @@ void Model::cover_columns() {
   }
 }
 
-}  // namespace sdma::inline v0::check_detail
+}}}  // namespace sdma::v0::check_detail

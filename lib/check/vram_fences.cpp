@@ -5,7 +5,7 @@
 
 #include <optional>
 
-namespace sdma::inline v0::check_detail {
+namespace sdma { inline namespace v0 { namespace check_detail {
 namespace {
 
 class VramFences {
@@ -70,4 +70,4 @@ class VramFences {
 
 void find_vram_fences(const Model& m, Reporter& r) { VramFences{m, r}.run(); }
 
-}  // namespace sdma::inline v0::check_detail
+}}}  // namespace sdma::v0::check_detail

@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <utility>
 
-namespace sdma::inline v0::detail {
+namespace sdma { inline namespace v0 { namespace detail {
 
 class Descriptor {
  public:
@@ -34,4 +34,4 @@ class Descriptor {
   int fd_;
 };
 
-}  // namespace sdma::inline v0::detail
+}}}  // namespace sdma::v0::detail

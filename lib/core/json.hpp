@@ -22,7 +22,7 @@
 #include <string>
 #include <string_view>
 
-namespace sdma::inline v0::detail {
+namespace sdma { inline namespace v0 { namespace detail {
 
 using Json = nlohmann::ordered_json;  ///< keeps the order of keys
 
@@ -76,4 +76,4 @@ class JsonReader {
   bool failed_ = false;
 };
 
-}  // namespace sdma::inline v0::detail
+}}}  // namespace sdma::v0::detail

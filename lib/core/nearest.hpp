@@ -22,7 +22,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 
 class Nearest {
  public:
@@ -82,4 +82,4 @@ inline std::string did_you_mean(std::string_view word, const std::vector<std::st
   return meant.empty() ? "" : "; did you mean '" + std::string(meant) + "'?";
 }
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

@@ -13,7 +13,7 @@
 #include <numeric>
 #include <optional>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 namespace {
 
 constexpr std::uint32_t kMi300xGbit = 512, kNicGbit = 400;
@@ -270,4 +270,4 @@ std::string node_hint(std::string_view given, std::string_view command) {
   return out;
 }
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

@@ -7,7 +7,7 @@
 #include <array>
 #include <cstdlib>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 namespace {
 
 constexpr std::array<std::string_view, 4> kDevices{"soft", "kfd", "cuda", "rocr"};
@@ -54,4 +54,4 @@ std::string caveat(const Device& d) {
                      cuda->topology().gpus.size(), cuda->physical_gpus(), cuda->physical_gpus() == 1 ? "GPU" : "GPUs");
 }
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-namespace sdma::inline v0::detail {
+namespace sdma { inline namespace v0 { namespace detail {
 
 class Properties {
  public:
@@ -35,4 +35,4 @@ class Properties {
   std::map<std::string, std::uint64_t, std::less<>> values_;
 };
 
-}  // namespace sdma::inline v0::detail
+}}}  // namespace sdma::v0::detail

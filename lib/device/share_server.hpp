@@ -37,7 +37,7 @@
 #include <unordered_map>
 #include <utility>
 
-namespace sdma::inline v0::detail {
+namespace sdma { inline namespace v0 { namespace detail {
 
 using ShareToken = std::array<std::uint32_t, 8>;
 
@@ -123,4 +123,4 @@ struct FilePages {
 };
 FilePages map_pages(int file, std::uint64_t bytes, std::uint64_t alignment) noexcept;
 
-}  // namespace sdma::inline v0::detail
+}}}  // namespace sdma::v0::detail

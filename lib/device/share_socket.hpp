@@ -16,7 +16,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace sdma::inline v0::detail::share {
+namespace sdma { inline namespace v0 { namespace detail::share {
 
 inline constexpr std::chrono::seconds kPatience{1}, kAnswer{10};
 
@@ -77,4 +77,4 @@ inline int receive(int server, SharedObject& o, Descriptor& fd) noexcept {
   return n == static_cast<ssize_t>(sizeof o) ? 0 : EPIPE;
 }
 
-}  // namespace sdma::inline v0::detail::share
+}}}  // namespace sdma::v0::detail::share

@@ -23,7 +23,7 @@
 #include <mutex>
 #include <utility>
 
-namespace sdma::inline v0::detail {
+namespace sdma { inline namespace v0 { namespace detail {
 
 class Sleepers;
 
@@ -112,4 +112,4 @@ inline Nap::~Nap() {
   bed_->leave(*this);
 }
 
-}  // namespace sdma::inline v0::detail
+}}}  // namespace sdma::v0::detail

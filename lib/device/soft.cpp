@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 
 Result<std::unique_ptr<SoftDevice>, Diagnostic> SoftDevice::open(const SoftOptions& o) {
   const auto refused = [](std::string message, std::string hint) {
@@ -36,4 +36,4 @@ SoftDevice::~SoftDevice() { detail::SoftNode::shut_down(node_); }
 std::uint64_t SoftDevice::lost_faults() const noexcept { return node_->lost_faults(); }
 std::vector<EngineCounters> SoftDevice::counters() const { return node_->counters(); }
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

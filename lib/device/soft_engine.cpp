@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <system_error>
 
-namespace sdma::inline v0::detail {
+namespace sdma { inline namespace v0 { namespace detail {
 namespace {
 
 using namespace std::chrono_literals;
@@ -215,4 +215,4 @@ void SoftEngine::set_waiting(std::uint64_t polled) noexcept {
   std::atomic_thread_fence(std::memory_order_seq_cst);  // before the next check: see SoftNode::on_host_store
 }
 
-}  // namespace sdma::inline v0::detail
+}}}  // namespace sdma::v0::detail

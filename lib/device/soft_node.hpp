@@ -26,7 +26,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace sdma::inline v0::detail {
+namespace sdma { inline namespace v0 { namespace detail {
 
 class SoftNode final : public DriverlessNode<SoftNode> {
  public:
@@ -339,4 +339,4 @@ class SoftNode final : public DriverlessNode<SoftNode> {
   const std::uint32_t may_spin_;
 };
 
-}  // namespace sdma::inline v0::detail
+}}}  // namespace sdma::v0::detail

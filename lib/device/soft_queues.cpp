@@ -9,7 +9,7 @@
 #include <bit>
 #include <system_error>
 
-namespace sdma::inline v0::detail {
+namespace sdma { inline namespace v0 { namespace detail {
 namespace {
 
 using namespace std::chrono_literals;
@@ -241,4 +241,4 @@ std::vector<EngineCounters> SoftNode::counters() const {
   return out;
 }
 
-}  // namespace sdma::inline v0::detail
+}}}  // namespace sdma::v0::detail

@@ -17,7 +17,7 @@
 #include <set>
 #include <sstream>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 namespace {
 
 using detail::Properties;
@@ -343,4 +343,4 @@ Result<SysfsFiles, Diagnostic> read_sysfs(std::string_view directory) {
   return out;
 }
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

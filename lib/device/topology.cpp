@@ -11,7 +11,7 @@
 #include <array>
 #include <bit>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 namespace {
 
 // clang-format off
@@ -199,4 +199,4 @@ std::string detail::gpus_text(const std::vector<Gpu>& gpus) {
   return out;
 }
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

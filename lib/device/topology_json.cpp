@@ -7,7 +7,7 @@
 
 #include <bit>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 namespace {
 
 using detail::Json;
@@ -160,4 +160,4 @@ Result<Topology, Diagnostic> topology_from_json(std::string_view text, std::stri
   return t;
 }
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

@@ -24,7 +24,7 @@
 #include <optional>
 #include <thread>
 
-namespace sdma::inline v0::doctor {
+namespace sdma { inline namespace v0 { namespace doctor {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -367,4 +367,4 @@ Result<Snapshot, Diagnostic> examine(int pid, const AttachOptions& o) {
   return Examination(pid, o).take();
 }
 
-}  // namespace sdma::inline v0::doctor
+}}}  // namespace sdma::v0::doctor

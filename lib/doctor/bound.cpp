@@ -9,7 +9,7 @@
 #include <map>
 #include <thread>
 
-namespace sdma::inline v0::doctor {
+namespace sdma { inline namespace v0 { namespace doctor {
 
 Snapshot snapshot_of(const Bound& b, std::chrono::nanoseconds watch) {
   const auto& schedule = b.schedule();
@@ -42,4 +42,4 @@ Snapshot snapshot_of(const Bound& b, std::chrono::nanoseconds watch) {
   return s;
 }
 
-}  // namespace sdma::inline v0::doctor
+}}}  // namespace sdma::v0::doctor

@@ -16,7 +16,7 @@
 #include <thread>
 #include <utility>
 
-namespace sdma::inline v0::doctor {
+namespace sdma { inline namespace v0 { namespace doctor {
 namespace {
 
 using kfd::DebugOp;
@@ -139,4 +139,4 @@ Listing list_queues(int pid) {
   return l;
 }
 
-}  // namespace sdma::inline v0::doctor
+}}}  // namespace sdma::v0::doctor

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-namespace sdma::inline v0::doctor {
+namespace sdma { inline namespace v0 { namespace doctor {
 namespace {
 
 /// How many packets around rptr a report shows.
@@ -125,4 +125,4 @@ Diagnosis diagnosis_of(const Case& c, std::vector<Finding> findings) {
   return d;
 }
 
-}  // namespace sdma::inline v0::doctor
+}}}  // namespace sdma::v0::doctor

@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <set>
 
-namespace sdma::inline v0::doctor {
+namespace sdma { inline namespace v0 { namespace doctor {
 namespace {
 
 using detail::LogLine;
@@ -198,4 +198,4 @@ void add_kernel_log(Snapshot& s, std::string_view text, std::string_view name, s
   for (const auto& e : events_of(lines)) s.notes.push_back(note_of(e, name));
 }
 
-}  // namespace sdma::inline v0::doctor
+}}}  // namespace sdma::v0::doctor

@@ -30,7 +30,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma::inline v0::doctor {
+namespace sdma { inline namespace v0 { namespace doctor {
 
 /// A fault that the kernel's log reports.
 struct LoggedFault {
@@ -63,4 +63,4 @@ std::vector<LoggedEvent> logged_events(std::string_view text);
 /// A fault whose page is known, for a Snapshot; its `gpu` is unknown.
 PageFault to_page_fault(const LoggedFault&, std::string_view from);
 
-}  // namespace sdma::inline v0::doctor
+}}}  // namespace sdma::v0::doctor

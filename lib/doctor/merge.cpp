@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace sdma::inline v0::doctor {
+namespace sdma { inline namespace v0 { namespace doctor {
 namespace {
 
 constexpr unsigned kProcessShift = 48;
@@ -87,4 +87,4 @@ Snapshot merged(std::vector<Snapshot> all) {
   return s;
 }
 
-}  // namespace sdma::inline v0::doctor
+}}}  // namespace sdma::v0::doctor

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-namespace sdma::inline v0::doctor {
+namespace sdma { inline namespace v0 { namespace doctor {
 namespace {
 
 struct ClassName {
@@ -89,4 +89,4 @@ Verdict Diagnosis::verdict() const noexcept {
   return Verdict::healthy;
 }
 
-}  // namespace sdma::inline v0::doctor
+}}}  // namespace sdma::v0::doctor

@@ -15,7 +15,7 @@
 #include <ctime>
 #include <filesystem>
 
-namespace sdma::inline v0::doctor {
+namespace sdma { inline namespace v0 { namespace doctor {
 namespace {
 
 using detail::take_line, detail::take_word, detail::whole_number;
@@ -136,4 +136,4 @@ std::optional<double> start_of(int pid) {
 
 int tracer_of(int pid) { return static_cast<int>(parse_count(status_of(pid, "TracerPid")).value_or(0)); }
 
-}  // namespace sdma::inline v0::doctor
+}}}  // namespace sdma::v0::doctor

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace sdma::inline v0::doctor {
+namespace sdma { inline namespace v0 { namespace doctor {
 
 struct Mapping {
   std::uint64_t begin{}, end{};
@@ -79,4 +79,4 @@ std::vector<SleepingThread> sleeping_threads(int pid, const std::vector<Mapping>
 /// The thread that traces a process; 0: none.
 int tracer_of(int pid);
 
-}  // namespace sdma::inline v0::doctor
+}}}  // namespace sdma::v0::doctor

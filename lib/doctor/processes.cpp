@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <filesystem>
 
-namespace sdma::inline v0::doctor {
+namespace sdma { inline namespace v0 { namespace doctor {
 namespace {
 
 constexpr const char* kProcesses = "/sys/class/kfd/kfd/proc";
@@ -82,4 +82,4 @@ std::optional<std::uint64_t> sdma_activity(int pid) {
   return sum;
 }
 
-}  // namespace sdma::inline v0::doctor
+}}}  // namespace sdma::v0::doctor

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <span>
 
-namespace sdma::inline v0::doctor {
+namespace sdma { inline namespace v0 { namespace doctor {
 namespace {
 
 QueueSnapshot queue_of(const StallReport& r) {
@@ -46,4 +46,4 @@ Snapshot snapshot_of(const StallReport& r, const Peek& peek, std::chrono::nanose
   return s;
 }
 
-}  // namespace sdma::inline v0::doctor
+}}}  // namespace sdma::v0::doctor

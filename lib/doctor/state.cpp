@@ -10,7 +10,7 @@
 
 #include <algorithm>
 
-namespace sdma::inline v0::doctor {
+namespace sdma { inline namespace v0 { namespace doctor {
 namespace {
 
 /// How many engines a GPU has if that is not known: those of MI300X.
@@ -252,4 +252,4 @@ class StateExaminer {
 
 std::optional<Finding> examine_state(const Line& line, const Snapshot& s) { return StateExaminer{line, s}.run(); }
 
-}  // namespace sdma::inline v0::doctor
+}}}  // namespace sdma::v0::doctor

@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-namespace sdma::inline v0::doctor {
+namespace sdma { inline namespace v0 { namespace doctor {
 namespace {
 
 constexpr std::size_t kWidth = 110;
@@ -222,4 +222,4 @@ std::string to_json(const Diagnosis& d) {
   return detail::json_text(j) + "\n";
 }
 
-}  // namespace sdma::inline v0::doctor
+}}}  // namespace sdma::v0::doctor

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <set>
 
-namespace sdma::inline v0::doctor {
+namespace sdma { inline namespace v0 { namespace doctor {
 namespace {
 
 bool is_add(AtomicOp op) noexcept {
@@ -469,4 +469,4 @@ void explain_unmet(const Case& c, const Wait& w, std::optional<std::size_t> queu
   WaitExplainer{c, w, queue, f}.run();
 }
 
-}  // namespace sdma::inline v0::doctor
+}}}  // namespace sdma::v0::doctor

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <vector>
 
-namespace sdma::inline v0::detail {
+namespace sdma { inline namespace v0 { namespace detail {
 
 class Axis {
  public:
@@ -43,4 +43,4 @@ class Axis {
   double from_, to_;
 };
 
-}  // namespace sdma::inline v0::detail
+}}}  // namespace sdma::v0::detail

@@ -9,7 +9,7 @@
 #include <set>
 #include <utility>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 namespace {
 
 using namespace detail;
@@ -155,4 +155,4 @@ std::string stacked_curves_svg(std::span<const Curves> all) {
   return svg.close();
 }
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

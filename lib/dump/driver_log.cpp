@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace sdma::inline v0::detail {
+namespace sdma { inline namespace v0 { namespace detail {
 namespace {
 
 // If several wordings fit a line, the first one counts.
@@ -234,4 +234,4 @@ std::optional<TextBesideLog> without_log(std::string_view text) {
   return out;
 }
 
-}  // namespace sdma::inline v0::detail
+}}}  // namespace sdma::v0::detail

@@ -23,7 +23,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma::inline v0::detail {
+namespace sdma { inline namespace v0 { namespace detail {
 
 /// What a wording is for.
 enum class LogWord : std::uint8_t {
@@ -74,4 +74,4 @@ struct TextBesideLog {
 /// Nothing if the text is not a log.
 std::optional<TextBesideLog> without_log(std::string_view text);
 
-}  // namespace sdma::inline v0::detail
+}}}  // namespace sdma::v0::detail

@@ -11,7 +11,7 @@
 #include <map>
 #include <utility>
 
-namespace sdma::inline v0::detail {
+namespace sdma { inline namespace v0 { namespace detail {
 namespace {
 
 constexpr std::size_t kSurveyed = 4096;
@@ -497,4 +497,4 @@ std::string DumpLayout::describe() const {
   return labelled ? "a label, " + text : text;
 }
 
-}  // namespace sdma::inline v0::detail
+}}}  // namespace sdma::v0::detail

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace sdma::inline v0::detail {
+namespace sdma { inline namespace v0 { namespace detail {
 namespace {
 
 constexpr std::string_view kLittleMark = "\xff\xfe", kBigMark = "\xfe\xff";
@@ -235,4 +235,4 @@ std::string plain_text(std::string_view bytes) {
   return text;
 }
 
-}  // namespace sdma::inline v0::detail
+}}}  // namespace sdma::v0::detail

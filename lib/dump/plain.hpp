@@ -21,10 +21,10 @@
 #include <string>
 #include <string_view>
 
-namespace sdma::inline v0::detail {
+namespace sdma { inline namespace v0 { namespace detail {
 
 std::string plain_text(std::string_view bytes);
 /// Is this UTF-16, with a mark or letters of ASCII alone?
 bool is_utf16(std::string_view bytes) noexcept;
 
-}  // namespace sdma::inline v0::detail
+}}}  // namespace sdma::v0::detail

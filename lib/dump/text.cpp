@@ -15,7 +15,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 namespace {
 
 using detail::each_line;
@@ -246,4 +246,4 @@ Result<TextDumps, Diagnostic> read_text_dump(std::string_view bytes, std::string
   return all;
 }
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 
 namespace {
 
@@ -117,4 +117,4 @@ Outcome execute(const Atomic& p, Machine& m) noexcept {
   return width(p.op) == 8 ? modify<std::uint64_t>(p, m) : modify<std::uint32_t>(p, m);
 }
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "chooser.hpp"
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 
 Chooser::~Chooser() = default;
 Seeded::~Seeded() = default;
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

@@ -39,7 +39,7 @@
 #include <memory>
 #include <span>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 
 /// A packet, at the moment when it starts or when all its effects have landed.
 struct PacketEvent {
@@ -148,4 +148,4 @@ class Pipeline {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

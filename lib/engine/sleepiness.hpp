@@ -10,7 +10,7 @@
 // long run is not much slower than it was. One thread; no errors.
 #include "chooser.hpp"
 
-namespace sdma::inline v0::detail {
+namespace sdma { inline namespace v0 { namespace detail {
 
 class Sleepiness {
  public:
@@ -33,4 +33,4 @@ class Sleepiness {
   std::uint32_t naps_ = 0;
 };
 
-}  // namespace sdma::inline v0::detail
+}}}  // namespace sdma::v0::detail

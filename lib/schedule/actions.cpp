@@ -3,7 +3,7 @@
 #include "parser.hpp"
 #include "symbols.hpp"
 
-namespace sdma::inline v0::detail {
+namespace sdma { inline namespace v0 { namespace detail {
 
 bool ScheduleParser::host() {
   const Token begin = lex_.take();
@@ -319,4 +319,4 @@ bool ScheduleParser::repeat(int depth) {
   return !broken_;
 }
 
-}  // namespace sdma::inline v0::detail
+}}}  // namespace sdma::v0::detail

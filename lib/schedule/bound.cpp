@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <atomic>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 
 Bound::Bound(std::unique_ptr<Impl> i) noexcept : impl_(std::move(i)) {}
 Bound::Bound(Bound&&) noexcept = default;
@@ -142,4 +142,4 @@ Errc Bound::restart(Deadline d) const noexcept {
   return Errc::ok;
 }
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

@@ -13,7 +13,7 @@
 #include <bit>
 #include <map>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 namespace {
 
 using detail::Json;
@@ -298,4 +298,4 @@ Result<RecordedCopies, Diagnostic> read_copies(std::string_view text, std::strin
   return Diagnostic{.where = std::string(file), .message = "no copies are found in this file", .hint = kForms};
 }
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

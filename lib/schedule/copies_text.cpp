@@ -12,7 +12,7 @@
 #include <set>
 #include <tuple>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 namespace {
 
 class CopiesText {
@@ -185,4 +185,4 @@ class CopiesText {
 
 std::string schedule_text(const RecordedCopies& c) { return CopiesText{c}.run(); }
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

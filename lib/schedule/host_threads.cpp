@@ -16,7 +16,7 @@
 #include <system_error>
 #include <thread>
 
-namespace sdma::inline v0::detail {
+namespace sdma { inline namespace v0 { namespace detail {
 namespace {
 
 using namespace std::chrono_literals;
@@ -293,4 +293,4 @@ class HostThreads {
 
 void perform(RunState& run, Rounds& rounds) { HostThreads{run, rounds}.all(); }
 
-}  // namespace sdma::inline v0::detail
+}}}  // namespace sdma::v0::detail

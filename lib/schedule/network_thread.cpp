@@ -15,7 +15,7 @@
 #include <cstring>
 #include <new>
 
-namespace sdma::inline v0::detail {
+namespace sdma { inline namespace v0 { namespace detail {
 namespace {
 
 using namespace std::chrono_literals;
@@ -274,4 +274,4 @@ std::optional<Diagnostic> NetworkThread::trouble() {
   return trouble_;
 }
 
-}  // namespace sdma::inline v0::detail
+}}}  // namespace sdma::v0::detail

@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 namespace {
 
 using namespace detail;
@@ -256,4 +256,4 @@ std::string to_text(const Schedule& s, const Schedule::Expectation& e) {
   return left + (e.old ? "old " : "") + (e.sum ? detail::to_text(s, e.sum) : range_text(s, e.right));
 }
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

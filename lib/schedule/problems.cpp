@@ -12,7 +12,7 @@
 #include <bit>
 #include <set>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 namespace {
 
 using namespace detail;
@@ -227,4 +227,4 @@ class Check {
 
 std::vector<Diagnostic> problems(const Schedule& s) { return Check{s}.run(); }
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

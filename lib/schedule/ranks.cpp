@@ -20,7 +20,7 @@
 #include <csignal>
 #include <cstring>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 namespace {
 
 using Work = std::function<std::string(std::uint32_t, Exchange&, Transport&)>;
@@ -222,4 +222,4 @@ Result<std::vector<RankEnd>, Diagnostic> in_ranks(std::uint32_t ranks, std::chro
   return started(ranks, true, patience, work, proceed);
 }
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

@@ -16,7 +16,7 @@
 #include <atomic>
 #include <mutex>
 
-namespace sdma::inline v0::detail {
+namespace sdma { inline namespace v0 { namespace detail {
 
 class RunState {
  public:
@@ -73,4 +73,4 @@ class RunState {
   RunReport report_;
 };
 
-}  // namespace sdma::inline v0::detail
+}}}  // namespace sdma::v0::detail

@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 
 using namespace detail;
 
@@ -214,4 +214,4 @@ bool expects_finding(const Schedule& s) {
                      [](const auto& e) { return e.kind == Schedule::Expectation::Kind::finding; });
 }
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

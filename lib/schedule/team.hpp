@@ -30,7 +30,7 @@
 #include <optional>
 #include <string>
 
-namespace sdma::inline v0::detail {
+namespace sdma { inline namespace v0 { namespace detail {
 
 /// How long a thread waits before it looks whether the run has been stopped.
 inline constexpr std::chrono::milliseconds kLook{20};
@@ -201,4 +201,4 @@ class Turn {
   std::array<std::uint64_t, 64> last_{};
 };
 
-}  // namespace sdma::inline v0::detail
+}}}  // namespace sdma::v0::detail

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 namespace {
 
 constexpr double kRefused = std::numeric_limits<double>::infinity();
@@ -235,4 +235,4 @@ Result<SearchResult, std::vector<Diagnostic>> search(std::string_view text, std:
   return Search{text, file, m, o}.run();
 }
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace sdma::inline v0::detail {
+namespace sdma { inline namespace v0 { namespace detail {
 
 class Square {
  public:
@@ -86,4 +86,4 @@ inline Eigen eigen(Square a) {
   return out;
 }
 
-}  // namespace sdma::inline v0::detail
+}}}  // namespace sdma::v0::detail

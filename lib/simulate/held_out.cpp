@@ -11,7 +11,7 @@
 #include <random>
 #include <set>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 namespace {
 
 using HeldKind = HeldOut::Kind;
@@ -226,4 +226,4 @@ HeldOutErrors errors_of(const Measurements& m, std::span<const HeldOut* const> p
   return out;
 }
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

@@ -13,7 +13,7 @@
 #include <shipped.hpp>
 #include <utility>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 namespace {
 
 using detail::Json;
@@ -381,4 +381,4 @@ std::string to_table(const MachineDescription& m) {
   return out;
 }
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

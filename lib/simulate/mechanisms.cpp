@@ -13,7 +13,7 @@
 #include <array>
 #include <bit>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 namespace {
 
 constexpr std::uint64_t K = 1024, M = K * K;
@@ -262,4 +262,4 @@ Result<Mechanism, std::vector<Diagnostic>> mechanism(std::string file, std::stri
 
 std::vector<Mechanism> mechanisms(const Topology& t, const MechanismOptions& o) { return Workbench{t, o}.run(); }
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

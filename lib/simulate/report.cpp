@@ -9,7 +9,7 @@
 #include <cmath>
 #include <vector>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 namespace {
 
 using detail::Json;
@@ -167,4 +167,4 @@ std::string to_json(const Simulation& s, const Sensitivity* hangs) {
   return detail::json_text(j, 2) + "\n";
 }
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 
 Result<Sensitivity, std::vector<Diagnostic>> sensitivity(const Schedule& s, const MachineDescription& m,
                                                          const SimulateOptions& o) {
@@ -71,4 +71,4 @@ Result<Sensitivity, std::vector<Diagnostic>> sensitivity(const Schedule& s, cons
   return out;
 }
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

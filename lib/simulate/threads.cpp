@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-namespace sdma::inline v0::detail {
+namespace sdma { inline namespace v0 { namespace detail {
 
 void World::step(std::uint32_t id) {
   auto& t = threads_[id];
@@ -373,4 +373,4 @@ void World::snapshot() {
     if (r.kind != Busy::Kind::engine && r.kind != Busy::Kind::agent && r.bytes > 0) add(r, r.busy_ns);
 }
 
-}  // namespace sdma::inline v0::detail
+}}}  // namespace sdma::v0::detail

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 namespace {
 
 struct Start {
@@ -138,4 +138,4 @@ MachineDescription unfitted(const Topology& node, const Measurements& m) {
   return out;
 }
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

@@ -15,7 +15,7 @@
 #include <iterator>
 #include <map>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 namespace detail {
 
 namespace {
@@ -462,4 +462,4 @@ Result<Simulation, std::vector<Diagnostic>> simulate(const Schedule& s, const Ma
   return detail::World{s, m, o}.run();
 }
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

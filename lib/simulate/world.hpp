@@ -29,7 +29,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-namespace sdma::inline v0::detail {
+namespace sdma { inline namespace v0 { namespace detail {
 
 /// The kind of a step.
 enum class What : std::uint8_t {
@@ -359,4 +359,4 @@ class World {
   bool times_alone_ = false;
 };
 
-}  // namespace sdma::inline v0::detail
+}}}  // namespace sdma::v0::detail

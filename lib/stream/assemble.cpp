@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 namespace {
 
 using namespace detail;
@@ -74,4 +74,4 @@ Result<std::vector<std::uint32_t>, std::vector<Diagnostic>> assemble(std::string
   return out;
 }
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

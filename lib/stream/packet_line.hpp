@@ -20,7 +20,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma::inline v0::detail {
+namespace sdma { inline namespace v0 { namespace detail {
 
 /// Resolves names that may be written in place of an address.
 class Symbols {
@@ -84,4 +84,4 @@ class PacketLines : private Parser {
   const Catalogue* packets_;
 };
 
-}  // namespace sdma::inline v0::detail
+}}}  // namespace sdma::v0::detail

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 namespace {
 
 constexpr auto kStreamRules = [] {
@@ -79,4 +79,4 @@ static_assert(std::is_sorted(kStreamRules.begin(), kStreamRules.end(), [](auto& 
 
 std::span<const StreamRule> stream_rules() noexcept { return kStreamRules; }
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

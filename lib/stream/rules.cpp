@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 namespace {
 
 using namespace detail;
@@ -356,4 +356,4 @@ std::vector<Diagnostic> check_stream(std::span<const std::uint32_t> dwords, cons
   return out;
 }
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

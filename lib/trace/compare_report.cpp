@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-namespace sdma::inline v0::trace {
+namespace sdma { inline namespace v0 { namespace trace {
 namespace {
 
 using Json = sdma::detail::Json;
@@ -65,4 +65,4 @@ std::string to_json(const Comparison& c, std::string_view other) {
   return sdma::detail::json_text(j, 2) + "\n";
 }
 
-}  // namespace sdma::inline v0::trace
+}}}  // namespace sdma::v0::trace

@@ -4,7 +4,7 @@
 #include "sdma/core/file.hpp"
 #include "sdma/trace/write.hpp"
 
-namespace sdma::inline v0::trace {
+namespace sdma { inline namespace v0 { namespace trace {
 
 Form form_of(std::string_view path) noexcept {
   return path.ends_with(".jsonl") ? Form::jsonl : path.ends_with(".html") ? Form::html : Form::perfetto;
@@ -36,4 +36,4 @@ Result<Trace, Diagnostic> load_json_lines(const std::string& path) {
   return from_json_lines(*text, path == "-" ? "stdin" : path);
 }
 
-}  // namespace sdma::inline v0::trace
+}}}  // namespace sdma::v0::trace

@@ -3,7 +3,7 @@
 #include "sdma/trace/write.hpp"
 #include "text.hpp"
 
-namespace sdma::inline v0::trace {
+namespace sdma { inline namespace v0 { namespace trace {
 namespace {
 
 std::string what(const Trace& t, const Event& e) {
@@ -45,4 +45,4 @@ std::string to_text(const Trace& t) {
   return out;
 }
 
-}  // namespace sdma::inline v0::trace
+}}}  // namespace sdma::v0::trace

@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include <new>
 
-namespace sdma::inline v0::trace {
+namespace sdma { inline namespace v0 { namespace trace {
 namespace {
 
 constexpr int kDigits = 20;  // digits of the largest 64-bit number
@@ -68,4 +68,4 @@ void LinesWriter::lose() noexcept {
   if (end_ != 0) put_header();
 }
 
-}  // namespace sdma::inline v0::trace
+}}}  // namespace sdma::v0::trace

@@ -9,7 +9,7 @@
 #include <set>
 #include <utility>
 
-namespace sdma::inline v0::trace {
+namespace sdma { inline namespace v0 { namespace trace {
 namespace {
 
 class Picture {
@@ -169,4 +169,4 @@ class Picture {
 
 std::string to_perfetto(const Trace& t) { return Picture(t).text(); }
 
-}  // namespace sdma::inline v0::trace
+}}}  // namespace sdma::v0::trace

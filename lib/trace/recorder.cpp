@@ -13,7 +13,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace sdma::inline v0::trace {
+namespace sdma { inline namespace v0 { namespace trace {
 namespace {
 
 constexpr auto kMostEvents =
@@ -188,4 +188,4 @@ Trace Recorder::snapshot() const {
   return t;
 }
 
-}  // namespace sdma::inline v0::trace
+}}}  // namespace sdma::v0::trace

@@ -692,6 +692,22 @@ def sources(root):
     return bad
 
 
+# Of these a reader of tags sees nothing: macros, includes, another library's sources.
+WITHOUT_TAGS = {"include/sdma/core/standard.hpp", "lib/pch/runtime.hpp", "lib/standalone/fmt.cpp"}
+
+
+def tags(root, ctags):
+    """Universal Ctags, which editors and code search use, reads what each source of the library declares"""
+    sources = [str(path) for path in files(root, "include", "lib") if path.suffix in (".hpp", ".cpp")]
+    command = [ctags, "--options=NONE", "-f-", "--sort=no", "--language-force=C++", "-L-"]
+    listed = subprocess.run(command, input="\n".join(sources), capture_output=True, text=True, cwd=root, check=True).stdout
+    # A nameless namespace has a name of its own making: that is no tag.
+    read = {line.split("\t")[1] for line in listed.splitlines() if not line.startswith(("!_", "__anon"))}
+    unread = [path for path in sources if path not in read and path not in WITHOUT_TAGS]
+    bad = [f"{path}: Universal Ctags finds no name in it; write 'namespace sdma {{ inline namespace v0 {{'" for path in unread]
+    return bad + [f"{path}: has tags: it need not be listed in WITHOUT_TAGS" for path in sorted(WITHOUT_TAGS & read)]
+
+
 def exports(root, *libraries):
     """the library defines no symbol outside the namespace sdma, but for instances of templates"""
     bad = []
@@ -707,7 +723,7 @@ def exports(root, *libraries):
 
 CHECKS = {
     check.__name__: check
-    for check in (includes, alone, everything, standard, attributes, ranges, weight, wire, length, columns, words, overlay, paragraph, licence, version, drivers, paths, sources, exports)
+    for check in (includes, alone, everything, standard, attributes, ranges, weight, wire, length, columns, words, overlay, paragraph, licence, version, drivers, paths, sources, tags, exports)
 }
 
 

@@ -7,6 +7,7 @@
 CLANG is newer than that of COMPILER.
 """
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -45,6 +46,26 @@ def header(name, text=""):
 
 def include(name):
     return f'#include "sdma/{name}.hpp"\n'
+
+
+class Tags(Tree):
+    check = staticmethod(hygiene.tags)
+
+    @classmethod
+    def setUpClass(cls):
+        if not shutil.which("ctags-universal"):
+            raise unittest.SkipTest("needs universal-ctags")
+
+    def test_read(self):
+        text = "namespace sdma { inline namespace v0 { namespace detail {\nstruct Ring {};\n}}}\n"
+        self.good(self.check, header("core/a", text), "ctags-universal")
+
+    def test_hidden(self):
+        text = "namespace sdma::inline v0 {\nstruct Ring {};\n}\n"
+        self.bad(self.check, header("core/a", text), "finds no name", "ctags-universal")
+
+    def test_listed(self):
+        self.bad(self.check, header("core/standard", "#define A 1\n"), "need not be listed", "ctags-universal")
 
 
 class Includes(Tree):

@@ -211,8 +211,8 @@ std::string initialiser(const std::array<std::uint32_t, Pattern::kDwords>& dword
 }
 std::string lengths() {
   std::ostringstream out;
-  out << "namespace sdma::inline v0::detail {\ninline constexpr std::array<PacketLength, " << kPackets.size()
-      << "> kLengths{{\n";
+  out << "namespace sdma { inline namespace v0 { namespace detail {\ninline constexpr std::array<PacketLength, "
+      << kPackets.size() << "> kLengths{{\n";
   for (const auto& p : kPackets) {
     if (p.parts) throw std::runtime_error(std::string(p.name) + ": PacketLength cannot describe optional parts");
     const auto n = p.pattern.dwords();
@@ -223,7 +223,7 @@ std::string lengths() {
           << ", .bias = " << int{f->bias} << "}";
     out << "},  // " << p.name << '\n';
   }
-  out << "}};\n}  // namespace sdma::inline v0::detail\n";
+  out << "}};\n}}}  // namespace sdma::v0::detail\n";
   return out.str();
 }
 

@@ -29,8 +29,7 @@
 #include <exception>
 #include <optional>
 
-namespace collectives::perf {
-namespace {
+namespace collectives::perf { namespace {
 
 using namespace sdma;
 using namespace std::chrono_literals;
@@ -143,8 +142,7 @@ int run(int argc, char** argv) {
   return settings.processes > 1 ? run_ranks(settings) : perform(settings).code;
 }
 
-}  // namespace
-}  // namespace collectives::perf
+}}  // namespace collectives::perf
 
 int main(int argc, char** argv) {
   try {

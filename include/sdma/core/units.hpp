@@ -13,7 +13,7 @@
 #include <compare>
 #include <cstdint>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 
 /// A GPU virtual address, 64 bits. Explicit from an integer; sums and differences are in bytes.
 struct GpuVa {
@@ -40,4 +40,4 @@ struct EngineId {
   friend constexpr std::strong_ordering operator<=>(EngineId a, EngineId b) noexcept { return a.value <=> b.value; }
 };
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

@@ -69,7 +69,7 @@
 #include <string>
 #include <vector>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 
 namespace detail::cuda {
 class Node;
@@ -120,4 +120,4 @@ class CudaDevice final : public ForwardingDevice {
   detail::cuda::Node* node_;
 };
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

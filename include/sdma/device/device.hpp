@@ -42,7 +42,7 @@
 #include <span>
 #include <string>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 
 /// How the engine of a new queue is chosen.
 enum class EnginePick : std::uint8_t {
@@ -178,4 +178,4 @@ class ForwardingDevice : public Device {
   Device& to_;
 };
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

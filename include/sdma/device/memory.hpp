@@ -72,7 +72,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 
 /// What memory is for. The KFD device chooses the memory's flags accordingly.
 enum class Purpose : std::uint8_t {
@@ -186,4 +186,4 @@ struct MemoryOwner {
 };
 static_assert(std::is_trivially_copyable_v<SharedHandle> && sizeof(SharedHandle) == 48);
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

@@ -46,7 +46,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 
 namespace detail {
 class RocrNode;
@@ -92,4 +92,4 @@ class RocrDevice final : public ForwardingDevice {
   [[maybe_unused]] detail::RocrNode* node_;
 };
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

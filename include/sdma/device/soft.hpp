@@ -43,7 +43,7 @@
 #include <optional>
 #include <vector>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 
 namespace detail {
 class SoftNode;
@@ -87,4 +87,4 @@ class SoftDevice final : public ForwardingDevice {
   detail::SoftNode* node_;
 };
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

@@ -28,7 +28,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 
 /// A processor socket or NUMA node of the host.
 struct CpuNode {
@@ -220,4 +220,4 @@ std::string to_table(const Topology&);
 /// "gfx942" for 90402.
 std::string gfx_name(std::uint32_t gfx);
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

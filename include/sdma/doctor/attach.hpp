@@ -31,7 +31,7 @@
 #include <optional>
 #include <vector>
 
-namespace sdma::inline v0::doctor {
+namespace sdma { inline namespace v0 { namespace doctor {
 
 /// How `examine` looks at a process.
 struct AttachOptions {
@@ -60,4 +60,4 @@ std::vector<int> gpu_processes_below(int pid);
 /// stand still.
 std::optional<std::uint64_t> sdma_activity(int pid);
 
-}  // namespace sdma::inline v0::doctor
+}}}  // namespace sdma::v0::doctor

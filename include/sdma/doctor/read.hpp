@@ -40,7 +40,7 @@
 #include <string>
 #include <string_view>
 
-namespace sdma::inline v0::doctor {
+namespace sdma { inline namespace v0 { namespace doctor {
 
 /// `name`: how reports call the queue.
 void add(Snapshot&, const RingDump&, std::string_view name);
@@ -63,4 +63,4 @@ Result<std::string, Diagnostic> kernel_log();
 /// process is not named; without `process`, all: `diagnose` then believes the fault whose page a packet touches.
 void add_kernel_log(Snapshot&, std::string_view text, std::string_view name, std::optional<std::uint32_t> process = {});
 
-}  // namespace sdma::inline v0::doctor
+}}}  // namespace sdma::v0::doctor

@@ -43,12 +43,12 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 class Bound;
 struct StallReport;
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0
 
-namespace sdma::inline v0::doctor {
+namespace sdma { inline namespace v0 { namespace doctor {
 
 /// Where a value comes from.
 enum class Source : std::uint8_t {
@@ -234,4 +234,4 @@ bool is_snapshot(std::string_view text) noexcept;
 /// Errors name the file and what is wrong with it.
 Result<Snapshot, Diagnostic> snapshot_from_json(std::string_view text, std::string_view file);
 
-}  // namespace sdma::inline v0::doctor
+}}}  // namespace sdma::v0::doctor

@@ -20,7 +20,7 @@
 
 #include <utility>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 
 class Queue {
  public:
@@ -49,4 +49,4 @@ class Queue {
   EngineId engine_{};
 };
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

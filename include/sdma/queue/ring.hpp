@@ -66,7 +66,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 
 /// A doorbell that is a call: a driver that takes the new position as an argument, a software engine to wake, a layer
 /// that records submissions. Called with the context and the new wptr, in bytes, after wptr and `doorbell` (if there is
@@ -397,4 +397,4 @@ template <Producers K = Producers::one, class OrderOf = order::Native> class Rin
 };
 SDMA_DEVICE_END
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

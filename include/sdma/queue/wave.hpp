@@ -22,7 +22,7 @@
 // Errors: those of Ring::submit. The packets have a length that is known when you compile, and are those of `G`.
 #include "sdma/queue/ring.hpp"
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 
 SDMA_DEVICE_BEGIN
 /// The lanes that run one instruction together.
@@ -79,4 +79,4 @@ template <Generation G = kDefaultGeneration, class W, class R, Packet... P>
 }
 SDMA_DEVICE_END
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

@@ -51,7 +51,7 @@
 #include <string>
 #include <vector>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 
 class Exchange;
 class Transport;
@@ -174,4 +174,4 @@ class Bound {
 /// why.
 Result<Bound, std::vector<Diagnostic>> bind(const Schedule&, Device&, const BindOptions& = {});
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

@@ -25,7 +25,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 
 /// A copy, as far as it is known.
 struct RecordedCopy {
@@ -51,4 +51,4 @@ Result<RecordedCopies, Diagnostic> read_copies(std::string_view text, std::strin
 /// A schedule in the language of docs/schedules.md, with comments. A copy of unknown size has `param bytes`.
 std::string schedule_text(const RecordedCopies&);
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

@@ -64,7 +64,7 @@
 #include <utility>
 #include <vector>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 
 /// What carries messages between ranks.
 class Transport {
@@ -183,4 +183,4 @@ Result<std::vector<RankEnd>, Diagnostic> in_ranks(
     const std::function<std::string(std::uint32_t, Exchange&, Transport&)>& work,
     const std::function<bool()>& proceed = {});
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

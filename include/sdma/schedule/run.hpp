@@ -36,7 +36,7 @@
 #include <functional>
 #include <optional>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 
 /// How a schedule is run.
 struct RunOptions {
@@ -78,4 +78,4 @@ struct [[nodiscard]] RunReport {
 /// Runs all host threads and kernels of the schedule once.
 RunReport run(const Bound&, const RunOptions& = {});
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

@@ -28,7 +28,7 @@
 
 #include <vector>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 
 struct TimedSchedule {
   /// Dwords [begin, begin + dwords) of the original queue, and where they begin in the timed queue.
@@ -55,4 +55,4 @@ TimedSchedule with_timestamps(const Schedule&);
 /// case.
 [[nodiscard]] Errc record_timestamps(const TimedSchedule&, const Bound&, trace::Recorder&, Deadline);
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

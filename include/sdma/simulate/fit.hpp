@@ -67,7 +67,7 @@
 #include <string>
 #include <vector>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 
 /// One measurement of a schedule.
 struct Observation {
@@ -195,4 +195,4 @@ std::string_view name(Fit::State) noexcept;
 /// Why the fit ended, as a clause: "the search converged", "the limit of simulations was reached", ...
 std::string_view name(Fit::End) noexcept;
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

@@ -51,7 +51,7 @@
 #include "sdma/simulate/machine.hpp"
 #include "sdma/trace/trace.hpp"
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 
 /// What a part of a round is spent on. `control`: the host builds packets; `schedule`: doorbells, fetches, triggers and
 /// polls; `copy`: from the engine's front end until all bytes have landed; `sync`: fences and atomics, until a thread
@@ -198,4 +198,4 @@ std::string bound_text(Cost);
 /// "1.6 us", "430 ns", "2.85 ms".
 std::string time_text(double ns);
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

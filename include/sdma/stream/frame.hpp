@@ -51,7 +51,7 @@
 #include <algorithm>
 #include <array>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 
 SDMA_DEVICE_BEGIN
 /// A target that counts dwords and stores none.
@@ -317,4 +317,4 @@ class Frame {
 };
 SDMA_DEVICE_END
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

@@ -37,7 +37,7 @@
 #include "sdma/packets/encode.hpp"
 #include "sdma/packets/write.hpp"
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 
 inline constexpr std::uint32_t kChunk = 0x3fffffc0;    ///< bytes: the largest multiple of 64 below 2^30
 inline constexpr std::uint32_t kChunk22 = 0x003fffc0;  ///< bytes: the largest multiple of 64 below 2^22
@@ -305,4 +305,4 @@ using Writer = BasicWriter<FixedGeneration<kDefaultGeneration>>;
 template <Generation G> using WriterOf = BasicWriter<FixedGeneration<G>>;
 using AnyWriter = BasicWriter<AnyGeneration>;
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

@@ -38,7 +38,7 @@
 #include "sdma/sync/recipes.hpp"
 #include "sdma/sync/signal.hpp"
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 
 SDMA_DEVICE_BEGIN
 template <Generation G = kDefaultGeneration, class W = Wave, Producers K = Producers::many, class Order = order::Native>
@@ -98,4 +98,4 @@ template <Producers K, class Order> Puts(Ring<K, Order>&) -> Puts<kDefaultGenera
 template <Producers K, class Order, class W> Puts(Ring<K, Order>&, W) -> Puts<kDefaultGeneration, W, K, Order>;
 SDMA_DEVICE_END
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

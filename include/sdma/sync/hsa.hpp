@@ -44,7 +44,7 @@
 
 #include <cstdint>
 
-namespace sdma::inline v0::hsa {
+namespace sdma { inline namespace v0 { namespace hsa {
 
 /// The most dwords that `complete` writes: a timestamp, two fences or an atomic, a fence to the mailbox, and a trap.
 inline constexpr std::size_t kCompleteDwords = kDwordsOf<Timestamp, Fence, Fence, Fence, Trap>;
@@ -154,4 +154,4 @@ template <class T, class S> Errc join(BasicWriter<T>& w, const S& item, bool ato
   return put_all(w, member_complete, Atomic{.addr = va, .op = AtomicOp::add_rtn_64, .value = ~std::uint64_t{0}});
 }
 
-}  // namespace sdma::inline v0::hsa
+}}}  // namespace sdma::v0::hsa

@@ -34,7 +34,7 @@
 #include "sdma/stream/writer.hpp"
 #include "sdma/sync/wait.hpp"
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 
 /// Reserves a slot, and waits for room until the deadline: Errc::timed_out. Other errors as Ring::reserve, at once.
 template <Producers K, class Order>
@@ -164,4 +164,4 @@ class Submission {
   Errc error_ = Errc::ok;
 };
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

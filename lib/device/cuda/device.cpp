@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 
 Result<std::unique_ptr<CudaDevice>, Diagnostic> CudaDevice::open(const CudaOptions& o) {
   const auto found = detail::cuda::probe(o);
@@ -30,4 +30,4 @@ std::string CudaDevice::version() const {
   return fmt::format("CUDA {}.{}", v / 1000, v % 1000 / 10);
 }
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace sdma::inline v0::detail::cuda {
+namespace sdma { inline namespace v0 { namespace detail::cuda {
 namespace {
 
 constexpr const char* kHint =
@@ -25,4 +25,4 @@ Result<const Driver*, Diagnostic> load_driver(const std::string& name) {
   });
 }
 
-}  // namespace sdma::inline v0::detail::cuda
+}}}  // namespace sdma::v0::detail::cuda

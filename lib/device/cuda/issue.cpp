@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace sdma::inline v0::detail::cuda {
+namespace sdma { inline namespace v0 { namespace detail::cuda {
 namespace {
 
 constexpr std::string_view kCrosses = "its bytes do not lie in one allocation";
@@ -316,4 +316,4 @@ Issued CudaQueue::issue_current() noexcept {
   return issued;
 }
 
-}  // namespace sdma::inline v0::detail::cuda
+}}}  // namespace sdma::v0::detail::cuda

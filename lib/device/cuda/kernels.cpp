@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace sdma::inline v0::detail::cuda {
+namespace sdma { inline namespace v0 { namespace detail::cuda {
 namespace {
 
 /// One operation of `atom`, in both widths; null: PTX does not have it.
@@ -122,4 +122,4 @@ std::string kernel_text() {
   return text + kOthers;
 }
 
-}  // namespace sdma::inline v0::detail::cuda
+}}}  // namespace sdma::v0::detail::cuda

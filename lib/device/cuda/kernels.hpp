@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace sdma::inline v0::detail::cuda {
+namespace sdma { inline namespace v0 { namespace detail::cuda {
 
 /// The entry for an operation, e.g. "add_64", and the operand
 /// that it takes for `value`: a subtraction adds its negative.
@@ -27,4 +27,4 @@ std::vector<const char*> atomic_kernels();
 /// The text of all kernels.
 std::string kernel_text();
 
-}  // namespace sdma::inline v0::detail::cuda
+}}}  // namespace sdma::v0::detail::cuda

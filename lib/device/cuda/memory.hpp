@@ -29,7 +29,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace sdma::inline v0::detail::cuda {
+namespace sdma { inline namespace v0 { namespace detail::cuda {
 
 inline constexpr auto kLong = std::chrono::seconds(60);  // for one piece of a flush
 inline std::byte* aligned(std::byte* p, std::uint64_t to) noexcept {
@@ -343,4 +343,4 @@ class MemoryPool {
   bool kept_ = false;
 };
 
-}  // namespace sdma::inline v0::detail::cuda
+}}}  // namespace sdma::v0::detail::cuda

@@ -25,7 +25,7 @@
 #include <list>
 #include <system_error>
 
-namespace sdma::inline v0::detail::cuda {
+namespace sdma { inline namespace v0 { namespace detail::cuda {
 
 inline constexpr Worker::Pace kPace{.spin = std::chrono::microseconds(200),
                                     .first_nap = std::chrono::microseconds(20),
@@ -343,4 +343,4 @@ class Node final : public DriverlessNode<Node>, private Worker::Served {
   bool watched_ = false;                  ///< kernels ring a doorbell without a call
 };
 
-}  // namespace sdma::inline v0::detail::cuda
+}}}  // namespace sdma::v0::detail::cuda

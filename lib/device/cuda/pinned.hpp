@@ -13,7 +13,7 @@
 #include <mutex>
 #include <vector>
 
-namespace sdma::inline v0::detail::cuda {
+namespace sdma { inline namespace v0 { namespace detail::cuda {
 
 class PinnedMemory {
  public:
@@ -60,4 +60,4 @@ class PinnedMemory {
   std::vector<Piece> spare_;
 };
 
-}  // namespace sdma::inline v0::detail::cuda
+}}}  // namespace sdma::v0::detail::cuda

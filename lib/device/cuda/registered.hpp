@@ -21,7 +21,7 @@
 #include <mutex>
 #include <vector>
 
-namespace sdma::inline v0::detail::cuda {
+namespace sdma { inline namespace v0 { namespace detail::cuda {
 
 class RegisteredMemory {
  public:
@@ -61,4 +61,4 @@ class RegisteredMemory {
   std::vector<FilePages> given_;
 };
 
-}  // namespace sdma::inline v0::detail::cuda
+}}}  // namespace sdma::v0::detail::cuda

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 
 Result<std::unique_ptr<KfdDevice>, Diagnostic> KfdDevice::open(const KfdOptions& o) {
   auto n = detail::KfdNode::open(o);
@@ -27,4 +27,4 @@ KfdDevice::~KfdDevice() { detail::KfdNode::shut_down(node_); }
 const std::vector<KfdGpu>& KfdDevice::gpus() const noexcept { return node_->gpus(); }
 std::string KfdDevice::version() const { return fmt::format("{}.{}", node_->version().major, node_->version().minor); }
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "node.hpp"
 
-namespace sdma::inline v0 {
+namespace sdma { inline namespace v0 {
 
 Result<std::unique_ptr<RocrDevice>, Diagnostic> RocrDevice::open(const RocrOptions& o) {
   const auto n = detail::RocrNode::open(o);
@@ -24,4 +24,4 @@ Result<Memory, Diagnostic> RocrDevice::adopt(void* p, std::uint64_t bytes, std::
 RocrQueues RocrDevice::queues() const noexcept { return node_->queues(); }
 std::string RocrDevice::version() const { return node_->version(); }
 
-}  // namespace sdma::inline v0
+}}  // namespace sdma::v0

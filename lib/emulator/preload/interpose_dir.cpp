@@ -19,8 +19,7 @@
 #include <string>
 #include <vector>
 
-namespace sdma::emulator {
-namespace {
+namespace sdma::emulator { namespace {
 
 struct Name {
   std::string name{};
@@ -143,8 +142,7 @@ int scan(DIR* d, dirent*** out, Filter filter, Compare compare) {
   return static_cast<int>(kept.size());
 }
 
-}  // namespace
-}  // namespace sdma::emulator
+}}  // namespace sdma::emulator
 
 using namespace sdma::emulator;
 

@@ -18,8 +18,7 @@
 #include <string>
 #include <vector>
 
-namespace sdma::emulator {
-namespace {
+namespace sdma::emulator { namespace {
 
 using Order = int (*)(const FTSENT**, const FTSENT**);
 
@@ -195,8 +194,7 @@ class Walker {
 
 Handles<Walker, FTS>& walkers() noexcept { return Handles<Walker, FTS>::all(); }
 
-}  // namespace
-}  // namespace sdma::emulator
+}}  // namespace sdma::emulator
 
 using namespace sdma::emulator;
 

@@ -21,8 +21,7 @@
 #include <unistd.h>
 #include <cerrno>
 
-namespace sdma::emulator {
-namespace {
+namespace sdma::emulator { namespace {
 
 /// Gives a mapping the flags of the driver's: no core dump contains it, and a forked child inherits memory alone.
 void* of_driver(void* at, std::size_t bytes, bool memory) noexcept {
@@ -92,8 +91,7 @@ ssize_t write_mask(int fd, const void* from, std::size_t bytes) noexcept {
   return -1;
 }
 
-}  // namespace
-}  // namespace sdma::emulator
+}}  // namespace sdma::emulator
 
 using namespace sdma::emulator;
 

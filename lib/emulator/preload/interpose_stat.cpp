@@ -17,8 +17,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace sdma::emulator {
-namespace {
+namespace sdma::emulator { namespace {
 
 constexpr unsigned kDrmMajor = 226, kKfdMajor = 510;
 
@@ -113,8 +112,7 @@ int check_access(const Entry& e, int mode) {
   return 0;
 }
 
-}  // namespace
-}  // namespace sdma::emulator
+}}  // namespace sdma::emulator
 
 using namespace sdma::emulator;
 
