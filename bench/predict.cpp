@@ -6,7 +6,7 @@
 //
 //   FOLDER/visit*.json     one machine, or several that were fitted on different days:
 //                          sdma calibrate --device=cuda -o visit1.json
-//   FOLDER/*.csv           rows of collective_perf --csv; none was used in
+//   FOLDER/*.csv           rows of sdma perf --csv; none was used in
 //                          a fit, and those of NCCL and RCCL are left out
 // For each collective and size, it also says whether the way with the shortest prediction is the fastest: whether the
 // middle half of its rounds begins before that of the fastest way ends.
@@ -61,7 +61,7 @@ std::vector<std::string> fields(const std::string& line) {
   return out;
 }
 
-/// Adds the rows of a file that collective_perf has written.
+/// Adds the rows of a file that sdma perf has written.
 void read_rows(const std::filesystem::path& path, std::vector<Cell>& to) {
   const auto text = text_of(path);
   std::map<std::string, std::size_t> at;

@@ -17,8 +17,12 @@ namespace {
 
 using Words = std::vector<std::string>;
 
+/// What the type of a list with commas ends with: "pcpy|b2b,..".
+constexpr std::string_view kList = ",..";
+
 /// "text|json|hex" -> its words; nothing for the form of any other value, such as PATH.
-Words choices(const std::string& type) {
+Words choices(std::string type) {
+  if (type.ends_with(kList)) type.resize(type.size() - kList.size());
   if (type.find('|') == type.npos) return {};
   Words out{""};
   for (const auto c : type) {
@@ -90,6 +94,15 @@ Words those(Words all, const std::string& begun, const std::string& before = {})
   return out;
 }
 
+/// What may stand for the value of which `begun` is there, after `before`. Of a list, the last element is completed.
+Words of_value(const CLI::Option& o, std::span<const std::string> words, std::string begun, std::string before = {}) {
+  if (const auto comma = begun.rfind(','); comma != begun.npos && o.get_type_name().ends_with(kList)) {
+    before += begun.substr(0, comma + 1);
+    begun.erase(0, comma + 1);
+  }
+  return those(values(o, words), begun, before);
+}
+
 }  // namespace
 
 Words completions(const CLI::App& app, std::span<const std::string> words) {
@@ -115,11 +128,11 @@ Words completions(const CLI::App& app, std::span<const std::string> words) {
     }
   if (const auto equals = last.find('='); last.starts_with("--") && equals != last.npos) {
     const auto* o = long_option(*verb, last.substr(0, equals));
-    return o ? those(values(*o, words), last.substr(equals + 1), last.substr(0, equals + 1)) : Words{};
+    return o ? of_value(*o, words, last.substr(equals + 1), last.substr(0, equals + 1)) : Words{};
   }
   if (!given.empty())
     if (const auto* o = long_option(*verb, given.back()); o && o->get_items_expected_max() > 0)
-      return those(values(*o, words), last);
+      return of_value(*o, words, last);
   return last.starts_with('-') ? those(names_of(*verb), last) : Words{};
 }
 

@@ -315,7 +315,7 @@ void add_form(VerbOptions& verb, Form& form, const std::string& doc) {
 }
 
 void add_input(VerbOptions& verb, InputOptions& o) {
-  verb.value("FILE", o.path, "input file; - is standard input").shown("-");
+  verb.value("FILE", o.path, "input file; - is standard input (default)");
   add_form(
       verb, o.form,
       "contents of FILE: the ring's bytes, hex text such as a log, a dump with positions, or debugfs' file of a ring "

@@ -44,16 +44,16 @@ int save(const std::string& folder, const Measured& m, const std::vector<Mechani
 
 }  // namespace
 
-Measured measure_device(const DeviceMeasurement& o) {
+Measured measure_device(DeviceKind kind, const DeviceMeasurement& o) {
   Measured out;
   const auto fail = [&](int code) {
     out.code = code;
     return std::move(out);
   };
-  auto device = open_device(o.device);
+  auto device = open_device(kind);
   if (!device) return report(device.error()), fail(kInput);
   if (const auto note = caveat(**device); !note.empty())
-    report({.severity = Severity::note, .where = std::string(name(o.device)), .message = note});
+    report({.severity = Severity::note, .where = std::string(name(kind)), .message = note});
   const auto& node = (*device)->topology();
   auto all = mechanisms(node, {.most_bytes = o.most_bytes});
   if (all.empty())

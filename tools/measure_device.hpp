@@ -10,7 +10,6 @@
 namespace sdma::tool {
 
 struct DeviceMeasurement {
-  DeviceKind device{};
   std::uint64_t passes = 9, most_bytes = std::uint64_t{64} << 20;
   bool busy = false;                ///< accept times that vary
   std::vector<std::string> also{};  ///< schedules to measure and to predict, but not to fit to
@@ -21,6 +20,6 @@ struct Measured {
   Measurements table{};
   MachineDescription start{};
 };
-Measured measure_device(const DeviceMeasurement&);
+Measured measure_device(DeviceKind, const DeviceMeasurement&);
 
 }  // namespace sdma::tool

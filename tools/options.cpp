@@ -2,6 +2,7 @@
 #include "options.hpp"
 
 #include "exit.hpp"
+#include "output.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -17,8 +18,14 @@ struct ProgramHelp : CLI::Formatter {
   }
 };
 
-CLI::callback_t checked(const std::string& name, VerbOptions::Take take) {
-  return [name, take](const CLI::results_t& given) {
+/// "--minbytes" of "-b,--minbytes", which is what messages call it.
+std::string long_name(const std::string& names) {
+  const auto begin = names.find("--");
+  return begin == names.npos ? names : names.substr(begin, names.find(',', begin) - begin);
+}
+
+CLI::callback_t checked(const std::string& names, VerbOptions::Take take) {
+  return [name = long_name(names), take](const CLI::results_t& given) {
     for (const auto& text : given)
       if (const auto wrong = take(text); !wrong.empty()) throw CLI::ValidationError(name, wrong);
     return true;
@@ -31,7 +38,13 @@ Option described(CLI::Option* o) { return Option{o->get_positional() ? o->type_n
 }  // namespace
 
 Option Option::type(const std::string& name) { return option_->type_name(name), *this; }
-Option Option::shown(const std::string& value) { return option_->default_str(value), *this; }
+Option Option::shown(const std::string& value) {
+  // Not default_str(), which versions of CLI11 print differently.
+  auto type = option_->get_type_name();
+  type.resize(std::min(type.find('='), type.size()));
+  return option_->type_name(value.empty() ? type : type + "=" + value), *this;
+}
+Option Option::hidden() { return option_->group(""), *this; }
 Option Option::required() { return option_->required(), *this; }
 Option Option::excludes(Option other) { return option_->excludes(other.option_), *this; }
 bool Option::given() const { return option_->count() > 0; }
@@ -42,6 +55,16 @@ VerbOptions::VerbOptions(CLI::App& app, std::vector<std::string> after)
 }
 
 std::string VerbOptions::name() const { return app_.get_name(); }
+
+std::function<std::string()> VerbOptions::given_but(const std::string& left_out) const {
+  return [&app = app_, left_out] {
+    std::string line;
+    for (const auto* o : app.get_options())
+      for (const auto& value : o->results())
+        if (o->get_name() != left_out) line += (line.empty() ? "" : " ") + o->get_name() + "=" + value;
+    return line;
+  };
+}
 
 Option VerbOptions::value(const std::string& name, std::string& to, const std::string& doc) {
   return described(app_.add_option(name, to, doc));
@@ -60,12 +83,21 @@ void VerbOptions::call(const std::string& name, std::function<void()> fn, const 
 }
 
 Option VerbOptions::parsed(const std::string& name, Take take, const std::string& doc) {
+  takes_[name] = take;
   return Option{app_.add_option(name, checked(name, std::move(take)), doc)};
 }
 
 Option VerbOptions::repeated(const std::string& name, Take take, const std::string& doc) {
   auto* const o = app_.add_option(name, checked(name, std::move(take)), doc);
   return Option{o->type_size(1)->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)};
+}
+
+void VerbOptions::renamed(const std::string& before, const std::string& now) {
+  const auto said = [before, now, take = takes_.at(now)](const std::string& text) {
+    report({.severity = Severity::note, .where = before, .message = "this option is called " + now + " now"});
+    return take(text);
+  };
+  Option{app_.add_option(before, checked(now, said), "")}.hidden();
 }
 
 void VerbOptions::program(std::vector<std::string>& words) {

@@ -15,9 +15,11 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -38,6 +40,7 @@ class Option {
   Option type(const std::string& name);    ///< the name of its value in --help
   Option shown(const std::string& value);  ///< its default in --help
   Option required();
+  Option hidden();  ///< not in --help, man page and completion
   Option excludes(Option other);
   bool given() const;  ///< is it on the command line? Known when the verb runs.
 
@@ -54,6 +57,8 @@ class VerbOptions {
   explicit VerbOptions(CLI::App& app, std::vector<std::string> after = {});
 
   std::string name() const;
+  /// For when the verb runs: the options that were given and their values, in one line, but for one of them.
+  std::function<std::string()> given_but(const std::string& left_out) const;
 
   Option value(const std::string& name, std::string&, const std::string& doc);
   Option values(const std::string& name, std::vector<std::string>&, const std::string& doc);
@@ -64,6 +69,8 @@ class VerbOptions {
   Option parsed(const std::string& name, Take take, const std::string& doc);
   /// The same for an option that may be repeated.
   Option repeated(const std::string& name, Take take, const std::string& doc);
+  /// An option's old name, which still works and prints a note. The option takes a text that is parsed.
+  void renamed(const std::string& before, const std::string& now);
   /// The first word that is not an option, and all words after it: a program
   /// and its arguments, which are passed on unchanged. "--" may come first.
   void program(std::vector<std::string>& words);
@@ -84,6 +91,7 @@ class VerbOptions {
   CLI::App& app_;
   std::string exits_, manual_{}, footer_{};
   std::vector<std::string> after_;
+  std::map<std::string, Take> takes_{};  ///< of the options whose texts are parsed
 };
 
 /// Replaces "--" before a program's words: the parser would consume "--", and then read "[a]" as a list.
@@ -155,7 +163,9 @@ Option add_count(VerbOptions& verb, const std::string& name, T& value, std::uint
     return n && *n >= least && *n <= most ? n : std::nullopt;
   };
   const auto wanted = "a number from " + std::to_string(least) + " to " + std::to_string(most);
-  return add_parsed(verb, name, value, parse, wanted, doc).type("N").shown(std::to_string(value));
+  const auto option = add_parsed(verb, name, value, parse, wanted, doc).type("N");
+  if constexpr (std::is_integral_v<T>) return Option(option).shown(std::to_string(value));
+  else return option;
 }
 
 }  // namespace sdma::tool

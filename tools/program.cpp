@@ -37,12 +37,11 @@ void handle(int signal, void (*handler)(int)) {
 
 }  // namespace
 
-fs::path emulator_library() {
+fs::path library_beside_program(const std::string& name, const std::string& folder) {
   std::error_code e;
   const auto here = fs::read_symlink("/proc/self/exe", e).parent_path();
   for (const auto& path :
-       {here / "../lib/emulator/libsdma-emulator.so", here / ".." / SDMA_LIBDIR / "sdma/libsdma-emulator.so",
-        here / "../lib/sdma/libsdma-emulator.so"})
+       {here / ".." / folder / name, here / ".." / SDMA_LIBDIR / "sdma" / name, here / "../lib/sdma" / name})
     if (fs::exists(path, e)) return fs::canonical(path, e);
   return {};
 }

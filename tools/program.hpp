@@ -19,8 +19,13 @@ namespace sdma::tool {
 
 /// Empty if there is none, after it has reported that.
 std::filesystem::path find_program(const std::string& name);
-/// libsdma-emulator.so beside this program: in a build tree, or installed; empty if it is in neither.
-std::filesystem::path emulator_library();
+/// A library of this project that is loaded: beside this program in a build tree (`folder`: there), or installed; empty
+/// if it is in neither.
+std::filesystem::path library_beside_program(const std::string& name, const std::string& folder);
+/// libsdma-emulator.so
+inline std::filesystem::path emulator_library() {
+  return library_beside_program("libsdma-emulator.so", "lib/emulator");
+}
 /// Like execv: returns only on failure, with an exit code, after it has reported the error.
 int execute(const std::filesystem::path& program, const std::vector<std::string>& words);
 

@@ -84,6 +84,33 @@ void add_shown_gpus(VerbOptions& verb, std::vector<std::uint32_t>& gpus) {
       .type("N,M..");
 }
 
+namespace {
+
+constexpr const char* kWhatDevicesAre =
+    "soft, a software node; kfd, the node of the kernel driver; cuda, NVIDIA GPUs; rocr, AMD GPUs through ROCr";
+
+template <class D> std::vector<std::pair<std::string, D>> device_words() {
+  std::vector<std::pair<std::string, D>> words;
+  for (const auto kind : kDeviceKinds) words.emplace_back(name(kind), kind);
+  return words;
+}
+
+}  // namespace
+
+Option add_device(VerbOptions& verb, DeviceKind& device, const std::string& doc, const std::string& otherwise) {
+  return add_choice(verb, "--device", device, device_words<DeviceKind>(),
+                    doc + ": " + kWhatDevicesAre + " (default: " + otherwise + ")");
+}
+
+Option add_device(VerbOptions& verb, std::optional<DeviceKind>& device, const std::string& doc, const std::string& also,
+                  const std::string& otherwise) {
+  auto words = device_words<std::optional<DeviceKind>>();
+  if (!also.empty()) words.emplace_back("simulate", std::nullopt);
+  return add_choice(
+      verb, "--device", device, std::move(words),
+      doc + ": " + kWhatDevicesAre + (also.empty() ? "" : "; simulate, " + also) + " (default: " + otherwise + ")");
+}
+
 std::vector<Diagnostic> in_file(const std::string& path, std::vector<Diagnostic> all) {
   for (auto& d : all) d.where = shown(path) + (d.where.empty() ? "" : ": " + d.where);
   return all;

@@ -5,6 +5,7 @@
 //   add_settings(verb, o->parse.set);                  --set N=8 --set chunk=1M
 //   add_shown_gpus(verb, o->gpus);                     --gpu=0,3
 //   auto s = load_schedule(path, text, o->parse);
+//   add_device(verb, o->device, "device to run on", "soft");    --device soft|kfd|cuda|rocr
 //   add_machine(verb, o->machine);                     --machine PATH, --parameter NAME=VALUE
 //   auto m = load_machine(o->machine);
 //   const auto assumed = add_profile(verb, o->profile);    --profile=rocr --assume fence=full
@@ -19,6 +20,7 @@
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/names.hpp"
 #include "sdma/core/result.hpp"
+#include "sdma/device/open.hpp"
 #include "sdma/schedule/text.hpp"
 #include "sdma/simulate/machine.hpp"
 #include "verb.hpp"
@@ -39,6 +41,14 @@ void add_pairs(VerbOptions&, const std::string& option, const std::string& form,
 /// --gpu=0,3: which GPUs a picture or a trace shows; empty: all.
 void add_shown_gpus(VerbOptions&, std::vector<std::uint32_t>&);
 
+/// --device, with the devices of sdma/device/open.hpp. --help says what `doc` says, what each of them is, and which
+/// one is taken without the option.
+Option add_device(VerbOptions&, DeviceKind&, const std::string& doc, const std::string& otherwise);
+/// The same where a device is one choice of several, or none. `also`: what --device=simulate means, which is no device;
+/// "": the word is not known.
+Option add_device(VerbOptions&, std::optional<DeviceKind>&, const std::string& doc, const std::string& also,
+                  const std::string& otherwise);
+
 /// The library's messages about a schedule with its file, which the library does not know.
 std::vector<Diagnostic> in_file(const std::string& path, std::vector<Diagnostic>);
 /// The schedule of a text; nothing if the text has errors, each of which is then reported.
@@ -49,6 +59,7 @@ struct MachineOptions {
   std::string path{};  ///< "": eight MI300X
   std::vector<std::pair<std::string, std::string>> changes{};
   std::string through{};  ///< "hip", or "" for rings of one's own
+  bool given() const noexcept { return !path.empty() || !changes.empty() || !through.empty(); }
 };
 void add_machine(VerbOptions&, MachineOptions&);
 /// The text of the file of a node or a machine. If it cannot be read, the hint names `command`, which prints such a

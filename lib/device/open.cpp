@@ -3,23 +3,24 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <cstdlib>
 
 namespace sdma { inline namespace v0 {
-namespace {
 
-constexpr std::array<std::string_view, 4> kDevices{"soft", "kfd", "cuda", "rocr"};
+std::string_view name(DeviceKind k) noexcept {
+  switch (k) {
+    case DeviceKind::soft: return "soft";
+    case DeviceKind::kfd: return "kfd";
+    case DeviceKind::cuda: return "cuda";
+    case DeviceKind::rocr: break;
+  }
+  return "rocr";
+}
 
-}  // namespace
-
-std::string_view name(DeviceKind k) noexcept { return kDevices[static_cast<std::size_t>(k)]; }
-
-std::optional<DeviceKind> device_kind(std::string_view name) noexcept {
-  const auto at = std::find(kDevices.begin(), kDevices.end(), name);
-  if (at == kDevices.end()) return {};
-  return static_cast<DeviceKind>(at - kDevices.begin());
+std::optional<DeviceKind> device_kind(std::string_view word) noexcept {
+  for (const auto k : kDeviceKinds)
+    if (name(k) == word) return k;
+  return {};
 }
 
 Result<std::unique_ptr<Device>, Diagnostic> open_device(DeviceKind kind, const OpenOptions& o) {

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Completion in fish of sdma, which says itself what may follow: install this file in a folder of fish_complete_path. fish takes the
-# options of the other programs from their man pages.
+# Completion in fish of sdma, which says itself what may follow: install this file in a folder of fish_complete_path.
 function __sdma_complete
     set -l words (commandline -opc) (commandline -ct)
     set -l found ($words[1] --complete $words[2..-1] 2>/dev/null)

@@ -62,7 +62,7 @@ TEST_CASE("best by range, with ties that do not break a range, with and without 
   CHECK(summary(tie).find("   pcpy or b2b\n") != std::string::npos);
   CHECK(summary(tie).find("# Ties: ") != std::string::npos);
   CHECK(summary(kSweep).find("# Ties: ") == std::string::npos);
-  CHECK(to_json(settings(), "", tie, true).find("\"ties\": [\"b2b\"]") != std::string::npos);
+  CHECK(to_json(settings(), "", tie, true)["points"].dump().find("\"ties\":[\"b2b\"]") != std::string::npos);
   CHECK(best({}, true).empty());
 }
 
@@ -85,8 +85,8 @@ TEST_CASE("times of CPUs call nothing best") {
   CHECK(summary(points, comparable(simulated)).find("# Best by size") != std::string::npos);
   CHECK(summary(points, comparable(soft)).find("Best") == std::string::npos);
   CHECK(summary(points, comparable(soft)).find("not times of engines") != std::string::npos);
-  CHECK(to_json(simulated, "", points, true).find("\"best\": [\n") != std::string::npos);
-  CHECK(to_json(soft, "", points, true).find("\"best\": []") != std::string::npos);
+  CHECK_FALSE(to_json(simulated, "", points, true)["best"].empty());
+  CHECK(to_json(soft, "", points, true)["best"].empty());
   CHECK(header(soft, "").find(" (CPU us) ") != std::string::npos);
   CHECK(header(simulated, "").find("CPU") == std::string::npos);
   CHECK(header(simulated, "").find("No GPU was found") == std::string::npos);
@@ -243,8 +243,8 @@ TEST_CASE("what others have measured: the same collective on as many GPUs, by th
   const auto text = elsewhere_text(rows);
   CHECK(count(text, "# Measured elsewhere, on MI") == 2);
   CHECK(text.find("      4K       8.00 us      0.26 GB/s busbw   RCCL; paper, \"page 2\"\n") != text.npos);
-  CHECK(to_json(s, "", {}, true, {}, rows).find("\"source\": \"paper, \\\"page 2\\\"\"") != std::string::npos);
-  CHECK(to_json(s, "", kSweep, true, {}, rows).find("\"elsewhere\": [\n") != std::string::npos);
+  CHECK(to_json(s, "", {}, true, {}, rows)["elsewhere"].back()["source"] == "paper, \"page 2\"");
+  CHECK_FALSE(to_json(s, "", kSweep, true, {}, rows)["elsewhere"].empty());
   CHECK(count(plot_svg(s, "x", kSweep, rows), "<path") == 8);
   CHECK(count(plot_svg(s, "x", kSweep, rows), "RCCL, MI1, measured elsewhere") > 0);
   s.options.gpus = 3;

@@ -3,14 +3,16 @@
 
 using namespace collectives;
 using namespace collectives::perf;
-using test::given;
+using test::line;
 using test::settings;
 
 namespace {
 
 /// "where: message", or "" where nothing is wrong.
-std::string wrong(const Given& g) {
-  const auto s = settings_of(g);
+std::string wrong(const std::string& words) {
+  const auto given = line(words);
+  if (!given.wrong.empty()) return given.wrong;
+  const auto s = settings_of(given.request);
   if (s) return "";
   CHECK(!s.error().where.empty());
   return s.error().where + ": " + s.error().message + " | " + s.error().hint;
@@ -41,116 +43,114 @@ TEST_CASE("what is not given is as the benchmarks of RCCL are usually called") {
 }
 
 TEST_CASE("without --device, the times are those of hardware, or simulated; some options say which device they mean") {
-  const auto where = [](const std::string& line, const char* found = "") { return name(settings(line, found).where); };
+  const auto where = [](const std::string& words, Where found = {}) { return name(settings(words, found).where); };
+  const Where kfd = sdma::DeviceKind::kfd, cuda = sdma::DeviceKind::cuda;
   CHECK(where("") == "simulate");
   CHECK_FALSE(settings().where_given);
-  CHECK(where("", "kfd") == "kfd");
-  CHECK(where("", "cuda") == "cuda");
-  CHECK(where("--device=soft", "kfd") == "soft");
+  CHECK(where("", kfd) == "kfd");
+  CHECK(where("", cuda) == "cuda");
+  CHECK(where("--device=soft", kfd) == "soft");
   CHECK(settings("--device=simulate").where_given);
-  CHECK(where("--order=rocr", "kfd") == "soft");
+  CHECK(where("--order=rocr", kfd) == "soft");
   CHECK(where("--seed=1") == "soft");
-  CHECK(where("--machine=m.json", "kfd") == "simulate");
-  CHECK(where("--tune", "kfd") == "simulate");
-  CHECK(where("--tune=no", "kfd") == "kfd");
+  CHECK(where("--machine=m.json", kfd) == "simulate");
+  CHECK(where("--tune", kfd) == "simulate");
 }
 
 TEST_CASE("each option says what is wrong with its value") {
-  const std::pair<Given, std::string> all[] = {
-      {given("--collective=al_gather"), "--collective: 'al_gather' is not a valid value | did you mean 'all_gather'?"},
-      {given("--variant=b2v"), "--variant: 'b2v' is not a variant of all_gather | did you mean 'b2b'?"},
-      {given("--variant=swap"), "--variant: 'swap' is not a variant of all_gather"},
-      {given("--variant=pcpy,"), "--variant: '' is not a variant"},
-      {given("-b 1Q"), "--minbytes: '1Q' is not a size"},
-      {given("-b 0"), "--minbytes: '0' is not a size"},
-      {given("--maxbytes=-1"), "--maxbytes: '-1' is not a size"},
-      {given("-b 2K -e 1K"), "--maxbytes: 1K is less than --minbytes, 2K"},
-      {given("-f 1"), "--stepfactor: '1' is not a number from 2"},
-      {given("-f 2x"), "--stepfactor: '2x'"},
-      {given("-i x"), "--stepbytes: 'x' is not a size"},
-      {given("-f 2 -i 1K"), "--stepfactor: sizes grow by a factor or by a step"},
-      {given("-e 1G -i 1"), "--stepbytes: '1' makes more than"},
-      {given("-g 1"), "--ngpus: '1' is not a number from 2"},
-      {given("-g 65"), "--ngpus: '65'"},
-      {given("--gpus=1"), "--gpus: a collective needs at least 2"},
-      {given("--gpus=5,"), "--gpus: a collective needs at least 2"},
-      {given("--gpus=0,,1"), "--gpus: '0,,1' is not a choice of GPUs"},
-      {given("--gpus=1,x"), "--gpus: '1,x' is not a choice of GPUs"},
-      {given("--gpus=1,1"), "--gpus: '1,1' is not a choice of GPUs"},
-      {given("-g 3 --gpus=0,1"), "--gpus: '0,1' lists 2 GPUs, but -g is 3"},
-      {given("-n 0"), "--iters: '0'"},
-      {given("--warmup_iters=-3"), "--warmup_iters: '-3'"},
-      {given("-c yes"), "--check: 'yes'"},
-      {given("--device=sof"), "--device: 'sof' is not a valid value | did you mean 'soft'?"},
-      {given("--order=strickt"), "--order: 'strickt' is not a valid value | did you mean 'strict'?"},
-      {given("--gpus=1,2"),
+  const std::pair<std::string, std::string> all[] = {
+      {"--collective=al_gather",
+       "--collective: 'al_gather' is not one of all_gather|all_to_all|broadcast|scatter|gather|alltoallv; did you mean 'all_gather'?"},
+      {"--variant=b2v", "--variant: 'b2v' is not a variant of all_gather | did you mean 'b2b'?"},
+      {"--variant=swap", "--variant: 'swap' is not a variant of all_gather"},
+      {"--variant=pcpy,", "--variant: '' is not a variant"},
+      {"-b 1Q", "--minbytes: '1Q' is not a size"},
+      {"-b 0", "--minbytes: '0' is not a size"},
+      {"--maxbytes=-1", "--maxbytes: '-1' is not a size"},
+      {"-b 2K -e 1K", "--maxbytes: 1K is less than --minbytes, 2K"},
+      {"-f 1", "--stepfactor: '1' is not a number from 2"},
+      {"-f 2x", "--stepfactor: '2x'"},
+      {"-i x", "--stepbytes: 'x' is not a size"},
+      {"-f 2 -i 1K", "--stepfactor: sizes grow by a factor or by a step"},
+      {"-e 1G -i 1", "--stepbytes: '1' makes more than"},
+      {"-g 1", "--ngpus: '1' is not a number from 2"},
+      {"-g 65", "--ngpus: '65'"},
+      {"--gpus=1", "--gpus: a collective needs at least 2"},
+      {"--gpus=5,", "--gpus: a collective needs at least 2"},
+      {"--gpus=0,,1", "--gpus: '0,,1' is not a choice of GPUs"},
+      {"--gpus=1,x", "--gpus: '1,x' is not a choice of GPUs"},
+      {"--gpus=1,1", "--gpus: '1,1' is not a choice of GPUs"},
+      {"-g 3 --gpus=0,1", "--gpus: '0,1' lists 2 GPUs, but -g is 3"},
+      {"-n 0", "--iters: '0'"},
+      {"--warmup_iters=-3", "--warmup_iters: '-3'"},
+      {"-c yes", "--check: 'yes'"},
+      {"--device=sof", "--device: 'sof' is not one of soft|kfd|cuda|rocr|simulate; did you mean 'soft'?"},
+      {"--order=strickt", "--order: 'strickt' is not one of strict|rocr|adversarial; did you mean 'strict'?"},
+      {"--gpus=1,2",
        "--gpus: a simulated machine always uses its first GPUs | give their number, -g 2, or a device: --device=soft"},
-      {given("--device=kfd --order=rocr"), "--order: the ordering of hardware cannot be chosen"},
-      {given("--device=simulate --seed=1"), "--seed: simulation is in strict order"},
-      {given("--gpus=1,2 --device=simulate"), "--gpus: a simulated machine always uses its first GPUs"},
-      {given("--gpus=1,2 --tune"), "--gpus: a simulated machine always uses its first GPUs"},
-      {given("--device=soft --machine=m.json"), "--machine: a device has no machine description"},
-      {given("--csv=x --tune"), "--csv: not allowed with --tune, which simulates all variants and prints a table"},
-      {given("--variant=b2b --tune"), "--variant: not allowed with --tune"},
-      {given("--seed=1K"), "--seed: '1K'"},
-      {given("--timeout=5"), "--timeout: '5' is not a time | write 10s"},
-      {given("--timeout=0s"), "--timeout: '0s'"},
-      {given("-r 8"), "all_gather pcpy, 1K: root 8"},
-      {given("--set foo=1"), "--set: 'foo' is not an option"},
-      {given("--set completion=x"), "--set: completion: 'x'"},
-      {given("--set gpus=3"), "--set: 'gpus' cannot be set here | use -g"},
-      {given("--set prelaunch=off"), "--set: variants without +pl already have prelaunch=off"},
-      {given("--set packet_bytes=65"), "packet_bytes must be a multiple of 64"},
-      {given("--bytes=4K -e 8K"), "--bytes: one size and a range of sizes"},
-      {given("--bytes=x"), "--bytes: 'x' is not a size"},
-      {given("-d flaot"), "--datatype: 'flaot' is not a type | did you mean 'float'?"},
-      {given("--bytes=1002 -g 2 -d float"), "--datatype: 1002 bytes among 2 GPUs are not a whole number of float each"},
-      {given("--bytes=12 -g 2 -d float"), "--datatype: 12 bytes among 2 GPUs"},
-      {given("-o xor"), "--op: 'xor' is not an operation"},
-      {given("-z 2"), "--blocking: '2' is not a number from 0 to 1"},
-      {given("-a 4"), "--average: '4'"},
-      {given("--gpus=0,1 --device=soft -t 2"), "--nthreads: --gpus names all GPUs already"},
-      {given("-g 8 -t 9"), "--nthreads: 72 GPUs in all: a collective needs 2 to 64"},
-      {given("-g 1 -t 1"), "--nthreads: 1 GPUs in all"},
-      {given("--variant=pcpy,b2b --format=nccl-tests"),
-       "--format: the columns of nccl-tests have no place for a variant"},
-      {given("--device=cuda --against=nccl --format=nccl-tests"), "--format: the columns"},
-      {given("--sweep=xgmi.rate"), "--sweep: xgmi.rate: this is not NAME=A..B"},
-      {given("--device=soft --sweep=xgmi.rate=1,2"), "--sweep: 'xgmi.rate' is a parameter of a simulated machine"},
-      {given("--sweep=bytes=1,2"), "--sweep: the table has a row for each size already"},
-      {given("--sweep=chunks=1,2"), "--sweep: 'chunks' is neither a parameter of a machine nor an option"},
-      {given("--sweep=xgmi.rate=1,2 --sweep=xgmi.rate=3"), "--sweep: at most two different names"},
-      {given("--sweep=xgmi.rate=1,2 --tune"), "--sweep: not allowed with --tune"},
-      {given("--variant=b2b --sweep=xgmi.rate=1,2 --format=nccl-tests"), "--sweep: not allowed with"},
-      {given("--settle=1.5"), "--settle: '1.5' is not a number from 0"},
-      {given("--device=simulate --settle=30"), "--settle: a simulation has no time between rounds"},
-      {given("--device=cuda --against=nvshmem"), "--against: 'nvshmem' is not known | choose nccl"},
-      {given("--device=cuda --against=rccl"),
+      {"--device=kfd --order=rocr", "--order: the ordering of hardware cannot be chosen"},
+      {"--device=simulate --seed=1", "--seed: simulation is in strict order"},
+      {"--gpus=1,2 --device=simulate", "--gpus: a simulated machine always uses its first GPUs"},
+      {"--gpus=1,2 --tune", "--gpus: a simulated machine always uses its first GPUs"},
+      {"--device=soft --machine=m.json", "--machine: a device has no machine description"},
+      {"--csv=x --tune", "--csv: not allowed with --tune, which simulates all variants and prints a table"},
+      {"--variant=b2b --tune", "--variant: not allowed with --tune"},
+      {"--seed=1K", "--seed: '1K'"},
+      {"--timeout=5", "--timeout: '5' is not a time: write 10s"},
+      {"--timeout=0s", "--timeout: '0s'"},
+      {"-r 8", "all_gather pcpy, 1K: root 8"},
+      {"--set foo=1", "--set: 'foo' is not an option"},
+      {"--set completion=x", "--set: completion: 'x'"},
+      {"--set gpus=3", "--set: 'gpus' cannot be set here | use -g"},
+      {"--set prelaunch=off", "--set: variants without +pl already have prelaunch=off"},
+      {"--set packet_bytes=65", "packet_bytes must be a multiple of 64"},
+      {"--bytes=4K -e 8K", "--bytes: one size and a range of sizes"},
+      {"--bytes=x", "--bytes: 'x' is not a size"},
+      {"-d flaot", "--datatype: 'flaot' is not a type | did you mean 'float'?"},
+      {"--bytes=1002 -g 2 -d float", "--datatype: 1002 bytes among 2 GPUs are not a whole number of float each"},
+      {"--bytes=12 -g 2 -d float", "--datatype: 12 bytes among 2 GPUs"},
+      {"-o xor", "--op: 'xor' is not an operation"},
+      {"-z 2", "--blocking: '2' is not a number from 0 to 1"},
+      {"-a 4", "--average: '4'"},
+      {"--gpus=0,1 --device=soft -t 2", "--nthreads: --gpus names all GPUs already"},
+      {"-g 8 -t 9", "--nthreads: 72 GPUs in all: a collective needs 2 to 64"},
+      {"-g 1 -t 1", "--nthreads: 1 GPUs in all"},
+      {"--variant=pcpy,b2b --format=nccl-tests", "--format: the columns of nccl-tests have no place for a variant"},
+      {"--device=cuda --against=nccl --format=nccl-tests", "--format: the columns"},
+      {"--sweep=xgmi.rate", "--sweep: xgmi.rate: this is not NAME=A..B"},
+      {"--device=soft --sweep=xgmi.rate=1,2", "--sweep: 'xgmi.rate' is a parameter of a simulated machine"},
+      {"--sweep=bytes=1,2", "--sweep: the table has a row for each size already"},
+      {"--sweep=chunks=1,2", "--sweep: 'chunks' is neither a parameter of a machine nor an option"},
+      {"--sweep=xgmi.rate=1,2 --sweep=xgmi.rate=3", "--sweep: at most two different names"},
+      {"--sweep=xgmi.rate=1,2 --tune", "--sweep: not allowed with --tune"},
+      {"--variant=b2b --sweep=xgmi.rate=1,2 --format=nccl-tests", "--sweep: not allowed with"},
+      {"--settle=1.5", "--settle: '1.5' is not a number from 0"},
+      {"--device=simulate --settle=30", "--settle: a simulation has no time between rounds"},
+      {"--device=cuda --against=nvshmem", "--against: 'nvshmem' is not known | choose nccl"},
+      {"--device=cuda --against=rccl",
        "--against: RCCL runs on AMD GPUs only, not with --device=cuda | use it with --device=kfd"},
-      {given("--device=soft --against=nccl"), "--against: NCCL runs on NVIDIA GPUs only, not with --device=soft"},
-      {given("--device=simulate --against=nccl"),
-       "--against: NCCL runs on NVIDIA GPUs only, not with --device=simulate"},
-      {given("--against=nccl --tune"), "--against: not allowed with --tune"},
-      {given("--device=soft --energy"), "--energy: --device=soft has no GPU"},
-      {given("--energy-seconds=2"), "--energy-seconds: means nothing without --energy | add --energy"},
-      {given("--device=cuda --energy-seconds=0 --energy"), "--energy-seconds: '0' is not a time in seconds"},
-      {given("--device=cuda --energy-seconds=2s --energy"), "--energy-seconds: '2s' is not a time in seconds"},
-      {given("--device=soft --beside=gemm"),
+      {"--device=soft --against=nccl", "--against: NCCL runs on NVIDIA GPUs only, not with --device=soft"},
+      {"--device=simulate --against=nccl", "--against: NCCL runs on NVIDIA GPUs only, not with --device=simulate"},
+      {"--against=nccl --tune", "--against: not allowed with --tune"},
+      {"--device=soft --energy", "--energy: --device=soft has no GPU"},
+      {"--energy-seconds=2", "--energy-seconds: means nothing without --energy | add --energy"},
+      {"--device=cuda --energy-seconds=0 --energy", "--energy-seconds: '0' is not a time in seconds"},
+      {"--device=cuda --energy-seconds=2s --energy", "--energy-seconds: '2s' is not a time in seconds"},
+      {"--device=soft --beside=gemm",
        "--beside: --device=soft has no GPU that could multiply matrices | use it with --device=cuda or"},
-      {given("--device=cuda --beside=gemv"), "--beside: 'gemv' is not known | choose gemm"},
-      {given("--device=cuda --beside=gemm:8"), "--beside: '8' is not a number from 16"},
-      {given("--device=cuda --beside=gemm:"), "--beside: 'gemm:' has no size"},
-      {given("--device=cuda --beside-seconds=1"), "--beside-seconds: means nothing without --beside=gemm"},
-      {given("--csv=-"), "--csv: '-' is not a file"},
-      {given("--csv=x --json=./x"), "--csv: 'x' is also the file of --json"},
-      {given("--variant=pcpy,ring.sdma:4"),
-       "--variant: '4' of ring.sdma is not PARAM=VALUE | write ring.sdma:chunks=4"},
-      {given("--variant=pcpy,ring"), "--variant: 'ring' is not a variant of all_gather | choose one of"},
-      {given("--map chunk=bytes/N"), "--map: there is no schedule file whose params it could name"},
-      {given("--variant=ring.sdma --set completion=fence"), "--set: schedule files do not have these options"},
+      {"--device=cuda --beside=gemv", "--beside: 'gemv' is not known | choose gemm"},
+      {"--device=cuda --beside=gemm:8", "--beside: 'gemm:8' has no size from 16 to 65536"},
+      {"--device=cuda --beside=gemm:", "--beside: 'gemm:' has no size"},
+      {"--device=cuda --beside-seconds=1", "--beside-seconds: means nothing without --beside=gemm"},
+      {"--csv=-", "--csv: '-' is not a file"},
+      {"--csv=x --save=./x", "--csv: 'x' is also the file of --save"},
+      {"--variant=pcpy,ring.sdma:4", "--variant: '4' of ring.sdma is not PARAM=VALUE | write ring.sdma:chunks=4"},
+      {"--variant=pcpy,ring", "--variant: 'ring' is not a variant of all_gather | choose one of"},
+      {"--map chunk=bytes/N", "--map: there is no schedule file whose params it could name"},
+      {"--variant=ring.sdma --set completion=fence", "--set: schedule files do not have these options"},
   };
-  for (const auto& [given, expected] : all) {
-    const auto said = wrong(given);
+  for (const auto& [words, expected] : all) {
+    const auto said = wrong(words);
     INFO(said);
     INFO(expected);
     CHECK(has(said, expected));

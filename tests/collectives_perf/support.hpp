@@ -2,8 +2,12 @@
 #pragma once
 // Settings out of what a command line would give, and points as if they had been measured.
 #include "perf/point.hpp"
+#include "perf_options.hpp"
 #include "support/catch.hpp"
 
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
 #include <iterator>
 #include <sstream>
 #include <string>
@@ -11,21 +15,31 @@
 
 namespace collectives::perf::test {
 
-/// What a line of words gives, on a machine with this hardware and these processes.
-inline Given given(const std::string& line, const char* found = "", std::uint32_t launched = 1) {
-  std::istringstream in("collective_perf " + line);
-  const std::vector<std::string> words{std::istream_iterator<std::string>(in), {}};
-  std::vector<const char*> argv;
-  for (const auto& w : words) argv.push_back(w.c_str());
-  auto g = given_of(static_cast<int>(argv.size()), argv.data());
-  if (const auto* wrong = std::get_if<sdma::Diagnostic>(&g)) FAIL(to_string(*wrong));
-  auto out = std::get<Given>(std::move(g));
-  out.found = found;
-  out.launched = launched;
+/// What a line of words gives: a request, or what is wrong with the line.
+struct Line {
+  Request request{};
+  std::string wrong{};
+};
+inline Line line(const std::string& words) {
+  std::istringstream in(words);
+  std::vector<std::string> all{std::istream_iterator<std::string>(in), {}};
+  std::reverse(all.begin(), all.end());
+  Line out;
+  CLI::App app;
+  sdma::tool::VerbOptions verb{app};
+  const auto complete = sdma::tool::add_perf_options(verb, out.request);
+  try {
+    app.parse(all);
+    complete();
+  } catch (const CLI::ParseError& e) {
+    out.wrong = e.what();
+  }
   return out;
 }
-inline Settings settings(const std::string& line = "", const char* found = "") {
-  auto s = settings_of(given(line, found));
+inline Settings settings(const std::string& words = "", Where found = {}) {
+  const auto given = line(words);
+  if (!given.wrong.empty()) FAIL(given.wrong);
+  auto s = settings_of(given.request, found);
   if (!s) FAIL(to_string(s.error()));
   return *std::move(s);
 }

@@ -3,10 +3,10 @@
 # ROCr with a libhsakmt that has the model interface: rocminfo, and copies of every form that this client allows. Each program
 # initialises ROCr once, because that client cannot be opened twice in one process.
 #
-#   model_rocr.sh SDMA LIBSDMA-MODEL PROGRAM      SDMA_TEST_ROCR: the folder of the newer libhsa-runtime64.so.1
+#   model_rocr.sh SDMA LIBSDMA-MODEL PROGRAM [OPTION...]      SDMA_TEST_ROCR: the folder of the newer libhsa-runtime64.so.1
 set -euo pipefail
 export SDMA=$1 HSA_MODEL_LIB=$2
-program=$3
+program=$3 options=("${@:4}")
 if [[ -z ${SDMA_TEST_ROCR:-} ]]; then
   echo 'skipped: SDMA_TEST_ROCR does not name the folder of a libhsa-runtime64.so.1 with the model interface'
   exit 77
@@ -16,7 +16,7 @@ trap 'rm -rf "$folder"' EXIT
 for gpus in 1 2; do "$(dirname "$0")/../../scripts/model-tree" "$folder/$gpus" "--gpus=$gpus"; done
 export LD_LIBRARY_PATH=$SDMA_TEST_ROCR
 
-run() { HSA_MODEL_TOPOLOGY=$folder/$1 timeout 60 "$program" --warn NoTests "$2"; }
+run() { HSA_MODEL_TOPOLOGY=$folder/$1 timeout 60 "$program" "${options[@]}" "$2"; }
 for order in strict adversarial; do
   export SDMA_EMULATE_ORDER=$order
   run 1 'host to GPU*'

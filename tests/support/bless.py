@@ -8,7 +8,7 @@
 | ---------------------------- | -------------------------------------- | ------------------------------------ |
 | tests/stream/golden          | its *.hex                              | sdma dis: text, JSON Lines           |
 | tests/schedule/golden        | examples/schedules, or the file itself | sdma fmt --flat                      |
-| tests/collectives/golden     | the options in golden.txt beside it    | collective_plan                      |
+| tests/collectives/golden     | the options in golden.txt beside it    | sdma plan                            |
 | tests/trace/golden           | tests/trace/sample.hpp                 | the test in tests/trace/perfetto.cpp |
 | docs/packets.md: tables      | include/sdma/packets                   | tests/packets/document.cpp           |
 | packets/length_table.hpp     | include/sdma/packets                   | tests/packets/document.cpp           |
@@ -53,12 +53,12 @@ def schedule(source, sdma):
         (golden / name).write_bytes(output(sdma, "fmt", "--flat", examples.get(name, golden / name)))
 
 
-def collectives(source, collective_plan):
+def collectives(source, sdma):
     folder = source / "tests/collectives"
     for line in (folder / "golden.txt").read_text().splitlines():
         if line and not line.startswith("#"):
             name, collective, *options = line.split()
-            text = output(collective_plan, collective.removeprefix("collective="), "--flat", *("--" + o for o in options))
+            text = output(sdma, "plan", collective.removeprefix("collective="), "--flat", *("--" + o for o in options))
             (folder / "golden" / (name + ".sdma")).write_bytes(text)
 
 
@@ -107,7 +107,7 @@ def pages(source, sdma):
 KINDS = [
     ("tests/stream/golden", "sdma", stream),
     ("tests/schedule/golden", "sdma", schedule),
-    ("tests/collectives/golden", "collective_plan", collectives),
+    ("tests/collectives/golden", "sdma", collectives),
     ("tests/trace/golden", "trace", trace),
     ("docs/packets.md, packets/length_table.hpp", "document", packets),
     ("docs/reproduction.md, docs/figures", "reproduce", reproduction),
@@ -117,7 +117,7 @@ KINDS = [
     ("tables of README.md, docs/rules.md, docs/check.md and docs/json.md; new tests/tools/cases/VERB_help.test", "sdma", tables),
     ("docs/json.md, docs/journeys", "sdma", pages),
 ]
-OPTION = {"sdma": "tools", "collective_plan": "examples", "reproduce": "bench"}
+OPTION = {"sdma": "tools", "reproduce": "bench"}
 
 
 def main(source, *arguments):

@@ -4,7 +4,7 @@
 become; asks fish what it offers.
 
   completion.py COMPLETIONS SCHEDULES PROGRAM...    COMPLETIONS: the folder of the functions
-                                                    PROGRAM: sdma, collective_perf, collective_plan, kv_fetch, each with its path
+                                                    PROGRAM: sdma, with its path
 """
 import os
 import pathlib
@@ -77,12 +77,12 @@ CASES = [
     ("sdma simulate --machine=mine", TAB, "sdma simulate --machine=mine.json"),
     ("sdma emulate -- sdma --o", TAB, "sdma emulate -- sdma --o"),  # the words of another program
     ("sdma nothing --", TAB, "sdma nothing --"),
-    ("collective_perf --varian", TAB, "collective_perf --variant"),
-    ("collective_perf --variant=pcpy,b2b+", TAB, "collective_perf --variant=pcpy,b2b+pl"),
-    ("collective_perf --collective all_g", TAB, "collective_perf --collective all_gather"),
-    ("collective_perf --order=", ALL, "collective_perf --order=adversarial rocr strict"),
-    ("collective_plan --completion=t", TAB, "collective_plan --completion=two_fences"),
-    ("kv_fetch --swe", TAB, "kv_fetch --sweep"),
+    ("sdma perf --varian", TAB, "sdma perf --variant"),
+    ("sdma perf --variant=pcpy,b2b+", TAB, "sdma perf --variant=pcpy,b2b+pl"),
+    ("sdma perf --collective all_g", TAB, "sdma perf --collective all_gather"),
+    ("sdma perf --order=", ALL, "sdma perf --order=adversarial rocr strict"),
+    ("sdma plan --completion=t", TAB, "sdma plan --completion=two_fences"),
+    ("sdma fetch --swe", TAB, "sdma fetch --sweep"),
 ]
 
 OFFERED = [

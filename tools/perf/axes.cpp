@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "axes.hpp"
 
-#include "reader.hpp"
+#include "checked.hpp"
 #include "schedule_file.hpp"
 
 #include <fmt/format.h>
@@ -21,28 +21,28 @@ bool is_option(std::string_view name) {
 
 }  // namespace
 
-void read_axes(Reader& r, Settings& s) {
-  for (const auto& text : r.all("--sweep")) {
+void read_axes(Checked& c, Settings& s) {
+  for (const auto& text : c.asked.sweep) {
     auto axis = sweep_axis(text);
     if (const auto* why = std::get_if<std::string>(&axis))
-      return r.refuse("--sweep", text + ": " + *why, "write engine.window_bytes=16K..256K*2, or xgmi.rate=48,61,100");
+      return c.refuse("--sweep", text + ": " + *why, "write engine.window_bytes=16K..256K*2, or xgmi.rate=48,61,100");
     s.axes.push_back(std::get<SweepAxis>(std::move(axis)));
     const auto& name = s.axes.back().name;
-    if (s.axes.back().of_machine() && s.where != Where::simulate)
-      r.refuse("--sweep", in_quotes(name) + " is a parameter of a simulated machine", "use it with --device=simulate");
-    if (name == "bytes") r.refuse("--sweep", "the table has a row for each size already", "use -b, -e and -f");
+    if (s.axes.back().of_machine() && s.where)
+      c.refuse("--sweep", in_quotes(name) + " is a parameter of a simulated machine", "use it with --device=simulate");
+    if (name == "bytes") c.refuse("--sweep", "the table has a row for each size already", "use -b, -e and -f");
     if (!s.axes.back().of_machine() && !is_option(name) && s.files.empty())
-      r.refuse(
+      c.refuse(
           "--sweep", in_quotes(name) + " is neither a parameter of a machine nor an option of the schedules",
           "sdma simulate --show-machine lists parameters; a param belongs to a schedule file: --variant=ring.sdma");
   }
   if (s.axes.empty()) return;
   if (s.axes.size() > 2 || (s.axes.size() == 2 && s.axes[0].name == s.axes[1].name))
-    r.refuse("--sweep", "at most two different names can be swept", "set the others, or write a list: NAME=A,B,C");
+    c.refuse("--sweep", "at most two different names can be swept", "set the others, or write a list: NAME=A,B,C");
   if (combinations(s.axes).size() > kMostSwept)
-    r.refuse("--sweep", fmt::format("there are more than {} combinations", kMostSwept), "give a larger factor");
+    c.refuse("--sweep", fmt::format("there are more than {} combinations", kMostSwept), "give a larger factor");
   if (s.tune || !s.rivals.empty() || !s.brought.empty() || s.format == Format::nccl_tests)
-    r.refuse("--sweep", "not allowed with --tune, --against or --format=nccl-tests",
+    c.refuse("--sweep", "not allowed with --tune, --against or --format=nccl-tests",
              "run the program once for each value");
 }
 

@@ -2,8 +2,8 @@
 #pragma once
 // The matrix product of cuBLAS or hipBLAS, as one function: C = A^T B in bf16, with sums in fp32.
 //
-//   auto library = Blas::find(Where::cuda);                   // libcublas; Where::kfd: libhipblas
-//   auto blas = Blas::load(*library, Where::cuda);
+//   auto library = Blas::find(sdma::DeviceKind::cuda);                   // libcublas; sdma::DeviceKind::kfd: libhipblas
+//   auto blas = Blas::load(*library, sdma::DeviceKind::cuda);
 //   blas->create(&handle);   blas->set_stream(handle, stream);   blas->multiply(handle, n, a, b, c);
 //
 // hipBLAS has had two forms of hipblasGemmEx, which differ in the numbers of their data types. From 2.0 on, a function
@@ -43,7 +43,7 @@ class Blas {
     constexpr Numbers kHipblas{.as_is = 111, .transposed = 112, .bf16 = 168, .sums_in_fp32 = 151, .algorithm = 160};
     constexpr Numbers kHipblas2{.as_is = 111, .transposed = 112, .bf16 = 14, .sums_in_fp32 = 2, .algorithm = 160};
     Blas b;
-    if (where == Where::cuda) {
+    if (where == sdma::DeviceKind::cuda) {
       b.prefix_ = "cublas";
       b.numbers_ = kCublas;
       b.create = library["cublasCreate_v2"];

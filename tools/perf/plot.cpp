@@ -79,7 +79,7 @@ std::string plot_svg(const Settings& s, std::string_view device, std::span<const
   if (faster.series.size() > 1) plots.push_back(std::move(faster));
   plots.push_back(std::move(busbw));
   plots.front().title = std::string(name(s.options.collective)) + ", " + std::to_string(s.options.gpus) + " GPUs, " +
-                        std::string(device) + (s.where == Where::simulate ? "" : ", measured");
+                        std::string(device) + (!s.where ? "" : ", measured");
   return sdma::stacked_curves_svg(plots);
 }
 

@@ -6,46 +6,35 @@
 #include "sdma/core/version.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
 namespace collectives::perf {
 namespace {
 
+using sdma::json::Json;
+
 /// Enough digits to distinguish two measurements.
 std::string number(double v) { return fmt::format("{:.6g}", v); }
 
-std::string order_of(const Settings& s) { return s.where == Where::soft ? std::string(name(s.order)) : ""; }
-
-std::string json_text(std::string_view s) {
-  std::string text = "\"";
-  for (const char c : s) {
-    if (c == '"' || c == '\\') (text += '\\') += c;
-    else if (static_cast<unsigned char>(c) < ' ') text += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    else text += c;
-  }
-  return text + '"';
-}
+std::string order_of(const Settings& s) { return s.where == sdma::DeviceKind::soft ? std::string(name(s.order)) : ""; }
 
 /// A value of a point. What is missing is empty in CSV, and null in JSON.
 struct Field {
   std::string_view name{};
-  std::string csv{}, json = "null";
+  std::string csv{};
+  Json json = nullptr;
 };
 Field number(std::string_view name, std::optional<double> v) {
-  return v ? Field{name, number(*v), number(*v)} : Field{name};
+  return v ? Field{name, number(*v), std::stod(number(*v))} : Field{name};
 }
 Field count(std::string_view name, std::optional<std::uint64_t> n) {
-  return n ? Field{name, std::to_string(*n), std::to_string(*n)} : Field{name};
+  return n ? Field{name, std::to_string(*n), *n} : Field{name};
 }
-Field text(std::string_view name, std::string_view s) { return {name, sdma::detail::csv_field(s), json_text(s)}; }
+Field text(std::string_view name, std::string_view s) { return {name, sdma::detail::csv_field(s), s}; }
 Field list(std::string_view name, const std::vector<std::string>& all) {
-  std::string words, quoted;
-  for (const auto& s : all) {
-    words += (words.empty() ? "" : "; ") + s;
-    quoted += (quoted.empty() ? "" : ", ") + json_text(s);
-  }
-  return {name, sdma::detail::csv_field(words), "[" + quoted + "]"};
+  return {name, sdma::detail::csv_field(fmt::format("{}", fmt::join(all, "; "))), all};
 }
 template <class T> std::optional<double> member(const std::optional<T>& of, double T::*what) {
   return of ? std::optional(*of.*what) : std::nullopt;
@@ -96,17 +85,16 @@ constexpr std::string_view kColumns =
     "wrong,notes,q1_us,q3_us,joules,nj_per_byte,watts,beside_us,gemm_alone_tflops,gemm_tflops,sweep,uncertainty_us,"
     "low_us,high_us,speed_up_uncertainty,ties";
 
-/// {"name": value, ..}
-std::string object(const std::vector<Field>& fields) {
-  std::string all;
-  for (const auto& f : fields) all += fmt::format("{}\"{}\": {}", all.empty() ? "" : ", ", f.name, f.json);
-  return "{" + all + "}";
+Json object(const std::vector<Field>& fields) {
+  Json all = Json::object();
+  for (const auto& f : fields) all[std::string(f.name)] = f.json;
+  return all;
 }
-/// An array of what `of` makes of each, in lines of their own.
-template <class All, class Of> std::string array(const All& all, Of of) {
-  std::string text;
-  for (const auto& one : all) text += (text.empty() ? "\n    " : ",\n    ") + object(of(one));
-  return "[" + text + "]";
+/// An array of what `of` makes of each.
+template <class All, class Of> Json array(const All& all, Of of) {
+  Json out = Json::array();
+  for (const auto& one : all) out.push_back(object(of(one)));
+  return out;
 }
 
 std::vector<Field> fields(const Comparison& c) {
@@ -116,7 +104,7 @@ std::vector<Field> fields(const Comparison& c) {
           text("theirs", name(c.theirs)),
           number("theirs_us", c.theirs_us),
           number("ratio", c.theirs_us / c.ours_us),
-          {"tie", "", c.tie ? "true" : "false"}};
+          {"tie", "", c.tie}};
 }
 std::vector<Field> fields(const Range& r) {
   return {count("from", r.least), count("to", r.most), text("variant", name(r.way))};
@@ -143,28 +131,36 @@ std::string csv_line(const Settings& s, const Point& p) {
   return line + "\n";
 }
 
-std::string to_json(const Settings& s, std::string_view device, std::span<const Point> points, bool complete,
-                    std::optional<double> idle_watts, std::span<const Elsewhere> elsewhere) {
-  std::string gpus;
-  for (std::uint32_t i = 0; i < s.options.gpus; ++i)
-    gpus += fmt::format("{}{}", i == 0 ? "" : ", ", s.gpus.empty() ? i : s.gpus[i].value);
+Json to_json(const Settings& s, std::string_view device, std::span<const Point> points, bool complete,
+             std::optional<double> idle_watts, std::span<const Elsewhere> elsewhere) {
+  Json gpus = Json::array();
+  for (std::uint32_t i = 0; i < s.options.gpus; ++i) gpus.push_back(s.gpus.empty() ? i : s.gpus[i].value);
   const auto plain = [](const auto& one) { return fields(one); };
   const auto ranges = [&](bool prelaunch) {
     return array(comparable(s) && s.axes.empty() ? best(points, prelaunch) : std::vector<Range>{}, plain);
   };
-  return fmt::format(
-      "{{\n  \"program\": \"collective_perf\",\n  \"version\": {},\n  \"collective\": {},\n  \"gpus\": [{}],\n"
-      "  \"device\": {},\n  \"device_text\": {},\n  \"order\": {},\n  \"seed\": {},\n  \"type\": {},\n  \"iters\": "
-      "{},\n"
-      "  \"warmup_iters\": {},\n  \"check\": {},\n  \"complete\": {},\n  \"wrong\": {},\n  \"average_busbw_gbps\": "
-      "{},\n"
-      "  \"best\": {},\n  \"best_without_prelaunch\": {},\n  \"against\": {},\n  \"settle_us\": {},\n"
-      "  \"idle_watts\": {},\n  \"elsewhere\": {},\n  \"points\": {}\n}}\n",
-      json_text(sdma::version().string), json_text(name(s.options.collective)), gpus, json_text(name(s.where)),
-      json_text(device), json_text(order_of(s)), s.seed, json_text(s.type.name), s.iterations, s.warmups, s.checks,
-      complete, wrong_elements(points), number(average_busbw(points)), ranges(true), ranges(false),
-      array(compared(points), plain), s.settle.count(), idle_watts ? number(*idle_watts) : "null",
-      array(elsewhere, plain), array(points, [&](const Point& p) { return fields_of(s, points, p); }));
+  return {{"program", "sdma perf"},
+          {"version", sdma::version().string},
+          {"collective", name(s.options.collective)},
+          {"gpus", std::move(gpus)},
+          {"device", name(s.where)},
+          {"device_text", device},
+          {"order", order_of(s)},
+          {"seed", s.seed},
+          {"type", s.type.name},
+          {"iters", s.iterations},
+          {"warmup_iters", s.warmups},
+          {"check", s.checks},
+          {"complete", complete},
+          {"wrong", wrong_elements(points)},
+          {"average_busbw_gbps", average_busbw(points)},
+          {"best", ranges(true)},
+          {"best_without_prelaunch", ranges(false)},
+          {"against", array(compared(points), plain)},
+          {"settle_us", s.settle.count()},
+          {"idle_watts", idle_watts ? Json(*idle_watts) : Json()},
+          {"elsewhere", array(elsewhere, plain)},
+          {"points", array(points, [&](const Point& p) { return fields_of(s, points, p); })}};
 }
 
 }  // namespace collectives::perf

@@ -17,7 +17,7 @@
 //
 //   records.cpp      collective,gpus,device,order,size,count,type,variant,ran,time_us,..
 //                    all_gather,8,soft,strict,65536,8192,uint8,b2b+pl,b2b,41.2,..
-//                    {"program":"collective_perf", ..., "points":[{"size":65536, ...}], "best":[{"from":..}]}
+//                    {"program":"sdma perf", ..., "points":[{"size":65536, ...}], "best":[{"from":..}]}
 //
 //   plot.cpp         speed-up over pcpy, if that and another variant were measured; bus bandwidth, always
 //
@@ -32,6 +32,7 @@
 // both axes are logarithmic: half as fast is as far from 1 as twice as fast.
 //
 // Pure functions; any thread may call them. Lines end with newlines. No errors.
+#include "json/json.hpp"
 #include "others.hpp"
 #include "point.hpp"
 
@@ -103,8 +104,8 @@ std::string against(std::span<const Point>);
 std::string csv_header();
 std::string csv_line(const Settings&, const Point&);
 /// `complete`: whether the sweep has finished. `idle_watts`: what --energy has subtracted. `elsewhere`: of --published.
-std::string to_json(const Settings&, std::string_view device, std::span<const Point>, bool complete,
-                    std::optional<double> idle_watts = {}, std::span<const Elsewhere> elsewhere = {});
+sdma::json::Json to_json(const Settings&, std::string_view device, std::span<const Point>, bool complete,
+                         std::optional<double> idle_watts = {}, std::span<const Elsewhere> elsewhere = {});
 /// "" if there are no points. What was measured elsewhere has curves of its own in the second plot.
 std::string plot_svg(const Settings&, std::string_view device, std::span<const Point>, std::span<const Elsewhere> = {});
 

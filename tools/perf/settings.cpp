@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "settings.hpp"
 
-#include "reader.hpp"
+#include "checked.hpp"
 #include "schedule_file.hpp"
 #include "sdma/core/file.hpp"
 
@@ -10,8 +10,8 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <limits>
 #include <span>
+#include <tuple>
 
 namespace collectives::perf {
 
@@ -20,11 +20,12 @@ using sdma::Diagnostic;
 namespace {
 
 constexpr std::size_t kMostSizes = 100'000;
-constexpr std::chrono::seconds kTimeout{30};
 
-constexpr Where kWheres[] = {Where::soft, Where::kfd, Where::cuda, Where::rocr, Where::simulate};
-constexpr Format kFormats[] = {Format::table, Format::nccl_tests};
-constexpr sdma::Ordering kOrders[] = {sdma::Ordering::strict, sdma::Ordering::rocr, sdma::Ordering::adversarial};
+std::vector<ParamSetting> settings_in(const Request::Pairs& pairs) {
+  std::vector<ParamSetting> out;
+  for (const auto& [name, value] : pairs) out.push_back({name, value});
+  return out;
+}
 
 std::vector<Way> all_ways(Collective c) {
   std::vector<Way> all;
@@ -35,21 +36,21 @@ std::vector<Way> all_ways(Collective c) {
 }
 
 /// A way for this file; each file with the same settings once.
-void read_file(Reader& r, const std::string& word, Settings& s) {
-  auto f = schedule_file(word, r.pairs("--map"), s.files);
-  if (!f) return r.refuse(f.error().where, f.error().message, f.error().hint);
+void read_file(Checked& c, const std::string& word, Settings& s) {
+  auto f = schedule_file(word, settings_in(c.asked.map), s.files);
+  if (!f) return c.refuse(f.error().where, f.error().message, f.error().hint);
   if (std::any_of(s.files.begin(), s.files.end(), [&](const auto& known) { return known->label == f->label; })) return;
   s.files.push_back(std::make_shared<ScheduleFile>(*std::move(f)));
   s.ways.push_back({.file = s.files.back().get()});
 }
 
 /// "all", or names with commas; each once, in their order.
-void read_ways(Reader& r, Settings& s) {
-  const auto text = r["--variant"];
-  const auto c = s.options.collective;
+void read_ways(Checked& c, Settings& s) {
+  const auto& text = c.asked.variant;
+  const auto collective = s.options.collective;
   auto& ways = s.ways;
-  if (text.empty() || text == "all") return void(ways = all_ways(c));
-  auto known = all_ways(c);
+  if (text.empty() || text == "all") return void(ways = all_ways(collective));
+  auto known = all_ways(collective);
   for (const bool prelaunch : {false, true}) known.push_back({Variant::automatic, prelaunch});
   std::vector<std::string> names;
   for (const auto& w : known) names.push_back(perf::name(w));
@@ -61,189 +62,190 @@ void read_ways(Reader& r, Settings& s) {
     const auto at = static_cast<std::size_t>(std::find(names.begin(), names.end(), word) - names.begin());
     if (at < known.size()) add(known[at]);
     else if (word == "all") std::for_each(known.begin(), known.end() - 2, add);
-    else if (names_file(word)) read_file(r, word, s);
+    else if (names_file(word)) read_file(c, word, s);
     else
-      r.refuse("--variant", in_quotes(word) + " is not a variant of " + std::string(name(c)),
+      c.refuse("--variant", in_quotes(word) + " is not a variant of " + std::string(name(collective)),
                hint_of(word, names) + ", or a schedule file: ring.sdma");
   }
 }
 
-void read_set(Reader& r, Settings& s) {
+void read_set(Checked& c, Settings& s) {
   auto& o = s.options;
-  auto all = r.pairs("--set");
-  for (const auto name : kScheduleOptions)
-    if (const auto option = "--" + std::string(name); r.given(option)) all.push_back({std::string(name), r[option]});
-  for (const auto& [key, value] : all) {
+  for (const auto& [key, value] : c.asked.set) {
     constexpr std::pair<std::string_view, const char*> kElsewhere[] = {
         {"bytes", "-b and -e"},         {"gpus", "-g"},   {"variant", "--variant"},
         {"collective", "--collective"}, {"epochs", "-n"},
     };
     for (const auto& [own, option] : kElsewhere)
-      if (key == own) r.refuse("--set", in_quotes(key) + " cannot be set here", std::string("use ") + option);
+      if (key == own) c.refuse("--set", in_quotes(key) + " cannot be set here", std::string("use ") + option);
     if (auto wrong = set(o, key, value); !wrong.empty())
-      r.refuse("--set", wrong,
+      c.refuse("--set", wrong,
                fmt::format("{}: collectives/options.hpp explains each", fmt::join(kScheduleOptions, ", ")));
     else if (key == "completion") s.completion_given = true;
     else if (key == "prelaunch" && o.prelaunch == Prelaunch::off)
-      r.refuse("--set", "variants without +pl already have prelaunch=off",
+      c.refuse("--set", "variants without +pl already have prelaunch=off",
                "name only variants without +pl: --variant=pcpy,b2b");
   }
 }
 
-void read_sizes(Reader& r, Settings& s) {
-  const bool one = r.given("--bytes"), step = r.given("--stepbytes");
-  if (one && (r.given("--minbytes") || r.given("--maxbytes")))
-    r.refuse("--bytes", "one size and a range of sizes cannot both be given", "omit --bytes, or -b and -e");
-  r.size(one ? "--bytes" : "--minbytes", s.least);
-  if (one) s.most = s.least;
-  else r.size("--maxbytes", s.most);
-  if (!r.given("--maxbytes")) s.most = std::max(s.most, s.least);
-  if (!r.given("--minbytes")) s.least = std::min(s.least, s.most);
+void read_sizes(Checked& c, Settings& s) {
+  const auto& a = c.asked;
+  if (a.bytes && (a.least || a.most))
+    c.refuse("--bytes", "one size and a range of sizes cannot both be given", "omit --bytes, or -b and -e");
+  s.least = a.bytes.value_or(a.least.value_or(s.least));
+  s.most = a.bytes.value_or(a.most.value_or(s.most));
+  // One bound alone pulls the other along.
+  if (!a.most) s.most = std::max(s.most, s.least);
+  if (!a.least) s.least = std::min(s.least, s.most);
   if (s.most < s.least)
-    r.refuse("--maxbytes", size_text(s.most) + " is less than --minbytes, " + size_text(s.least), "exchange them");
-  if (r.given("--stepfactor") && step)
-    r.refuse("--stepfactor", "sizes grow by a factor or by a step, not by both", "omit -f or -i");
-  r.number("--stepfactor", s.factor, 2, 1ull << 30);
-  if (!step) return;
+    c.refuse("--maxbytes", size_text(s.most) + " is less than --minbytes, " + size_text(s.least), "exchange them");
+  if (a.factor && a.step) c.refuse("--stepfactor", "sizes grow by a factor or by a step, not by both", "omit -f or -i");
+  s.factor = a.factor.value_or(s.factor);
+  if (!a.step) return;
   s.factor = 0;
-  r.size("--stepbytes", s.step);
-  if (s.step > 0 && (s.most - s.least) / s.step >= kMostSizes)
-    r.refuse("--stepbytes", in_quotes(r["--stepbytes"]) + " makes more than " + std::to_string(kMostSizes) + " sizes",
+  s.step = *a.step;
+  if (s.most >= s.least && (s.most - s.least) / s.step >= kMostSizes)
+    c.refuse("--stepbytes", in_quotes(size_text(s.step)) + " makes more than " + std::to_string(kMostSizes) + " sizes",
              "give a larger step, or a factor: -f 2");
 }
 
 /// The sizes, and the number of GPUs and the size that follow from them, unless other options say these.
-void read_matrix(Reader& r, Settings& s) {
+void read_matrix(Checked& c, Settings& s) {
+  const auto& a = c.asked;
   if (s.processes > 1) s.options.gpus = 1;  // of a process: read_habits multiplies
-  r.number("--ngpus", s.options.gpus, !r.given("--nthreads") && s.processes == 1 ? 2 : 1, kMostGpus);
-  if (!r.given("--matrix")) return;
+  const std::uint32_t least = !a.habits.threads && s.processes == 1 ? 2 : 1;
+  if (a.ngpus && *a.ngpus < least)
+    c.refuse("--ngpus", fmt::format("'{}' is not a number from {} to {}", *a.ngpus, least, kMostGpus),
+             "a collective needs two GPUs: -g 2");
+  s.options.gpus = a.ngpus.value_or(s.options.gpus);
+  if (a.matrix.empty()) return;
   auto o = s.options;
   if (o.collective != Collective::alltoallv)
-    return r.refuse("--matrix", std::string(name(o.collective)) + " has equal parts",
+    return c.refuse("--matrix", std::string(name(o.collective)) + " has equal parts",
                     "use it with --collective=alltoallv");
-  auto text = sdma::read_file(r["--matrix"]);
-  if (!text) return r.refuse("--matrix " + text.error().where, text.error().message, text.error().hint);
+  auto text = sdma::read_file(a.matrix);
+  if (!text) return c.refuse("--matrix " + text.error().where, text.error().message, text.error().hint);
   if (auto wrong = set_matrix(o, *text); !wrong.empty())
-    return r.refuse("--matrix " + r["--matrix"], std::move(wrong), std::string(kMatrixForm));
-  if (r.given("--ngpus") && s.options.gpus != o.gpus)
-    return r.refuse("--matrix " + r["--matrix"], fmt::format("it has {} GPUs, but -g is {}", o.gpus, r["--ngpus"]),
-                    "omit -g");
+    return c.refuse("--matrix " + a.matrix, std::move(wrong), std::string(kMatrixForm));
+  if (a.ngpus && s.options.gpus != o.gpus)
+    return c.refuse("--matrix " + a.matrix, fmt::format("it has {} GPUs, but -g is {}", o.gpus, *a.ngpus), "omit -g");
   s.options = o;
-  if (!r.given("--bytes") && !r.given("--minbytes") && !r.given("--maxbytes")) s.least = s.most = o.bytes;
+  if (!a.bytes && !a.least && !a.most) s.least = s.most = o.bytes;
 }
 
-void read_gpus(Reader& r, Settings& s) {
-  if (!r.given("--gpus")) return;
-  const auto all = sdma::parse_gpus(r["--gpus"]);
+void read_gpus(Checked& c, Settings& s) {
+  const auto& text = c.asked.gpus;
+  if (text.empty()) return;
+  const auto all = sdma::parse_gpus(text);
   if (!all)
-    return r.refuse("--gpus", in_quotes(r["--gpus"]) + " is not a choice of GPUs",
+    return c.refuse("--gpus", in_quotes(text) + " is not a choice of GPUs",
                     "write 4 for the first 4, or 0,2,5 for these; each may appear once");
   const auto n = static_cast<std::uint32_t>(all->size());
-  if (n < 2 && s.processes == 1) r.refuse("--gpus", "a collective needs at least 2 GPUs", "write 0,2,5");
-  if (r.given("--ngpus") && s.options.gpus != n)
-    r.refuse("--gpus", in_quotes(r["--gpus"]) + " lists " + std::to_string(n) + " GPUs, but -g is " + r["--ngpus"],
-             "omit -g");
+  if (n < 2 && s.processes == 1) c.refuse("--gpus", "a collective needs at least 2 GPUs", "write 0,2,5");
+  if (c.asked.ngpus && *c.asked.ngpus != n)
+    c.refuse("--gpus", fmt::format("'{}' lists {} GPUs, but -g is {}", text, n, *c.asked.ngpus), "omit -g");
   s.options.gpus = n;
-  if (r["--gpus"].find(',') != r["--gpus"].npos || s.processes > 1) s.gpus = *all;
+  if (text.find(',') != text.npos || s.processes > 1) s.gpus = *all;
 }
 
-void read_files(Reader& r, Settings& s) {
-  const std::pair<const char*, std::string*> files[] = {{"--csv", &s.csv},     {"--json", &s.json},
-                                                        {"--plot", &s.plot},   {"--best", &s.best},
-                                                        {"--table", &s.table}, {"--published", &s.published}};
-  for (const auto& [option, path] : files)
-    if ((*path = r[option]) == "-")
-      r.refuse(option, "'-' is not a file: standard output is for the table", "name a file");
+void read_files(Checked& c, Settings& s) {
+  const auto& a = c.asked;
+  const std::tuple<const char*, const std::string&, std::string&> files[] = {
+      {"--csv", a.csv, s.csv},    {"--save", a.save, s.save},    {"--plot", a.plot, s.plot},
+      {"--best", a.best, s.best}, {"--table", a.table, s.table}, {"--published", a.published, s.published}};
   const auto file = [](const std::string& path) { return std::filesystem::path(path).lexically_normal(); };
-  for (const auto& [a, path_a] : files)
-    for (const auto& [b, path_b] : files)
-      if (a != b && !path_a->empty() && file(*path_a) == file(*path_b))
-        r.refuse(a, in_quotes(*path_a) + " is also the file of " + b, "name another file");
-  if (!s.best.empty() && s.where == Where::soft)
-    r.refuse("--best", "times of software engines do not say which variant is the fastest on GPUs",
+  for (const auto& [option, given, path] : files) {
+    if (given == "-") c.refuse(option, "'-' is not a file: standard output is for the table", "name a file");
+    for (const auto& [other, before, to] : files)
+      if (option != other && !given.empty() && !before.empty() && file(given) == file(before))
+        c.refuse(option, in_quotes(given) + " is also the file of " + other, "name another file");
+    path = given;
+  }
+  if (!s.best.empty() && s.where == sdma::DeviceKind::soft)
+    c.refuse("--best", "times of software engines do not say which variant is the fastest on GPUs",
              "use it with hardware or with --device=simulate");
-  if (!s.best.empty() && r.given("--sweep"))
-    r.refuse("--best", "not allowed with --sweep: each value has a table of its own", "give one value with --set");
+  if (!s.best.empty() && !a.sweep.empty())
+    c.refuse("--best", "not allowed with --sweep: each value has a table of its own", "give one value with --set");
 }
 
-void read_rivals(Reader& r, Settings& s) {
-  const auto against = r["--against"];
+void read_rivals(Checked& c, Settings& s) {
+  const auto& against = c.asked.against;
   const bool rccl = against == "rccl";
   if (against.empty()) return;
   if (!rccl && against != "nccl") {
     if (against.find_first_of("./") != against.npos) return void(s.brought = against);
-    return r.refuse("--against", in_quotes(against) + " is not known",
+    return c.refuse("--against", in_quotes(against) + " is not known",
                     "choose nccl or rccl, or name a file of sizes and times: rccl.csv");
   }
   if (rccl) s.rivals = {{.rival = Rival::rccl}};
   else s.rivals = {{.rival = Rival::nccl}, {.rival = Rival::nccl_ce}};
-  const auto needed = rccl ? Where::kfd : Where::cuda;
+  const auto needed = rccl ? sdma::DeviceKind::kfd : sdma::DeviceKind::cuda;
   if (s.where != needed && !(rccl && is_amd(s.where)))
-    r.refuse("--against",
+    c.refuse("--against",
              fmt::format("{} runs on {} GPUs only, not with --device={}", family_of(s.rivals.front().rival),
                          rccl ? "AMD" : "NVIDIA", name(s.where)),
              fmt::format("use it with --device={}", name(needed)));
 }
 
-void read_companions(Reader& r, Settings& s) {
-  constexpr std::uint32_t kMostSettle = 1'000'000;
-  std::uint32_t settle = 0;
-  r.number("--settle", settle, 0, kMostSettle);
-  s.settle = std::chrono::microseconds(settle);
-  if (settle != 0 && s.where == Where::simulate)
-    r.refuse("--settle", "a simulation has no time between rounds", "use it with a device");
-  const auto beside = r["--beside"];
-  for (const auto& [option, on, what] : {std::tuple{"--energy-seconds", r.given("--energy"), "--energy"},
-                                         {"--beside-seconds", r.given("--beside"), "--beside=gemm"}})
-    if (r.given(option) && !on)
-      r.refuse(option, fmt::format("means nothing without {}", what), fmt::format("add {}", what));
+void read_companions(Checked& c, Settings& s) {
+  const auto& a = c.asked;
+  s.settle = std::chrono::microseconds(a.settle.value_or(0));
+  if (s.settle.count() != 0 && !s.where)
+    c.refuse("--settle", "a simulation has no time between rounds", "use it with a device");
+  const auto beside = a.beside;
+  if (a.energy_seconds && !a.energy) c.refuse("--energy-seconds", "means nothing without --energy", "add --energy");
+  if (a.beside_seconds && beside.empty())
+    c.refuse("--beside-seconds", "means nothing without --beside=gemm", "add --beside=gemm");
   const auto on_gpu = [&](const char* option, const char* that) {
-    if (s.where != Where::cuda && !is_amd(s.where))
-      r.refuse(option, fmt::format("--device={} has no GPU {}", name(s.where), that),
+    if (s.where != sdma::DeviceKind::cuda && !is_amd(s.where))
+      c.refuse(option, fmt::format("--device={} has no GPU {}", name(s.where), that),
                "use it with --device=cuda or --device=kfd");
   };
-  if (r.given("--energy")) {
-    r.seconds("--energy-seconds", s.energy.emplace(1));
+  if (a.energy) {
+    s.energy.emplace(a.energy_seconds.value_or(1));
     on_gpu("--energy", "whose energy could be measured");
   }
   if (beside.empty()) return;
   s.beside.emplace();
   const auto colon = std::min(beside.find(':'), beside.size());
   if (beside.substr(0, colon) != "gemm")
-    return r.refuse("--beside", in_quotes(beside) + " is not known", "choose gemm or gemm:4096");
-  if (colon + 1 == beside.size()) r.refuse("--beside", in_quotes(beside) + " has no size", "write gemm:4096");
-  if (colon < beside.size()) r.number("--beside", s.beside->n, 16, 65536, beside.substr(colon + 1));
-  r.seconds("--beside-seconds", s.beside->measured);
+    return c.refuse("--beside", in_quotes(beside) + " is not known", "choose gemm or gemm:4096");
+  if (colon < beside.size()) {
+    const auto n = sdma::parse_count(beside.substr(colon + 1));
+    if (!n || *n < 16 || *n > 65536)
+      return c.refuse("--beside", in_quotes(beside) + " has no size from 16 to 65536", "write gemm:4096");
+    s.beside->n = static_cast<std::uint32_t>(*n);
+  }
+  if (a.beside_seconds) s.beside->measured = std::chrono::duration<double>(*a.beside_seconds);
   on_gpu("--beside", "that could multiply matrices");
 }
 
 /// How many processes there are, which other options need.
-void read_ranks(Reader& r, Settings& s) {
-  s.processes = r.launched;
-  r.number("--ranks", s.processes, 1, kMostGpus);
-  if (r.launched > 1 && r.given("--ranks"))
-    r.refuse("--ranks", fmt::format("mpirun has started {} processes already", r.launched), "omit --ranks");
+void read_ranks(Checked& c, Settings& s) {
+  s.processes = c.asked.ranks.value_or(c.launched);
+  if (c.launched > 1 && c.asked.ranks)
+    c.refuse("--ranks", fmt::format("a launcher has started {} processes already", c.launched), "omit --ranks");
 }
 
 /// Refuses what one process does for all GPUs.
-void refuse_for_ranks(Reader& r, Settings& s) {
+void refuse_for_ranks(Checked& c, Settings& s) {
   if (s.processes == 1) return;
   const auto refuse = [&](const char* option, const std::string& what) {
-    r.refuse(option, what + " is for one process, and there are " + std::to_string(s.processes),
-             "omit it, or start the program without mpirun and --ranks");
+    c.refuse(option, what + " is for one process, and there are " + std::to_string(s.processes),
+             "omit it, or start the program without a launcher and --ranks");
   };
   if (!s.rivals.empty() && s.rivals.front().rival == Rival::rccl) refuse("--against", "RCCL's time");
   if (s.ranks_per_node.grouped())
     for (const auto& [given, option] : {std::pair<bool, const char*>{!s.rivals.empty(), "--against"},
                                         {s.options.prelaunch == Prelaunch::stream, "--set prelaunch=stream"}})
-      if (given) r.refuse(option, "this is of one node, and --ranks-per-node makes several", "omit one of them");
-  if (r.given("--energy")) refuse("--energy", "the energy of a row");
+      if (given) c.refuse(option, "this is of one node, and --ranks-per-node makes several", "omit one of them");
+  if (s.energy) refuse("--energy", "the energy of a row");
   if (s.beside) refuse("--beside", "a matrix product");
-  if (r.given("--matrix")) refuse("--matrix", "a matrix");
+  if (!c.asked.matrix.empty()) refuse("--matrix", "a matrix");
   if (!s.files.empty() && !s.ranks_per_node.grouped())
     refuse("--variant", "a schedule file (sdma run --ranks runs it in several)");
-  if (s.where == Where::simulate)
-    r.refuse("--device", fmt::format("a simulation is of one process, and there are {}", s.processes),
+  if (!s.where)
+    c.refuse("--device", fmt::format("a simulation is of one process, and there are {}", s.processes),
              "choose a device: --device=soft; sdma emulate --gpus=8 -- provides one for --device=kfd");
   const auto who = fmt::format("{} processes with {} GPU{} each", s.processes, s.options.gpus / s.processes,
                                s.options.gpus == s.processes ? "" : "s");
@@ -254,36 +256,52 @@ void refuse_for_ranks(Reader& r, Settings& s) {
                         to_string(s.ranks_per_node)));
 }
 
-void read_simulation(Reader& r, Settings& s) {
-  s.machine = r["--machine"];
-  if ((r.given("--tune") || s.where == Where::simulate) && !s.gpus.empty())
-    r.refuse("--gpus", "a simulated machine always uses its first GPUs",
+void read_simulation(Checked& c, Settings& s) {
+  const auto& a = c.asked;
+  s.machine = a.machine;
+  if ((a.tune || !s.where) && !s.gpus.empty())
+    c.refuse("--gpus", "a simulated machine always uses its first GPUs",
              "give their number, -g " + std::to_string(s.gpus.size()) + ", or a device: --device=soft");
-  if (!r.given("--tune") && s.where != Where::simulate && !s.machine.empty())
-    r.refuse("--machine", "a device has no machine description", "use it with --device=simulate or --tune");
-  if (!r.given("--tune")) return;
-  for (const auto* option : {"--variant", "--device", "--table", "--csv", "--json", "--plot", "--best", "--published",
-                             "--settle", "--against", "--beside"})
-    if (r.given(option))
-      r.refuse(option, "not allowed with --tune, which simulates all variants and prints a table",
+  if (!a.tune && s.where && !s.machine.empty())
+    c.refuse("--machine", "a device has no machine description", "use it with --device=simulate or --tune");
+  if (!a.tune) return;
+  const std::pair<const char*, bool> others[] = {
+      {"--variant", !a.variant.empty()}, {"--device", a.device_given},          {"--table", !a.table.empty()},
+      {"--csv", !a.csv.empty()},         {"--save", !a.save.empty()},           {"--plot", !a.plot.empty()},
+      {"--best", !a.best.empty()},       {"--published", !a.published.empty()}, {"--settle", a.settle.has_value()},
+      {"--against", !a.against.empty()}, {"--beside", !a.beside.empty()}};
+  for (const auto& [option, given] : others)
+    if (given)
+      c.refuse(option, "not allowed with --tune, which simulates all variants and prints a table",
                "--tune takes --machine, --collective, -b, -e, -f, -i, -g, -r and --set");
-  s.where = Where::simulate;
+  s.where = kSimulated;
   s.tune.emplace();
   // An alltoallv depends on its sizes: it has rows of its own only if it is named.
-  for (const auto c : kCollectives)
-    if (r.given("--collective") ? c == s.options.collective : c != Collective::alltoallv)
-      s.tune->collectives.push_back(c);
-  if (r.given("--ngpus") || r.given("--gpus") || r.given("--matrix")) s.tune->gpus = s.options.gpus;
+  for (const auto one : kCollectives)
+    if (a.collective ? one == s.options.collective : one != Collective::alltoallv) s.tune->collectives.push_back(one);
+  if (a.ngpus || !a.gpus.empty() || !a.matrix.empty()) s.tune->gpus = s.options.gpus;
+}
+
+/// Where it runs. An option that only one place has says which is meant.
+void read_where(Checked& c, Settings& s, Where found) {
+  const auto& a = c.asked;
+  const bool soft = a.order || a.seed;
+  s.where_given = !asks_for_hardware(a);
+  s.where = a.device_given                 ? a.device
+            : a.tune || !a.machine.empty() ? kSimulated
+            : soft                         ? sdma::DeviceKind::soft
+                                           : found;
+  s.order = a.order.value_or(s.order);
+  s.seed = a.seed.value_or(s.seed);
+  if (soft && s.where != sdma::DeviceKind::soft)
+    c.refuse(a.order ? "--order" : "--seed",
+             s.where ? "the ordering of hardware cannot be chosen" : "simulation is in strict order",
+             "use it with --device=soft");
 }
 
 }  // namespace
 
-std::string_view name(Where w) noexcept {
-  constexpr std::string_view kNames[] = {"soft", "kfd", "cuda", "rocr", "simulate"};
-  return kNames[static_cast<std::size_t>(w)];
-}
-
-std::string_view name(Format f) noexcept { return f == Format::table ? "table" : "nccl-tests"; }
+std::string_view name(Where w) noexcept { return w ? sdma::name(*w) : "simulate"; }
 
 std::string_view name(Rival r) noexcept {
   constexpr std::string_view kNames[] = {"", "nccl", "nccl-ce", "rccl", "theirs"};
@@ -302,54 +320,46 @@ std::string name(const Way& w) {
   return std::string(name(w.variant)) + std::string(w.prelaunch ? kPrelaunched : "");
 }
 
-sdma::Result<Settings, Diagnostic> settings_of(const Given& given) {
+bool asks_for_hardware(const Request& a) noexcept {
+  return !a.device_given && !a.tune && a.machine.empty() && !a.order && !a.seed;
+}
+
+sdma::Result<Settings, Diagnostic> settings_of(const Request& a, Where found, std::uint32_t launched) {
   Settings s;
-  Reader r{given};
+  Checked c{a, launched};
+  s.command = a.command;
   s.options.prelaunch = Prelaunch::shared;
-  s.timeout = kTimeout;
-  r.word("--collective", s.options.collective, kCollectives);
-  read_ranks(r, s);
-  if (!r.given("--ranks-per-node")) read_ways(r, s);
-  read_sizes(r, s);
-  read_matrix(r, s);
-  read_gpus(r, s);
-  read_habits(r, s);
-  r.word("--format", s.format, kFormats);
-  r.number("--root", s.options.root, 0, kMostGpus - 1);
-  read_nodes(r, s);
-  r.number("--iters", s.iterations, 1, kMostRounds);
-  r.number("--warmup_iters", s.warmups, 0, kMostRounds);
-  r.number("--check", s.checks, 0, kMostRounds);
-  r.word("--device", s.where, kWheres);
-  // An option that only one of them has says which is meant.
-  const bool simulated = r.given("--tune") || r.given("--machine"), soft = r.given("--order") || r.given("--seed");
-  s.where_given = r.given("--device") || simulated || soft;
-  if (!r.given("--device") && !simulated) r.word("--device", s.where, kWheres, soft ? "soft" : r.found);
-  r.word("--order", s.order, kOrders);
-  r.number("--seed", s.seed, 0, std::numeric_limits<std::uint64_t>::max());
-  if (s.where != Where::soft && (r.given("--order") || r.given("--seed")))
-    r.refuse(r.given("--order") ? "--order" : "--seed",
-             s.where == Where::simulate ? "simulation is in strict order" : "the ordering of hardware cannot be chosen",
-             "use it with --device=soft");
-  read_simulation(r, s);
-  read_rivals(r, s);
-  read_companions(r, s);
-  r.time("--timeout", s.timeout);
-  read_set(r, s);
-  refuse_for_ranks(r, s);
-  read_files(r, s);
+  s.options.collective = a.collective.value_or(s.options.collective);
+  s.timeout = a.timeout;
+  s.format = a.format;
+  s.options.root = a.root;
+  s.iterations = a.iterations, s.warmups = a.warmups, s.checks = a.checks;
+  read_ranks(c, s);
+  if (c.one_node()) read_ways(c, s);
+  read_sizes(c, s);
+  read_matrix(c, s);
+  read_gpus(c, s);
+  read_habits(c, s);
+  read_nodes(c, s);
+  read_where(c, s, found);
+  read_simulation(c, s);
+  read_rivals(c, s);
+  read_companions(c, s);
+  read_set(c, s);
+  refuse_for_ranks(c, s);
+  read_files(c, s);
   if (s.format == Format::nccl_tests) {
-    if (!r.given("--variant") && !r.given("--ranks-per-node")) s.ways = {{Variant::automatic, false}};
+    if (a.variant.empty() && c.one_node()) s.ways = {{Variant::automatic, false}};
     if (s.ways.size() != 1 || !s.rivals.empty() || !s.brought.empty())
-      r.refuse("--format", "the columns of nccl-tests have no place for a variant",
+      c.refuse("--format", "the columns of nccl-tests have no place for a variant",
                "name one: --variant=b2b+pl, or auto");
   }
-  read_axes(r, s);
-  if (r.given("--map") && s.files.empty())
-    r.refuse("--map", "there is no schedule file whose params it could name", "name one: --variant=pcpy,ring.sdma");
-  if (r.given("--set") && std::none_of(s.ways.begin(), s.ways.end(), is_ours))
-    r.refuse("--set", "schedule files do not have these options", "set a param: --variant=ring.sdma:chunks=4");
-  if (!r.good()) return std::move(r).error();
+  read_axes(c, s);
+  if (!a.map.empty() && s.files.empty())
+    c.refuse("--map", "there is no schedule file whose params it could name", "name one: --variant=pcpy,ring.sdma");
+  if (!a.set.empty() && std::none_of(s.ways.begin(), s.ways.end(), is_ours))
+    c.refuse("--set", "schedule files do not have these options", "set a param: --variant=ring.sdma:chunks=4");
+  if (c.wrong) return *std::move(c.wrong);
   // A contradiction holds for any size, so report it before measuring.
   for (const auto& way : s.ways)
     for (const auto bytes : {s.least, s.most})

@@ -2,7 +2,7 @@
 #pragma once
 // The settings of a benchmark: sizes, ways, rounds, device and output files.
 //
-//   auto s = parse(argc, argv);                      // options.cpp; settings_of reads what is given
+//   auto s = settings_of(request);                   // request.hpp: what the command line gives
 //   for (auto bytes : sizes(*s)) for (auto way : s->ways) ...
 //
 // A way is a variant with or without prelaunch: "b2b", "b2b+pl", "auto", "auto+pl"; a schedule file
@@ -11,6 +11,7 @@
 // values; any thread may use them. The files that ways refer to belong to the Settings, and are empty until `load` has
 // given them their text. Errors: Diagnostics that name the option, the value, and valid values.
 #include "collectives/options.hpp"
+#include "request.hpp"
 #include "sdma/core/node_sizes.hpp"
 #include "sdma/core/number.hpp"
 #include "sdma/core/result.hpp"
@@ -21,13 +22,10 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 namespace collectives::perf {
@@ -59,16 +57,13 @@ bool is_ours(const Way&) noexcept;
 /// "b2b+pl"
 std::string name(const Way&);
 
-enum class Where : std::uint8_t {
-  soft,
-  kfd,
-  cuda,
-  rocr,
-  simulate  ///< no device: times from a machine description
-};
+/// A device, or none: times from a machine description.
+using Where = std::optional<sdma::DeviceKind>;
+inline constexpr Where kSimulated = std::nullopt;
+/// "soft", .. or "simulate".
 std::string_view name(Where) noexcept;
 /// AMD's GPUs, with HIP and what builds on it.
-constexpr bool is_amd(Where w) noexcept { return w == Where::kfd || w == Where::rocr; }
+constexpr bool is_amd(Where w) noexcept { return w == sdma::DeviceKind::kfd || w == sdma::DeviceKind::rocr; }
 
 /// A type of nccl-tests. DMA engines move bytes, so only counts depend on it.
 struct ElementType {
@@ -78,12 +73,6 @@ struct ElementType {
 inline constexpr ElementType kTypes[] = {{"uint8", 1},  {"int8", 1},     {"int32", 4},    {"uint32", 4},
                                          {"int64", 8},  {"uint64", 8},   {"half", 2},     {"float", 4},
                                          {"double", 8}, {"bfloat16", 2}, {"fp8_e4m3", 1}, {"fp8_e5m2", 1}};
-
-enum class Format : std::uint8_t {
-  table,
-  nccl_tests  ///< the 13 columns of nccl-tests, for one way
-};
-std::string_view name(Format) noexcept;
 
 /// A matrix product that runs meanwhile on every GPU.
 struct Gemm {
@@ -113,7 +102,7 @@ struct Settings {
   std::uint64_t step = 0;                          ///< bytes
   std::uint32_t iterations = 20, warmups = 5;
   std::uint32_t checks = 1;  ///< verified rounds, after the timed ones
-  Where where = Where::simulate;
+  Where where = kSimulated;
   std::string caveat{};           ///< the caveat of the open device; "": its times are those of a GPU
   bool where_given = true;        ///< otherwise it is what there is: hardware, or the simulator
   bool completion_given = false;  ///< otherwise a device without atomics to the host gets fences
@@ -130,7 +119,7 @@ struct Settings {
   std::vector<Way> rivals{};           ///< if there are any, all ways of a size take turns
   std::optional<std::chrono::duration<double>> energy{};  ///< measured that long for each row; nothing: not measured
   std::optional<Gemm> beside{};
-  std::string csv{}, json{}, plot{}, table{}, best{};  ///< files; "": none
+  std::string csv{}, save{}, plot{}, table{}, best{};  ///< files; "": none
   std::string brought{};                               ///< a file of times to compare with; "": none
   std::string published{};                             ///< a table of measurements to show beside; "": none
   std::string machine{};                               ///< machine description to simulate: a file; "": MI300X
@@ -138,24 +127,12 @@ struct Settings {
   std::vector<sdma::SweepAxis> axes{};  ///< axes.hpp
 };
 
-/// The options as given: their texts by the long name, such as "--iters".
-struct Given {
-  std::map<std::string, std::vector<std::string>, std::less<>> texts{};
-  std::string found{};         ///< the hardware of this machine, if --device is not given: "kfd", "cuda" or ""
-  std::uint32_t launched = 1;  ///< how many processes mpirun has started
-};
-
-/// The Settings for these options, or an error.
-sdma::Result<Settings, sdma::Diagnostic> settings_of(const Given&);
-
-/// For --help and --version: a text for standard output.
-struct Answer {
-  std::string text{};
-};
-/// What the words of a command line give: the hardware of this machine is not asked for.
-std::variant<Given, Answer, sdma::Diagnostic> given_of(int argc, const char* const* argv);
-/// Settings to run with, an answer, or an error with a hint. `launched`: the processes that mpirun has started.
-std::variant<Settings, Answer, sdma::Diagnostic> parse(int argc, char** argv, std::uint32_t launched = 1);
+/// Settings to run with, or an error with a hint. `found`: the hardware of this machine, for a request that names no
+/// device. `launched`: the processes that a launcher has started.
+sdma::Result<Settings, sdma::Diagnostic> settings_of(const Request&, std::optional<sdma::DeviceKind> found = {},
+                                                     std::uint32_t launched = 1);
+/// Does the request leave open on which device it runs? Then settings_of takes the one that was found.
+bool asks_for_hardware(const Request&) noexcept;
 
 /// All sizes from `least` to `most`, by factor or step.
 std::vector<std::uint64_t> sizes(const Settings&);

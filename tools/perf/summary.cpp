@@ -93,7 +93,7 @@ std::vector<Range> best(std::span<const Point> points, bool prelaunch, double ti
   return all;
 }
 
-bool comparable(const Settings& s) noexcept { return s.where != Where::soft && s.caveat.empty(); }
+bool comparable(const Settings& s) noexcept { return s.where != sdma::DeviceKind::soft && s.caveat.empty(); }
 
 std::string summary(std::span<const Point> points, bool comparable) {
   const auto ways = ways_of(points);

@@ -116,7 +116,7 @@ class Size {
     if (options.variant == Variant::automatic) options.variant = choose(table_, options);
     // The chosen variant decides where the result is.
     options.in_place = options.in_place && options.variant == Variant::swap;
-    const bool spread = several && settings_.where == Where::cuda && options.engines.empty();
+    const bool spread = several && settings_.where == sdma::DeviceKind::cuda && options.engines.empty();
     if (spread) options.engines = engines();
     const auto p = plan(options);
     if (!p) return Failure{p.error()};

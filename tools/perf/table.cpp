@@ -44,11 +44,12 @@ std::string ran_text(const Point& p) { return is_ours(p.way) ? std::string(name(
 
 std::string cautions(const Settings& s) {
   std::string text;
-  if (!s.where_given && s.where == Where::simulate)
+  if (!s.where_given && !s.where)
     text += "# No GPU was found, so this is a simulation; --device=soft moves data in software, and verifies it.\n";
-  if (s.where == Where::soft) text += "# Software engines: times are those of this machine's CPUs, not of a GPU.\n";
+  if (s.where == sdma::DeviceKind::soft)
+    text += "# Software engines: times are those of this machine's CPUs, not of a GPU.\n";
   if (!s.caveat.empty()) text += "# Careful: " + s.caveat + ".\n";
-  if (s.where == Where::simulate)
+  if (!s.where)
     text +=
         "# Simulated: one round each, without data; times are only as accurate as the machine's parameters. +- is half "
         "of a 68 % interval.\n";
@@ -61,19 +62,20 @@ std::string header(const Settings& s, std::string_view device, std::string_view 
   std::string which;
   for (const auto g : s.gpus) which += fmt::format("{}{}", which.empty() ? " (" : ",", g.value);
   if (!which.empty()) which += ")";
-  auto text = fmt::format("# collective_perf {}: {}, {} GPUs{}, {}\n", sdma::version().string,
-                          name(s.options.collective), s.options.gpus, which, device);
+  auto text = fmt::format("# sdma perf {}: {}, {} GPUs{}, {}\n", sdma::version().string, name(s.options.collective),
+                          s.options.gpus, which, device);
   text += fmt::format("# minBytes {} maxBytes {} step: {} warmup iters: {} iters: {} validation: {}\n", s.least, s.most,
                       step_of(s), s.warmups, s.iterations, s.checks);
   text += cautions(s);
   text += remarks;
-  const bool intervals = s.where == Where::simulate;
+  const bool intervals = !s.where;
   text += "#\n#" + line("size", "count", "type", "variant", "time", intervals ? "+-" : "", "algbw", "busbw", "#wrong",
                         variant_width(s))
                        .substr(1);
   return text + "#" +
          line("(B)", "(elements)", "", "",
-              s.where == Where::soft || (s.where == Where::kfd && !s.caveat.empty()) ? "(CPU us)" : "(us)",
+              s.where == sdma::DeviceKind::soft || (s.where == sdma::DeviceKind::kfd && !s.caveat.empty()) ? "(CPU us)"
+                                                                                                           : "(us)",
               intervals ? "(us)" : "", "(GB/s)", "(GB/s)", "", variant_width(s))
              .substr(1);
 }

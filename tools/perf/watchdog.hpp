@@ -71,7 +71,7 @@ class Watchdog {
       for (const auto& w : watches_) {
         if (now < w.until) continue;
         std::fprintf(stderr,
-                     "collective_perf: error: %s has not returned within %g s, and cannot be interrupted\n"
+                     "sdma perf: error: %s has not returned within %g s, and cannot be interrupted\n"
                      "  hint: if it is only slow, use a longer --timeout\n",
                      w.what, std::chrono::duration<double>(w.limit).count());
         end_at_once(kHung);

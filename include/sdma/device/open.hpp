@@ -7,7 +7,8 @@
 //   auto cuda = open_device(DeviceKind::cuda, {.gpus = 3});  // NVIDIA GPUs; three logical ones if there are fewer
 //   auto rocr = open_device(DeviceKind::rocr);               // AMD GPUs in a process that HIP or ROCr owns
 //
-//   device_kind("cuda") == DeviceKind::cuda    name(DeviceKind::cuda) == "cuda"    kDeviceNames lists all
+//   device_kind("cuda") == DeviceKind::cuda    name(DeviceKind::cuda) == "cuda"
+//   for (const auto kind : kDeviceKinds) ...    kDeviceNames lists them for people
 //
 // Any thread. Errors: the Diagnostic of the device that was asked for.
 #include "sdma/device/cuda.hpp"
@@ -24,6 +25,8 @@ namespace sdma { inline namespace v0 {
 
 /// `soft`: a software node; `kfd`: the kernel driver; `cuda`: NVIDIA GPUs; `rocr`: the ROCr of a process that uses HIP.
 enum class DeviceKind : std::uint8_t { soft, kfd, cuda, rocr };
+/// All of them: whatever offers a choice of devices iterates over these.
+inline constexpr DeviceKind kDeviceKinds[] = {DeviceKind::soft, DeviceKind::kfd, DeviceKind::cuda, DeviceKind::rocr};
 inline constexpr std::string_view kDeviceNames = "soft, kfd, cuda or rocr";
 std::string_view name(DeviceKind) noexcept;
 std::optional<DeviceKind> device_kind(std::string_view name) noexcept;

@@ -13,7 +13,7 @@
 //
 // `SocketExchange` has a connected stream socket to each other rank, as a program has that starts the ranks itself
 // (in_ranks); it may be used again, by a program or another bind. A program with MPI writes a class of its own, as
-// collective_perf does (tools/perf/mpi.cpp).
+// sdma perf does (tools/perf/mpi.cpp).
 //
 // One thread per object. Errors: a Diagnostic names the rank and says why its bytes do not come: it has ended, or the
 // deadline has passed.
@@ -31,7 +31,7 @@
 //
 // A thread of the Bound executes the queues with network=1 (docs/nodes.md) and calls these functions. `SocketTransport`
 // has a stream socket to each other rank: for processes of one machine, and for tests. Between machines, a program
-// gives the Bound MPI, as collective_perf does (tools/perf/mpi.cpp).
+// gives the Bound MPI, as sdma perf does (tools/perf/mpi.cpp).
 //
 // One thread at a time, and one Bound at a time. A message arrives whole, and messages from one rank to another arrive
 // in the order in which they were sent. Nothing waits. No errors: a rank that no longer answers has `ended`.

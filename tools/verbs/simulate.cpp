@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: MIT
+// sdma simulate: predicts the time of schedules on a described machine.
+#include "sdma/simulate/simulate.hpp"
+#include "core/csv.hpp"
+#include "draw/curves.hpp"
+#include "input.hpp"
+#include "interrupt.hpp"
+#include "json/check.hpp"
+#include "json/explore.hpp"
+#include "json/json.hpp"
+#include "json/sweep.hpp"
+#include "output.hpp"
+#include "sdma/schedule/text.hpp"
+#include "sdma/simulate/sweep.hpp"
+#include "sdma/trace/write.hpp"
+#include "shared_options.hpp"
+#include "verb.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace sdma::tool {
+namespace {
+
+/// If the total exceeds the last round by this factor, there were rounds before it.
+constexpr double kOneRound = 1.5;
+
+struct SimulateArguments {
+  std::vector<std::string> paths;
+  ParseOptions parse;
+  MachineOptions machine;
+  std::string trace, plot, csv;
+  std::vector<std::string> sweeps;
+  bool json = false, show_machine = false, contents = false, no_sensitivity = false, explain = false;
+  std::uint64_t seed = 0;
+  std::vector<std::uint32_t> gpus;
+};
+
+constexpr std::size_t kNameWidth = 10, kTimeWidth = 12;
+
+/// The times of a sweep, and how much faster each file is than the first.
+class SweepReport {
+ public:
+  SweepReport(const SimulateArguments& o, const json::Swept& swept) : r_(o), s_(swept) {}
+
+  int write() const {
+    if (!r_.csv.empty())
+      if (const auto code = write_text(r_.csv, csv()); code != kOk) return code;
+    if (!r_.plot.empty())
+      if (const auto code = write_text(r_.plot, curves_svg(json::curves(s_))); code != kOk) return code;
+    return write_text("-", r_.json ? json::document(json::of(s_)) : table());
+  }
+
+ private:
+  std::string table() const {
+    std::string out;
+    const auto width = [&](const SweepAxis& a) { return std::max(kNameWidth, a.name.size()); };
+    for (const auto& a : s_.axes) out += fmt::format("{}{:<{}}", out.empty() ? "" : " ", a.name, width(a));
+    const auto times = s_.intervals ? 2 * kTimeWidth : kTimeWidth;
+    const auto column = [&](std::size_t i) { return std::max(times, s_.names[i].size()); };
+    for (std::size_t i = 0; i < s_.names.size(); ++i)
+      out += fmt::format(" {:>{}}{}", s_.names[i], column(i), i == 0 ? "" : fmt::format(" {:>{}}", "x", gain_width()));
+    out += "\n";
+    for (const auto& r : s_.rows) {
+      for (std::size_t a = 0; a < r.values.size(); ++a)
+        out += fmt::format("{}{:<{}}", a == 0 ? "" : " ", s_.axes[a].text(r.values[a]), width(s_.axes[a]));
+      for (std::size_t i = 0; i < r.files.size(); ++i) {
+        const auto& f = r.files[i];
+        const auto time = time_text(f.ns) + (s_.intervals ? " +- " + time_text(f.uncertainty_ns) : "");
+        out += fmt::format(" {:>{}}", time, column(i));
+        if (i > 0)
+          out += fmt::format(" {:>{}}", s_.intervals ? json::text_of(f) : fmt::format("{:.2f}", f.value), gain_width());
+      }
+      out += "\n";
+    }
+    for (const auto& note : s_.notes) out += "note: " + note + "\n";
+    return out;
+  }
+
+  std::size_t gain_width() const { return s_.intervals ? 16 : 5; }
+
+  std::string csv() const {
+    std::string out;
+    for (const auto& a : s_.axes) out += a.name + ",";
+    out += s_.intervals ? "file,ns,uncertainty_ns,speed_up,speed_up_uncertainty,tie\n" : "file,ns,speed_up\n";
+    for (const auto& r : s_.rows)
+      for (std::size_t i = 0; i < r.files.size(); ++i) {
+        const auto& f = r.files[i];
+        for (const auto v : r.values) out += fmt::format("{},", v);
+        out += fmt::format("{},{},", detail::csv_field(s_.names[i]), f.ns);
+        out += s_.intervals ? fmt::format("{},{:.6g},{:.6g},{}\n", f.uncertainty_ns, f.value, f.uncertainty,
+                                          f.tie() ? "yes" : "no")
+                            : fmt::format("{:.6g}\n", f.value);
+      }
+    return out;
+  }
+
+  const SimulateArguments& r_;
+  const json::Swept& s_;
+};
+
+/// If a parameter of the machine changes no time between two of its values, names what caps it.
+int sweep(const SimulateArguments& o, const MachineDescription& m, std::vector<SweepAxis> axes) {
+  json::SweepInput in{.parse = o.parse, .machine = m, .axes = std::move(axes), .intervals = !o.no_sensitivity};
+  for (const auto& path : o.paths) {
+    auto text = read_text(path);
+    if (!text) return report(text.error()), kInput;
+    in.files.push_back({path, std::move(*text)});
+  }
+  std::size_t all = in.files.size(), done = 0;
+  for (const auto& a : in.axes) all *= a.values.size();
+  keep_what_is_known();
+  const auto swept = [&] {
+    Doing sweeping("sweeping");
+    in.proceed = [&] {
+      ++done;
+      sweeping.show([&] { return fmt::format("{} of {} simulations", done, all); });
+      return interrupted == 0;
+    };
+    return json::swept(in);
+  }();
+  if (swept)
+    if (const int code = SweepReport(o, *swept).write(); code != kOk || swept->complete) return code;
+  const auto& refused = swept ? swept->refused : swept.error();
+  report(refused.all);
+  if (interrupted != 0)
+    return stopped(
+        fmt::format("{} of {} values were simulated", swept ? swept->rows.size() : 0, all / in.files.size()));
+  switch (refused.kind) {
+    case json::SweepError::Kind::request: return kUsage;
+    case json::SweepError::Kind::schedule: return kInput;
+    case json::SweepError::Kind::run: break;
+  }
+  return kRefuted;
+}
+
+/// The picture shows all rounds, but the time is that of the last one.
+std::string title(const std::string& path, const std::vector<std::uint32_t>& gpus, const Simulation& r,
+                  const MachineDescription& m) {
+  return shown(path) + (gpus.empty() ? "" : fmt::format(", GPU {}", fmt::join(gpus, ", "))) + ", " + time_text(r.ns) +
+         (r.total_ns > r.ns * kOneRound ? " for the last round of " + time_text(r.total_ns) : "") + ", simulated on " +
+         m.name;
+}
+
+int one(const SimulateArguments& o, const MachineDescription& m) {
+  const auto& path = o.paths[0];
+  const auto text = read_text(path);
+  if (!text) return report(text.error()), kInput;
+  SourceMap map;
+  const auto s = load_schedule(path, *text, o.parse, &map);
+  if (!s) return kInput;
+  if (const auto why = json::deliberate(*s, shown(path))) return report(*why), kInput;
+  const Doing simulating("simulating " + shown(path));
+  std::optional<trace::Recorder> recorder;
+  if (!o.trace.empty() || !o.plot.empty()) recorder.emplace(trace::Recorder::kDefaultEvents, "virtual");
+  auto r = simulate(*s, m,
+                    {.recorder = recorder ? &*recorder : nullptr, .contents = o.contents, .seed = o.seed, .map = &map});
+  if (!r) return report(in_file(path, r.error())), can_begin(*s, m) ? kRefuted : kInput;
+  r->findings = in_file(path, std::move(r->findings));
+  std::optional<Sensitivity> found;
+  if (!o.no_sensitivity) {
+    auto h = sensitivity(*s, m);
+    if (!h) return report(in_file(path, h.error())), kInput;
+    found = std::move(*h);
+  }
+  const auto* const why = found ? &*found : nullptr;
+  // Files first: the reader of the table may exit before its end.
+  if (recorder) {
+    const auto all = recorder->snapshot();
+    const auto t = o.gpus.empty() ? all : trace::of_gpus(all, o.gpus);
+    if (!o.trace.empty())
+      if (const auto code = write_text(o.trace, trace::to_string(t, trace::form_of(o.trace), o.trace)); code != kOk)
+        return code;
+    if (!o.plot.empty())
+      if (const auto code = write_text(o.plot, trace::timeline_svg(t, {.title = title(path, o.gpus, *r, m)}));
+          code != kOk)
+        return code;
+  }
+  auto answer = o.json ? json::document(json::of(*r, why)) : to_table(*r, why);
+  if (o.explain && !o.json) answer += "\n" + explain(*r, *why);
+  if (const auto code = write_text("-", std::move(answer)); code != kOk) return code;
+  if (!o.json) report(r->findings);
+  return std::any_of(r->findings.begin(), r->findings.end(),
+                     [](const auto& d) { return d.severity == Severity::error; })
+             ? kRefuted
+             : kOk;
+}
+
+/// One axis or two; nothing after a usage error.
+std::optional<std::vector<SweepAxis>> axes_of(const SimulateArguments& o) {
+  std::vector<SweepAxis> axes;
+  for (const auto& text : o.sweeps) {
+    auto axis = sweep_axis(text);
+    if (const auto* why = std::get_if<std::string>(&axis)) {
+      complain("--sweep " + text + ": " + *why, "write chunk=1K..1G, chunk=1K..1G*4, or xgmi.rate=48,61,100");
+      return {};
+    }
+    axes.push_back(std::get<SweepAxis>(std::move(axis)));
+  }
+  if (axes.size() > 2) return complain("more than two --sweep", "sweep two, and set the others"), std::nullopt;
+  if (axes.size() == 2 && axes[0].name == axes[1].name)
+    return complain("--sweep " + axes[0].name + " appears twice", "write a list: NAME=A,B,C"), std::nullopt;
+  if (axes.size() == 2 && axes[0].values.size() * axes[1].values.size() > kMostSwept)
+    return complain(fmt::format("the two sweeps have more than {} pairs of values", kMostSwept),
+                    "give a larger factor"),
+           std::nullopt;
+  return axes;
+}
+
+int simulate_verb(const SimulateArguments& o) {
+  const auto m = load_machine(o.machine);
+  if (!m) return exit_code(o.machine);
+  if (o.show_machine) return write_text("-", o.json ? to_json(*m) : to_table(*m));
+  if (o.paths.empty()) return complain("no schedule given", "sdma simulate FILE"), kUsage;
+  for (const auto* path : {&o.trace, &o.plot, &o.csv})
+    if (*path == "-")
+      return complain("--trace, --plot and --csv need a file, not -", "standard output is for the report"), kUsage;
+  auto read = o.paths;
+  if (!o.machine.path.empty()) read.push_back(o.machine.path);
+  if (overwrites({{"--trace", o.trace}, {"--plot", o.plot}, {"--csv", o.csv}}, read)) return kUsage;
+  if (!o.sweeps.empty()) {
+    if (!o.trace.empty() || o.contents || o.explain || !o.gpus.empty())
+      return complain("--sweep does not take --trace, --contents, --explain or --gpu",
+                      "simulate one FILE at one value to use them"),
+             kUsage;
+    if (std::count(o.paths.begin(), o.paths.end(), "-") > 1) return complain("- can be read only once"), kUsage;
+    auto axes = axes_of(o);
+    return axes ? sweep(o, *m, *std::move(axes)) : kUsage;
+  }
+  if (!o.gpus.empty() && o.plot.empty() && o.trace.empty())
+    return complain("--gpu needs --plot or --trace", "the report is about all GPUs"), kUsage;
+  if (!o.csv.empty()) return complain("--csv needs --sweep", "--json prints the report of one FILE"), kUsage;
+  if (o.explain && o.no_sensitivity)
+    return complain("--explain needs the sensitivity", "omit --no-sensitivity"), kUsage;
+  if (o.paths.size() > 1) return complain("more than one FILE", "--sweep takes several"), kUsage;
+  return one(o, *m);
+}
+
+}  // namespace
+
+void add_simulate(VerbOptions& verb, Action& action) {
+  const auto o = std::make_shared<SimulateArguments>();
+  verb.values("FILE", o->paths, "a schedule, or several with --sweep");
+  add_settings(verb, o->parse.set);
+  add_machine(verb, o->machine);
+  verb.flag("--show-machine", o->show_machine, "list the machine's parameters and their sources");
+  add_texts(verb, "--sweep", o->sweeps,
+            "simulate and compare each FILE for each value of a param, or of a parameter of the machine: chunk=1K..1G "
+            "doubles it "
+            "at each step, engine.window_bytes=16K..1M*4 multiplies it by 4, xgmi.rate=48,61,100 (GB/s) is a list; may "
+            "be given "
+            "twice, for all pairs")
+      .type("NAME=A..B");
+  verb.value("--csv", o->csv, "write the times of --sweep as CSV").type("PATH");
+  add_format(verb, "table", o->json, "form of the report (default: table)");
+  verb.value("--trace", o->trace, kTraceDoc).type("PATH");
+  verb.value("--plot", o->plot, "draw an SVG: the timeline, or with --sweep the speed-ups, or the times of one FILE")
+      .type("PATH");
+  add_shown_gpus(verb, o->gpus);
+  verb.flag("--contents", o->contents, "also move the bytes, and check the expectations");
+  add_count(verb, "--seed", o->seed, 0, ~std::uint64_t{}, "seed for random contents, with --contents");
+  verb.flag("--no-sensitivity", o->no_sensitivity,
+            "omit the sensitivity and the uncertainty from the report, also from a sweep");
+  verb.flag(
+      "--explain", o->explain,
+      "also print, for each phase of the critical path, the machine's parameters that it depends on most; JSON always "
+      "has them");
+  verb.exits(
+      {{kRefuted, "the schedule does not end, an engine refuses a packet, or an expectation fails"},
+       {kInput,
+        "errors in the schedule or the machine description, a schedule that is wrong on purpose or does not fit the\n"
+        "machine, or an error of the input or output"},
+       {kInterrupted, "Ctrl-C; the values of a sweep so far are printed"}});
+  verb.manual("docs/simulate.md");
+  verb.footer(
+      "Times cover the last round, from its first trigger or submit to the end of its waits.\n"
+      "Examples:\n"
+      "  sdma simulate --set N=8 --set chunk=64K examples/schedules/2_allgather_b2b.sdma\n"
+      "  sdma simulate --trace run.json --plot run.svg examples/schedules/4_broadcast.sdma\n"
+      "  sdma simulate --sweep chunk=1K..1G*4 --set N=8 --plot speedup.svg a.sdma b.sdma\n"
+      "  sdma simulate --sweep bytes=64K,1M --sweep engine.window_bytes=16K..256K --csv window.csv a.sdma\n"
+      "  sdma simulate --explain --set chunk=64K examples/schedules/2_allgather_b2b.sdma\n"
+      "  sdma simulate --show-machine");
+  action = [o] { return simulate_verb(*o); };
+}
+
+}  // namespace sdma::tool
