@@ -119,7 +119,7 @@ struct CheckOptions {
   bool open = false;
   bool strict = false;                 ///< advice is an error
   std::size_t max_alternatives = 256;  ///< of a text with choices: how many check_text checks
-  /// check_text tries changes of the text, to find hints that mend it, if it has at most this many packets. 0: never.
+  /// check_text tries changes of the text, to find hints that fix it, if it has at most this many packets. 0: never.
   std::size_t max_mended = 5000;
   /// Entries of covered() on which this check must not rely: what needs one is not proved.
   std::vector<std::string> without{};

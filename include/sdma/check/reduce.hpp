@@ -47,7 +47,7 @@ struct ReducedText {
   bool least = true;           ///< false: max_tries or `proceed` ended the search
 };
 
-/// `options`: how each text is checked; no changes that mend are looked for.
+/// `options`: how each text is checked, without a search for changes that fix it.
 Result<ReducedText, std::vector<Diagnostic>> reduce_text(std::string_view text, std::string_view file,
                                                          const ParseOptions& = {}, const CheckOptions& options = {},
                                                          const ReduceOptions& = {});
