@@ -302,7 +302,7 @@ void add_check(VerbOptions& verb, Action& action) {
       .type("FILE");
   add_parsed(verb, "--gpus", o->gpus, parse_gpus,
              "a choice of GPUs: write 8 for the first 8, or 2,5 for these two; each may appear once",
-             "which GPUs of the node the schedule uses, as for sdma run (default: the same numbers)")
+             "GPUs of the node that the schedule uses, as for sdma run (default: the numbers in the schedule)")
       .type("N|N,N..");
   add_choice<bool>(
       verb, "--device", o->cuda, {{"amd", false}, {"cuda", true}},
@@ -310,8 +310,7 @@ void add_check(VerbOptions& verb, Action& action) {
       "most 30 queues each");
   add_json(verb, [o] { o->form = FindingsForm::json; });
   verb.call(
-      "--sarif", [o] { o->form = FindingsForm::sarif; },
-      "print one SARIF 2.1.0 log, which code hosts show: docs/check.md");
+      "--sarif", [o] { o->form = FindingsForm::sarif; }, "print one SARIF 2.1.0 log, for code hosts (docs/check.md)");
   add_choice<FindingsForm>(
       verb, "--format", o->form,
       {{"text", FindingsForm::text}, {"json", FindingsForm::json}, {"sarif", FindingsForm::sarif}},

@@ -104,7 +104,7 @@ int compare_verb(const CompareArguments& o) {
 
 void add_compare(VerbOptions& verb, Action& action) {
   const auto o = std::make_shared<CompareArguments>();
-  verb.value("FILE", o->path, "the schedule that was run; it is simulated. - is standard input").type("");
+  verb.value("FILE", o->path, "the schedule that was run, to be simulated; - is standard input").type("");
   verb.value("--measured", o->measured, "the trace of the run, as `sdma run --trace NAME.jsonl` writes it")
       .type("PATH")
       .required();

@@ -34,7 +34,7 @@ inline void add_generation(VerbOptions& verb, std::optional<Generation>& value) 
   add_parsed(
       verb, "--gfx", value, [choose](const std::string& s) { return choose(s, true); },
       "a known target: write gfx90a, gfx942, gfx1100 or the like",
-      "GPU whose packets these are (default: what FILE says, else gfx942)")
+      "GPU that the packets are for (default: what FILE says, else gfx942)")
       .type("TARGET");
   add_parsed(
       verb, "--sdma", value, [choose](const std::string& s) { return choose(s, false); },
