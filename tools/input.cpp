@@ -45,7 +45,7 @@ Form detect(std::string_view head) noexcept {
   return is_text(head) ? Form::hex : Form::binary;
 }
 
-// a ring file of debugfs: three dwords of positions, then a power of two of dwords.
+// A ring file of debugfs: three dwords of positions, then a power of two of dwords.
 struct DebugfsHead {
   std::uint32_t rptr, wptr, driver_wptr;
 };
