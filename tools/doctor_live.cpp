@@ -143,9 +143,9 @@ std::optional<std::chrono::nanoseconds> some_time(const std::string& text) {
 
 void add_live(VerbOptions& verb, LiveOptions& o) {
   verb.flag("--attach", o.attach,
-            "with a process: begin a debug session with the driver, which alone knows the queues. If the process has "
-            "enabled a runtime, the driver unmaps all its queues and maps them again. The engines then read wptr, so a "
-            "lost doorbell no longer shows; and an engine that does not answer may be reset");
+            "with a process: begin a debug session with the driver, because only the driver knows the queues. If the "
+            "process has enabled a runtime, the driver unmaps all its queues and maps them again. The engines then "
+            "read wptr, so a lost doorbell no longer shows. An engine that does not answer may be reset");
   verb.flag("--processes", o.processes, "examine all processes that use a GPU, as one snapshot");
   add_parsed(verb, "--watch", o.watch, some_time, "a time of at most 24 h, such as 1s or 500ms",
              "with a process: how long its queues are watched (default: 1s)")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // The options that choose a generation of packets: --gfx=gfx1100 or --sdma=6.0. Both set the same value, so the last
-// one counts. Without them, a dump may say which engines it is of; otherwise 4.4.2 is assumed, and a note says so.
+// one counts. Without them, a dump may name its engines; otherwise 4.4.2 is assumed, and a note says so.
 //
 //   add_generation(verb, o->generation);
 //   const Generation g = chosen(o->generation, dump.generation);
@@ -34,12 +34,12 @@ inline void add_generation(VerbOptions& verb, std::optional<Generation>& value) 
   add_parsed(
       verb, "--gfx", value, [choose](const std::string& s) { return choose(s, true); },
       "a known target: write gfx90a, gfx942, gfx1100 or the like",
-      "GPU whose packets these are (default: what FILE says, else gfx942)")
+      "GPU that the packets are for (default: what FILE says, else gfx942)")
       .type("TARGET");
   add_parsed(
       verb, "--sdma", value, [choose](const std::string& s) { return choose(s, false); },
       "a known version: use 4.0 4.1 4.2 4.4 4.4.2 4.4.2-header 4.4.5 5.0 5.2 6.0 6.1 7.0 7.1",
-      "the same, by the version of its sDMA engines")
+      "like --gfx, but an engine version, such as 6.0")
       .type("VERSION");
 }
 

@@ -45,7 +45,7 @@ Form detect(std::string_view head) noexcept {
   return is_text(head) ? Form::hex : Form::binary;
 }
 
-// debugfs' file of a ring: three dwords of positions, then a power of two of dwords.
+// A ring file of debugfs: three dwords of positions, then a power of two of dwords.
 struct DebugfsHead {
   std::uint32_t rptr, wptr, driver_wptr;
 };
@@ -239,8 +239,8 @@ Result<RingInput, Diagnostic> Input::read_debugfs() {
   all.dwords.erase(all.dwords.begin(), all.dwords.begin() + kDebugfsHead);
   report({.severity = Severity::note,
           .where = name_,
-          .message = fmt::format("read as debugfs' file of a ring: rptr {:#x}, wptr {:#x}, then {}",
-                                 *all.positions.rptr, *all.positions.wptr, plural(all.dwords.size(), "dword")),
+          .message = fmt::format("read as a ring file of debugfs: rptr {:#x}, wptr {:#x}, then {}", *all.positions.rptr,
+                                 *all.positions.wptr, plural(all.dwords.size(), "dword")),
           .hint = "--input=binary reads it as the ring's bytes"});
   return all;
 }
@@ -318,7 +318,7 @@ void add_input(VerbOptions& verb, InputOptions& o) {
   verb.value("FILE", o.path, "input file; - is standard input (default)");
   add_form(
       verb, o.form,
-      "contents of FILE: the ring's bytes, hex text such as a log, a dump with positions, or debugfs' file of a ring "
+      "contents of FILE: the ring's bytes, hex text such as a log, a dump with positions, or a ring file of debugfs "
       "(default: detect)");
   verb.value("--ring", o.ring, "name of the ring, if FILE has several: sdma0").type("NAME");
 }

@@ -126,16 +126,15 @@ std::optional<Schedule> load_schedule(const std::string& path, const std::string
 }
 
 void add_machine(VerbOptions& verb, MachineOptions& o) {
-  verb.value(
-          "--machine", o.path,
-          "the machine: a file, also one that sdma topology --json has written, or a layout such as mi355x:8, mesh:16, ring:8, switch:8x400G or nodes:2x8 (default: "
-          "eight MI300X)")
+  verb.value("--machine", o.path,
+             "the machine: a machine file, the output of sdma topology --json, or a layout such as mi355x:8, mesh:16, "
+             "ring:8, switch:8x400G or nodes:2x8 (default: eight MI300X)")
       .type("PATH|LAYOUT");
   add_pairs(verb, "--parameter", "NAME=VALUE", o.changes,
             "change a parameter of the machine, such as engine.poll_ns=1000; may be repeated");
   add_choice<std::string>(verb, "--through", o.through, {{"rings", ""}, {"hip", "hip"}},
-                          "what the host does for a submit: it fills rings of its own, or calls HIP, whose costs on "
-                          "MI300X are public (default: rings)");
+                          "how the host submits: it fills its own rings (default), or it calls HIP, with the public "
+                          "costs of HIP on MI300X");
 }
 
 Result<std::string, Diagnostic> read_node(const std::string& path, std::string_view command) {

@@ -3,7 +3,7 @@
 #define SDMA_CLIENT_H
 /*
  * Devices, memory, schedules, collectives and lists of copies for clients in C and in languages that call C: ctypes,
- * Rust, IREE. A thin face of the C++ headers, which have more. Link libsdma-client (pkg-config sdma-client).
+ * Rust, IREE. A thin C interface to the C++ headers, which offer more. Link libsdma-client (pkg-config sdma-client).
  *
  *   sdma_device* d = sdma_open("cuda", "gpus=2");
  *   if (!d) { puts(sdma_error()); return 1; }             // what, where, and what to do, in words
@@ -15,9 +15,9 @@
  *   sdma_unbind(w);
  *   sdma_close(d);
  *
- * Streams. Work is enqueued: the host does not wait. Packets begin when the stream gets there, and later work of the
+ * Streams. Work is enqueued: the host does not wait. Packets begin when the stream reaches them, and later work of the
  * stream waits until they are complete (sdma/sync/stream_order.hpp). Every stream writes a word that queues poll, and
- * holds until words that queues store are equal to the number of the round:
+ * then waits until the words that queues store equal the number of the round:
  *
  *   stream   kernel | write go = 7 | hold until done == 7 | kernel
  *                          v                 ^
@@ -38,11 +38,12 @@
  *
  * Ranks. Several processes, often one for each GPU, bind together (docs/processes.md). Each opens the device as a rank
  * and makes the same calls of sdma_bind in the same order. GPUs are divided evenly: of two, rank 1 has gpu 1. A rank
- * enqueues on the streams of its own GPUs. If a rank ends, what the others wait for fails, and sdma_error names it.
+ * enqueues on the streams of its own GPUs. If a rank ends, the waits of the others fail, and sdma_error names the rank.
  *
  *   sdma_device* d = sdma_open("cuda", "rank=1 ranks=2 session=/tmp/run7");      // an empty folder, for one run
  *
- * Graphs. A stream that is captured repeats the values of its words, so its rounds have values of their own:
+ * Graphs. A captured stream repeats the values of its words in each replay, so the rounds of a graph need their own
+ * values:
  *
  *   uint32_t graph = sdma_graph(w, g, 32);                // enqueue a round before the capture begins
  *   for (uint32_t i = 0; i < 32; ++i) sdma_pass(w, g, graph, i, &s), launch(layer[i]);     // captured
@@ -50,12 +51,14 @@
  *
  * Settings are words "name=value" with blanks between them, or NULL. Sizes may end with K, M or G.
  *
- * Errors. A function that makes a handle returns NULL, others a number that is not 0: SDMA_TIMED_OUT, or SDMA_FAILED.
- * sdma_error() has the reason, for the calling thread, until its next call that fails. Nothing is thrown. NULL in place
- * of a handle is an error, not a crash; a handle that was given back already is not noticed.
+ * Errors. After an error, a function that creates a handle returns NULL; other functions return SDMA_TIMED_OUT or
+ * SDMA_FAILED, which are not 0. sdma_error() returns the reason for the calling thread's last call that failed. Nothing
+ * is thrown. Passing NULL as a handle is an error, not a crash; passing a handle that was already given back is not
+ * detected.
  *
- * Lifetime. Handles may be given back in any order; NULL is ignored. Each keeps its device open. Wait for work before
- * you give back memory that it uses. Threads: any thread may use any handle, one at a time for each, except as above.
+ * Lifetime. Handles may be given back in any order; NULL is ignored. Each handle keeps its device open. Wait for work
+ * to complete before you give back memory that it uses. Threads: any thread may use any handle, but only one thread at
+ * a time may use the same handle, except as stated above.
  *
  * Binary interface: functions are added, not changed, within libsdma-client.so.0; structs keep their members.
  */

@@ -263,7 +263,7 @@ class StuckFinder {
     Finding f{.rule = "deadlock",
               .places = {here(a)},
               .message = r_.agent(a) + " waits forever",
-              .hint = "mend the other findings first",
+              .hint = "fix the other findings first",
               .rests_on = {"Q6"}};
     for (const auto p : helpers(a))
       f.more.push_back(r_.place(p) + ", in " + r_.agent(p.agent) + ", comes too late or never");

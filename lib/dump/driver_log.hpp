@@ -10,9 +10,10 @@
 //   13:> address 0x00007f5566778000 from client 18
 //        `------------ before --------------------'       `- device -'          `------- text -------
 //
-// Whatever stands before the driver's name is not part of the form: time stamps, host names, what journald, containers,
-// `grep -n` and mail put there. A line that mail has wrapped is joined to the one before. A log that was printed with
-// the newest line first (journalctl -r) comes back in the order of time.
+// Prefixes before the driver's name are ignored: time stamps, host names, and what journald, containers, `grep -n` and
+// mail add. A line that mail has wrapped is joined to the previous one. A log that was printed with the newest line
+// first (journalctl -r) is returned in the order of time.
+
 //
 // Adding a wording is adding a row to kWordings, with the versions of the driver that print it. Pure functions that
 // allocate in proportion to the text; any thread. No errors.

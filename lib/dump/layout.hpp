@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// How the lines of a dump are laid out: which columns say where a line lies, and what the other numbers are.
+// How the lines of a dump are laid out: which columns hold addresses or offsets, and what the other numbers are.
 //
 //   DumpLayout layout = survey(text);
 //   layout.describe()  ==  "an offset in bytes, then 4 dwords a line"
@@ -58,8 +58,8 @@ struct CutLine {
   DumpLine line;
   enum class Shows : std::uint8_t { nothing, values, memory, both } shows = Shows::nothing;
 };
-/// Cuts off a column that shows exactly the bytes of the line as characters, and says in which order: the value's
-/// (lowest byte first), or as the digits stand.
+/// Cuts off a column that shows exactly the bytes of the line as characters, and returns their order: that of the value
+/// (lowest byte first), or that of the digits.
 CutLine cut_characters(std::string_view line);
 
 DumpLayout survey(std::string_view text);

@@ -242,7 +242,7 @@ void add_calibrate(VerbOptions& verb, Action& action) {
   const auto from = verb.value("--from", o->from,
                                "fit to a table: one line per time, speed-up or share, and the schedules next to it")
                         .type("CSV");
-  auto start = verb.value("--start", o->start, "machine whose other parameters are kept; builtin: eight MI300X")
+  auto start = verb.value("--start", o->start, "machine that provides all other parameters; builtin: eight MI300X")
                    .type("PATH")
                    .shown("builtin");
   auto device = add_device(verb, o->device, "measure single mechanisms on a device, and fit to their times", "",
@@ -258,19 +258,19 @@ void add_calibrate(VerbOptions& verb, Action& action) {
   verb.value("--save", o->measure.save,
              "with --device: also write the table, its schedules and the start of the fit here")
       .type("FOLDER");
-  add_count(verb, "--passes", o->measure.passes, 1, 1000, "with --device: how often everything is measured");
-  add_parsed(verb, "--most", o->measure.most_bytes, parse_size, "a size such as 64M", "with --device: largest copy")
+  add_count(verb, "--passes", o->measure.passes, 1, 1000, "with --device: number of passes over all measurements");
+  add_parsed(verb, "--most", o->measure.most_bytes, parse_size, "a size such as 64M",
+             "with --device: size of the largest copy")
       .type("SIZE")
       .shown("64M");
   add_texts(verb, "--also", o->measure.also,
-            "with --device: also measure this schedule, and print how far the fitted machine is from its time; may be "
+            "with --device: also measure this schedule, and print the error of the fitted machine for its time; may be "
             "repeated")
       .type("FILE");
   verb.flag("--busy", o->measure.busy, "with --device: accept times that vary by more than 10 % between passes");
   add_texts(verb, "--free", o->free,
-            "parameter to fit, such as engine.poll_ns; may be repeated (default: those of the table, or those that are "
-            "fitted in "
-            "the machine)")
+            "parameter to fit, such as engine.poll_ns; may be repeated (default: the free parameters of the table, or "
+            "the fitted ones of the machine)")
       .type("NAME");
   verb.value("-o,--output", o->out,
              "write the machine to a file for sdma simulate --machine; -: to standard output, without the report")
@@ -289,9 +289,9 @@ void add_calibrate(VerbOptions& verb, Action& action) {
   verb.manual("docs/simulate.md#fitting-a-machine");
   verb.footer(
       "A fit finds the values with which the simulator comes closest to the measurements. The report lists each free\n"
-      "parameter with its uncertainty (one standard deviation), and says which ones the measurements cannot decide.\n"
+      "parameter with its uncertainty (one standard deviation), and names those that the measurements cannot decide.\n"
       "sdma/simulate/measurements.hpp describes the table; share/published/dma-latte.csv is one.\n"
-      "--device takes seconds on hardware. It measures no collective, so predicting collectives shows how good its machine is.\n"
+      "--device takes seconds on hardware. It measures no collectives, so predictions of collectives test its machine.\n"
       "Examples:\n"
       "  sdma calibrate --from share/published/dma-latte.csv -o mi300x.json\n"
       "  sdma calibrate --device=cuda --save two-h200 -o machine.json\n"

@@ -290,7 +290,7 @@ void add_check(VerbOptions& verb, Action& action) {
   o->input.schedules = true;
   add_input(verb, o->input);
   verb.values("FILES", o->more,
-              "more schedules, each checked by itself; or more ring dumps, checked as the queues of one schedule");
+              "more schedules, each checked separately; or more ring dumps, checked as the queues of one schedule");
   add_settings(verb, o->parse.set);
   verb.parsed(
           "--sweep", [o](const std::string& given) { return take_sweep(given, o->sweep); },
@@ -302,15 +302,16 @@ void add_check(VerbOptions& verb, Action& action) {
       .type("FILE");
   add_parsed(verb, "--gpus", o->gpus, parse_gpus,
              "a choice of GPUs: write 8 for the first 8, or 2,5 for these two; each may appear once",
-             "which GPUs of the node the schedule uses, as for sdma run (default: the same numbers)")
+             "GPUs of the node that the schedule uses, as for sdma run (default: the numbers in the schedule)")
       .type("N|N,N..");
-  add_choice<bool>(verb, "--limits", o->cuda, {{"amd", false}, {"cuda", true}},
-                   "a device family whose limits must hold: AMD's (default), or those of CUDA: 30 queues on each GPU");
+  add_choice<bool>(
+      verb, "--limits", o->cuda, {{"amd", false}, {"cuda", true}},
+      "device family whose limits must hold: amd, for every AMD device (default), or cuda, for NVIDIA GPUs with at "
+      "most 30 queues each");
   verb.renamed("--device", "--limits");
   add_json(verb, [o] { o->form = FindingsForm::json; });
   verb.call(
-      "--sarif", [o] { o->form = FindingsForm::sarif; },
-      "print one SARIF 2.1.0 log, which code hosts show: docs/check.md");
+      "--sarif", [o] { o->form = FindingsForm::sarif; }, "print one SARIF 2.1.0 log, for code hosts (docs/check.md)");
   add_choice<FindingsForm>(
       verb, "--format", o->form,
       {{"text", FindingsForm::text}, {"json", FindingsForm::json}, {"sarif", FindingsForm::sarif}},
@@ -323,16 +324,16 @@ void add_check(VerbOptions& verb, Action& action) {
       .shown("20");
   add_count(
       verb, "--max-packets", o->max_packets, 1, std::uint64_t{1} << 40,
-      "the most packets to examine, those of all submits together; the limits of memory and work are proportional to it");
+      "maximum number of packets of all submits to examine; the limits of memory and work are proportional to it");
   add_generation(verb, o->input.generation);
-  verb.flag("--strict", o->strict, "advice, such as an unused signal, is an error");
+  verb.flag("--strict", o->strict, "treat advice, such as an unused signal, as an error");
   verb.flag("--kernel", o->kernel, "check a queue of the kernel: allow privileged packets");
   verb.flag("--rules", o->rules, "list the rules and exit");
   verb.flag("--covered", o->covered, "list what the argument of a proof covers and exit");
   verb.exits(
       {{kOk,
-        "proved; for one stream of packets, no error and no warning; or what the schedule expects, and no other error"},
-       {kRefuted, "an error; or a schedule that expects findings lacks one, or has another error"},
+        "proved, or only the findings that the schedule expects; for one stream of packets, no error and no warning"},
+       {kRefuted, "an error; for a schedule that expects findings: one is missing, or there is another error"},
        {kInput, "errors in the text of a schedule, or an error of the input or output"},
        {kUndecided, "no error, but a warning says what is assumed, not known or not examined"}});
   verb.manual("docs/check.md, docs/rules.md, docs/museum.md");

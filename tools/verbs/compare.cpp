@@ -104,7 +104,7 @@ int compare_verb(const CompareArguments& o) {
 
 void add_compare(VerbOptions& verb, Action& action) {
   const auto o = std::make_shared<CompareArguments>();
-  verb.value("FILE", o->path, "the schedule that was run, which is simulated; - is standard input").type("");
+  verb.value("FILE", o->path, "the schedule that was run, to be simulated; - is standard input").type("");
   verb.value("--measured", o->measured, "the trace of the run, as `sdma run --trace NAME.jsonl` writes it")
       .type("PATH")
       .required();
@@ -129,11 +129,11 @@ void add_compare(VerbOptions& verb, Action& action) {
       "Each moment until a queue's end belongs to one phase:\n"
       "  schedule   until the queue's first packet begins\n"
       "  copy       a data packet is in flight\n"
-      "  sync       no data packet is, but a fence, an atomic, a trap or a timestamp is\n"
+      "  sync       no data packet is in flight, but a fence, an atomic, a trap or a timestamp is\n"
       "  wait       none of these is in flight, but a poll runs\n"
       "  rest       everything else: conditions, gaps between packets\n"
-      "An error is how much longer the simulation takes, in percent of the measured time. Only the compared packets "
-      "count.\n"
+      "An error is the time that the simulation takes longer, in percent of the measured time. Only the compared "
+      "packets count.\n"
       "Examples:\n"
       "  sdma run --device=kfd --trace run.jsonl copy.sdma && sdma compare --measured run.jsonl copy.sdma\n"
       "  sdma compare --measured run.jsonl --machine mine.json --set N=2 --within 10 copy.sdma\n"

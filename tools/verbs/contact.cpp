@@ -108,8 +108,8 @@ int contact_verb(ContactArguments& o) {
 void add_contact(VerbOptions& verb, Action& action) {
   const auto o = std::make_shared<ContactArguments>();
   verb.values("FOLDER", o->paths,
-              "folder for contact.tar.gz and contact.html (default: contact); with --read, schedules whose proofs are "
-              "examined again");
+              "folder for contact.tar.gz and contact.html (default: contact); with --read, schedules whose proofs "
+              "to check against the results of the run");
   add_device(verb, o->settings.device, "device to examine", "soft");
   add_count(verb, "--minutes", o->minutes, 1, 1000, "end after about N minutes");
   verb.flag("--gentle", o->settings.gentle, "on a shared machine: few queues, little memory, small copies");
@@ -117,16 +117,16 @@ void add_contact(VerbOptions& verb, Action& action) {
             "also try packets whose effect is only inferred: an engine may hang, and the driver may then reset the GPU "
             "for all its users");
   verb.value("--module", o->module,
-             "kernels for the GPU (share/sdma/kernels/tiles.hip, compiled): they write a ring themselves; with "
-             "--device=rocr or --device=cuda")
+             "with --device=rocr or --device=cuda: GPU kernels that write a ring themselves "
+             "(share/sdma/kernels/tiles.hip, compiled)")
       .type("FILE");
   add_texts(verb, "--step", o->steps, "only this step: works, order or speed; may be repeated").type("NAME");
-  add_count(verb, "--runs", o->settings.runs, 1, 1'000'000, "the most runs of each litmus program");
+  add_count(verb, "--runs", o->settings.runs, 1, 1'000'000, "maximum runs per litmus program");
   add_count(verb, "--gpus", o->gpus, 1, 8, "GPUs of the software node");
   add_choice<Ordering>(verb, "--order", o->order,
                        {{"strict", Ordering::strict}, {"rocr", Ordering::rocr}, {"adversarial", Ordering::adversarial}},
                        "ordering of the software node (default: strict)");
-  verb.value("--read", o->read, "print what the contact.tar.gz of a run says: refuted rules first").type("FILE");
+  verb.value("--read", o->read, "print the results in the contact.tar.gz of a run, refuted rules first").type("FILE");
   verb.flag("--json", o->json, "with --read: print it as one JSON object (share/schemas/contact.json)");
   verb.exits({{kOk, "everything was tried, and nothing contradicts a rule"},
               {kRefuted, "a rule of docs/ordering.md is refuted, or something does not work"},
@@ -135,9 +135,9 @@ void add_contact(VerbOptions& verb, Action& action) {
               {kInterrupted, "Ctrl-C ended the run; what is known is written"}});
   verb.manual("docs/first_contact.md");
   verb.footer(
-      "sdma contact finds out what is there, tries every packet of a user queue, runs the litmus programs, measures,\n"
-      "fits a machine, and predicts collectives before it measures them. Each step runs in a process of its own, with a\n"
-      "deadline; Ctrl-C keeps what is known. It resets nothing and needs no root.\n"
+      "sdma contact lists the hardware and software, tries every packet of a user queue, runs the litmus programs,\n"
+      "measures, fits a machine, and predicts collectives before it measures them. Each step runs in its own process\n"
+      "with a deadline. Ctrl-C keeps the results so far. It resets nothing and needs no root.\n"
       "Examples:\n"
       "  sdma contact --device=kfd evening\n"
       "  sdma contact --device=kfd --gentle --minutes=3\n"

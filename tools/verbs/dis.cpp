@@ -145,14 +145,14 @@ void add_dis(VerbOptions& verb, Action& action) {
   verb.flag("--raw", o->ring.text.raw, "with text: show the dwords of each packet in a comment");
   add_positions(verb, o->rptr, o->wptr);
   add_parsed(verb, "--base", o->ring.text.base, parse_size, "an address",
-             "address of the first dword: positions are shown as addresses")
+             "address of the first dword; positions are then shown as addresses")
       .type("VA");
   verb.flag("--consumed", o->ring.consumed,
-            "with positions: print all that the engine has consumed, not only the last packets");
+            "with positions: print all packets that the engine has consumed, not only the last ones");
   add_buffers(verb, o->buffers,
               "file that holds the memory at VA, to print the indirect buffers there; may be repeated");
   verb.value("-o,--output", o->output, "output file; - is standard output").type("FILE");
-  verb.exits({{kInput, "an error of the input or output; what was readable was printed before it"}});
+  verb.exits({{kInput, "an error of the input or output; everything readable before it was printed"}});
   verb.manual("docs/text.md, docs/dumps.md");
   verb.footer(
       "Examples:\n"

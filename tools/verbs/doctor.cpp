@@ -152,8 +152,8 @@ void add_doctor(VerbOptions& verb, Action& action) {
           "them (.gz, .xz, .tar.gz), read as one snapshot; - is standard input. Instead of files: process IDs or, after --, a program that the doctor runs")
       .type("");
   add_form(verb, o->form,
-           "contents of each FILE that is a ring: bytes, hex text, a dump with positions, or debugfs' file of a "
-           "ring (default: detect)");
+           "contents of each FILE that is a ring: bytes, hex text, a dump with positions, or a ring file of debugfs "
+           "(default: detect)");
   add_format(verb, "text", o->json, "output form: a paragraph, a table and packets (default), or one object");
   add_generation(verb, o->generation);
   add_positions(verb, o->rptr, o->wptr);
@@ -161,27 +161,27 @@ void add_doctor(VerbOptions& verb, Action& action) {
   add_parsed(verb, "--base", o->base, parse_size, "an address", "address of the ring's first dword").type("VA");
   add_buffers(verb, o->buffers, "file that holds the memory at VA: indirect buffers, words; may be repeated");
   add_each(verb, "--word", o->words, parse_word, "VA=VALUE with an aligned address, such as 0x7f0000001000=3",
-           "what a word in memory holds; may be repeated")
+           "value of a word in memory; may be repeated")
       .type("VA=VALUE");
   add_each(verb, "--waits", o->waits, parse_wait, "VA:FUNC:VALUE, such as 0x7f0000001000:lt:1",
            "a host thread sleeps until the word at VA satisfies FUNC VALUE; may be repeated")
       .type("VA:FUNC:VALUE");
   add_parsed(verb, "--stalled-for", o->stalled, parse_time, "a time, such as 5s or 500ms",
-             "the queues have not moved for this long: then a wait that nothing satisfies is a hang, and not a guess")
+             "the queues have not moved for this long, so report unsatisfied waits as hangs")
       .type("TIME");
   verb.flag("--all-queues", o->all_queues, "the FILEs contain all queues of the process");
   verb.flag("--all-threads", o->all_threads,
-            "no thread but those of --waits will store to a word: then a wait for the host is a hang");
+            "only threads named by --waits will store to a word, so report waits for the host as hangs");
   add_parsed(verb, "--pid", o->pid, parse_process, "the number of a process",
-             "with a log that has page faults of several processes: only those of process PID")
+             "if a log has page faults of several processes, use only those of process PID")
       .type("PID");
   add_live(verb, o->live);
   verb.value("-o,--output", o->output, "output file; - is standard output").type("FILE");
   verb.value("--save", o->save,
-             "write what the answer was made from, and the answer, into an archive: sdma doctor FILE reads it anywhere")
+             "write the input of the answer, and the answer, to an archive that sdma doctor can read on any machine")
       .type("FILE.tar.gz");
-  verb.exits({{kOk, "nothing hangs; or, with a program, its own code"},
-              {kRefuted, "something hangs; or --end ended the program"},
+  verb.exits({{kOk, "nothing hangs; with a program: the program's own exit code"},
+              {kRefuted, "something hangs, or --end ended the program"},
               {kInput, "something cannot be read, or a process cannot be examined"},
               {kUndecided, "too little is known, or the reason is a guess"},
               {kWaits, "a queue waits for the host, which may still continue"}});
@@ -195,7 +195,7 @@ void add_doctor(VerbOptions& verb, Action& action) {
       "log\n"
       "  sdma doctor report.tar.gz                        the same, or rings, in an archive\n"
       "  sdma doctor --attach 4711                        the queues of a process\n"
-      "  sdma doctor --attach --processes                 those of all processes: cycles across memory that they share\n"
+      "  sdma doctor --attach --processes                 those of all processes, with cycles across shared memory\n"
       "  sdma doctor --after=10s --end -- ./my_program    examined when its queues have not moved, or at Ctrl-\\\n"
       "  sdma doctor --json stuck.ring | jq .findings[0].class");
   action = [o] { return doctor_verb(*o); };

@@ -250,9 +250,9 @@ void add_emulate(VerbOptions& verb, Action& action) {
   for (const auto& p : kProducts) gpus.emplace_back(gfx_name(p.gfx), gfx_name(p.gfx));
   add_choice<std::string>(
       verb, "--gfx,--gpu", o->gpu, gpus,
-      "type of the GPUs, by target (default: gfx942, an MI300X); each has a product of that target");
+      "type of the GPUs, by target; the node emulates one product of each target (default: gfx942, an MI300X)");
   add_count(verb, "--engines", o->engines, 1, 64,
-            "sDMA engines per GPU; those that face the host count first (default: all of the product; 16 for gfx942)")
+            "sDMA engines per GPU; host-facing engines are numbered first (default: all of the product; 16 for gfx942)")
       .shown("");
   add_parsed(
       verb, "--vram", o->vram, vram_size, "a size from 1M to 1024G: write 64G or 512M",
@@ -269,7 +269,7 @@ void add_emulate(VerbOptions& verb, Action& action) {
           fmt::format("{}; a .jsonl file grows while the program runs; any other is written when it ends", kTraceDoc))
       .type("PATH");
   verb.value("--names", o->names,
-             "names for addresses in --trace and --watch: a file with a line FIRST..+SIZE NAME per range")
+             "names for addresses in --trace and --watch: a file with one line FIRST..+SIZE NAME per range")
       .type("FILE");
   // The parser's caller switches messages to JSON.
   verb.call(
@@ -284,12 +284,12 @@ void add_emulate(VerbOptions& verb, Action& action) {
                           {{"protect", "protect"}, {"park", "park"}, {"spin", "spin"}},
                           "way to notice doorbells of an idle engine: write-protect their page (default), poll with "
                           "sleeps, or poll without sleeps");
-  verb.exits({{kOk, "the program's own code, whatever it is, once it runs"},
+  verb.exits({{kOk, "the program ran; its own exit code is returned, whatever it is"},
               {kInput, "the program cannot be run, or its trace cannot be written"}});
   verb.manual("docs/emulator.md");
   verb.footer(
-      "Recordings print the names of --names=FILE, and of the program's own variables, instead of addresses: "
-      "src=weights[64K]. sdma trace --names=FILE names the addresses of an existing recording.\n"
+      "Recordings print the names in --names=FILE, and the names of the program's variables, instead of addresses: "
+      "src=weights[64K]. sdma trace --names=FILE adds names to an existing recording.\n"
       "Examples:\n"
       "  sdma emulate rocminfo\n"
       "  sdma emulate --gpus=8 --trace=run.jsonl -- ./my_program --its-option\n"

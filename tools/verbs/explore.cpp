@@ -278,25 +278,26 @@ int explore_verb(const ExploreArguments& o) {
 
 void add_explore(VerbOptions& verb, Action& action) {
   const auto o = std::make_shared<ExploreArguments>();
-  verb.value("FILE", o->path, "a schedule that leaves something open (choose)").required();
+  verb.value("FILE", o->path, "a schedule with open choices (choose)").required();
   add_choice<Goal>(verb, "--goal", o->goal, {{"time", Goal::time}}, "what to minimise (default: time)");
   add_settings(verb, o->parse.set);
   add_machine(verb, o->machine);
   add_parsed(verb, "--budget", o->budget, parse_time, "a time: write 10s, 250ms or 50us",
-             "how long to search, all values of --sweep together (default: 10s, or no limit with --tries)")
+             "time to search, for all values of --sweep together (default: 10s, or no limit with --tries)")
       .type("TIME");
   add_count(verb, "--tries", o->tries, 1, kMostTries,
-            "the most candidates to simulate; without --budget, the result is always the same")
+            "maximum number of candidates to simulate; without --budget, the result is always the same")
       .shown("");
   add_count(verb, "--seed", o->seed, 0, ~std::uint64_t{}, "seed of the random candidates");
-  add_count(verb, "--best", o->best, 1, 100, "how many candidates to print and write");
-  verb.value("--sweep", o->sweep, "search at each value of a param, and print the best at each").type("NAME=A..B");
-  verb.value("--write", o->folder, "write the best as schedules into this folder: FILE_1.sdma, FILE_2.sdma, ..")
+  add_count(verb, "--best", o->best, 1, 100, "number of candidates to print and write");
+  verb.value("--sweep", o->sweep, "search for each value of a param, and print the best for each").type("NAME=A..B");
+  verb.value("--write", o->folder,
+             "write the best candidates as schedules into this folder: FILE_1.sdma, FILE_2.sdma, ..")
       .type("FOLDER");
-  verb.flag("--force", o->force, "let --write replace files");
+  verb.flag("--force", o->force, "allow --write to replace files");
   add_format(verb, "table", o->json, "form of the report (default: table)");
   verb.exits(
-      {{kOk, "found"},
+      {{kOk, "a proved candidate was found"},
        {kRefuted, "every candidate is refuted"},
        {kInput,
         "errors in the schedule or the machine description, a schedule that leaves nothing open, or an error of the\n"

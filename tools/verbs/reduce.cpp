@@ -73,18 +73,20 @@ void add_reduce(VerbOptions& verb, Action& action) {
   const auto o = std::make_shared<ReduceArguments>();
   verb.value("FILE", o->path, "schedule; - is standard input (default)");
   add_settings(verb, o->parse.set);
-  verb.value("--rule", o->reduce.rule, "the finding's rule (default: that of the first error or warning)").type("NAME");
+  verb.value("--rule", o->reduce.rule, "rule of the finding to keep (default: that of the first error or warning)")
+      .type("NAME");
   const auto assumed = add_profile(verb, o->profile);
-  add_count(verb, "--tries", o->reduce.max_tries, 1, 10'000'000, "the most texts to check");
-  verb.value("-o,--output", o->output, "file for the text").type("PATH").shown("-");
-  verb.flag("--json", o->json, "print one object: the text, and what there was before and after");
+  add_count(verb, "--tries", o->reduce.max_tries, 1, 10'000'000, "maximum number of texts to check");
+  verb.value("-o,--output", o->output, "output file for the text").type("PATH").shown("-");
+  verb.flag("--json", o->json, "print one object: the text, and the sizes of both texts");
   verb.exits({{kOk, "the smallest text is printed"},
               {kInput, "errors in the text, nothing to reduce, or an error of the input or output"},
               {kUndecided, "--tries ended the search; the smallest text so far is printed"},
               {kInterrupted, "Ctrl-C ended the search; the smallest text so far is printed"}});
   verb.manual("docs/check.md#the-smallest-schedule");
   verb.footer(
-      "docs/check.md says which texts are smaller.\n"
+      "docs/check.md describes how a text is made smaller.\n"
+
       "Examples:\n"
       "  sdma reduce --set N=8 ag.sdma\n"
       "  sdma reduce --rule=race ag.sdma -o least.sdma\n"

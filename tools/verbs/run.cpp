@@ -173,18 +173,18 @@ void add_run(VerbOptions& verb, Action& action) {
   add_device(verb, o->device, "device to run on", "soft");
   add_parsed(verb, "--gpus", o->gpus, parse_gpus,
              "a choice of GPUs: write 8 for the first 8, or 2,5 for these two; each may appear once",
-             "GPUs of the node to use: one for each GPU of the schedule (5,2), or N for the first N (default: the "
+             "GPUs of the node to use. N: the first N; 5,2: these, one for each GPU of the schedule (default: the "
              "numbers in the schedule). With --device=cuda, GPUs that the machine lacks share those that it has")
       .type("N|N,N..");
   add_count(
       verb, "--ranks", o->ranks, 1, 64,
-      "processes that run the schedule together, at most one per GPU: each has its part of the GPUs, in order, and "
-      "the host threads that say rank=");
+      "processes that run the schedule together, at most one per GPU. The GPUs are divided among them in order; rank= "
+      "assigns a host thread");
   add_parsed(
       verb, "--ranks-per-node", o->ranks_per_node, parse_node_sizes,
       "a list of numbers from 1 to 64: write 4 for nodes of four, or 3,2 for a node of three and one of two",
-      "processes per node, the same for all nodes or one number for each; the list repeats, and adds up to --ranks. Nodes share no memory, and "
-      "queues with network=1 send bytes between them")
+      "processes per node, the same for all nodes or one number for each; repeated until the sum is --ranks. Nodes "
+      "share no memory, and queues with network=1 send bytes between them")
       .type("N|N,N..");
   const auto order = std::make_shared<Ordering>();
   const auto chosen = add_choice<Ordering>(
@@ -200,9 +200,9 @@ void add_run(VerbOptions& verb, Action& action) {
   add_pairs(verb, "--output", "NAME=PATH", o->outputs, "write a buffer to a file after the run; may be repeated");
   verb.value("--trace", o->trace,
              std::string(kTraceDoc) +
-                 "; on other devices than soft, its packets are those of the last round, timed by TIMESTAMP packets")
+                 "; except on soft, it has only the packets of the last round, timed by TIMESTAMP packets")
       .type("PATH");
-  verb.flag("--test", o->test, "run each file in all orderings, and print one line per file");
+  verb.flag("--test", o->test, "run each file in all orderings and print one line per file");
   verb.flag("--json", o->json,
             "print one object: for each file and ordering, which expectations hold, queues, bytes and times");
   verb.exits(

@@ -250,11 +250,9 @@ void add_simulate(VerbOptions& verb, Action& action) {
   add_machine(verb, o->machine);
   verb.flag("--show-machine", o->show_machine, "list the machine's parameters and their sources");
   add_texts(verb, "--sweep", o->sweeps,
-            "simulate and compare each FILE for each value of a param, or of a parameter of the machine: chunk=1K..1G "
-            "doubles it "
-            "at each step, engine.window_bytes=16K..1M*4 multiplies it by 4, xgmi.rate=48,61,100 (GB/s) is a list; may "
-            "be given "
-            "twice, for all pairs")
+            "simulate and compare each FILE for each value of a param, or of a parameter of the machine. chunk=1K..1G "
+            "doubles the value at each step, engine.window_bytes=16K..1M*4 multiplies it by 4, and xgmi.rate=48,61,100 "
+            "(GB/s) is a list. Give it twice for all pairs of values")
       .type("NAME=A..B");
   verb.value("--csv", o->csv, "write the times of --sweep as CSV").type("PATH");
   add_format(verb, "table", o->json, "form of the report (default: table)");
@@ -265,10 +263,10 @@ void add_simulate(VerbOptions& verb, Action& action) {
   verb.flag("--contents", o->contents, "also move the bytes, and check the expectations");
   add_count(verb, "--seed", o->seed, 0, ~std::uint64_t{}, "seed for random contents, with --contents");
   verb.flag("--no-sensitivity", o->no_sensitivity,
-            "omit the sensitivity and the uncertainty from the report, also from a sweep");
+            "omit the sensitivity and the uncertainty from the report or the sweep");
   verb.flag(
       "--explain", o->explain,
-      "also print, for each phase of the critical path, the machine's parameters that it depends on most; JSON always "
+      "also print the parameters of the machine on which each phase of the critical path depends most; JSON always "
       "has them");
   verb.exits(
       {{kRefuted, "the schedule does not end, an engine refuses a packet, or an expectation fails"},

@@ -93,7 +93,7 @@ void add_topology(VerbOptions& verb, Action& action) {
       "FILE", o->file,
       "a node that --json has printed, - for standard input; or a layout, such as mi308x:8, mi250x:2, mesh:16, ring:8, "
       "switch:8x400G or nodes:2x8");
-  verb.flag("--json", o->json, "print JSON, for FILE and for sdma check --topology");
+  verb.flag("--json", o->json, "print JSON, to use as FILE or with sdma check --topology");
   auto device =
       add_device(verb, o->device, "device whose node to show", "the node that sdma simulate takes", "simulate");
   auto gpus = add_count(verb, "--gpus", o->gpus, 1, 8, "show the first N GPUs of a node of eight MI300X");

@@ -176,9 +176,8 @@ void add_trace(VerbOptions& verb, Action& action) {
        {"html", trace::Form::html},
        {"jsonl", trace::Form::jsonl},
        {"text", trace::Form::text}},
-      "output form: JSON for ui.perfetto.dev (default), an HTML page (default for -o NAME.html), JSON Lines that have "
-      "been "
-      "checked (default for -o NAME.jsonl), or text");
+      "output form: JSON for ui.perfetto.dev (default), an HTML page (default for -o NAME.html), validated "
+      "JSON Lines (default for -o NAME.jsonl), or text");
   verb.call(
       "--json", [o] { o->format = trace::Form::jsonl; }, "short for --format=jsonl");
   verb.flag("--follow", o->follow, "print events as text while they are recorded, until the writer ends");
@@ -186,7 +185,7 @@ void add_trace(VerbOptions& verb, Action& action) {
       "--schedule", o->schedule,
       "write a schedule of the copies that another tool has recorded: rocprofv3 (CSV), a Chrome trace, or a log of "
       "AMD_LOG_LEVEL=4");
-  verb.value("--names", o->names, "names for addresses: a file with a line FIRST..+SIZE NAME per range").type("FILE");
+  verb.value("--names", o->names, "names for addresses: a file with one line FIRST..+SIZE NAME per range").type("FILE");
   add_shown_gpus(verb, o->gpus);
   verb.value("-o,--output", o->output, "output file; - is standard output").type("FILE");
   verb.exits({{kUndecided, "written, but events were lost during recording"}});

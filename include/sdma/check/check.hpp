@@ -15,7 +15,7 @@
 //     rests on X3 (relied on by ROCr): only a fence or atomic that a poll or the host has seen orders two queues
 //     hint: line 8 announces it; before line 11 add: poll_mem addr=host.arrived func=eq reference=1
 //
-// check_text has the text, so its hints are changes of lines that it has made and checked: "before line 11 insert:
+// check_text has the text, so it can apply its hints as changes of lines and check the result: "before line 11 insert:
 // poll_mem addr=host.arrived func=eq reference=1; with this line the schedule is proved".
 //
 // The ordering rules are those of docs/ordering.md, and nothing stronger. A Profile says which rules to assume:
@@ -119,7 +119,7 @@ struct CheckOptions {
   bool open = false;
   bool strict = false;                 ///< advice is an error
   std::size_t max_alternatives = 256;  ///< of a text with choices: how many check_text checks
-  /// check_text tries changes of the text, to find hints that mend it, if it has at most this many packets. 0: never.
+  /// check_text tries changes of the text, to find hints that fix it, if it has at most this many packets. 0: never.
   std::size_t max_mended = 5000;
   /// Entries of covered() on which this check must not rely: what needs one is not proved.
   std::vector<std::string> without{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Finds the smallest text of a schedule that still has a finding: what is left is what the finding is about.
+// Finds the smallest text of a schedule that still has a finding, and thus the part that causes the finding.
 //
 //   auto least = reduce_text(text, "ag.sdma", {.set = {{"N", "8"}}});
 //   if (least) puts(least->text.c_str());
@@ -13,16 +13,16 @@
 //       submit *                                        submit gpu0.q
 //       wait host.done == 3*N*epoch                     wait host.done == 1
 //
-// A text is smaller if lines, blocks or words of it are gone, if a block gives way to its lines, or if a number of
-// rounds, of GPUs or of a param is less. Each smaller text is checked, and kept if the checker reports the same rule
-// with the same severity. That may be at another place: a smaller text with the same mistake is what is wanted. If the
-// whole text submits its queues, so does the smallest: else the finding would rest on what other programs may do. The
-// search goes on until no single change keeps the finding, or until it has checked ReduceOptions::max_tries texts; it
-// has no clock, so its answer is always the same. It reduces the text as it is written, and then that text with its
-// loops expanded; the shorter of the two is the answer. It has no comments, and needs no settings.
+// reduce_text makes a text smaller in three ways: it removes lines, blocks or words; it replaces a block by the block's
+// own lines; or it lowers a number of rounds or GPUs, or the value of a param. It checks each smaller text, and keeps
+// it if the checker reports the same rule with the same severity, perhaps at another place. If the whole text submits
+// its queues, so does the smallest: otherwise, the finding would rest on what other programs may do. The search ends
+// when no single change keeps the finding, or after ReduceOptions::max_tries texts. It does not depend on a clock, so
+// its answer is always the same. It first reduces the text as it is written, and then the text with its loops expanded;
+// the answer is the shorter of the two, which has no comments and needs no settings.
 //
 // Cost: one check for each try. Allocates, and throws only what the allocator throws. There is no shared state; any
-// thread may call it. Errors: those of the text; a text without a finding, or without the finding that is asked for.
+// thread may call it. Errors: those of the text; a text without a finding, or without the requested finding.
 #include "sdma/check/check.hpp"
 
 #include <functional>
@@ -47,7 +47,7 @@ struct ReducedText {
   bool least = true;           ///< false: max_tries or `proceed` ended the search
 };
 
-/// `options`: how each text is checked; no changes that mend are looked for.
+/// `options`: how each text is checked, without a search for changes that fix it.
 Result<ReducedText, std::vector<Diagnostic>> reduce_text(std::string_view text, std::string_view file,
                                                          const ParseOptions& = {}, const CheckOptions& options = {},
                                                          const ReduceOptions& = {});

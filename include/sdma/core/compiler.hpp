@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What the C++ standard does not have: attributes, builtins and instructions, one macro each. To port sdma to a
-// compiler, write a branch here and nothing elsewhere.
+// One macro for each attribute, builtin and instruction that the C++ standard lacks. To port sdma to another compiler,
+// add a branch here; nothing else has to change.
 //
 //   template <class P> SDMA_ALWAYS_INLINE constexpr void f(P) {}                // after `template <>`, before `static`
 //

@@ -10,9 +10,9 @@
 // the last moment that the clock can represent. A Deadline is a plain value on the steady clock; any thread may use a
 // copy. No errors.
 //
-// This header has std::chrono's durations and steady clock, without its calendars, time zones and streams: in C++20,
-// <chrono> costs a quarter of the compile time of a header that waits. The <mutex> of libstdc++ takes them from a
-// smaller header of its own. That is not promised for later versions, so they get <chrono>.
+// This header provides the durations and the steady clock of std::chrono, without its calendars, time zones and
+// streams: in C++20, <chrono> costs a quarter of the compile time of a header that waits. The <mutex> of libstdc++
+// includes a smaller header for these parts. Later versions may do this differently, so they get <chrono>.
 #include "sdma/core/standard.hpp"
 
 #include <concepts>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// How many ranks, or GPUs, each node has. They are grouped in their order, and the numbers repeat.
+// How many ranks, or GPUs, each node has. They are grouped in their order; the list of numbers is repeated as needed.
 //
 //   const NodeSizes nodes{{3, 2}};         // of three and of two, in turn; {{4}}: of four each; {}: one node has all
 //   nodes.of(4) == 1    nodes.first(1) == 3    nodes.size(1) == 2    nodes.count(10) == 4

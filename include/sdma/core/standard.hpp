@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The oldest C++ standard that these headers compile with. Every public header includes this one before anything else,
-// so that an older standard gets one sentence and not an error for each line that it cannot read.
+// The oldest C++ standard with which these headers compile. Every public header includes this one before anything else,
+// so a compiler with an older standard prints one clear error instead of many.
 //
 //   $ g++ -std=c++17 -c x.cpp
 //   error: #error "sdma needs C++20: compile with -std=c++20 or later (MSVC: /std:c++20)"

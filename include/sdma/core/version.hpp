@@ -17,7 +17,7 @@
 
 #define SDMA_VERSION_MAJOR 0         ///< of these headers; a new one may break any interface
 #define SDMA_VERSION_MINOR 3         ///< before 1.0.0, a new one may break what docs/stability.md does not promise
-#define SDMA_VERSION_PATCH 0         ///< a new one only mends
+#define SDMA_VERSION_PATCH 0         ///< a new one only fixes errors
 #define SDMA_VERSION_STRING "0.3.0"  ///< the same three, as text
 /// The same as one number, 10000 * major + 100 * minor + patch, for `#if SDMA_VERSION >= 300`.
 #define SDMA_VERSION (SDMA_VERSION_MAJOR * 10000 + SDMA_VERSION_MINOR * 100 + SDMA_VERSION_PATCH)

@@ -11,8 +11,8 @@
 //                                      | cannot do, by
 //                                      +--> the device's thread, which also finds doorbells without `wake`
 //
-// sDMA packets stay the language; CUDA only executes them. Every queue has a stream, and a packet becomes commands of
-// that stream: a copy becomes a copy, a FENCE a write of a value, a POLL a wait for a value. No call blocks
+// Programs still write sDMA packets; CUDA only executes them. Every queue has a stream, and a packet becomes commands
+// of that stream: a copy becomes a copy, a FENCE a write of a value, a POLL a wait for a value. No call blocks
 // `publish`. rptr moves when a packet has been issued, so an empty ring does not mean that anything is complete:
 // completions are the packets' own words. Consecutive copies go out as one batch if the driver has batches (CUDA
 // 12.8) and they do not overlap.
@@ -29,8 +29,8 @@
 //   INDIRECT, PRE_EXEC, NOP                          decoding; the buffer must be in host memory
 //   anything else                                    a fault: FaultKind::unsupported, with the reason
 //
-// CUDA compares cyclically: for its wait, 0xffffffff is less than 1. If a polled word jumps so far that this differs
-// from sDMA's compare, the queue stops with a fault instead of waiting for ever.
+// CUDA compares cyclically: for its wait, 0xffffffff is less than 1. If a polled word jumps so far that CUDA's result
+// differs from sDMA's, the queue stops with a fault instead of waiting for ever.
 //
 // Streams. A waiting stream occupies a connection of the driver. With more waiting streams than connections, unrelated
 // streams are held up. So `open` sets CUDA_DEVICE_MAX_CONNECTIONS=32 before it initialises the driver, unless the
@@ -39,15 +39,15 @@
 //
 // Memory. GPU memory is mapped by the driver's virtual memory calls, in units of 2 MiB. The host does not see it:
 // `host_access` gives a shadow in host memory, and flush_host_writes moves what changed in both directions. Flush
-// between a completion and your next store, too: a store of the value that the shadow held before is not seen as a
-// change. Benchmarks use host_access = false. Host memory is pinned. Signals and mailboxes are always in host memory,
-// whatever a request says. Freed pinned memory serves later requests, and is never given back to the driver: that would
-// block while a stream waits.
+// between a completion and your next store, too: the device does not notice a store of the value that the shadow
+// already holds. Benchmarks use host_access = false. Host memory is pinned. Signals and mailboxes are always in host
+// memory, whatever a request says. Freed pinned memory is used for later requests, and never given back to the driver,
+// because that would block while a stream waits.
 //
 // `adopt` lends memory that others have allocated: with cudaMalloc, with PyTorch's allocator, or pinned in the host.
 // Other GPUs of the request get peer access to the GPU that owns it. The host has no shadow of adopted GPU memory:
-// `peek` reads it. Pageable memory is refused, because to pin it would mean to unpin it later, which blocks while a
-// stream waits.
+// `peek` reads it. Pageable memory is refused, because it would have to be pinned and later unpinned, which blocks
+// while a stream waits.
 //
 // Destroying a queue waits until its issued commands have ended. Commands cannot be taken back from a stream: if one
 // waits at a poll that is not satisfied, the stream and all memory that it may touch stay for the life of the

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What a device lends: memory, signals, events. The destructor of a handle gives back what it holds.
+// The memory, signals and events that a device lends. The destructor of a handle gives back what the handle holds.
 //
 //   Memory a = *device.allocate({.where = GpuId{0}, .bytes = 1 << 20});
 //   a.host()[5] = std::byte{1};              // if the host can reach it (all host memory; VRAM of a large-BAR GPU)
@@ -38,25 +38,27 @@
 // The two processes see the same bytes at different addresses. A program exchanges handles once; afterwards engines and
 // host threads of each process store to the memory, and no call of this interface is needed.
 //
-// Signals. A signal is a word in memory, so memory of Purpose::words is shared as any other, and both processes make
-// signals of its words:
+// Signals. A signal is a word in memory. Memory of Purpose::words is therefore shared like any other memory, and both
+// processes create signals from its words:
 //
 //   Signal ready = *device.signal_at(m, 64);              // the word at byte 64 of memory of one's own, or opened
 //   wait(ready, Compare::ge, 1, deadline);                // a store of any process or engine ends it
 //
-// On the software device, a store wakes what waits in a process whose memory this one has opened. No other store of
-// another process does: threads and software engines also check a shared word at least every millisecond.
+// On the software device, a store wakes the threads and engines that wait in a process whose memory this process has
+// opened. Other stores of other processes do not, so threads and software engines also check a shared word at least
+// every millisecond.
 //
-// Life. A handle is good while the owner's device is open and the owner holds the memory; after that, `open_shared`
-// fails. It never opens other memory, because nothing has the same random bits. What is open stays mapped until its own
-// handle is destroyed, even after the owner has ended. `Device::origin` names the process that shared an address, and
-// says whether it has ended: call it after a wait that timed out.
+// Lifetime. A handle is valid while the owner's device is open and the owner holds the memory; after that,
+// `open_shared` fails. It never opens other memory, because no two objects have the same random bits. Opened memory
+// stays mapped until its own handle is destroyed, even after the owner has ended. `Device::origin` names the process
+// that shared an address, and says whether it has ended: call it after a wait that timed out.
 //
 // A handle is not a secret: the owner serves only processes of its own effective user, and a client opens only what a
 // process of its own user serves. Both run on one machine, in one network namespace, because the socket is abstract.
 //
-// A fork copies no device (device/device.hpp). A child opens its own device, and handles of the parent, as any process.
-// A shared object needs a descriptor of the owner while the owner holds it, and open memory needs one per owner.
+// A fork does not copy a device (device/device.hpp). Like any process, a child opens its own device, and then the
+// handles of the parent. A shared object needs a descriptor of the owner while the owner holds it, and open memory
+// needs one per owner.
 //
 // Thread-safe, as Device is. Errors: a Diagnostic says why memory cannot be shared or opened; at the limit of
 // descriptors, it names the limit. `open_shared` waits for the owner, at most ten seconds.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// A device by its name, for programs that run on any of them.
+// Opens a device by its name, for programs that run on any kind of device.
 //
 //   auto soft = open_device(DeviceKind::soft, {.soft = {.gpus = 8, .ordering = Ordering::rocr}});
 //   auto kfd = open_device(DeviceKind::kfd);                 // the kernel driver's node, or that of `sdma emulate`

@@ -26,9 +26,10 @@
 // others are left out. Gpu::generation says which packets a GPU's engines take. On gfx900 to gfx904 and gfx90c, a ring
 // takes submissions of 256 bytes or more: RingMemory::least_dwords, which Ring keeps.
 //
-// Adopted memory. ROCr says who owns an address and how long the allocation is: a range beyond it is an error. Access
-// for the GPUs of the request is added to the access that there is, and stays. Memory that ROCr does not know is taken
-// for the host's, and locked while the handle exists. Free it after the handle, not before.
+// Adopted memory. ROCr says which GPU or host owns an address and how long the allocation is: a range beyond it is an
+// error. `adopt` grants access to the GPUs of the request, in addition to the existing access, and does not revoke it.
+// Memory that ROCr does not know counts as host memory, and is locked while the handle exists. Free memory after its
+// handle is destroyed, not before.
 //
 // Faults. With hsa_amd_queue_create, ROCr calls back with the queue and its fault. Without, the device handles ROCr's
 // system events for GPUs on which it has queues; ROCr then does not end the process, as it otherwise does. Either way:
@@ -38,7 +39,7 @@
 // stays initialised until then. If another library destroys one of these queues, its ring is gone, and `fault(queue)`
 // says so. Thread-safe, as Device is. Errors: those of Device, and Diagnostics from open and adopt.
 //
-// docs/device.md says which ROCr this has run with: none that exports either call.
+// docs/device.md lists the versions of ROCr that this has run with; none of them exports either call.
 #include "sdma/device/device.hpp"
 
 #include <memory>

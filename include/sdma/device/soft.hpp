@@ -11,14 +11,14 @@
 //                                        parks when idle (no CPU); retries a pending poll at growing intervals
 //   Signal::sleep  <---  woken after a store by an engine; Signal::set and add (wake) wake engines that poll the word
 //
-// Each engine that has a queue has one thread, which serves the engine's queues in turn. In adversarial mode a pending
-// poll may keep the engine from its other queues, a queue may sleep at its doorbell or between two packets, and a host
-// thread after it has rung or stored to a signal: until the rest of the node is quiet, and for at most 10 ms
-// (docs/engine.md). After its last packet an engine spins for some microseconds, then parks. RingMemory::on_doorbell
-// wakes it. A program may also store the doorbell itself and not call the hook (a raw protocol). For such programs, one
-// thread checks all doorbells at least every `scan_interval`. If it finds work for an engine, that engine checks its
-// own doorbells more often for a while. An engine sees a new value of a polled word at once if an engine or Signal::set
-// stored it, and within a millisecond if a program stored it by its address.
+// Each engine that has a queue has one thread, which serves the engine's queues in turn. In adversarial mode, a pending
+// poll may keep the engine from its other queues. A queue may sleep at its doorbell or between two packets, and a host
+// thread after it has rung a doorbell or stored to a signal; each sleeps until the rest of the node is quiet, and for
+// at most 10 ms (docs/engine.md). After its last packet an engine spins for some microseconds, then parks.
+// RingMemory::on_doorbell wakes it. A program may also store the doorbell itself and not call the hook (a raw
+// protocol). For such programs, one thread checks all doorbells at least every `scan_interval`. If it finds work for an
+// engine, that engine checks its own doorbells more often for a while. An engine sees a new value of a polled word at
+// once if an engine or Signal::set stored it, and within a millisecond if a program stored it by its address.
 //
 // Memory is real: GPU memory and host memory are pages of this process, and a VA is the host's address unless `va_base`
 // is set. An access past the end of an allocation faults: an unmapped gap follows each allocation. If the mask of a

@@ -6,13 +6,15 @@
 //   if (!s) return complain(s.error());                   // "process 4711: does not use a GPU"
 //   puts(to_text(diagnose(*s)).c_str());
 //
-// Only the driver knows where the queues of another process are, and it answers only a debugger: with `attach`, a debug
-// session, which may change what it examines. Without, nothing in the process changes, and queues are found only in the
-// driver's debugfs, for root, without the addresses of their write pointers. docs/doctor.md says what comes from where.
+// Only the driver knows where the queues of another process are, and it gives this information only to a debugger. With
+// `attach`, examine opens a debug session, which may change what it examines. Without `attach`, nothing in the process
+// changes, but queues are found only in the driver's debugfs, which needs root and lacks the addresses of write
+// pointers. docs/doctor.md lists the source of each value.
 //
-// With a session, a call of the runtime (hsa_init, hsa_shut_down) waits for the debugger. It is answered, once more
-// than was asked for: no later answer could reach a call that comes just before the session ends. So the runtime may
-// not wait for a debugger that comes later. If this program is killed, the kernel ends session and tracing.
+// During a session, a call of the runtime (hsa_init, hsa_shut_down) waits for the debugger. examine answers these
+// calls, and gives one more answer in reserve, because no later answer could reach a call that comes just before the
+// session ends. One call of the runtime may therefore not wait for a debugger that attaches later. If this program is
+// killed, the kernel ends the session and the tracing.
 //
 // What cannot be read is left out, and a note names it. Doorbells are never read.
 //

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Why queues hang: which packet waits, for what, and who would have to change it.
+// Why queues hang: which packet waits, for what, and which queue or thread would have to change it.
 //
 //   const Diagnosis d = diagnose(snapshot);
 //   puts(to_text(d).c_str());
@@ -23,7 +23,7 @@
 //
 // Each statement says what it rests on. `seen`: it is in the snapshot. `inferred`: it follows from what was seen and
 // from how the engine is documented to work. `guessed`: another explanation is possible; the statement names what would
-// decide. What was not examined is not called healthy: a queue about which too little is known has the class `unknown`.
+// decide. A queue about which too little is known is never called healthy: it has the class `unknown`.
 //
 // No document says whether hardware leaves rptr before or after a poll that waits, and rptr may lag. So the packet
 // before rptr, with its indirect buffer, and those after it are candidates too, as in sync/describe.hpp. If nothing is

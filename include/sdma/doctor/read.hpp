@@ -14,15 +14,16 @@
 // begun, doorbells, and the last value of each signal, but not the packets that were never begun. Each function adds a
 // note about what is missing.
 //
-// The kernel's devcoredump has the rings of the kernel's own queues, and none of a process: `add` says so in a note.
+// The kernel's devcoredump has the rings of the kernel's own queues, but no queues of processes; `add` says so in a
+// note.
 //
-// A core file of the kernel has no queues. It has the memory of the program, where words are, and the rings of queues
-// that a runtime allocates there, as ROCr does; mappings of a device are not dumped. A `gpucore.*` of ROCr has queues
-// and what is mapped from devices. Give both: each has what the other lacks.
+// A core file of the kernel has no queues. It has the memory of the program, with the words and with the rings that a
+// runtime such as ROCr allocates there; it does not have mappings of devices. A `gpucore.*` of ROCr has queues and the
+// memory that is mapped from devices. Give both, because each has what the other lacks.
 //
 // The kernel's log has page faults of GPUs, and other lines about copies, such as a ring that timed out. Neither a
-// queue's state nor a core file says this. The log is a ring, and the driver limits the rate of its messages: a fault
-// that is not in the log may have happened.
+// queue's state nor a core file says this. The log is a ring, and the driver limits the rate of its messages, so a
+// fault may have happened even if the log does not have it.
 //
 // Everything here allocates, in proportion to its input. No shared state; any thread may call these functions. Errors:
 // one Diagnostic with the name of the file.

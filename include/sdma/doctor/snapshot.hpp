@@ -20,11 +20,10 @@
 // Positions are bytes, counted as the queue counts them. Those of MI300X do not wrap: position p is at offset p modulo
 // the size of the ring. Set `positions_wrap` for a dump that has offsets instead.
 //
-// `watched_ns` and `rptr_first` say how the queue behaved while it was watched: a queue whose rptr has changed is
-// slow, and is never called hung. A snapshot of one moment has watched_ns = 0; then a queue at a copy may simply
-// be executing it.
+// `watched_ns` and `rptr_first` describe the queue while it was watched: a queue whose rptr has changed is slow, and is
+// never called hung. A snapshot of one moment has watched_ns = 0; a queue at a copy may then simply be executing it.
 //
-// to_json writes a snapshot as a text, and snapshot_from_json reads it: the diagnosis is the same on any machine.
+// to_json writes a snapshot as text, and snapshot_from_json reads it, so the diagnosis can be repeated on any machine.
 //
 // Plain values; any thread may use them. `peek` is called by `diagnose`, in its thread. Errors: those of
 // snapshot_from_json.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// A dump of a ring by its positions: what the engine has consumed, where it stands, what is pending.
+// A dump of a ring, divided by its positions: what the engine has consumed, where the engine is, what is pending.
 //
 //   const RingPositions at{.rptr = dump.rptr, .wptr = dump.wptr, .first = dump.first.value_or(0)};
 //   auto placed = place_ring(dump.dwords, at, "sdma0");
@@ -22,7 +22,7 @@
 // before that start; a note says that it is a choice.
 //
 // A part may also hold dwords that no packet begins with, and headers of packets that would reach past rptr or wptr.
-// Neither can be a packet, and how long such garbage is, no header says. The next start is the one from which most
+// Neither can be a packet, and no header gives the length of such garbage. The next start is the one from which most
 // dwords read as packets that someone may have written, up to the part's end; a dword that is skipped counts against
 // it, and so does each further gap. If no start is worth that, the rest of the part is skipped. Each such `RingGap` is
 // a guess: it says why reading was lost, and what the choice rests on. The payload of a NOP belongs to the NOP, so it

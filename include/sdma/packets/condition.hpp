@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The condition that a poll waits for, and what can be said about it without knowing the word.
+// The condition for which a poll waits, and what is certain about it even if the word is not known.
 //
 //   holds(value, Compare::ge, epoch)                                   as an engine or the host compares
 //   can_hold(c), must_hold(c)                                          whether any or every value satisfies a condition

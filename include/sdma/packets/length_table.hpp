@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// By which dwords each packet is identified, and how long it is:
-// extracted from the descriptions of all packets, for lengths.hpp.
+// The dwords that identify each packet, and its length, extracted from the descriptions of all packets for lengths.hpp.
 //
 //   for (const PacketLength& p : detail::kLengths)       // in the order of the registry: the first match is the packet
 //

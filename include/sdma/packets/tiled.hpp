@@ -14,7 +14,7 @@
 //
 // Constants: any thread may read them. No errors. The lengths of 4.x come from the kernel's 4.x header, except that of
 // SUBWIN_LARGE, which comes from newer headers and is unproven on 4.4.2. The lengths of packets that 4.4.2 lacks come
-// from newer headers and a debugger, and from a header of gfx12.5 (7.1). A length of 1 says that it is not known.
+// from newer headers and a debugger, and from a header of gfx12.5 (7.1). Length 1 means unknown.
 #include "sdma/packets/info.hpp"
 
 namespace sdma { inline namespace v0 { namespace detail {

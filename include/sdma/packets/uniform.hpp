@@ -7,8 +7,8 @@
 //   5.0     op | bytes, in 22 bits    | src | dst           0 on the wire: writing every field writes the right dwords
 //   7.0     op | bytes | swap, policy | src | dst | dcc     dcc: there if the packet's cpv is 1
 //
-// So a packet costs what it costs in a generation that is known when you compile, and a test of a mask where a field
-// that is not constant differs. Packets whose fields have other places, or another pattern, are not uniform.
+// A packet then costs as much as in a generation that is known when you compile, plus a test of a mask for each field
+// that differs and is not constant. Packets whose fields have other places, or another pattern, are not uniform.
 //
 // Everything is a constant expression without state. No errors.
 #include "sdma/packets/shape.hpp"

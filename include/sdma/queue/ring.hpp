@@ -46,8 +46,9 @@
 // one of the two processes may produce. A signal handler may use a Ring<many>, but not the one whose producer it
 // interrupted: the handler's slot could not reach the engine until the interrupted thread publishes its own.
 //
-// Generations: a ring has that of its engine (RingMemory::generation), and `submit` writes its packets. A Writer for
-// its slots is AnyWriter{slot.dwords, {ring.generation()}}. Frames, which are built once, are in stream/frame.hpp.
+// Generations: a ring has the generation of its engine (RingMemory::generation), and `submit` writes packets of this
+// generation. A Writer for its slots is AnyWriter{slot.dwords, {ring.generation()}}. Frames, which are built once, are
+// in stream/frame.hpp.
 //
 // Two Rings over the same memory overwrite each other's packets, in two processes or on a host and in a kernel.
 // Errc::two_producers says so: wptr is not what this Ring stored, or rptr is past it. A Ring<one> on the host whose

@@ -16,8 +16,9 @@
 // with absent lanes waits for them for ever, or writes no dword for them. On the host, it is one lane, so that the same
 // function runs there. Any waves and threads may share a Ring<many>; one wave at a time may use a Ring<one>.
 //
-// A wave cannot exit with a slot: it is reserved and published in one call. The ring is never waited for: a full one is
-// Errc::no_space. Memory order: each lane releases its dwords to the system before the barrier, as order.hpp says.
+// A wave cannot exit with a slot that is still reserved, because a slot is reserved and published in one call. A full
+// ring is Errc::no_space; the call does not wait for room. Memory order: each lane releases its dwords to the system
+// before the barrier, as order.hpp says.
 //
 // Errors: those of Ring::submit. The packets have a length that is known when you compile, and are those of `G`.
 #include "sdma/queue/ring.hpp"

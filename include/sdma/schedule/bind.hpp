@@ -22,16 +22,17 @@
 // epoch 0 and stores the signals' initial values: call it only after you have seen that everything is complete.
 //
 // Ranks. Several processes may bind one schedule together, each as another rank. GPUs are divided evenly, in order: of
-// four, rank 1 of 2 has the last two. A rank creates the buffers, signals and queues of its GPUs, and opens those
-// buffers and signals that are of others (device/memory.hpp). Rank 0 also has what is the host's. A host thread is of
-// the rank that its `rank` says; otherwise host threads are divided as GPUs are. Only its own rank may use a queue
-// (`owns`); buffers and signals have addresses in all. After `bind` has returned, nothing is exchanged any more.
+// four, rank 1 of 2 has the last two. A rank creates the buffers, signals and queues of its GPUs, and opens the buffers
+// and signals of the other ranks (device/memory.hpp). Rank 0 also creates the buffers and signals of the host. A host
+// thread belongs to the rank that its `rank` names; without `rank`, host threads are divided as GPUs are. A queue may
+// be used only by its own rank (`owns`); buffers and signals have addresses in all ranks. After `bind` has returned,
+// the ranks exchange nothing any more.
 //
-// Nodes. With ranks_per_node, as many ranks are one machine: with {{4}}, ranks 0 to 3 of 8, and 4 to 7; with {{3, 2}},
-// ranks 0 to 2 of 5, and 3 and 4 (core/node_sizes.hpp). They share memory; nodes share nothing. What is the host's is
-// of the first rank of the node that uses it. `bytes` of another node's memory are empty, `address` is one that no
-// engine may use, and its signals must not be read or stored. A thread of the rank executes its queues with network=1,
-// and the Transport carries what they send.
+// Nodes. ranks_per_node groups ranks into nodes: with {{4}}, ranks 0 to 3 of 8, and 4 to 7; with {{3, 2}}, ranks 0 to 2
+// of 5, and 3 and 4 (core/node_sizes.hpp). The ranks of a node share memory; nodes share nothing. A buffer or signal of
+// the host belongs to the first rank of the node that uses it. For memory of another node, `bytes` is empty, `address`
+// is one that no engine may use, and signals must not be read or stored. A thread of the rank executes its queues with
+// network=1, and the Transport carries the bytes that they send.
 //
 // Threads: any thread may submit, set, add and read. Concurrent submits of one queue are serialised. bind and restart
 // are not for hot paths.

@@ -9,10 +9,10 @@
 //   Chrome traces  JSON as kineto writes it (PyTorch)  directions, devices, streams, sizes, times; no addresses
 //   AMD_LOG_LEVEL  lines of the HIP runtime, from 4    addresses, sizes, engines, directions, and what waits for what
 //
-// Each stream becomes a queue for each engine, or each direction, that it uses. The order of a stream becomes polls; in
-// a log of the HIP runtime, `wait_event` does instead. Addresses that overlap or touch become one buffer; where there
-// are none, each copy has buffers of its own. The schedule submits everything at once: the times between copies are in
-// comments alone. What the file does not say is in RecordedCopies::unknown, and in comments of the text.
+// Each stream becomes a queue for each engine, or each direction, that it uses. Polls keep the order of a stream or, in
+// a log of the HIP runtime, that of `wait_event`. Addresses that overlap or touch become one buffer; without addresses,
+// each copy has its own buffers. The schedule submits everything at once: the times between copies appear only in
+// comments. RecordedCopies::unknown, and comments of the text, list what the file does not say.
 //
 // Takes time and memory near-linear in the text. Allocates. There is no shared state; any thread may call these
 // functions. Errors: a Diagnostic, if the text is none of these forms or has no copy.

@@ -11,9 +11,9 @@
 //
 //   bind: publish, receive each other rank        then memory is shared, and bind calls the exchange no more
 //
-// `SocketExchange` has a connected stream socket to each other rank, as a program has that starts the ranks itself
-// (in_ranks); it may be used again, by a program or another bind. A program with MPI writes a class of its own, as
-// sdma perf does (tools/perf/mpi.cpp).
+// `SocketExchange` uses a connected stream socket to each other rank. A program that starts the ranks itself has these
+// sockets (in_ranks). The object may be used again, by the program or for another bind. A program with MPI implements
+// its own class, as sdma perf does (tools/perf/mpi.cpp).
 //
 // One thread per object. Errors: a Diagnostic names the rank and says why its bytes do not come: it has ended, or the
 // deadline has passed.
@@ -41,11 +41,11 @@
 //   auto all = in_ranks(4, patience, [&](std::uint32_t rank, Exchange& e) { return text_of(rank, e); });
 //   for (const auto& r : *all) puts(r.answer ? r.answer->c_str() : r.end.c_str());
 //
-// Ranks that have ended without an answer come first, and then the others in the order in which they ended: so what
-// went wrong first comes before what followed from it. No rank outlives this process.
+// Ranks that have ended without an answer come first, and then the others in the order in which they ended, so the
+// cause of a failure comes before its consequences. No rank outlives this process.
 //
 // Call it with one thread and without an open device. `patience`: how long the others may need after the first rank has
-// ended; then they are killed. Until then `work` is to end by itself, as everything does that takes a Deadline.
+// ended; then they are killed. Until then, `work` should end by itself, which everything with a Deadline does.
 // `proceed`: asked in this process; when it returns false, every rank gets SIGINT, and `patience` begins. A rank whose
 // handler of SIGINT returns then has an answer. Errors: no descriptor or process is left.
 #include "sdma/core/deadline.hpp"

@@ -16,10 +16,10 @@
 // first submit if there is no such `set`, to the end of the waits of the first host thread that follow.
 //
 // A wait that is still pending at the timeout is a finding, and so is an action or a round of a repeat that has not
-// begun by then. An `expect` of a thread or a kernel that finds a difference is one, too. A stall report describes
-// every queue that has not read all its packets. A fault of a queue is a finding as soon as it is seen. Each of these
-// stops all host threads and kernels, and then nothing else is compared. A Bound may run many times. After a run that
-// timed out, the Bound's queues may still be stalled, so make a new Bound.
+// begun by then. An `expect` of a thread or a kernel that finds a difference is a finding, too. A stall report
+// describes every queue that has not read all its packets. A fault of a queue is a finding as soon as it is seen. Each
+// of these stops all host threads and kernels, and then nothing else is compared. A Bound may run many times. After a
+// run that timed out, the Bound's queues may still be stalled, so make a new Bound.
 //
 // Kernels run only on a device where a thread can stand in for them (Device::kernels_stand_in); on any other device, a
 // schedule with kernels is not run, and a finding says so. The stand-in performs the kernel's actions in order;

@@ -23,7 +23,7 @@
 //
 // Epochs. A queue may be submitted any number of times; its epoch is the number of the submit, from 1. A value in a
 // packet may be a * epoch + b: q.put<&PollMem::reference>(PollMem{.addr = go, .func = Compare::ge}, kEpoch). In
-// `dwords` the bits of such a field are zero, and `epochs` says what they become. The packets of a queue without epoch
+// `dwords`, the bits of such a field are zero, and `epochs` defines their values. The packets of a queue without epoch
 // values never change.
 //
 // Kernels. A compute kernel that runs beside the queues is an agent with actions, as a host thread is: it computes,
@@ -33,8 +33,8 @@
 //     k.compute(20000).store({in, 4096}).set(tile, kEpoch);
 //   });
 //
-// Sums. A kernel adds ranges, element by element. In a fixed order, the bytes are always the same; if the order is left
-// open, floating-point numbers may be rounded otherwise each time:
+// Sums. A kernel adds ranges, element by element. With a fixed order, the bytes are always the same; with an open
+// order, floating-point numbers may be rounded differently each time:
 //   Schedule::Sum ab{.type = Schedule::Sum::Type::f32, .parts = {{a, n}, {b, n}}};
 //   s.add_kernel(Place::gpu(0), "add").store({out, n}, ab);
 //   s.expect_sum({out, n}, ab);

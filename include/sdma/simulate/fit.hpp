@@ -16,9 +16,9 @@
 //
 // Errors with a common cause. All ratios to one measured baseline share the baseline's error: where it was measured 10
 // % too slow, each of them is 10 % too large. With FitOptions::common, an observation's error is the sum of its own and
-// one that its group shares, and the sum above has the term |shared / common| ^ power for each group instead.
-// Parameters then explain what differs within groups, and what all of a group have in common only as far as that costs
-// less than a shared error.
+// one that its group shares, and the sum above has the term |shared / common| ^ power for each group instead. The
+// parameters then explain the differences within a group. They explain an error that is common to the whole group only
+// as far as this costs less than a shared error.
 //
 // Method. A parameter is varied in its logarithm, within its bounds. Levenberg-Marquardt with finite differences comes
 // first. Times have kinks where another resource becomes the bottleneck, and a parameter such as engine.window_bytes
@@ -35,9 +35,10 @@
 // parameters, and no spread is known, the uncertainty of the initial machine stays, and the source says "; its
 // uncertainty is not determined".
 //
-// The machine also gets the covariance of the parameters that the measurements determine and of the uncertain ones that
-// were not free: had one of these another value, the fit would make up for it. Where only the sum of two is known, each
-// is uncertain, but a time in which both occur is not. A file keeps it (machine.hpp), and `sensitivity` uses it.
+// The machine also gets a covariance. It covers the parameters that the measurements determine, and the uncertain
+// parameters that were not free, because the fit would compensate for another value of one of these. If only the sum of
+// two parameters is known, each is uncertain, but a time in which both occur is not. A file keeps it (machine.hpp), and
+// `sensitivity` uses it.
 //
 // What measurements cannot decide is part of the result:
 //

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Judges a fit by what it has not seen: leaves a part of a table out, fits to the rest, and predicts what was left out.
+// Tests a fit on data that it has not seen: leaves a part of a table out, fits to the rest, and predicts that part.
 //
 //   auto m = read_measurements("share/published/dma-latte.csv");
 //   auto parts = held_out(*m, *mi300x_machine(), m->options);

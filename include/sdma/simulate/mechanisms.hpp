@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The single mechanisms that a machine is measured by, and their times on a device: the table of a fit.
+// The single mechanisms from which a machine is calibrated, and their times on a device: the table of a fit.
 //
 //   const auto all = mechanisms(device->topology());
 //   auto m = measure(*device, all, {.source = "my node, today"});        // a table: sdma/simulate/measurements.hpp
@@ -22,7 +22,7 @@
 // `measure` goes through all mechanisms in several passes, so that a slow change of the machine becomes spread, not
 // error. The value of an observation is the median of the passes' medians; its spread is the standard deviation of
 // these medians. Above 5 % of the value, the spread lowers the weight of the observation in the fit, in proportion.
-// No byte is compared: measure what works.
+// No bytes are compared, so measure only what works.
 //
 // One thread measures; anything else that runs on the device or on the host disturbs the times. Each round ends at its
 // timeout. Allocates.

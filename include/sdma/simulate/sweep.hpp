@@ -10,9 +10,9 @@
 // A name with a dot is a parameter of the machine, as MachineDescription::set takes it. Any other name is a param of
 // the schedule, whose values are whole numbers.
 //
-// A cap is found by trial: `caps_of` relaxes every other parameter, one at a time, and reports those with which the
-// two values no longer give the same time. If there is none, no single parameter caps it; the schedule may not use
-// what it describes.
+// A cap is found by trial: `caps_of` relaxes every other parameter, one at a time, and reports each parameter whose
+// relaxation makes the two values give different times. If there is none, no single parameter is the cap; perhaps the
+// schedule does not use what the parameter describes.
 //
 // Pure functions that allocate; any thread may call them. Errors: texts, and the Diagnostics of `simulate`.
 #include "sdma/simulate/simulate.hpp"

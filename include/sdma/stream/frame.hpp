@@ -21,10 +21,10 @@
 //                          relocate:               epoch + 1  source  target + 64              the frame's own memory
 //                          submit:                 reserve, memcpy, publish                    the ring
 //
-// Parameters are numbers from 0 on. An address is one if it is parameter(k), or lies up to 2^47 bytes before or after
-// it: a Writer, a recipe or a split copy carries the distance along. Any other member is one of the next packet of its
-// type after bind<&Fence::value>(k); what the packet holds is added. The sum is stored where the packet's description
-// has the field, in the frame's generation.
+// Parameters are numbered from 0. An address refers to parameter k if it is parameter(k), or lies up to 2^47 bytes
+// before or after it: a Writer, a recipe or a split copy keeps the distance. To make another member refer to parameter
+// k, call bind<&Fence::value>(k): this applies to the next packet of the type, and the value that the packet holds is
+// added to the parameter. The sum is stored in the field's place in the frame's generation.
 //
 // Sizes: measure(generation, [&](auto& w) { hsa::complete(w, signal); }) is the exact number of dwords that the same
 // calls write, before there is a place for them. The k...Dwords of recipes are maxima.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Packets in the order of a stream of HIP or CUDA: they begin when the stream gets there, and the stream continues when
-// they are complete. The host publishes and enqueues; it never waits for either.
+// Packets in the order of a stream of HIP or CUDA: they begin when the stream reaches them, and the stream continues
+// when they are complete. The host publishes and enqueues; it never waits for either.
 //
 //   StreamOrder order{go, {&done, 1}};                        // two words that are 0: see Memory
 //   if (auto r = order.prepare(stream); !r) return fail(r.error());       // refuses words that the stream cannot use
@@ -19,14 +19,14 @@
 //
 // Several queues. `done` has a word for each queue of the stream. A round is then next, begin, publish on each ring,
 // end. Several streams, one per GPU: give each its own StreamOrder, and make the same calls of `next` and `graph` on
-// all, so that they count alike. A queue that reads or writes the memory of another stream's GPU polls that stream's
-// `go`, too, for the same value, and its completion is one of the words that both streams hold for.
+// all, so that they count alike. A queue that reads or writes the memory of another stream's GPU also polls that
+// stream's `go` for the same value, and both streams hold until its completion.
 //
-// Graphs. A captured stream repeats the same values in every replay, so a value cannot grow. It need not: a value only
-// has to differ from that of the round before, because a stream changes `go` only after it has seen the round's
-// completions. So each iteration of a graph has a value of its own, nothing is reset, and packets compare for equality.
-// A graph of one iteration gets a second round without packets, which keeps one replay apart from the next. Rings do
-// not run twice: publish a graph's rounds once for each launch, in the order of the launches.
+// Graphs. A captured stream repeats the same values in every replay, so values cannot grow. They do not have to: a
+// value only has to differ from that of the previous round, because a stream changes `go` only after it has seen the
+// completions of a round. Each iteration of a graph therefore has its own value, nothing is reset, and packets compare
+// for equality. A graph of one iteration gets a second round without packets, which keeps one replay apart from the
+// next. Rings do not run twice: publish a graph's rounds once for each launch, in the order of the launches.
 // examples/schedules/11_stream_order.sdma is this protocol with replays, which `sdma check` proves.
 //
 //   const auto graph = *order.graph(20);                      // values of its own
@@ -37,9 +37,9 @@
 //   order.publish(ring, 0, 32, deadline, graph, [&](auto& packets, std::uint32_t value) { ... });
 //   launch(ready, s);
 //
-// Engines. It is not known whether a waiting poll lets other queues of its engine continue (X2). So a queue that waits
-// for a stream needs an engine on which nothing runs that the stream has to complete first, such as the runtime's own
-// copies: not one of those that face the host.
+// Engines. It is not known whether a waiting poll lets other queues of its engine continue (X2). If a queue waits for a
+// stream, its engine must therefore not have other work that the stream has to complete first, such as the runtime's
+// own copies. Do not use an engine that faces the host.
 //
 // Memory. Words are 32 bits, aligned to 4, and begin at 0. Engines poll and store them, so the queue's GPU must reach
 // them, and nothing else may write them. HIP: a stream waits only for signal memory (hipExtMallocWithFlags with

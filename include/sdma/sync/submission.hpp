@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Submissions of any length: waits for room, with a deadline, and divides what is longer than a slot.
+// Submissions of any length: waits for room, with a deadline, and divides a submission that is longer than a slot.
 //
 //   auto slot = reserve(ring, 64, Deadline::in(1s));            // as ring.reserve(64), but waits for room
 //

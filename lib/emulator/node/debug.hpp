@@ -5,8 +5,8 @@
 //   session    one at a time: ENABLE begins it, DISABLE or the end of the debugger's process ends it
 //   remap      where a runtime is enabled, both unmap all queues of all GPUs and map them again, as the kernel does
 //   runtime    while there is a session, RUNTIME_ENABLE raises an exception of the process,
-//              and returns only after the debugger has answered with SEND_RUNTIME_EVENT. A
-//              signal ends the call with EINTR, and so do 10 s; the next call continues
+//              and returns only after the debugger has answered with SEND_RUNTIME_EVENT; or
+//              with EINTR after a signal or 10 s, and the next call then continues
 //
 //   debugger:  ENABLE ............................ SEND_RUNTIME_EVENT
 //   runtime:            RUNTIME_ENABLE (blocked) .................... returns
