@@ -94,7 +94,7 @@ Words those(Words all, const std::string& begun, const std::string& before = {})
   return out;
 }
 
-/// What may stand for the value of which `begun` is there, after `before`. Of a list, the last element is completed.
+/// What may stand for the value of which `begun` is there, after `before`; in a list, that is its last element.
 Words of_value(const CLI::Option& o, std::span<const std::string> words, std::string begun, std::string before = {}) {
   if (const auto comma = begun.rfind(','); comma != begun.npos && o.get_type_name().ends_with(kList)) {
     before += begun.substr(0, comma + 1);

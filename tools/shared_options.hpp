@@ -44,8 +44,7 @@ void add_shown_gpus(VerbOptions&, std::vector<std::uint32_t>&);
 /// --device, with the devices of sdma/device/open.hpp. --help says what `doc` says, what each of them is, and which
 /// one is taken without the option.
 Option add_device(VerbOptions&, DeviceKind&, const std::string& doc, const std::string& otherwise);
-/// The same where a device is one choice of several, or none. `also`: what --device=simulate means, which is no device;
-/// "": the word is not known.
+/// The same where there may be none. `also`: what --device=simulate means, which has no device; "": an unknown word.
 Option add_device(VerbOptions&, std::optional<DeviceKind>&, const std::string& doc, const std::string& also,
                   const std::string& otherwise);
 

@@ -135,7 +135,7 @@ sdma_work* sdma_bind_text(sdma_device*, const char* text, const char* settings, 
 /** The same from a file. */
 sdma_work* sdma_bind_file(sdma_device*, const char* path, const char* settings, sdma_memory* const* lent, size_t count);
 /** Binds a collective: collective=all_gather|all_to_all|.. gpus=N bytes=SIZE, variant, root and the other options of
- * collective_plan. */
+ * sdma plan. */
 sdma_work* sdma_bind_collective(sdma_device*, const char* settings);
 /** A buffer of the schedule, "gpu0.buf": its address and length. `host`: its bytes as the host sees them, or NULL. Any
  * of the three may be NULL. */

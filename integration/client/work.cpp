@@ -130,7 +130,7 @@ sdma_work* bind_collective(sdma_device* d, const char* settings) {
     if (name == "prelaunch" || name == "completion")
       return refused("sdma_bind_collective", "the setting '" + name + "' is that of streams here", "leave it out");
     if (const auto why = collectives::set(options, name, value); !why.empty())
-      return refused("sdma_bind_collective", why, "collective_plan --help lists the options");
+      return refused("sdma_bind_collective", why, "sdma plan --help lists the options");
   }
   auto plan = collectives::plan(options);
   if (!plan) return refused(plan.error());

@@ -206,9 +206,9 @@ def programs_work(prefix, options, version):
         sys.exit(f"the moved program is not of version {version}")
     schedules = prefix / "share/sdma/examples/schedules"
     run(programs / "sdma", "check", schedules / "2_allgather_b2b.sdma", env=alone)
-    run(programs / "collective_plan", "all_gather", "-g", "4", env=alone)
-    run(programs / "collective_perf", "--device=simulate", "-e", "4K", env=alone)
-    run(programs / "kv_fetch", "--help", env=alone)
+    run(programs / "sdma", "plan", "all_gather", "-g", "4", env=alone)
+    run(programs / "sdma", "perf", "--device=simulate", "-e", "4K", env=alone)
+    run(programs / "sdma", "fetch", "--help", env=alone)
     emulated = run(programs / "sdma", "emulate", "--gpus=3", "--", programs / "sdma", "topology", "--device=kfd", env=alone)
     if "3 GPUs" not in emulated and emulated.count("MI300X") < 3:
         sys.exit("the moved program does not find the software node's library")

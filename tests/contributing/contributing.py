@@ -223,11 +223,11 @@ def verb(t, sdma, conformance):
     text = (t.root / "tools/verbs.hpp.in").read_text(encoding="utf-8")
     (t.made / "verbs.hpp").write_text(re.sub(r"@(\w+)@", lambda match: made[match[1]], text), encoding="utf-8")
 
-    t.run(*t.compile("verb", "tools/nap.cpp", "tools/main.cpp", includes=("include", "lib", "made", "tools")))
+    t.run(*t.compile("verb", "tools/verbs/nap.cpp", "tools/main.cpp", includes=("include", "lib", "made", "tools")))
     tool = t.program(sdma, "verb", out="sdma", keep=lambda file: not file.endswith("main.cpp.o"))
     t.noticed(build, "there is no subcommand 'nap'", sdma, "nap")
     with t.without(build):
-        t.noticed(build, "tools/nap.cpp", *t.hygiene("sources"))
+        t.noticed(build, "tools/verbs/nap.cpp", *t.hygiene("sources"))
     t.noticed(top, "+  nap ", *t.case(tool, top))
     tables = [sys.executable, t.root / "tests/tools/tables.py", t.root, tool]
     for blessed, complaint in ("README.md", "+| `nap` | do nothing | [json](docs/json.md) |"), ("docs/json.md", "+| `nap` | One object"), (own, own):
@@ -261,6 +261,25 @@ def device(t, sdma, conformance):
             t.noticed(build, source, *t.hygiene("sources"))
 
 
+# plan COLLECTIVE --flat --NAME=VALUE...
+PLAN = """
+#include "collectives/collectives.hpp"
+#include "sdma/schedule/text.hpp"
+#include <cstdio>
+int main(int argc, char** argv) {
+  collectives::Options o{.bytes = 1 << 20};
+  std::string wrong = set(o, "collective", argv[2]);
+  for (int i = 4; i < argc && wrong.empty(); ++i) {
+    const std::string word = argv[i] + 2;
+    wrong = set(o, word.substr(0, word.find('=')), word.substr(word.find('=') + 1));
+  }
+  const auto p = collectives::plan(o);
+  if (!wrong.empty() || !p) return std::fprintf(stderr, "%s\\n", wrong.empty() ? to_string(p.error()).c_str() : wrong.c_str()), 1;
+  std::fputs(to_text(p->schedule).c_str(), stdout);
+}
+"""
+
+
 def variant(t, sdma, conformance):
     folder, golden = "collectives", "tests/collectives/golden/all_gather_turn.sdma"
     text = (t.root / folder / "texts.hpp.in").read_text(encoding="utf-8")
@@ -269,11 +288,13 @@ def variant(t, sdma, conformance):
         text = text.replace(f"@{path.stem}@", path.read_text(encoding="utf-8"))
     (t.made / "texts.hpp").write_text(text, encoding="utf-8")
     names = ("options", "table", "plan", "source")
-    sources, includes = [*(f"{folder}/{n}.cpp" for n in names), "tools/plan/main.cpp"], ("include", ".", "made")
+    # Of sdma plan only what the variant changes: the rest of sdma is linked with the variants of this tree.
+    (t.made / "plan.cpp").write_text(PLAN, encoding="utf-8")
+    sources, includes = [*(f"{folder}/{n}.cpp" for n in names), t.made / "plan.cpp"], ("include", ".", "made")
     t.run(*t.compile("variant", *sources, includes=includes))
-    plan = t.program(sdma, "variant", out="collective_plan")
-    t.bless(collective_plan=plan)
-    ask = ["all_gather", "--flat", "--gpus=3", "--bytes=1000"]
+    plan = t.program(sdma, "variant", out="plan")
+    t.bless(plan=plan)
+    ask = ["plan", "all_gather", "--flat", "--gpus=3", "--bytes=1000"]
     if t.run(plan, *ask) != (t.root / golden).read_text(encoding="utf-8"):
         raise Broken("variants.txt does not choose the new variant")
     options = f"{folder}/options.cpp"

@@ -107,7 +107,7 @@ def pages(source, sdma):
 KINDS = [
     ("tests/stream/golden", "sdma", stream),
     ("tests/schedule/golden", "sdma", schedule),
-    ("tests/collectives/golden", "sdma", collectives),
+    ("tests/collectives/golden", "plan", collectives),
     ("tests/trace/golden", "trace", trace),
     ("docs/packets.md, packets/length_table.hpp", "document", packets),
     ("docs/reproduction.md, docs/figures", "reproduce", reproduction),
@@ -117,7 +117,7 @@ KINDS = [
     ("tables of README.md, docs/rules.md, docs/check.md and docs/json.md; new tests/tools/cases/VERB_help.test", "sdma", tables),
     ("docs/json.md, docs/journeys", "sdma", pages),
 ]
-OPTION = {"sdma": "tools", "reproduce": "bench"}
+OPTION = {"sdma": "tools", "plan": "tools", "reproduce": "bench"}
 
 
 def main(source, *arguments):

@@ -2,8 +2,8 @@
 #pragma once
 // The matrix product of cuBLAS or hipBLAS, as one function: C = A^T B in bf16, with sums in fp32.
 //
-//   auto library = Blas::find(sdma::DeviceKind::cuda);                   // libcublas; sdma::DeviceKind::kfd: libhipblas
-//   auto blas = Blas::load(*library, sdma::DeviceKind::cuda);
+//   auto library = Blas::find(DeviceKind::cuda);                   // libcublas; DeviceKind::kfd: libhipblas
+//   auto blas = Blas::load(*library, DeviceKind::cuda);
 //   blas->create(&handle);   blas->set_stream(handle, stream);   blas->multiply(handle, n, a, b, c);
 //
 // hipBLAS has had two forms of hipblasGemmEx, which differ in the numbers of their data types. From 2.0 on, a function

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The calls of libcuda that stream_order_perf makes: streams with kernels and copies, capture, graphs.
+// The calls of libcuda that sdma streams makes: streams with kernels and copies, capture, graphs.
 //
 //   const auto cuda = CudaLibrary::load<CudaGraphs>();     // an error says what is missing
 //   CudaGraphs::Rank r = *cuda->rank(0);             // its context current in this thread, streams, and a kernel

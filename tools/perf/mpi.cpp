@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// libsdma-mpi: passes bytes between the processes that mpirun has started. The option mpi of the build provides it; sdma
-// perf loads it (world.hpp). Its begin is MPI_Init, and its end MPI_Finalize.
+// libsdma-mpi: passes bytes between the processes that mpirun has started. The option mpi of the build provides it, and
+// sdma perf loads it (world.hpp). A World calls MPI_Init at its begin, and MPI_Finalize at its end.
 //
 // Publishing is an MPI_Iallgather of the sizes and an MPI_Iallgatherv of the bytes: all ranks exchange equally often.
 // Both are polled until the deadline, with the naps of other waits. It may be used any number of times.
