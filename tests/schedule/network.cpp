@@ -114,6 +114,17 @@ TEST_CASE("a socket carries whole messages, in their order, and says that a rank
   close(ends[1]);
 }
 
+TEST_CASE("what a rank throws ends its process, and does not go on in a copy of the caller") {
+  const auto all = in_ranks(2, 60s, [](std::uint32_t rank, Exchange&) -> std::string {
+    if (rank == 1) throw std::runtime_error("it cannot work");
+    return "well";
+  });
+  REQUIRE(all);
+  REQUIRE(all->size() == 2);
+  CHECK((*all)[0].end.ends_with("ended with code 127 before it had an answer"));
+  CHECK((*all)[1].answer == "well");
+}
+
 TEST_CASE("bytes of a queue of the network are in the other node before its words change") {
   for (int i = 0; i < 3; ++i) CHECK(joined(found(kSends, 2)).empty());
 }

@@ -42,7 +42,8 @@
 //   for (const auto& r : *all) puts(r.answer ? r.answer->c_str() : r.end.c_str());
 //
 // Ranks that have ended without an answer come first, and then the others in the order in which they ended: so what
-// went wrong first comes before what followed from it. No rank outlives this process.
+// went wrong first comes before what followed from it. No rank outlives this process. What `work` throws ends its
+// process with code 127, and goes to stderr.
 //
 // Call it with one thread and without an open device. `patience`: how long the others may need after the first rank has
 // ended; then they are killed. Until then `work` is to end by itself, as everything does that takes a Deadline.
