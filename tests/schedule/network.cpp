@@ -68,7 +68,7 @@ std::vector<std::string> found(const std::string& text, std::uint32_t ranks, con
                          .ranks_per_node = rank == 1 && how.odd.grouped() ? how.odd : how.per_node,
                          .transport = &network});
     if (!b) return lines(b.error());
-    const auto r = run(*b, {.timeout = rank == 0 ? how.timeout : 60s, .contents = !how.slow});
+    const auto r = run(*b, {.time_limit = rank == 0 ? how.timeout : 60s, .contents = !how.slow});
     return lines(r.findings);
   });
   REQUIRE(all);

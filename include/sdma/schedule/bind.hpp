@@ -70,7 +70,7 @@ struct BindOptions {
   std::uint32_t rank = 0;   ///< which of the processes this is
   std::uint32_t ranks = 1;  ///< how many processes bind the schedule together: at most one per GPU
   Exchange* exchange{};     ///< with several ranks: passes handles between them (schedule/exchange.hpp). Not owned
-  std::chrono::nanoseconds exchange_timeout = std::chrono::seconds(60);  ///< to wait for the other ranks
+  std::chrono::nanoseconds exchange_limit = std::chrono::seconds(60);  ///< how long a bind waits for the other ranks
   NodeSizes ranks_per_node{};  ///< how many ranks each machine has; empty: all are of one
   Transport* transport{};      ///< with several nodes: carries bytes between them (schedule/exchange.hpp)
 };
