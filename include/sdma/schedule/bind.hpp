@@ -36,7 +36,8 @@
 // Threads: any thread may submit, set, add and read. Concurrent submits of one queue are serialised. bind and restart
 // are not for hot paths.
 // Errors: bind returns Diagnostics, the schedule's own problems first; submit returns an Errc. Destruction destroys the
-// queues first, then signals and memory; it does not drain (queue/queue.hpp). The device must outlive the Bound.
+// queues first, then signals and memory; it does not drain (queue/queue.hpp), except that bytes for other nodes, which
+// the Transport has already, get two seconds to leave. The device must outlive the Bound.
 #include "sdma/core/deadline.hpp"
 #include "sdma/core/names.hpp"
 #include "sdma/core/node_sizes.hpp"

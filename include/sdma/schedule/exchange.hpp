@@ -46,9 +46,9 @@
 // process with code 127, and goes to stderr.
 //
 // Call it with one thread and without an open device. `patience`: how long the others may need after the first rank has
-// ended; then they are killed. Until then `work` is to end by itself, as everything does that takes a Deadline.
-// `proceed`: asked in this process; when it returns false, every rank gets SIGINT, and `patience` begins. A rank whose
-// handler of SIGINT returns then has an answer. Errors: no descriptor or process is left.
+// ended; then they get a second, and are killed. Until then `work` is to end by itself, as everything does that takes a
+// Deadline. `proceed`: asked in this process; when it returns false, every rank gets SIGINT, and `patience` begins. A
+// rank whose handler of SIGINT returns then has an answer. Errors: no descriptor or process is left.
 #include "sdma/core/deadline.hpp"
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
