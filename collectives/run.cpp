@@ -67,6 +67,9 @@ void cover(std::span<const Segment> all, std::uint64_t bytes, Given given, Poiso
   if (at < bytes) poison(at, bytes - at);
 }
 
+/// For the first round: its rings have room.
+constexpr auto kPublish = 10s;
+
 bool is_stage(const Schedule::Buffer& b) { return b.init == Init::poison; }
 
 }  // namespace
@@ -107,7 +110,7 @@ Result<Run, std::vector<Diagnostic>> Run::prepare(const Plan& p, Device& d, cons
                                       .hint = "set ring_bytes to at least twice the bytes of a round"}};
   }
   if (p.options.prelaunch == Prelaunch::stream) return run;
-  if (auto published = run.publish(Deadline::in(10s)); !published)
+  if (auto published = run.publish(Deadline::in(kPublish)); !published)
     return std::vector<Diagnostic>{std::move(published.error())};
   return run;
 }

@@ -67,9 +67,9 @@ struct [[nodiscard]] Check {
 
 class Run {
  public:
-  /// Binds the plan to a device; with prelaunch, also publishes the first round. `words`: in place of the device's,
-  /// those of stream_words, where a runtime asks for memory of its own kind. All are 0, and stay until the Run is
-  /// destroyed.
+  /// Binds the plan to a device; with prelaunch, also publishes the first round, for which its empty rings have room: a
+  /// queue that does not take it within 10 s is an error. `words`: in place of the device's, those of stream_words,
+  /// where a runtime asks for memory of its own kind. All are 0, and stay until the Run is destroyed.
   static sdma::Result<Run, std::vector<sdma::Diagnostic>> prepare(const Plan&, sdma::Device&,
                                                                   const sdma::BindOptions& = {},
                                                                   std::span<const sdma::Signal> words = {});

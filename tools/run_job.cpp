@@ -55,7 +55,7 @@ int Job::run_ranks(Ordering order) {
     how.transport = &transport;
     return of_rank(rank, exchange);
   };
-  const auto patience = options_.timeout + how.exchange_timeout;
+  const auto patience = options_.timeout + how.exchange_limit;
   const auto proceed = [] { return interrupted == 0; };
   const auto all = options_.ranks_per_node.grouped() ? in_ranks(options_.ranks, patience, of_node, proceed)
                                                      : in_ranks(options_.ranks, patience, of_rank, proceed);
@@ -135,7 +135,7 @@ int Job::run_here(Ordering order, BindOptions how, trace::Recorder* recorder) {
     for (const auto& e : bound.error()) options_.test ? say(e) : tell(placed(e));
     return kInput;
   }
-  RunOptions go{.timeout = options_.timeout,
+  RunOptions go{.time_limit = options_.timeout,
                 .seed = options_.seed,
                 .map = timed ? nullptr : &map_,
                 .recorder = recorder,

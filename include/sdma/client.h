@@ -60,6 +60,10 @@
  * to complete before you give back memory that it uses. Threads: any thread may use any handle, but only one thread at
  * a time may use the same handle, except as stated above.
  *
+ * Time. A call that waits takes the seconds from the call to its deadline. The others wait for a minute at most, for
+ * room in a ring or as a stream (sdma_stream_of); sdma_open says how long a bind waits for other ranks. sdma_free waits
+ * for no engine, sdma_unbind for what engines are executing.
+ *
  * Binary interface: functions are added, not changed, within libsdma-client.so.0; structs keep their members.
  */
 #include <stddef.h>
@@ -143,7 +147,8 @@ int sdma_buffer(const sdma_work*, const char* name, uint64_t* address, uint64_t*
 /** One round in the order of a stream. A collective has a stream for each GPU, and all are enqueued before the host
  * waits; a schedule has one, for gpu 0. Of ranks: a stream of this rank's GPU. */
 int sdma_enqueue(sdma_work*, uint32_t gpu, const sdma_stream*);
-/** Waits until every round that was enqueued is complete; of ranks: all that touches this rank's GPUs. */
+/** Waits until every round that was enqueued is complete; of ranks: all that touches this rank's GPUs. With 0 seconds
+ * or less, it only looks. */
 int sdma_wait(sdma_work*, double seconds);
 /** A graph of so many rounds in the order of a GPU's stream; its number, or 0: failed. Collectives only. All streams of
  * a collective make the same graphs in the same order. */
@@ -178,7 +183,7 @@ int sdma_publish(sdma_copies*, uint32_t queue, uint32_t part, const sdma_copy*, 
 int sdma_release(sdma_copies*, const sdma_stream*);
 /** The stream waits for a part of this round. */
 int sdma_hold(sdma_copies*, uint32_t part, const sdma_stream*);
-/** The host waits for a part of this round. */
+/** The host waits for a part of this round, as sdma_wait. */
 int sdma_copies_wait(sdma_copies*, uint32_t part, double seconds);
 /** Gives it back, with its queues. */
 void sdma_copies_free(sdma_copies*);

@@ -57,8 +57,7 @@ int reach(const Opened& o, std::span<const WaitCondition> all, std::span<const Q
           const Bound* bound) {
   constexpr std::chrono::milliseconds kGlance(50);
   for (;;) {
-    const auto end = Deadline::in(kGlance);
-    const auto r = wait_all(all, end.at < d.at ? end : d);
+    const auto r = wait_all(all, d.within(kGlance));
     for (const auto* q : queues)
       if (const auto fault = o.device->fault(*q)) return refused("queue", describe(*fault));
     if (r) return SDMA_OK;

@@ -57,7 +57,7 @@ class Meeting {
     options.rank = r.rank;
     options.ranks = r.ranks;
     options.exchange = &*exchange_;
-    options.exchange_timeout = std::chrono::seconds(r.patience);
+    options.exchange_limit = std::chrono::seconds(r.patience);
   }
   BindOptions options{};
 

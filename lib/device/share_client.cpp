@@ -16,9 +16,9 @@ namespace {
 bool wait_readable(int socket, int pidfd, Deadline d) noexcept {
   for (;;) {
     pollfd all[] = {{.fd = socket, .events = POLLIN, .revents = 0}, {.fd = pidfd, .events = POLLIN, .revents = 0}};
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(d.left()).count();
-    const auto n = poll(all, 2, static_cast<int>(left));
-    if (n < 0 && errno == EINTR) continue;
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(d.within(std::chrono::hours(1)).left());
+    const auto n = poll(all, 2, static_cast<int>(left.count()));
+    if ((n < 0 && errno == EINTR) || (n == 0 && !d.passed())) continue;
     return n > 0 && (all[0].revents & POLLIN) != 0;
   }
 }
@@ -31,7 +31,7 @@ bool OwnerProcess::ended() const noexcept {
 }
 
 Result<FetchedObject, Diagnostic> fetch(const SharedHandle& h, std::string_view device,
-                                        std::shared_ptr<OwnerProcess> known) {
+                                        std::shared_ptr<OwnerProcess> known, Deadline end) {
   const auto where = fmt::format("open_shared process={} object={:016x}", h.process, h.object);
   const auto refused = [&](std::string message, std::string hint) {
     return Diagnostic{.where = where, .message = std::move(message), .hint = std::move(hint)};
@@ -43,7 +43,6 @@ Result<FetchedObject, Diagnostic> fetch(const SharedHandle& h, std::string_view 
   if (kind != device)
     return refused(fmt::format("the handle is of a device of the kind '{}', and this one is '{}'", kind, device),
                    "open the same kind of device in all processes");
-  const auto end = Deadline::in(share::kAnswer);
   const auto gone = [&] {
     return refused(
         fmt::format("process {} does not share this memory any more: it has ended or closed its device", h.process),
@@ -53,7 +52,7 @@ Result<FetchedObject, Diagnostic> fetch(const SharedHandle& h, std::string_view 
   if (!socket) return descriptor_error(where, "socket", errno);
   const auto at = share::address(h.socket);
   const auto silent = [&] {
-    return refused(fmt::format("process {} did not answer for {} s", h.process, share::kAnswer.count()),
+    return refused(fmt::format("process {} did not answer within {} s", h.process, share::kAnswer.count()),
                    "it may be stopped, or overloaded");
   };
   for (Backoff backoff; connect(socket.get(), at.get(), at.bytes()) != 0;) {

@@ -14,9 +14,10 @@
 //   Question         ------------->
 //                    <-------------      SharedObject, with the descriptor if there is one
 //
-// One connection per question. The thread waits for a client's question for at most kPatience, and the client for the
-// owner for at most kAnswer; it gives up at once if the owner ends (pidfd). The thread can always accept: at the limit
-// of descriptors it uses one that it keeps for this.
+// One connection per question. The thread waits for a client's question for at most kPatience, and `stop` for the
+// thread as long. A client waits until its deadline, and `open_shared` gives all of its questions kAnswer together; it
+// gives up at once if the owner ends (pidfd). The thread can always accept: at the limit of descriptors it uses one
+// that it keeps for this.
 //
 // Any thread; one lock in each server, held for no longer than it takes to send an answer. Internal. Errors:
 // Diagnostics, which `share` and `open_shared` return.
@@ -74,7 +75,10 @@ struct FetchedObject {
 };
 /// Asks the owner. `known`: the owner, if this process has memory of it already.
 Result<FetchedObject, Diagnostic> fetch(const SharedHandle&, std::string_view device,
-                                        std::shared_ptr<OwnerProcess> known);
+                                        std::shared_ptr<OwnerProcess> known, Deadline);
+namespace share {
+inline constexpr std::chrono::seconds kPatience{1}, kAnswer{10};
+}
 
 class ShareServer {
  public:

@@ -18,8 +18,6 @@
 
 namespace sdma { inline namespace v0 { namespace detail::share {
 
-inline constexpr std::chrono::seconds kPatience{1}, kAnswer{10};
-
 inline AbstractAddress address(const std::array<std::uint64_t, 2>& name) {
   return AbstractAddress(fmt::format("sdma-share-{:016x}{:016x}", name[0], name[1]));
 }

@@ -143,7 +143,7 @@ template <class Node> class SharedNode : public Device {
     return {.gpu = owner ? owner->value : SharedObject::kHost, .bytes = m.bytes(), .gpus = gpus};
   }
   /// This process has opened memory of that one. A node may learn more of it.
-  void met(const SharedHandle&, const FetchedObject&) {}
+  void met(const SharedHandle&, const FetchedObject&, Deadline) {}
   /// Handles of this device's memory are no longer good.
   void stop_sharing() noexcept { shares_.stop(); }
 
@@ -186,14 +186,15 @@ template <class Node> class SharedNode : public Device {
   Result<Memory, Diagnostic> open_block_of(const SharedHandle& h) {
     auto* const n = static_cast<Node*>(this);
     if (!in_opening_process()) return forked_error("open_shared");
-    auto f = fetch(h, Node::kShareName, opened_.owner(h.socket));
+    const auto d = Deadline::in(share::kAnswer);
+    auto f = fetch(h, Node::kShareName, opened_.owner(h.socket), d);
     if (!f) return f.error();
     MemoryRequest r{.bytes = f->object.bytes, .gpus = f->object.gpus};
     if (f->object.gpu != SharedObject::kHost) r.where = GpuId{f->object.gpu};
-    if (auto d = refuse(r, n->topology())) return *d;
+    if (auto why = refuse(r, n->topology())) return *why;
     const auto b = n->open_block(r, *f);
     if (!b) return b.error();
-    n->met(h, *f);
+    n->met(h, *f, d);
     opened_.add(b->id, {.va = b->va, .bytes = r.bytes, .socket = h.socket, .owner = f->owner});
     hold();
     return Memory(Lease(give_back<&SharedNode::free_memory>, n, b->id), b->va, r.bytes, b->host);

@@ -5,7 +5,11 @@
 // The device's destructor stops the threads; queues and memory stay in place until their handles are destroyed.
 //
 // Locks, in the order in which they may be taken: `creation_` (queues are created and destroyed), an engine's mutex,
-// `memory_`, then the others. No engine thread takes `creation_` or `memory_`. Internal to the library.
+// `memory_`, then the others. No engine thread takes `creation_` or `memory_`. Under `memory_`, nothing is waited for
+// that an engine or another process has to do; under `creation_`, an engine ends what it is executing.
+//
+// Freed memory: its mapping goes at once, and its pages when no engine can touch them any more, which a later call of
+// allocate or free finds out; until then they are in `leaving_`. Internal to the library.
 #include "bells.hpp"
 #include "driverless_node.hpp"
 #include "sdma/core/atomic_ref.hpp"
@@ -20,6 +24,7 @@
 #include <atomic>
 #include <bit>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <system_error>
 #include <thread>
@@ -132,7 +137,8 @@ class SoftNode final : public DriverlessNode<SoftNode> {
     stop();
     queues_.clear();
     engines_.clear();
-    for (auto& [id, b] : blocks_) munmap(b.pages, b.mapped);
+    for (const auto* all : {&blocks_, &leaving_})
+      for (const auto& [id, b] : *all) munmap(b.pages, b.mapped);
   }
 
   struct Block {
@@ -177,6 +183,7 @@ class SoftNode final : public DriverlessNode<SoftNode> {
     };
 
     std::lock_guard lock(memory_);
+    collect();
     if (r.where && counts && gpu_bytes_[r.where->value] + r.bytes > topology_.gpus[r.where->value].memory_bytes)
       return out_of_memory(fmt::format("the GPU has {} bytes, of which {} are in use",
                                        topology_.gpus[r.where->value].memory_bytes, gpu_bytes_[r.where->value]));
@@ -225,14 +232,17 @@ class SoftNode final : public DriverlessNode<SoftNode> {
     std::lock_guard lock(memory_);
     const auto at = blocks_.find(id);
     if (at == blocks_.end()) return;
-    const auto& b = at->second;
-    // An engine may be in the middle of a long copy. If it has not finished after a minute, keep the pages so that it
-    // does not fault.
-    auto done = space_.unmap(b.va, Deadline::in(std::chrono::seconds(10)));
-    for (int i = 0; i < 5 && done == Errc::timed_out; ++i) done = space_.drain(Deadline::in(std::chrono::seconds(10)));
-    if (b.owner) gpu_bytes_[b.owner->value] -= b.bytes;
-    if (done == Errc::ok) munmap(b.pages, b.mapped);
-    blocks_.erase(at);
+    // no_space: engines still see the mapping, so the block stays as long as the device.
+    if (space_.unmap(at->second.va, Deadline{}) == Errc::no_space) return;
+    if (const auto owner = at->second.owner) gpu_bytes_[owner->value] -= at->second.bytes;
+    leaving_.insert(blocks_.extract(at));
+    collect();
+  }
+  /// Gives back the pages of freed memory, if no engine can touch them any more. Hold `memory_`.
+  void collect() noexcept {
+    if (leaving_.empty() || space_.drain(Deadline{}) != Errc::ok) return;
+    for (const auto& [id, b] : leaving_) munmap(b.pages, b.mapped);
+    leaving_.clear();
   }
   Result<RingMemory, Diagnostic> make_ring(const QueueRequest&, SoftQueue&);
   SoftEngine& engine(GpuId, EngineId);
@@ -256,22 +266,26 @@ class SoftNode final : public DriverlessNode<SoftNode> {
   }
   /// The bells of a process whose memory is opened. Those of the first kMostOwners are kept; threads of others read
   /// their words again after a millisecond.
-  void met(const SharedHandle& h, const FetchedObject& f) {
-    const std::lock_guard lock(memory_);
-    const auto n = owners_.load(std::memory_order_relaxed);
-    const auto known = [&](const auto& o) { return o.first == h.socket; };
-    if (f.object.bells == 0 || n == kMostOwners ||
-        std::any_of(owners_bells_.begin(), owners_bells_.begin() + static_cast<std::ptrdiff_t>(n), known))
-      return;
+  void met(const SharedHandle& h, const FetchedObject& f, Deadline d) {
+    if (f.object.bells == 0 || !has_room_for(h)) return;
     auto asked = h;
     asked.object = f.object.bells;
     asked.bytes = Bells::bytes();
-    const auto got = fetch(asked, kShareName, f.owner);
+    const auto got = fetch(asked, kShareName, f.owner, d);
     if (!got) return;
     auto bells = std::make_unique<Bells>(got->fd);
-    if (!*bells) return;
+    const std::lock_guard lock(memory_);
+    if (!*bells || !has_room_for(h)) return;  // another thread may have met the process meanwhile
+    const auto n = owners_.load(std::memory_order_relaxed);
     owners_bells_[n] = {h.socket, std::move(bells)};
     owners_.store(n + 1, std::memory_order_release);
+  }
+  /// Is that process not among the known owners, and may it become one?
+  bool has_room_for(const SharedHandle& h) const noexcept {
+    const auto n = owners_.load(std::memory_order_acquire);
+    const auto known = [&](const auto& o) { return o.first == h.socket; };
+    return n < kMostOwners &&
+           std::none_of(owners_bells_.begin(), owners_bells_.begin() + static_cast<std::ptrdiff_t>(n), known);
   }
   /// After an action of a host thread. An adversarial node may delay the thread here, until everything else has
   /// happened that can happen without it. Before the first doorbell there is nothing that could.
@@ -309,7 +323,8 @@ class SoftNode final : public DriverlessNode<SoftNode> {
   AddressSpace space_;
 
   // Guarded by memory_.
-  std::unordered_map<std::uint64_t, Block> blocks_;
+  std::map<std::uint64_t, Block> blocks_;
+  std::map<std::uint64_t, Block> leaving_;  ///< freed, and an engine may still be using them
   std::vector<std::uint64_t> gpu_bytes_;
   std::uint64_t next_id_ = 1, next_va_ = 0;
 

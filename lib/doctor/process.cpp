@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "process.hpp"
 
+#include "../core/maps.hpp"
 #include "../core/words.hpp"
 #include "sdma/core/file.hpp"
 #include "sdma/core/number.hpp"
@@ -18,7 +19,7 @@
 namespace sdma { inline namespace v0 { namespace doctor {
 namespace {
 
-using detail::take_line, detail::take_word, detail::whole_number;
+using detail::maps_line, detail::take_line, detail::take_word, detail::whole_number;
 
 constexpr std::string_view kKfd = "/dev/kfd", kSoftwareKfd = "/memfd:sdma-kfd", kRender = "/dev/dri/";
 /// In the file of a software node, memory begins behind doorbells and registers.
@@ -56,25 +57,18 @@ std::vector<Mapping> mappings_of(int pid) {
   std::vector<Mapping> all;
   const auto text = proc_file(pid, "maps");
   for (std::string_view rest = text; !rest.empty();) {
-    auto line = take_line(rest);
-    const auto range = take_word(line), rights = take_word(line);
-    const auto offset = whole_number<std::uint64_t>(take_word(line), 16);
-    const auto device = take_word(line), inode = take_word(line);
-    const auto dash = range.find('-');
-    const auto begin = whole_number<std::uint64_t>(range.substr(0, dash), 16);
-    const auto end = whole_number<std::uint64_t>(range.substr(dash == range.npos ? range.size() : dash + 1), 16);
-    if (!begin || !end) continue;
-    line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
-    std::string file(line);
-    if (is_software_kfd(file) && offset.value_or(0) >= kSoftwareMemory) file = kSoftwareRender;
-    all.push_back({.begin = *begin,
-                   .end = *end,
-                   .readable = rights.starts_with('r'),
-                   .shared = rights.ends_with('s'),
+    const auto m = maps_line(take_line(rest));
+    if (!m) continue;
+    std::string file(m->path);
+    if (is_software_kfd(file) && m->offset >= kSoftwareMemory) file = kSoftwareRender;
+    all.push_back({.begin = m->from,
+                   .end = m->to,
+                   .readable = m->readable(),
+                   .shared = m->shared(),
                    .file = std::move(file),
-                   .object = rights.ends_with('s') ? fmt::format("{} {}", device, inode) : "",
-                   .offset = offset.value_or(0),
-                   .executable = rights.find('x') != rights.npos});
+                   .object = m->shared() ? fmt::format("{} {}", m->device, m->inode) : "",
+                   .offset = m->offset,
+                   .executable = m->executable()});
   }
   return all;
 }

@@ -21,6 +21,8 @@
 //
 // One thread at a time. Reads /proc/self/maps and, once each, the files that it lists; takes no lock of the loader.
 // Allocates. Errors: none; what cannot be read has no name.
+#include "../core/descriptor.hpp"
+#include "../core/maps.hpp"
 #include "real.hpp"
 #include "sdma/core/names.hpp"
 #include "sdma/core/number.hpp"
@@ -30,9 +32,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 #include <algorithm>
-#include <cinttypes>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -45,10 +45,6 @@ namespace sdma::emulator {
 
 inline constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 28;  ///< of a table of a file
 inline constexpr std::size_t kMostUnnamed = 4096;
-struct Closer {
-  int fd;
-  ~Closer() { ::close(fd); }
-};
 
 /// `count` records of a file; none if it does not have them all.
 template <class T> std::vector<T> records(int fd, std::uint64_t offset, std::uint64_t count) {
@@ -133,29 +129,18 @@ class Symbols {
 
   static std::vector<Mapping> mappings() {
     std::vector<Mapping> all;
-    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> maps{SDMA_REAL(fopen)("/proc/self/maps", "re"), std::fclose};
-    if (!maps) return all;
-    char* line = nullptr;
-    std::size_t room = 0;
-    while (::getline(&line, &room, maps.get()) > 0) {
-      Mapping m;
-      int path = 0;
-      char rights[5]{};
-      if (std::sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*s %n", &m.from, &m.to, rights, &m.offset,
-                      &path) != 4)
-        continue;
-      m.executable = rights[2] == 'x';
-      if (path > 0) m.path.assign(line + path, std::strcspn(line + path, "\n"));
-      all.push_back(std::move(m));
-    }
-    std::free(line);
+    const detail::Descriptor maps(SDMA_REAL(open)("/proc/self/maps", O_RDONLY | O_CLOEXEC));
+    detail::each_mapping(maps.get(), [&](const detail::MapsLine& m) {
+      all.push_back({m.from, m.to, m.offset, m.executable(), std::string(m.path)});
+      return true;
+    });
     return all;
   }
   static ElfFile read(const std::string& path) {
     ElfFile f{.path = path};
-    const int fd = SDMA_REAL(open)(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) return f;
-    const Closer closer{fd};
+    const detail::Descriptor opened(SDMA_REAL(open)(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (!opened) return f;
+    const int fd = opened.get();
     const auto header = records<Elf64_Ehdr>(fd, 0, 1);
     if (header.empty() || std::memcmp(header[0].e_ident, ELFMAG, SELFMAG) != 0 ||
         header[0].e_ident[EI_CLASS] != ELFCLASS64 || header[0].e_phentsize != sizeof(Elf64_Phdr))

@@ -5,9 +5,10 @@
 //   auto world = DeviceWorld::on(device, program);       // an error: the device lends no memory or no queue
 //   histogram[(*world)->run()] += 1;
 //
-// Rings and doorbells are used raw, as the programs need it. Each step waits until the engines stand still, which
-// is all that a host can know; a run ends when nothing has changed for a while. A word that a poll may still wait for
-// is then stored, so that no engine is left waiting. Programs with a kernel (rules C) are not for it.
+// Rings and doorbells are used raw, as the programs need it. Each step waits until the engines stand still, which is
+// all that a host can know; a run ends when nothing has changed for a while, or after two seconds for each step and for
+// its end. A word that a poll may still wait for is then stored, so that no engine is left waiting. Programs with a
+// kernel (rules C) are not for it.
 #include "litmus.hpp"
 #include "sdma/device/device.hpp"
 

@@ -45,7 +45,7 @@ std::uint64_t digest(const std::string& text) noexcept {
 class Joiner {
  public:
   Joiner(Bound::Impl& out, const BindOptions& o, const std::vector<GpuId>& gpus)
-      : out_(out), s_(out.schedule), options_(o), gpus_(gpus), end_(Deadline::in(o.exchange_timeout)) {}
+      : out_(out), s_(out.schedule), options_(o), gpus_(gpus), end_(Deadline::in(o.exchange_limit)) {}
 
   std::vector<Diagnostic> run() {
     Ranks ranks{s_, options_.ranks, options_.ranks_per_node};

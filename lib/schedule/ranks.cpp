@@ -65,6 +65,7 @@ void keep_handler() {
   ::sigaction(SIGINT, &action, nullptr);
 }
 
+constexpr int kThrown = 127;  ///< the exit code of a rank whose work has thrown
 /// Milliseconds of a wait: between two questions whether to proceed, and without any.
 constexpr long kGlance = 100, kLongest = 1'000'000;
 
@@ -148,12 +149,19 @@ class Processes {
   };
 
   [[noreturn]] void be(std::uint32_t rank, const Work& work) {
-    SocketExchange exchange(exchange_.of(rank));
-    SocketTransport transport(transport_.size() == 0 ? std::vector<int>() : transport_.of(rank));
-    const auto text = work(rank, exchange, transport);
-    if (detail::write_all(children_[rank].answer, text) != 0) ::_exit(1);
-    const auto byte = static_cast<std::uint8_t>(rank);
-    ::_exit(::write(ended_[1], &byte, 1) == 1 ? 0 : 1);
+    try {
+      SocketExchange exchange(exchange_.of(rank));
+      SocketTransport transport(transport_.size() == 0 ? std::vector<int>() : transport_.of(rank));
+      const auto text = work(rank, exchange, transport);
+      if (detail::write_all(children_[rank].answer, text) != 0) ::_exit(1);
+      const auto byte = static_cast<std::uint8_t>(rank);
+      ::_exit(::write(ended_[1], &byte, 1) == 1 ? 0 : 1);
+    } catch (const std::exception& e) {  // it must not get into the copy of the caller that this process also is
+      fmt::print(stderr, "rank {}: {}\n", rank, e.what());
+    } catch (...) {
+      fmt::print(stderr, "rank {}: its work has thrown, and not a std::exception\n", rank);
+    }
+    ::_exit(kThrown);
   }
 
   int reap(std::uint32_t rank) {

@@ -75,12 +75,12 @@ class Runner {
     static_cast<void>(meet());  // the others have compared what is this rank's
   }
 
-  /// Waits until all ranks have come here. A rank may use up its timeout first, and a busy machine may start it late,
-  /// so the wait is longer than the timeout. A rank that ends early is not waited for.
+  /// Waits until all ranks have come here. A rank may use up its time first, and a busy machine may start it late,
+  /// so the wait is longer than the time limit. A rank that ends early is not waited for.
   bool meet() {
     if (!run_.team) return true;
     constexpr auto kLate = 10s;
-    if (run_.team->barrier(Deadline::in(options_.timeout + kLate), [this] { return run_.fault() || run_.ended(); }))
+    if (run_.team->barrier(Deadline::in(options_.time_limit + kLate), [this] { return run_.fault() || run_.ended(); }))
       return true;
     if (run_.report().findings.empty())
       run_.add("run", fmt::format("a rank has not come this far after {}", run_.spent() + kLate),

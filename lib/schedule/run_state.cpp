@@ -9,7 +9,7 @@
 namespace sdma { inline namespace v0 { namespace detail {
 
 RunState::RunState(const Bound& b, const RunOptions& o)
-    : bound(b), schedule(b.schedule()), options(o), deadline(Deadline::in(o.timeout)), team(team_of(b)) {}
+    : bound(b), schedule(b.schedule()), options(o), deadline(Deadline::in(o.time_limit)), team(team_of(b)) {}
 
 void RunState::add(std::string where, std::string message, std::string hint, std::string excerpt) {
   const std::lock_guard lock(mutex_);
@@ -21,7 +21,7 @@ void RunState::add(std::string where, std::string message, std::string hint, std
 
 void RunState::begins() {
   begin_ = moved_ = Deadline::Clock::now();
-  deadline = Deadline::in(options.timeout);
+  deadline = Deadline::in(options.time_limit);
 }
 
 std::uint64_t RunState::mark() const {
@@ -48,7 +48,7 @@ bool RunState::over() {
 }
 
 std::chrono::milliseconds RunState::spent() const {
-  const auto all = ended_ ? Deadline::Clock::now() - begin_ : options.timeout;
+  const auto all = ended_ ? Deadline::Clock::now() - begin_ : options.time_limit;
   return std::chrono::duration_cast<std::chrono::milliseconds>(all);
 }
 

@@ -40,7 +40,7 @@ class RunState {
   /// was less than 20 ms ago.
   bool over();
   bool ended() const noexcept { return ended_; }
-  /// How long the run has taken when it is over: the timeout, or less.
+  /// How long the run has taken when it is over: the time limit, or less.
   std::chrono::milliseconds spent() const;
   /// Reports the device's faults, if there are any, and a rank that has ended or stopped.
   bool fault();

@@ -32,7 +32,7 @@ class Rig {
   }
 
   Result<double, Diagnostic> round(const MeasureOptions& o) {
-    const auto deadline = Deadline::in(o.timeout);
+    const auto deadline = Deadline::in(o.round_limit);
     ++epoch_;
     auto begin = Clock::now();
     for (std::size_t q = 0; q < m_->schedule->queues.size(); ++q)

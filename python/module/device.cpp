@@ -229,7 +229,7 @@ Request request_of(Box& box, const std::vector<std::uint32_t>& gpus, std::uint64
   Request r{.schedule = s->schedule, .file = s->file, .map = {}};
   if (s->lines()) r.map = s->map;
   for (const auto g : gpus) r.bind.gpus.push_back(GpuId{g});
-  r.run.timeout = std::chrono::nanoseconds(static_cast<std::int64_t>(timeout * 1e9));
+  r.run.time_limit = std::chrono::nanoseconds(static_cast<std::int64_t>(timeout * 1e9));
   r.run.seed = seed;
   set_inputs(r, inputs);
   set_outputs(r, outputs);

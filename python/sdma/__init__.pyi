@@ -272,7 +272,8 @@ def run(schedule: AnySchedule, *, device: str = "soft", order: str = "strict", g
     """Runs a schedule on a device of its own, and checks its expectations.
 
     `inputs`: the first bytes of buffers, by name: {"gpu0.in": array}. `outputs`: arrays that receive those of buffers after the run.
-    `trace`: record the run, on a software device. A run that fails is an answer, not an exception.
+    `timeout`: seconds from the beginning of the run to its deadline. `trace`: record the run, on a software device. A run that fails is
+    an answer, not an exception.
     """
 
 class Device:

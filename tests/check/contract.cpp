@@ -293,7 +293,7 @@ expect gpu1.c == gpu1.z)";
   REQUIRE(d);
   const auto b = bind(*s, **d);
   REQUIRE(b);
-  const auto r = run(*b, {.timeout = std::chrono::minutes(1)});
+  const auto r = run(*b, {.time_limit = std::chrono::minutes(1)});
   CHECK(r.findings.empty());
 }
 

@@ -26,7 +26,7 @@ std::string refused_by_a_device(const std::string& text) {
   REQUIRE(d);
   const auto b = bind(*s, **d);
   if (!b) return to_string(b.error().at(0));
-  const auto r = run(*b, {.timeout = std::chrono::minutes(1)});
+  const auto r = run(*b, {.time_limit = std::chrono::minutes(1)});
   return r.findings.empty() ? "" : to_string(r.findings[0]);
 }
 

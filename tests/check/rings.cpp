@@ -29,7 +29,7 @@ bool ends_within(std::chrono::nanoseconds timeout, const std::string& text) {
   REQUIRE(d);
   const auto b = bind(*s, **d);
   REQUIRE(b);
-  return run(*b, {.timeout = timeout}).findings.empty();
+  return run(*b, {.time_limit = timeout}).findings.empty();
 }
 
 /// A minute is more than any of these runs needs, also on a busy machine.

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static int wrong = 0;
+static _Atomic int wrong = 0; /* threads check, too */
 #define CHECK(what)                                                       \
   do {                                                                    \
     if (!(what)) {                                                        \

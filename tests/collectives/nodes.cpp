@@ -104,7 +104,7 @@ std::string of_nodes(const Case& c, std::uint32_t ranks, Ordering order, std::op
     }
     if (rank == killed) std::raise(SIGKILL);
     for (int i = 0; i < rounds; ++i)
-      if (const auto r = run(*bound, {.timeout = 60s, .seed = 7u + static_cast<unsigned>(i)}); !r)
+      if (const auto r = run(*bound, {.time_limit = 60s, .seed = 7u + static_cast<unsigned>(i)}); !r)
         return to_string(r.findings.front());
     return "";
   });

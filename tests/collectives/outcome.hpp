@@ -30,7 +30,7 @@ inline std::string outcome(const Schedule& s, const MachineDescription& machine,
   REQUIRE(device);
   const auto bound = bind(s, **device);
   REQUIRE(bound);
-  for (const auto& f : run(*bound, {.timeout = std::chrono::seconds(60), .seed = 3}).findings)
+  for (const auto& f : run(*bound, {.time_limit = std::chrono::seconds(60), .seed = 3}).findings)
     out += to_string(f) + "\n";
   const auto time = simulate(s, machine, {.contents = true});
   REQUIRE(time);

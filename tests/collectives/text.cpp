@@ -127,7 +127,7 @@ TEST_CASE("golden schedules run as files do, and their own expectations hold") {
       const auto p = planned(g.options);
       const auto b = bind(p.schedule, *d);
       REQUIRE(b);
-      const auto r = sdma::run(*b, {.timeout = 60s, .seed = 3});
+      const auto r = sdma::run(*b, {.time_limit = 60s, .seed = 3});
       for (const auto& f : r.findings) UNSCOPED_INFO(to_string(f));
       CHECK(r.findings.empty());
     }
@@ -146,7 +146,7 @@ TEST_CASE("the schedule that the page builds is right, and so are its steps for 
     const auto b = bind(*s, d);
     REQUIRE(b);
     std::string all;
-    for (const auto& f : sdma::run(*b, {.timeout = timeout}).findings) all += to_string(f) + "\n";
+    for (const auto& f : sdma::run(*b, {.time_limit = timeout}).findings) all += to_string(f) + "\n";
     return all;
   };
   const auto with = [&](const std::string& from, const std::string& to) {

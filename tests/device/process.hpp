@@ -6,10 +6,13 @@
 //   auto handle = *other.socket().receive<SharedHandle>();
 //   other.socket().send('x');  CHECK(other.ended() == 0);      // its exit code; 128 + the signal that killed it
 //
+// What its code throws, such as a failed REQUIRE, ends the process with code 127 (support/end_child.hpp).
+//
 // Start processes before the test opens a device. A Process that the test drops is killed: its socket closes with it,
 // so that no test waits for ever.
 #include "sdma/core/deadline.hpp"
 #include "support/catch.hpp"
+#include "support/end_child.hpp"
 
 #include <dirent.h>
 #include <signal.h>
@@ -77,7 +80,7 @@ class Process {
     REQUIRE(pid_ >= 0);
     if (pid_ == 0) {
       close(ends[0]);
-      _exit(body(Socket(ends[1])));
+      end_child([&] { return body(Socket(ends[1])); });
     }
     close(ends[1]);
     fd_ = ends[0];

@@ -70,7 +70,7 @@ TEST_CASE("queues that hang on the software device are named") {
     const auto diagnosed = [&](std::chrono::milliseconds after) {
       const auto d = node(2);
       const auto b = link(parse(h.text), *d);
-      CHECK(!run(b, {.timeout = after}));
+      CHECK(!run(b, {.time_limit = after}));
       return doctor::diagnose(doctor::snapshot_of(b));
     };
     auto diagnosis = diagnosed(50ms);
@@ -87,7 +87,7 @@ TEST_CASE("queues that hang on the software device are named") {
 TEST_CASE("queues that have finished, and queues that still copy, are not accused") {
   const auto d = node(2);
   const auto b = link(parse(schedule({kPost + "  fence addr=host.a value=9\n  fence addr=host.done value=9"})), *d);
-  CHECK(run(b, {.timeout = 10s}));
+  CHECK(run(b, {.time_limit = 10s}));
   CHECK(diagnose(doctor::snapshot_of(b)).verdict() == doctor::Verdict::healthy);
   for (int i = 0; i < 20; ++i) {
     REQUIRE(b.submit(0, Deadline::in(1s)));

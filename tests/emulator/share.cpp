@@ -8,6 +8,7 @@
 #include "sdma/packets/copy.hpp"
 #include "sdma/packets/sync.hpp"
 #include "support/catch.hpp"
+#include "support/end_child.hpp"
 
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -33,8 +34,10 @@ constexpr std::uint64_t kBytes = 1 << 20;
 int in_child(const std::function<int(Client&)>& fn) {
   const auto child = ::fork();
   if (child == 0) {
-    Client c;
-    ::_exit(fn(c));
+    end_child([&] {
+      Client c;
+      return fn(c);
+    });
   }
   int status = -1;
   REQUIRE(::waitpid(child, &status, 0) == child);

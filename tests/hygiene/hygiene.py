@@ -564,6 +564,51 @@ def paragraph(root):
     return bad
 
 
+# A wait that ends at a figure of our own, and not at the caller's Deadline: the figure, as the manual of what waits says it,
+# and that manual. None: a nap, after which the wait goes on.
+OWN_BOUND = re.compile(r"(?<!deadline = )Deadline::in\(((?:std::chrono::|share::)?(?:[a-z]+\(\d+\)|k[A-Z]\w*|\d+[a-z]+))\)")
+OWN_BOUNDS = {
+    ("collectives/run.cpp", "kPublish"): ("10 s", "collectives/run.hpp"),
+    ("lib/device/cuda/issue.cpp", "kAnswer"): ("10 s", "include/sdma/device/cuda.hpp"),
+    ("lib/device/cuda/memory.hpp", "kLong"): ("60 s", "include/sdma/device/cuda.hpp"),
+    ("lib/device/cuda/node.hpp", "kAnswer"): ("10 s", "include/sdma/device/cuda.hpp"),
+    ("lib/device/cuda/node.hpp", "std::chrono::hours(1)"): None,
+    ("lib/device/cuda/queue.cpp", "kLongest"): ("10 s", "include/sdma/device/cuda.hpp"),
+    ("lib/device/shared_node.hpp", "share::kAnswer"): ("ten seconds", "include/sdma/device/memory.hpp"),
+    ("lib/device/soft_engine.cpp", "1h"): None,
+    ("lib/device/soft_queues.cpp", "1h"): None,
+    ("lib/emulator/model/model.cpp", "std::chrono::seconds(60)"): ("60 s", "lib/emulator/model/model.hpp"),
+    ("lib/emulator/node/memory.hpp", "std::chrono::seconds(60)"): ("60 s", "lib/emulator/node/memory.hpp"),
+    ("lib/engine/worker.hpp", "std::chrono::milliseconds(1)"): None,
+    ("lib/litmus/device.cpp", "kLongest"): ("two seconds", "lib/litmus/device.hpp"),
+    ("lib/schedule/host_threads.cpp", "kLook"): None,
+    ("lib/schedule/network_thread.cpp", "kLeave"): ("two seconds", "include/sdma/schedule/bind.hpp"),
+    ("lib/schedule/ranks.cpp", "std::chrono::seconds(1)"): ("a second", "include/sdma/schedule/exchange.hpp"),
+}
+TIMEOUT = re.compile(r"nanoseconds [a-z_]*timeout\b")
+
+
+def waits(root):
+    """a wait ends at the caller's Deadline, or at a figure that its manual names; no public option is called a timeout"""
+    bad, seen = [], set()
+    for path in files(root, "include", "lib", "collectives"):
+        for number, line in code_lines(read(root, path)):
+            for bound in OWN_BOUND.findall(line):
+                seen.add((str(path), bound))
+                if (str(path), bound) not in OWN_BOUNDS:
+                    bad.append(f"{path}:{number}: ends at {bound}: take a Deadline, or name the figure in a manual and list it in OWN_BOUNDS")
+            if path.parts[0] == "include" and TIMEOUT.search(line):
+                bad.append(f"{path}:{number}: a timeout: take a Deadline, or call it the limit of what it limits")
+    for (path, bound), named in OWN_BOUNDS.items():
+        if not (root / path).is_file():
+            continue
+        if (path, bound) not in seen:
+            bad.append(f"{path}:1: does not end at {bound}: it need not be listed in OWN_BOUNDS")
+        elif named and named[0] not in read(root, named[1]):
+            bad.append(f"{named[1]}:1: does not say that {path} waits for {named[0]}")
+    return bad
+
+
 # Forms that have comments, where the first line is ours to write. .reuse/dep5 speaks for all others.
 COMMENTED = SOURCES + (".hpp.in", ".py", ".pyi", ".js", ".css", ".html", ".sh", ".toml", ".map", "meson.build", "meson_options.txt", "CMakeLists.txt")
 SPDX_FOLDERS = ("bench", "collectives", "docs", "examples", "include", "integration", "lib", "playground", "python", "scripts", "share", "site", "tests", "tools")
@@ -723,7 +768,7 @@ def exports(root, *libraries):
 
 CHECKS = {
     check.__name__: check
-    for check in (includes, alone, everything, standard, attributes, ranges, weight, wire, length, columns, words, overlay, paragraph, licence, version, drivers, paths, sources, tags, exports)
+    for check in (includes, alone, everything, standard, attributes, ranges, weight, wire, length, columns, words, overlay, paragraph, waits, licence, version, drivers, paths, sources, tags, exports)
 }
 
 

@@ -428,6 +428,30 @@ class Paragraph(Tree):
                 self.bad(self.check, {"include/sdma/core/a.hpp": text}, "no paragraph")
 
 
+class Waits(Tree):
+    check = staticmethod(hygiene.waits)
+    answer = {"lib/device/shared_node.hpp": "auto d = Deadline::in(share::kAnswer);\n"}
+
+    def test_callers(self):
+        text = "run(Deadline::in(options.limit));\nDeadline deadline = Deadline::in(std::chrono::minutes(10));\n// Deadline::in(1s)\n"
+        self.good(self.check, header("core/a", text + "std::chrono::nanoseconds limit{};\n"))
+
+    def test_own(self):
+        for text in ("wait(Deadline::in(10s));", "wait(Deadline::in(std::chrono::seconds(10)));", "wait(Deadline::in(kLong));"):
+            with self.subTest(text):
+                self.bad(self.check, {"lib/core/a.cpp": text}, "lib/core/a.cpp:1: ends at ")
+
+    def test_named(self):
+        manual = "include/sdma/device/memory.hpp"
+        self.good(self.check, self.answer | {manual: "// waits at most ten seconds\n"})
+        self.bad(self.check, self.answer | {manual: "// waits\n"}, f"{manual}:1: does not say that lib/device/shared_node.hpp waits")
+        self.bad(self.check, {"lib/device/shared_node.hpp": ""}, "does not end at share::kAnswer")
+
+    def test_timeout(self):
+        self.bad(self.check, header("core/a", "std::chrono::nanoseconds exchange_timeout = d;\n"), "a timeout")
+        self.good(self.check, {"lib/core/a.hpp": "std::chrono::nanoseconds timeout{};\n"})
+
+
 class Drivers(Tree):
     check = staticmethod(hygiene.drivers)
     SAID = "- Tests: the ring.\n- Driver: `tests/support/cases.py` and `one.py`.\n- Run: `meson test --suite ring`\n"

@@ -209,7 +209,7 @@ TEST_CASE("a fixed address is memory that the caller gives") {
   const auto b = link(s, *d, {.external = {{mine->va(), mine->host()}}});
   CHECK(b.address(link_buffer(2)) == mine->va() + 4096 + 4000);
   CHECK(b.bytes({link_buffer(1), 4096}).data() == mine->host().data() + 4096);
-  CHECK(lines(run(b, {.timeout = 60s}).findings) == "");
+  CHECK(lines(run(b, {.time_limit = 60s}).findings) == "");
   // Its bytes are the caller's: nobody has filled it.
   CHECK(mine->host()[4096] == std::byte{0x11});
 }

@@ -68,7 +68,7 @@ std::vector<std::string> found(const std::string& text, std::uint32_t ranks, con
                          .ranks_per_node = rank == 1 && how.odd.grouped() ? how.odd : how.per_node,
                          .transport = &network});
     if (!b) return lines(b.error());
-    const auto r = run(*b, {.timeout = rank == 0 ? how.timeout : 60s, .contents = !how.slow});
+    const auto r = run(*b, {.time_limit = rank == 0 ? how.timeout : 60s, .contents = !how.slow});
     return lines(r.findings);
   });
   REQUIRE(all);
@@ -112,6 +112,17 @@ TEST_CASE("a socket carries whole messages, in their order, and says that a rank
   b.send(0, {std::byte{1}});
   CHECK(b.unsent() == 0);
   close(ends[1]);
+}
+
+TEST_CASE("what a rank throws ends its process, and does not go on in a copy of the caller") {
+  const auto all = in_ranks(2, 60s, [](std::uint32_t rank, Exchange&) -> std::string {
+    if (rank == 1) throw std::runtime_error("it cannot work");
+    return "well";
+  });
+  REQUIRE(all);
+  REQUIRE(all->size() == 2);
+  CHECK((*all)[0].end.ends_with("ended with code 127 before it had an answer"));
+  CHECK((*all)[1].answer == "well");
 }
 
 TEST_CASE("bytes of a queue of the network are in the other node before its words change") {

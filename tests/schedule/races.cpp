@@ -20,7 +20,7 @@ constexpr int kShown = 4;
 std::string run_file(const std::string& name, bool fixed, std::uint64_t seed, std::chrono::nanoseconds timeout) {
   const auto s = parse(read("tests/schedule/races/" + name + ".sdma"), {.set = {{"fixed", fixed ? "1" : "0"}}});
   const auto d = node(4, Ordering::adversarial, seed);
-  return lines(run(link(s, *d), {.timeout = timeout, .seed = seed}).findings);
+  return lines(run(link(s, *d), {.time_limit = timeout, .seed = seed}).findings);
 }
 
 void shows(const std::string& name, const std::string& how) {

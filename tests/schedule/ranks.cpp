@@ -53,11 +53,11 @@ std::string rank_of(const Schedule& s, std::uint32_t rank, const std::vector<std
                       {.rank = rank,
                        .ranks = static_cast<std::uint32_t>(all.size()),
                        .exchange = &exchange,
-                       .exchange_timeout = how.timeout});
+                       .exchange_limit = how.timeout});
   if (!b) return lines(b.error());
   say.send('b');
   for (std::uint32_t i = 0; i < how.rounds; ++i)
-    if (const auto r = run(*b, {.timeout = how.timeout, .seed = i}); !r) return lines(r.findings);
+    if (const auto r = run(*b, {.time_limit = how.timeout, .seed = i}); !r) return lines(r.findings);
   return "";
 }
 

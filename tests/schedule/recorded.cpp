@@ -21,7 +21,7 @@ trace::Trace record(const std::string& text, std::chrono::nanoseconds timeout = 
   {
     auto b = bind(parse(text), **d, options);
     REQUIRE(b);
-    static_cast<void>(run(*b, {.timeout = timeout, .recorder = &r}));
+    static_cast<void>(run(*b, {.time_limit = timeout, .recorder = &r}));
   }
   return r.snapshot();
 }

@@ -43,7 +43,7 @@ TEST_CASE("the examples run right for every number of GPUs, in all orderings") {
         if (text.find("param chunk") != text.npos) options.set.push_back({"chunk", "4K"});
         const auto s = parse(text, options);
         const auto d = node(8, order, n);
-        const auto r = run(link(s, *d), {.timeout = 60s, .seed = n});
+        const auto r = run(link(s, *d), {.time_limit = 60s, .seed = n});
         INFO(name << " N=" << n << " " << sdma::name(order));
         CHECK(lines(r.findings) == "");
       }
@@ -54,7 +54,7 @@ TEST_CASE("any GPUs of a node, and the same Bound again") {
   const auto d = node();
   const auto b = link(parse(read("examples/schedules/2_allgather_b2b.sdma"), {.set = {{"N", "3"}}}), *d,
                       {.gpus = {GpuId{6}, GpuId{1}, GpuId{4}}});
-  for (std::uint64_t seed = 0; seed < 5; ++seed) CHECK(lines(run(b, {.timeout = 60s, .seed = seed}).findings) == "");
+  for (std::uint64_t seed = 0; seed < 5; ++seed) CHECK(lines(run(b, {.time_limit = 60s, .seed = seed}).findings) == "");
 }
 
 TEST_CASE("a schedule for a checker is not run") {
@@ -105,7 +105,7 @@ TEST_CASE("a wait that does not end names the queues that stand, and what they w
   const auto b = link(parse(read("examples/schedules/1_copy.sdma")), *d);
   auto s = parse(read("examples/schedules/1_copy.sdma"));
   s.hosts[0].actions[0].queues = {1};  // the echo alone
-  const auto r = run(link(s, *d), {.timeout = 500ms});
+  const auto r = run(link(s, *d), {.time_limit = 500ms});
   REQUIRE(r.findings.size() == 1);
   CHECK(r.findings[0].where == "host main: wait host.done == 1");
   CHECK(r.findings[0].message == "host.done is 0 after 500ms");
@@ -121,7 +121,7 @@ TEST_CASE("a fault ends the run at once and names its queue") {
                  "  atomic op=add_rtn_64 addr=host.done value=1\nend\nhost main\n  submit *\n  wait host.done == 1\n"
                  "end\nexpect gpu1.out == old gpu1.out\n"),
            *d);
-  const auto r = run(b, {.timeout = 60s});
+  const auto r = run(b, {.time_limit = 60s});
   REQUIRE(r.findings.size() == 1);
   CHECK(r.findings[0].where == "gpu0.bad");
   CHECK(r.findings[0].message.find("copy_linear") != std::string::npos);
@@ -136,13 +136,13 @@ TEST_CASE("host threads run side by side, with rounds of their own") {
       "host a\n  repeat 20\n    submit gpu0.q\n    wait host.pong >= epoch\n  end\nend\n"
       "host b\n  repeat 20\n    set host.ping = epoch\n    wait gpu0.count >= 2*epoch\n  end\nend\n"
       "expect gpu0.count == 40\nexpect host.pong == 20\n";
-  for (const auto order : kOrderings) CHECK(run_once(text, {.timeout = 60s}, order) == "");
+  for (const auto order : kOrderings) CHECK(run_once(text, {.time_limit = 60s}, order) == "");
 }
 
 TEST_CASE("one host thread that fails stops the others") {
   CHECK(run_once("sdma 1\nsignal host.a value=0\nsignal host.b value=0 bits=32\nhost fails\n  repeat 2\n"
                  "    set host.b = 0xffffffff*epoch\n  end\nend\nhost waits\n  wait host.a == 1\nend\n",
-                 {.timeout = 60s}) ==
+                 {.time_limit = 60s}) ==
         "host fails: set host.b = 4294967295*epoch: the value of round 2 does not fit in 32 bits: 8589934590");
 }
 
@@ -152,7 +152,7 @@ TEST_CASE("an epoch that does not fit its field ends the run") {
       link(parse("sdma 1\ngpus 1\nsignal host.s value=0\nqueue gpu0.q engine=0\n  fence addr=host.s value=2G*epoch-1\n"
                  "end\nhost main\n  repeat 5\n    submit gpu0.q\n  end\nend\n"),
            *d);
-  CHECK(lines(run(b, {.timeout = 60s}).findings) ==
+  CHECK(lines(run(b, {.time_limit = 60s}).findings) ==
         "host main: submit gpu0.q: a value of epoch 3 does not fit in its field");
 }
 
@@ -164,7 +164,7 @@ TEST_CASE("signals inside of buffers: their own bits, and no neighbours") {
           "  atomic op=add_rtn_64 addr=host.word value=1\nend\nhost main\n  submit *\n  set host.low = 5\n"
           "  wait host.word == 8\n  wait host.low == 5\nend\nexpect host.b[4..+4] == host.low\n"
           "expect host.b[0..+4] == old host.b[0..+4]\n",
-          {.timeout = 60s}) == "");
+          {.time_limit = 60s}) == "");
 }
 
 TEST_CASE("the timeout ends every loop of a host, even one that does nothing") {
@@ -176,7 +176,7 @@ TEST_CASE("the timeout ends every loop of a host, even one that does nothing") {
     const auto s = parse(begin + "  repeat 1000000000000\n" + body + end, {.map = &map});
     const auto d = node(2);
     const auto from = Deadline::Clock::now();
-    const auto r = run(link(s, *d), {.timeout = 50ms, .map = &map});
+    const auto r = run(link(s, *d), {.time_limit = 50ms, .map = &map});
     CHECK(Deadline::Clock::now() - from < 20s);
     REQUIRE(r.findings.size() == 1);
     CHECK(lines(r.findings).starts_with("host main, line 1"));
@@ -195,14 +195,14 @@ TEST_CASE("a caller that ends the run gets the report of a timeout, and how long
     const auto d = node(2);
     const auto s = parse(one);
     std::atomic<int> asked = 0;
-    const auto r = run(link(s, *d), {.timeout = 3600s, .proceed = [&] { return ++asked < 3; }});
+    const auto r = run(link(s, *d), {.time_limit = 3600s, .proceed = [&] { return ++asked < 3; }});
     CHECK(r.ended);
     CHECK(r.still > 0ns);
     REQUIRE(r.findings.size() == 1);
     CHECK(r.findings[0].where.find("host main") == 0);
   }
   const auto d = node(2);
-  const auto r = run(link(parse(text), *d), {.timeout = 50ms});
+  const auto r = run(link(parse(text), *d), {.time_limit = 50ms});
   CHECK_FALSE(r.ended);
   CHECK(r.still > 0ns);
 }
@@ -316,9 +316,9 @@ const std::string kKernels =
 
 TEST_CASE("a thread stands in for a kernel: it stores, computes, sets, adds and submits") {
   for (const auto order : kOrderings) {
-    CHECK(run_once(kKernels, {.timeout = 60s}, order) == "");
+    CHECK(run_once(kKernels, {.time_limit = 60s}, order) == "");
     // Each round stores other bytes, so the old contents are gone.
-    const auto old = run_once(kKernels + "expect gpu1.in == old gpu0.out\n", {.timeout = 60s}, order);
+    const auto old = run_once(kKernels + "expect gpu1.in == old gpu0.out\n", {.time_limit = 60s}, order);
     CHECK(old.starts_with("expect gpu1.in == old gpu0.out: 65"));
   }
 }
@@ -328,7 +328,7 @@ TEST_CASE("with kernels, which continue after the waits of the host, a run is on
       "sdma 1\ngpus 1\nsignal host.ready value=0\n"
       "kernel gpu0.k\n  set host.ready = 1\n  compute ns=5000000\nend\nhost main\n  wait host.ready == 1\nend\n";
   const auto d = node(1);
-  const auto r = run(link(parse(text), *d), {.timeout = 60s});
+  const auto r = run(link(parse(text), *d), {.time_limit = 60s});
   CHECK(lines(r.findings) == "");
   CHECK(r.round >= 5ms);
   CHECK(r.round <= r.elapsed);
@@ -343,7 +343,7 @@ TEST_CASE("a thread compares bytes between waits, in each round") {
            expect + "\n    store host.in = random\n  end\nend\n";
   };
   for (const auto order : kOrderings)
-    CHECK(run_once(text("expect gpu0.out == host.in"), {.timeout = 60s}, order) == "");
+    CHECK(run_once(text("expect gpu0.out == host.in"), {.time_limit = 60s}, order) == "");
   // In the first round, the bytes are the old ones.
   CHECK(run_once(text("expect gpu0.out[0..8] == old host.in[0..8]"))
             .starts_with("host main: expect gpu0.out[0..+8] == old host.in[0..+8]: 8 of 8 bytes differ: "));
@@ -360,7 +360,7 @@ TEST_CASE("a wait for rptr ends when the engine has read everything, and not bef
            "host main\n  submit gpu0.q\n  wait gpu0.q.rptr == all\n  wait host.done == 1\nend\n";
   };
   for (const auto order : kOrderings) CHECK(run_once(text("  nop\n"), {}, order) == "");
-  const auto stuck = run_once(text("  poll_mem addr=host.go func=eq reference=1\n"), {.timeout = 100ms});
+  const auto stuck = run_once(text("  poll_mem addr=host.go func=eq reference=1\n"), {.time_limit = 100ms});
   INFO(stuck);
   CHECK(stuck.find("the engine has not read everything") != std::string::npos);
 }
@@ -372,7 +372,7 @@ TEST_CASE("a sample is what the word holds at that moment, in each round") {
       "host main\n  sample first = host.x\n  repeat 3\n    sample n = host.x\n    submit *\n    wait host.x >= n + 2\n"
       "    set host.y = n + epoch\n  end\n  add host.x += first\nend\n";
   for (const auto order : kOrderings)
-    CHECK(run_once(text + "expect host.x == 20\nexpect host.y == 14\n", {.timeout = 60s}, order) == "");
+    CHECK(run_once(text + "expect host.x == 20\nexpect host.y == 14\n", {.time_limit = 60s}, order) == "");
   const auto one = [](const std::string& lines) {
     return "sdma 1\ngpus 1\nsignal host.x value=3\nsignal host.y value=0 bits=32\nkernel gpu0.k\n  sample n = "
            "host.x\n" +
@@ -381,7 +381,7 @@ TEST_CASE("a sample is what the word holds at that moment, in each round") {
   CHECK(run_once(one("  set host.y = n - 3")) == "");
   CHECK(run_once(one("  set host.y = n - 4")) ==
         "kernel gpu0.k: set host.y = n-4: the value does not fit in 32 bits: 18446744073709551615");
-  CHECK(run_once(one("  wait host.x == n + 1"), {.timeout = 500ms})
+  CHECK(run_once(one("  wait host.x == n + 1"), {.time_limit = 500ms})
             .starts_with("kernel gpu0.k: wait host.x == n+1: host.x is 3 after 500ms, with n: it waits for 4"));
 }
 
@@ -414,7 +414,7 @@ TEST_CASE("compute takes its time, and ends with the run") {
   const auto r = run(link(parse(text("30000000")), *d));
   CHECK(r);
   CHECK(r.elapsed >= 30ms);
-  const auto late = run(link(parse(text("1000000000000")), *d), {.timeout = 50ms});
+  const auto late = run(link(parse(text("1000000000000")), *d), {.time_limit = 50ms});
   CHECK(late.elapsed < 30s);
   REQUIRE(late.findings.size() == 1);
   CHECK(late.findings[0].where == "kernel gpu0.k: compute ns=1");

@@ -98,7 +98,7 @@ TEST_CASE("a queue that stands: its poll has begun, and has no end") {
   const auto d = node();
   const auto timed = with_timestamps(parse(kTwo + "host main\n  submit *\n  wait host.done == 1\nend\n"));
   const auto b = link(timed.schedule, *d);
-  CHECK(!run(b, {.timeout = 1s}).findings.empty());
+  CHECK(!run(b, {.time_limit = 1s}).findings.empty());
   trace::Recorder r;
   CHECK(record_timestamps(timed, b, r, Deadline::in(10ms)) == Errc::timed_out);
   const auto t = r.snapshot();

@@ -152,7 +152,7 @@ TEST_CASE("a round that does not end is reported at its timeout") {
   const auto m = mechanism("never.sdma",
                            round("submit *\nwait host.done >= 1\n", "poll_mem addr=host.go func=ge reference=epoch\n"));
   REQUIRE(m);
-  const auto got = measure(**device, {&*m, 1}, {.passes = 1, .timeout = 50ms});
+  const auto got = measure(**device, {&*m, 1}, {.passes = 1, .round_limit = 50ms});
   REQUIRE(!got);
   CHECK(got.error().front().where == "never");
   CHECK(got.error().front().message == "a round has not ended at its deadline");

@@ -14,6 +14,8 @@
 #include <iterator>
 #include <string>
 
+#include "end_child.hpp"
+
 namespace test {
 
 struct Folder {
@@ -61,7 +63,7 @@ template <class F> bool elsewhere(F f, bool as_nobody = false) {
   if (child == 0) {
     constexpr uid_t kNobody = 65534;
     if (as_nobody && ::geteuid() == 0 && ::setresuid(kNobody, kNobody, kNobody) != 0) ::_exit(2);
-    ::_exit(f() ? 0 : 1);
+    end_child([&] { return f() ? 0 : 1; });
   }
   int status = -1;
   return ::waitpid(child, &status, 0) == child && status == 0;

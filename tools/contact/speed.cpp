@@ -32,7 +32,7 @@ constexpr std::array kSizes{"1K", "4K", "16K", "64K", "128K", "256K", "512K", "1
 constexpr std::size_t kGentleSizes = 4;
 
 MeasureOptions measuring(const Settings& s) {
-  return {.source = "sdma contact", .passes = s.gentle ? 1u : 3u, .timeout = s.patience};
+  return {.source = "sdma contact", .passes = s.gentle ? 1u : 3u, .round_limit = s.patience};
 }
 Json not_measured(const std::vector<Diagnostic>& all) {
   return with_state("hung", all.empty() ? "the measurement ended early" : to_string(all.front()));
@@ -75,7 +75,7 @@ Json fit_machine(Device& d, const Settings& s, Deadline end) {
 std::optional<Json> wrong_bytes(Device& d, const Settings& s, const Mechanism& m) {
   const auto bound = sdma::bind(*m.schedule, d);
   if (!bound) return with_state("failed", to_string(bound.error().front()));
-  const auto report = run(*bound, {.timeout = s.patience});
+  const auto report = run(*bound, {.time_limit = s.patience});
   if (report) return {};
   auto j = with_state("failed");
   j["findings"] = json::of(report.findings);

@@ -77,7 +77,7 @@ Json run_text(Device& d, const Settings& s, std::string_view text, std::string_v
   if (!schedule) return with_state("left out", to_string(schedule.error().front()));
   const auto bound = bind(*schedule, d);
   if (!bound) return with_state("left out", to_string(bound.error().front()));
-  RunOptions options{.timeout = s.patience};
+  RunOptions options{.time_limit = s.patience};
   fill_indirect(*bound, options);
   const auto report = run(*bound, options);
   if (report) return with_state("passed");

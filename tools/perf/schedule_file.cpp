@@ -104,9 +104,9 @@ class FromFile final : public Contender {
   Result<void, Diagnostic> wait(Deadline d) override {
     const bool first = !std::exchange(filled_, true);
     const auto left = std::max(d.at - Deadline::Clock::now(), Deadline::Clock::duration{1});
-    auto r =
-        run(bound_,
-            {.timeout = std::chrono::duration_cast<std::chrono::nanoseconds>(left), .seed = seed_, .contents = first});
+    auto r = run(
+        bound_,
+        {.time_limit = std::chrono::duration_cast<std::chrono::nanoseconds>(left), .seed = seed_, .contents = first});
     if (!r && r.wrong == 0) return std::move(r.findings.front());
     // Each rank has host threads of its own, and the slowest one counts.
     const auto round = alone_ ? r.round : r.elapsed;

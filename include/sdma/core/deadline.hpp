@@ -1,10 +1,24 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The moment at which a wait gives up. Every blocking call of this library takes one; there is no way to say "forever".
+// The moment at which a wait gives up. A call that waits takes one, or options with a limit, of which the call makes
+// one, or it has a bound of its own; there is no way to say "forever".
 //
 //   auto d = Deadline::in(std::chrono::milliseconds(200));
 //   while (!d.passed()) look_again();
 //   while (!d.passed()) look_again_until(d.within(std::chrono::milliseconds(20)));   // in slices
+//
+// With a limit, because each of several waits needs a deadline: `run` (RunOptions::time_limit), `bind` of several ranks
+// (BindOptions::exchange_limit), `measure` (MeasureOptions::round_limit), `in_ranks` (`patience`), `examine` and
+// `snapshot_of` (`watch`). With a bound of its own, which its header names:
+//
+//   Device::open_shared                 10 s for the owner                                  device/memory.hpp
+//   a device's destructor               1 s for a process that opens its memory             device/device.hpp
+//   a queue's destructor                what its engine is executing; on CUDA, 10 s         queue/queue.hpp
+//   on CUDA: clock, peek, allocate,     10 s for a reading, 60 s for a piece,               device/cuda.hpp
+//   flush_host_writes                   if the GPU does not answer
+//   run of several ranks                10 s more than the limit, where they meet           schedule/run.hpp
+//   a Bound's destructor                2 s for what goes to other nodes                    schedule/bind.hpp
+//   examine                             30 s more than `watch`                              doctor/attach.hpp
 //
 // A duration of zero or less gives a deadline that has already passed. A duration that is too long for the clock gives
 // the last moment that the clock can represent. A Deadline is a plain value on the steady clock; any thread may use a

@@ -49,10 +49,15 @@
 // `peek` reads it. Pageable memory is refused, because it would have to be pinned and later unpinned, which blocks
 // while a stream waits.
 //
-// Destroying a queue waits until its issued commands have ended. Commands cannot be taken back from a stream: if one
-// waits at a poll that is not satisfied, the stream and all memory that it may touch stay for the life of the
-// process, and its later packets run if the word ever gets that value. `parked` counts such streams; each costs a
-// queue of its GPU.
+// Destroying a queue, or a device with queues, waits until the issued commands of each have ended, for at most 10 s.
+// Commands cannot be taken back from a stream: if one waits at a poll that is not satisfied, for longer than 100 ms,
+// the stream and all memory that it may touch stay for the life of the process, and its later packets run if the word
+// ever gets that value. `parked` counts such streams; each costs a queue of its GPU.
+//
+// Calls that wait for a GPU without a Deadline end with an error if it does not answer: `clock` after 10 s for each of
+// three readings; `peek`, `flush_host_writes` and `allocate` with a shadow after 60 s for each MiB. The device's thread
+// has the same bounds. What gives memory or a queue back waits until that thread has ended its round, and then for
+// nothing: what a stream may still touch is given back by a later call.
 //
 // Logical GPUs. With CudaOptions::gpus above the number of physical GPUs, several logical GPUs share one: for
 // correctness only, so that suites for three or eight GPUs run on one. Queues beyond 30 on a physical GPU then

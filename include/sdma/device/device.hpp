@@ -81,7 +81,9 @@ struct Clock {
 
 class Device {
  public:
-  virtual ~Device();  ///< stops all engines; remaining handles stay valid and still return what they hold
+  /// Stops all engines; remaining handles stay valid and still return what they hold. Waits until what the engines are
+  /// executing has ended and, if memory was shared, at most a second for a process that was about to open some.
+  virtual ~Device();
 
   /// The GPUs, engines and links of the node.
   virtual const Topology& topology() const noexcept = 0;
@@ -107,8 +109,8 @@ class Device {
   /// cannot start.
   virtual Result<SharedHandle, Diagnostic> share(const Memory&);
   /// Opens memory that a device of the same kind shares. Errors: this device cannot share; the handle is of another
-  /// kind or version; its owner has ended, has given the memory back, belongs to another user or does not answer; the
-  /// memory is of a GPU that this device lacks; no descriptor is left; out of memory.
+  /// kind or version; its owner has ended, has given the memory back, belongs to another user or does not answer within
+  /// ten seconds; the memory is of a GPU that this device lacks; no descriptor is left; out of memory.
   virtual Result<Memory, Diagnostic> open_shared(const SharedHandle&);
   /// The process that shares the memory at this address; nullopt, unless `open_shared` has opened it.
   virtual std::optional<MemoryOwner> origin(GpuVa) const;

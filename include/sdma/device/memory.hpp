@@ -61,7 +61,8 @@
 // needs one per owner.
 //
 // Thread-safe, as Device is. Errors: a Diagnostic says why memory cannot be shared or opened; at the limit of
-// descriptors, it names the limit. `open_shared` waits for the owner, at most ten seconds.
+// descriptors, it names the limit. `open_shared` waits for the owner, at most ten seconds. To give memory back waits
+// for no engine.
 #include "sdma/core/lease.hpp"
 #include "sdma/core/units.hpp"
 #include "sdma/sync/signal.hpp"

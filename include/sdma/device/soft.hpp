@@ -27,8 +27,10 @@
 //
 // A fault stops its queue and no other; wait_fault reports it. engine/fault.hpp says what hardware would do instead. It
 // is safe to destroy queues, memory or the device with work in flight: after a queue's destructor has returned, the
-// engine no longer touches the ring or the memory that its packets refer to. Handles may outlive the device, but then
-// nothing executes.
+// engine no longer touches the ring or the memory that its packets refer to. Freed memory has no address for engines
+// any more; if one is in the middle of a copy there, its pages go with a later call of allocate or free, which none
+// waits for. A queue's destructor waits for the packets that its engine is executing, and for nothing that these poll.
+// Handles may outlive the device, but then nothing executes.
 //
 // After a fork, the child has memory and handles but no engines: creating anything is an error, nothing executes,
 // destructors leave everything to the parent, and waits end at their deadlines. Open a new device in the child.

@@ -12,8 +12,9 @@
 // returned, the engine no longer touches the ring or any memory that the packets refer to. Free signals and buffers
 // after the queue, never before.
 //
-// On hardware, creating or destroying a queue briefly unmaps all queues of the GPU: keep both out of measurements.
-// One thread at a time. No errors.
+// Destruction waits for what the engine is executing, not for what it polls; the device's header has a bound, if there
+// is one (device/cuda.hpp). On hardware, creating or destroying a queue briefly unmaps all queues of the GPU: keep both
+// out of measurements. One thread at a time. No errors.
 #include "sdma/core/lease.hpp"
 #include "sdma/core/units.hpp"
 #include "sdma/queue/ring.hpp"

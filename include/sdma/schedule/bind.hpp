@@ -37,7 +37,8 @@
 // Threads: any thread may submit, set, add and read. Concurrent submits of one queue are serialised. bind and restart
 // are not for hot paths.
 // Errors: bind returns Diagnostics, the schedule's own problems first; submit returns an Errc. Destruction destroys the
-// queues first, then signals and memory; it does not drain (queue/queue.hpp). The device must outlive the Bound.
+// queues first, then signals and memory; it does not drain (queue/queue.hpp), except that bytes for other nodes, which
+// the Transport has already, get two seconds to leave. The device must outlive the Bound.
 #include "sdma/core/deadline.hpp"
 #include "sdma/core/names.hpp"
 #include "sdma/core/node_sizes.hpp"
@@ -71,7 +72,7 @@ struct BindOptions {
   std::uint32_t rank = 0;   ///< which of the processes this is
   std::uint32_t ranks = 1;  ///< how many processes bind the schedule together: at most one per GPU
   Exchange* exchange{};     ///< with several ranks: passes handles between them (schedule/exchange.hpp). Not owned
-  std::chrono::nanoseconds exchange_timeout = std::chrono::seconds(60);  ///< to wait for the other ranks
+  std::chrono::nanoseconds exchange_limit = std::chrono::seconds(60);  ///< how long a bind waits for the other ranks
   NodeSizes ranks_per_node{};  ///< how many ranks each machine has; empty: all are of one
   Transport* transport{};      ///< with several nodes: carries bytes between them (schedule/exchange.hpp)
 };

@@ -42,12 +42,13 @@
 //   for (const auto& r : *all) puts(r.answer ? r.answer->c_str() : r.end.c_str());
 //
 // Ranks that have ended without an answer come first, and then the others in the order in which they ended, so the
-// cause of a failure comes before its consequences. No rank outlives this process.
+// cause of a failure comes before its consequences. No rank outlives this process. What `work` throws ends its process
+// with code 127, and goes to stderr.
 //
 // Call it with one thread and without an open device. `patience`: how long the others may need after the first rank has
-// ended; then they are killed. Until then, `work` should end by itself, which everything with a Deadline does.
-// `proceed`: asked in this process; when it returns false, every rank gets SIGINT, and `patience` begins. A rank whose
-// handler of SIGINT returns then has an answer. Errors: no descriptor or process is left.
+// ended; then they get a second, and are killed. Until then, `work` should end by itself, which everything with a
+// Deadline does. `proceed`: asked in this process; when it returns false, every rank gets SIGINT, and `patience`
+// begins. A rank whose handler of SIGINT returns then has an answer. Errors: no descriptor or process is left.
 #include "sdma/core/deadline.hpp"
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"

@@ -2,7 +2,7 @@
 #pragma once
 // Runs the host threads and kernels of a bound schedule: from filling its buffers to checking its expectations.
 //
-//   RunReport r = run(*bound, {.timeout = 5s, .seed = 7});
+//   RunReport r = run(*bound, {.time_limit = 5s, .seed = 7});
 //   for (const auto& f : r.findings) puts(to_string(f).c_str());
 //
 //   1. fills      buffers as `init` says or with an input; signals with their initial values; epochs begin at 1
@@ -15,11 +15,13 @@
 // `round` is the time. A round is that of simulate/simulate.hpp: from the first `set` after the last wait, or from the
 // first submit if there is no such `set`, to the end of the waits of the first host thread that follow.
 //
-// A wait that is still pending at the timeout is a finding, and so is an action or a round of a repeat that has not
-// begun by then. An `expect` of a thread or a kernel that finds a difference is a finding, too. A stall report
-// describes every queue that has not read all its packets. A fault of a queue is a finding as soon as it is seen. Each
-// of these stops all host threads and kernels, and then nothing else is compared. A Bound may run many times. After a
-// run that timed out, the Bound's queues may still be stalled, so make a new Bound.
+// The run's deadline is its time limit after the moment at which its buffers have been filled. A wait that is still
+// pending then is a finding, and so is an action or a round of a repeat that has not begun. Where ranks meet, before
+// and after step 3, each waits for the others for the limit and ten seconds more, because they start late. An `expect`
+// of a thread or a kernel that finds a difference is a finding, too. A stall report describes every queue that has not
+// read all its packets. A fault of a queue is a finding as soon as it is seen. Each of these stops all host threads and
+// kernels, and then nothing else is compared. A Bound may run many times. After a run that timed out, the Bound's
+// queues may still be stalled, so make a new Bound.
 //
 // Kernels run only on a device where a thread can stand in for them (Device::kernels_stand_in); on any other device, a
 // schedule with kernels is not run, and a finding says so. The stand-in performs the kernel's actions in order;
@@ -45,8 +47,8 @@ struct RunOptions {
     std::string name{};              ///< "gpu0.in"
     std::vector<std::byte> bytes{};  ///< its first bytes; `init` determines the rest
   };
-  std::chrono::nanoseconds timeout = std::chrono::seconds(10);  ///< for the whole run
-  std::uint64_t seed = 0;                                       ///< of the random contents of buffers and stores
+  std::chrono::nanoseconds time_limit = std::chrono::seconds(10);  ///< of the whole run
+  std::uint64_t seed = 0;                                          ///< of the random contents of buffers and stores
   /// In any order. If two are for one buffer, the later one is stored over the earlier one.
   std::vector<Input> inputs{};
   bool contents = true;    ///< false: only signals are set, no buffer is filled, and no expectation is checked
@@ -55,7 +57,7 @@ struct RunOptions {
   /// Give the same recorder to the device, and its packets are in the same recording. Not owned.
   trace::Recorder* recorder{};
   /// Asked by each waiting thread, every 20 ms; false ends the run, which then reports what it waits for, as at the
-  /// timeout.
+  /// deadline.
   std::function<bool()> proceed{};
 };
 
@@ -68,7 +70,7 @@ struct [[nodiscard]] RunReport {
   std::uint64_t wrong{};  ///< bytes and signals that differ from the expectations
   /// The rank whose end or failure has ended the run of this one; a finding says so.
   std::optional<std::uint32_t> lost{};
-  /// If the timeout or `proceed` has ended the run: for how long no queue of this process has read a packet, and no
+  /// If the deadline or `proceed` has ended the run: for how long no queue of this process has read a packet, and no
   /// signal has changed. Exact to 20 ms.
   std::chrono::nanoseconds still{};
   bool ended{};  ///< `proceed` has ended it

@@ -24,8 +24,8 @@
 // these medians. Above 5 % of the value, the spread lowers the weight of the observation in the fit, in proportion.
 // No bytes are compared, so measure only what works.
 //
-// One thread measures; anything else that runs on the device or on the host disturbs the times. Each round ends at its
-// timeout. Allocates.
+// One thread measures; anything else that runs on the device or on the host disturbs the times. Each round has a
+// deadline: `round_limit` after its beginning. Allocates.
 // Errors: Diagnostics if a mechanism cannot be bound, if a queue stops, or if a round does not end in time.
 #include "sdma/device/device.hpp"
 #include "sdma/simulate/measurements.hpp"
@@ -74,7 +74,7 @@ struct MeasureOptions {
   std::uint32_t passes = 9;         ///< how often it goes through all mechanisms; 1 or more
   std::uint32_t rounds = 15, warmups = 3;                           ///< of each mechanism in each pass
   std::chrono::nanoseconds settle = std::chrono::microseconds(30);  ///< from publishing to the trigger
-  std::chrono::nanoseconds timeout = std::chrono::seconds(10);      ///< of one round
+  std::chrono::nanoseconds round_limit = std::chrono::seconds(10);  ///< how long one round may take
   /// Called before each mechanism of each pass. If it returns false, `measure` ends without a table.
   std::function<bool(const Mechanism&, std::size_t done, std::size_t of)> progress{};
 };

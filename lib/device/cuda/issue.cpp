@@ -240,8 +240,7 @@ Issued CudaQueue::poll_by_thread(const PollMem& p) noexcept {
   } else {  // the mapping stays while this Section lasts
     const std::lock_guard own(gpu_.control());
     auto* const bounce = gpu_.bounce(0);
-    if (!gpu_.copy_now(reinterpret_cast<Pointer>(bounce), p.addr.value, sizeof value,
-                       Deadline::in(std::chrono::seconds(10))))
+    if (!gpu_.copy_now(reinterpret_cast<Pointer>(bounce), p.addr.value, sizeof value, Deadline::in(kAnswer)))
       return Issued::thread;
     std::memcpy(&value, bounce, sizeof value);
   }

@@ -11,7 +11,10 @@
 //   shadow      [ what the host sees ]       to the GPU, one by one (kernel `merge`). Then the GPU's bytes go to base,
 //   base        [ both, at the last flush ]  and to the shadow where the host has not stored meanwhile.
 //
-// Thread-safe: one lock. Internal. Errors: Diagnostics, as Device::allocate gives them; Errc.
+// Thread-safe: `mutex_` guards the lists and is held for a moment only. `bytes_` is held while bytes are moved for the
+// host: what is freed meanwhile is given back by a later `collect`. Only that, and a new shadow, waits for a GPU, which
+// ends the call if it does not answer for kLong.
+// Internal. Errors: Diagnostics, as Device::allocate gives them; Errc.
 #include "../share_server.hpp"
 #include "block.hpp"
 #include "pinned.hpp"
@@ -31,7 +34,7 @@
 
 namespace sdma { inline namespace v0 { namespace detail::cuda {
 
-inline constexpr auto kLong = std::chrono::seconds(60);  // for one piece of a flush
+inline constexpr auto kLong = std::chrono::seconds(60);  // for one piece of a flush or a peek
 inline std::byte* aligned(std::byte* p, std::uint64_t to) noexcept {
   return p + (round_up(reinterpret_cast<std::uintptr_t>(p), to) - reinterpret_cast<std::uintptr_t>(p));
 }
@@ -71,7 +74,6 @@ class MemoryPool {
   Result<std::pair<std::uint64_t, Block>, Diagnostic> allocate(const MemoryRequest& r, const std::string& where,
                                                                int file = -1) {
     collect();
-    const std::lock_guard lock(mutex_);
     Block b{.bytes = r.bytes, .owner = r.where, .gpus = r.gpus, .shareable = r.shareable};
     const bool opens = file >= 0;
     if (!r.where && r.shareable) {
@@ -134,7 +136,6 @@ class MemoryPool {
   Result<std::pair<std::uint64_t, Block>, Diagnostic> adopt(std::byte* pointer, std::uint64_t bytes,
                                                             std::uint64_t gpus) {
     collect();
-    const std::lock_guard lock(mutex_);
     Block b{.bytes = bytes};
     if (auto d = find_owner(b, pointer, gpus)) return *d;
     const auto lent = lend(b, gpus);
@@ -144,34 +145,34 @@ class MemoryPool {
                       .hint = "share the handle, or give the other one back first"};
   }
   /// `in_use`: may a stream still touch memory that is freed now? It is asked again by `collect`.
-  /// No lock is held while a Section may still use the mapping: an issuing thread inside one may want the lock.
   void free(std::uint64_t id, std::function<bool()> in_use) noexcept {
-    Block b;
     {
       const std::lock_guard lock(mutex_);
       const auto at = blocks_.find(id);
       if (at == blocks_.end()) return;
-      b = at->second;
+      // no_space: streams still see the mapping, so the block stays as long as the device.
+      if (space_.unmap(at->second.va, Deadline{}) == Errc::no_space) return;
+      freed_.push_back({at->second, std::move(in_use)});
       blocks_.erase(at);
-    }
-    (void)space_.unmap(b.va, Deadline::in(std::chrono::seconds(10)));
-    {
-      const std::lock_guard lock(mutex_);
-      freed_.push_back({b, std::move(in_use)});
     }
     collect();
   }
-  /// Frees what is no longer in use.
+  /// Gives back what is no longer in use, and waits for nothing.
   void collect() noexcept {
     std::vector<Freed> candidates;
     {
       const std::lock_guard lock(mutex_);
       candidates.swap(freed_);
     }
-    // Asked without the lock, because the answer takes others.
-    const auto used = std::stable_partition(candidates.begin(), candidates.end(), [](Freed& f) { return !f.in_use(); });
+    auto used = candidates.begin();
+    // A thread in a Section may still issue commands: who uses the block is known only after it has left. Asked without
+    // a lock, because the answer takes others.
+    if (space_.drain(Deadline{}) == Errc::ok)
+      used = std::stable_partition(used, candidates.end(), [](Freed& f) { return !f.in_use(); });
+    if (const std::unique_lock bytes(bytes_, std::try_to_lock); bytes)
+      for (auto f = candidates.begin(); f != used; ++f) dispose(f->block);
+    else used = candidates.begin();
     const std::lock_guard lock(mutex_);
-    for (auto f = candidates.begin(); f != used; ++f) dispose(f->block);
     freed_.insert(freed_.end(), std::make_move_iterator(used), std::make_move_iterator(candidates.end()));
   }
 
@@ -188,7 +189,7 @@ class MemoryPool {
   /// Only host -> GPU: what an HDP_FLUSH does.
   Errc push(GpuId g) noexcept { return each_shadow(g, false); }
   Errc peek(GpuVa va, std::span<std::byte> out) noexcept {
-    const std::lock_guard lock(mutex_);  // nothing is unmapped meanwhile
+    const std::lock_guard bytes(bytes_);  // nothing is given back meanwhile
     for (std::size_t done = 0; done < out.size();) {
       const auto m = space_.find(va + done);
       if (!m) return Errc::unmapped;
@@ -210,8 +211,9 @@ class MemoryPool {
   }
 
  private:
-  /// Makes the block known to streams and to `free`. Hold the lock.
+  /// Makes the block known to streams and to `free`.
   Result<std::pair<std::uint64_t, Block>, Errc> lend(const Block& b, std::uint64_t gpus) {
+    const std::lock_guard lock(mutex_);
     // What lies at the address is never touched by the host for GPU memory: the mapping needs an address all the same.
     const auto e = space_.map({.va = b.va,
                                .bytes = round_up(b.bytes, 8),
@@ -276,7 +278,7 @@ class MemoryPool {
     b.pinned = pinned.bytes;
     return kSuccess;
   }
-  /// Nothing can touch the block any more. Hold the lock.
+  /// Nothing can touch the block any more.
   void dispose(const Block& b) noexcept {
     if (b.mapped) unmap_gpu(b, physical_);
     if (b.file >= 0) ::close(b.file);
@@ -284,7 +286,7 @@ class MemoryPool {
     if (b.base) munmap(b.base, round_up(b.bytes, kPage));
     if (b.pinned) PinnedMemory::of_process().give({b.pinned_at, b.pinned});
   }
-  /// What the host has stored since the last flush goes to the GPU. Hold both locks.
+  /// What the host has stored since the last flush goes to the GPU. Hold `bytes_` and the GPU's lock.
   bool push(PhysicalGpu& gpu, const Block& b) noexcept {
     for (std::uint64_t at = 0; at < b.bytes; at += PhysicalGpu::kBounceBytes) {
       const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(b.bytes - at, PhysicalGpu::kBounceBytes));
@@ -297,7 +299,8 @@ class MemoryPool {
     }
     return true;
   }
-  /// What engines have stored since the last flush goes to the shadow. Hold both locks.
+  /// What engines have stored since the last flush goes to the shadow. Hold the GPU's lock and, unless the block is not
+  /// lent yet, `bytes_`.
   bool pull(PhysicalGpu& gpu, const Block& b) noexcept {
     for (std::uint64_t at = 0; at < b.bytes; at += PhysicalGpu::kBounceBytes) {
       const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(b.bytes - at, PhysicalGpu::kBounceBytes));
@@ -319,12 +322,16 @@ class MemoryPool {
   Errc each_shadow(GpuId g, bool both) noexcept {
     if (g.value >= physical_.size()) return Errc::bad_argument;
     auto& gpu = *physical_[g.value];
-    const std::lock_guard lock(mutex_);
-    const std::lock_guard own(gpu.control());
-    for (const auto& [id, b] : blocks_) {
-      if (b.owner != g || !b.base) continue;
-      if (!push(gpu, b) || (both && !pull(gpu, b))) return Errc::stopped;
+    const std::lock_guard bytes(bytes_);
+    std::vector<Block> shadowed;
+    {
+      const std::lock_guard lock(mutex_);
+      for (const auto& [id, b] : blocks_)
+        if (b.owner == g && b.base) shadowed.push_back(b);
     }
+    const std::lock_guard own(gpu.control());
+    for (const auto& b : shadowed)
+      if (!push(gpu, b) || (both && !pull(gpu, b))) return Errc::stopped;
     return Errc::ok;
   }
   PhysicalGpu& any() const noexcept { return *physical_.front(); }
@@ -336,6 +343,7 @@ class MemoryPool {
 
   AddressSpace& space_;
   const std::vector<PhysicalGpu*> physical_;
+  std::mutex bytes_;  ///< taken before mutex_
   std::mutex mutex_;
   std::unordered_map<std::uint64_t, Block> blocks_;
   std::vector<Freed> freed_;

@@ -34,6 +34,8 @@ inline constexpr Worker::Pace kPace{.spin = std::chrono::microseconds(200),
 inline constexpr std::chrono::nanoseconds kUrgentNap =
     std::chrono::microseconds(50);  // at most, while a queue waits for the thread
 inline constexpr auto kLookForErrors = std::chrono::milliseconds(5);
+/// What a GPU that does not answer is given for a small thing: a word, a reading of its clock.
+inline constexpr auto kAnswer = std::chrono::seconds(10);
 inline std::vector<PhysicalGpu*> for_each_logical(const std::vector<CudaGpu>& gpus,
                                                   const std::vector<PhysicalGpu*>& physical) {
   std::vector<PhysicalGpu*> out;
@@ -119,7 +121,7 @@ class Node final : public DriverlessNode<Node>, private Worker::Served {
     auto shortest = Deadline::Clock::duration::max();
     for (int i = 0; i < 3; ++i) {
       const auto before = Deadline::Clock::now();
-      if (!gpu.stamp_now(word, Deadline::in(std::chrono::seconds(10)))) return Errc::stopped;
+      if (!gpu.stamp_now(word, Deadline::in(kAnswer))) return Errc::stopped;
       const auto took = Deadline::Clock::now() - before;
       if (took >= shortest) continue;
       shortest = took;
@@ -283,7 +285,7 @@ class Node final : public DriverlessNode<Node>, private Worker::Served {
     std::erase_if(uses, [&](const Use& u) {
       const auto at = std::find_if(entries_.begin(), entries_.end(),
                                    [&](const Entry& e) { return e.queue->parts().id == u.queue; });
-      return at == entries_.end() || (!at->parked && (at->retired || at->queue->has_finished(u.command)));
+      return at == entries_.end() || (!at->parked && at->queue->has_finished(u.command));
     });
     return !uses.empty();
   }

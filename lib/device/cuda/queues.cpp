@@ -166,11 +166,14 @@ void Node::dispose(Entry& e) noexcept {
 }
 
 void Node::destroy_queue(std::uint64_t id) noexcept {
+  auto at = entries_.end();
+  {
+    const std::lock_guard lock(worker_);
+    at = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.queue->parts().id == id; });
+    if (at == entries_.end()) return;
+  }
+  retire(*at);  // may wait for its stream, so without the lock that other queues are created under
   const std::lock_guard creation(creation_);
-  const auto at =
-      std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.queue->parts().id == id; });
-  if (at == entries_.end()) return;
-  retire(*at);
   faults_.forget(id);
   if (at->parked) return;  // the entry stays, with everything that the stream may touch
   std::list<Entry> gone;

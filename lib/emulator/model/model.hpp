@@ -44,6 +44,7 @@ class Model final : private sdma::detail::Worker::Served {
 
   const char* set_aperture(std::byte* base, std::uint64_t bytes);
   const char* add_memory(void* address, std::uint64_t bytes);
+  /// Waits for engines that may use it, at most 60 s.
   const char* remove_memory(void* address);
   const char* add_queue(const hsakmt_model_queue_info&, hsakmt_model_queue*& made);
   void remove_queue(hsakmt_model_queue*);

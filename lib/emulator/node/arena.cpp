@@ -4,6 +4,8 @@
 #include "../queues/events.hpp"
 #include "../real.hpp"
 
+#include "../../core/descriptor.hpp"
+#include "../../core/maps.hpp"
 #include "../../engine/execute.hpp"
 
 #include <fcntl.h>
@@ -14,7 +16,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <cinttypes>
 #include <cstdio>
 #include <cstring>
 #include <iterator>
@@ -161,23 +162,18 @@ void Arena::release(std::uint64_t offset) noexcept {
 
 /// Marks the objects of which the program has a mapping, which it often removes only after it has freed them.
 void Arena::mark_mapped() noexcept {
-  auto* const maps = SDMA_REAL(fopen)("/proc/self/maps", "re");
+  const detail::Descriptor maps(SDMA_REAL(open)("/proc/self/maps", O_RDONLY | O_CLOEXEC));
   for (auto& [offset, live] : kept_) live.mapped = !maps;  // what was not searched is not freed
-  char line[512];
-  while (maps && std::fgets(line, sizeof line, maps)) {
-    std::uint64_t begin = 0, end = 0, offset = 0, inode = 0;
-    if (std::sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %" SCNu64, &begin, &end, &offset, &inode) != 4 ||
-        inode != inode_)
-      continue;
+  detail::each_mapping(maps.get(), [&](const detail::MapsLine& m) {
     const auto ours = [&](const auto& p) {
-      return begin - reinterpret_cast<std::uintptr_t>(p.second.view) < p.second.bytes;
+      return m.from - reinterpret_cast<std::uintptr_t>(p.second.view) < p.second.bytes;
     };
-    if (std::any_of(pieces_.begin(), pieces_.end(), ours)) continue;
-    auto it = kept_.lower_bound(offset);
-    if (it != kept_.begin() && offset - std::prev(it)->first < std::prev(it)->second.bytes) --it;
-    for (; it != kept_.end() && it->first < offset + (end - begin); ++it) it->second.mapped = true;
-  }
-  if (maps) std::fclose(maps);
+    if (m.inode != inode_ || std::any_of(pieces_.begin(), pieces_.end(), ours)) return true;
+    auto it = kept_.lower_bound(m.offset);
+    if (it != kept_.begin() && m.offset - std::prev(it)->first < std::prev(it)->second.bytes) --it;
+    for (; it != kept_.end() && it->first < m.offset + (m.to - m.from); ++it) it->second.mapped = true;
+    return true;
+  });
 }
 
 /// Frees the objects that nothing holds any more, once there are enough of them to be worth the search.

@@ -88,7 +88,8 @@ class GpuMemory {
   GpuVm* vm{};            ///< the mappings of that node's file
 };
 
-/// How long an unmapping waits for engines to leave, which they do after a few packets.
+/// How long an unmapping waits for engines to leave, which they do after a few packets: 60 s. Under the node's lock, as
+/// the driver waits under that of the process.
 inline Deadline engine_patience() noexcept { return Deadline::in(std::chrono::seconds(60)); }
 
 class Memory {

@@ -3,11 +3,13 @@
 
 #include "../real.hpp"
 
+#include "../../core/descriptor.hpp"
+#include "../../core/maps.hpp"
+
+#include <fcntl.h>
 #include <sys/uio.h>
 #include <unistd.h>
 #include <cerrno>
-#include <cinttypes>
-#include <cstdio>
 #include <cstring>
 
 namespace sdma::emulator {
@@ -42,28 +44,19 @@ bool to_user(std::uint64_t to, const void* from, std::size_t bytes) noexcept {
 
 int check_pages(std::uint64_t address, std::uint64_t bytes, bool written) {
   if (!plausible(address, bytes)) return EFAULT;
-  auto* maps = SDMA_REAL(fopen)("/proc/self/maps", "re");
+  const detail::Descriptor maps(SDMA_REAL(open)("/proc/self/maps", O_RDONLY | O_CLOEXEC));
   if (!maps) return errno == ENOMEM ? ENOMEM : 0;  // a container without /proc: nothing can be checked
-  char line[512];
   int error = EFAULT;
   const auto end = address + bytes;
   // Lines are sorted, so `address` advances while ranges follow each other without a gap.
-  while (std::fgets(line, sizeof line, maps)) {
-    std::uint64_t from = 0, to = 0;
-    char rights[5]{};
-    if (std::sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &from, &to, rights) != 3 || to <= address) continue;
-    if (from > address || rights[0] != 'r') break;
-    if (written && rights[1] != 'w') {
-      error = EPERM;
-      break;
-    }
-    address = to;
-    if (address >= end) {
-      error = 0;
-      break;
-    }
-  }
-  std::fclose(maps);
+  detail::each_mapping(maps.get(), [&](const detail::MapsLine& m) {
+    if (m.to <= address) return true;
+    if (m.from > address || !m.readable()) return false;
+    if (written && !m.writable()) return error = EPERM, false;
+    address = m.to;
+    if (address >= end) error = 0;
+    return error != 0;
+  });
   return error;
 }
 

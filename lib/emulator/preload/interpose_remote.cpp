@@ -3,35 +3,33 @@
 // for a mapping of a device, and a debugger that works here must also work there. /proc/PID/mem answers.
 //
 // Only ranges of the other process are examined, as its /proc/PID/maps lists them at that moment.
+#include "../../core/descriptor.hpp"
+#include "../../core/maps.hpp"
 #include "../real.hpp"
 #include "front.hpp"
 
+#include <fcntl.h>
 #include <sys/uio.h>
 #include <unistd.h>
 #include <cerrno>
-#include <cinttypes>
 #include <cstdint>
 #include <cstdio>
-#include <cstring>
 
 namespace {
 
 /// Whether one of the ranges overlaps a mapping of the node's memory in a process.
 bool of_driver(pid_t pid, const iovec* ranges, unsigned long count) noexcept {
-  char line[512];
-  std::snprintf(line, sizeof line, "/proc/%d/maps", pid);
-  auto* maps = SDMA_REAL(fopen)(line, "re");
-  if (!maps) return false;
+  char path[32];
+  std::snprintf(path, sizeof path, "/proc/%d/maps", pid);
+  const sdma::detail::Descriptor maps(SDMA_REAL(open)(path, O_RDONLY | O_CLOEXEC));
   bool found = false;
-  while (!found && std::fgets(line, sizeof line, maps)) {
-    std::uint64_t from = 0, to = 0;
-    if (!std::strstr(line, "/memfd:sdma-") || std::sscanf(line, "%" SCNx64 "-%" SCNx64, &from, &to) != 2) continue;
-    for (unsigned long i = 0; i < count; ++i) {
+  sdma::detail::each_mapping(maps.get(), [&](const sdma::detail::MapsLine& m) {
+    for (unsigned long i = 0; i < count && m.path.starts_with("/memfd:sdma-"); ++i) {
       const auto at = reinterpret_cast<std::uint64_t>(ranges[i].iov_base);
-      found = found || (at < to && at + ranges[i].iov_len > from);
+      found = found || (at < m.to && at + ranges[i].iov_len > m.from);
     }
-  }
-  std::fclose(maps);
+    return !found;
+  });
   return found;
 }
 

@@ -14,6 +14,8 @@
 //
 // The server thread calls `sleep` and `awake`; any thread may call `knock` and `mappings_changed`. No errors: at worst,
 // the server polls, with short sleeps.
+#include "../../core/descriptor.hpp"
+#include "../../core/maps.hpp"
 #include "../../kfd/abi.hpp"
 #include "../options.hpp"
 #include "../real.hpp"
@@ -28,10 +30,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <atomic>
-#include <cinttypes>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <ctime>
 #include <span>
 #include <vector>
@@ -135,24 +135,18 @@ class Doorbells {
     struct stat s {};
     const auto at = page_.offset;
     if (SDMA_REAL(fstat)(page_.fd, &s) != 0) return false;
-    auto* maps = SDMA_REAL(fopen)("/proc/self/maps", "re");
-    if (!maps) return false;
-    char line[512];
-    while (std::fgets(line, sizeof line, maps)) {
-      std::uint64_t begin = 0, end = 0, offset = 0, inode = 0;
-      char flags[5]{};
-      if (std::sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %" SCNu64, &begin, &end, flags, &offset,
-                      &inode) != 5)
-        continue;
-      if (inode != s.st_ino || flags[1] != 'w' || offset + (end - begin) <= at || offset >= at + kfd::kDoorbellBytes)
-        continue;
-      if (begin == reinterpret_cast<std::uint64_t>(page_.view)) continue;
+    const detail::Descriptor maps(SDMA_REAL(open)("/proc/self/maps", O_RDONLY | O_CLOEXEC));
+    detail::each_mapping(maps.get(), [&](const detail::MapsLine& m) {
+      const auto bytes = m.to - m.from;
+      if (m.inode != s.st_ino || !m.writable() || m.offset + bytes <= at || m.offset >= at + kfd::kDoorbellBytes ||
+          m.from == reinterpret_cast<std::uint64_t>(page_.view))
+        return true;
       uffdio_register r{};
-      r.range = {begin, end - begin};
+      r.range = {m.from, bytes};
       r.mode = UFFDIO_REGISTER_MODE_WP;
-      if (SDMA_REAL(ioctl)(fault_, UFFDIO_REGISTER, &r) == 0) ranges_.push_back({begin, end - begin});
-    }
-    std::fclose(maps);
+      if (SDMA_REAL(ioctl)(fault_, UFFDIO_REGISTER, &r) == 0) ranges_.push_back({m.from, bytes});
+      return true;
+    });
     return !ranges_.empty();
   }
   bool protect(bool on) noexcept {

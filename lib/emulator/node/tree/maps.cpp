@@ -5,29 +5,25 @@
 //
 // Runtimes find GPU memory for their core dumps by these names. /proc/PID/maps,
 // which other programs read, has the memfds that the mappings really are.
-#include "../../../core/words.hpp"
+#include "../../../core/maps.hpp"
 #include "../arena.hpp"
 #include "parts.hpp"
 
 #include <fmt/format.h>
-
-#include <cinttypes>
-#include <cstdio>
 
 namespace sdma::emulator {
 namespace {
 
 constexpr std::string_view kMemfd = "/memfd:";
 
-/// How the driver would call the file of a mapping, from its line; "" if it is not a file of the node.
-std::string driver_name(std::string_view line, std::string_view file) {
-  file = file.substr(kMemfd.size());
+/// How the driver would call the file of a mapping; "" if it is not a file of the node.
+std::string driver_name(const detail::MapsLine& m) {
+  if (!m.path.starts_with(kMemfd)) return {};
+  const auto file = m.path.substr(kMemfd.size());
   if (file.substr(0, file.find(' ')) != kArenaName) return {};  // " (deleted)"
-  std::uint64_t offset = 0;
-  if (std::sscanf(std::string(line).c_str(), "%*s %*s %" SCNx64, &offset) != 1 || offset < kFirstObject)
-    return "/dev/kfd";
+  if (m.offset < kFirstObject) return "/dev/kfd";
   const auto& gpus = tree().node().gpus;
-  const auto gpu = gpu_at(offset);
+  const auto gpu = gpu_at(m.offset);
   return fmt::format("/dev/dri/renderD{}", gpus[gpu < gpus.size() ? gpu : 0].render_minor);
 }
 
@@ -37,9 +33,9 @@ std::string maps(std::uint64_t) {
   out.reserve(real.size());
   for (std::string_view rest = real; !rest.empty();) {
     const auto line = detail::take_line(rest);
-    const auto at = line.find(kMemfd);
-    const auto name = at == line.npos ? std::string() : driver_name(line, line.substr(at));
-    out += name.empty() ? line : line.substr(0, at);
+    const auto m = detail::maps_line(line);
+    const auto name = m ? driver_name(*m) : std::string();
+    out += name.empty() ? line : line.substr(0, line.size() - m->path.size());
     out += name;
     out += '\n';
   }
