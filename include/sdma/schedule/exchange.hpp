@@ -12,8 +12,8 @@
 //   bind: publish, receive each other rank        then memory is shared, and bind calls the exchange no more
 //
 // `SocketExchange` has a connected stream socket to each other rank, as a program has that starts the ranks itself
-// (in_ranks); it may be used again, by a program or another bind. A program with MPI writes a class of its own, as
-// collective_perf does (tools/perf/mpi.cpp).
+// (in_ranks), or as `meet` connects the ranks of a launcher (sdma/schedule/meet.hpp); it may be used again, by a
+// program or another bind. A program with MPI writes a class of its own, as collective_perf does (tools/perf/mpi.cpp).
 //
 // One thread per object. Errors: a Diagnostic names the rank and says why its bytes do not come: it has ended, or the
 // deadline has passed.
