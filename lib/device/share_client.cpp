@@ -61,7 +61,7 @@ Result<FetchedObject, Diagnostic> fetch(const SharedHandle& h, std::string_view 
     if (!backoff.step(end)) return silent();
   }
   pid_t pid = 0;
-  if (!share::of_own_user(socket.get(), &pid))
+  if (!of_own_user(socket.get(), &pid))
     return refused("the process that serves this handle belongs to another user", "run all processes as one user");
   if (!known || known->pid() != pid || known->ended()) {
     Descriptor pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));

@@ -142,7 +142,7 @@ void ShareServer::serve() noexcept {
 }
 
 void ShareServer::answer(int client) noexcept {
-  if (!share::of_own_user(client)) return;
+  if (!of_own_user(client)) return;
   const timeval patience{.tv_sec = share::kPatience.count(), .tv_usec = 0};
   setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   std::uint64_t object = 0;

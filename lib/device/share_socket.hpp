@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What both ends of a share socket use: its address, the check of the other end's user, and an answer with a
+// What both ends of a share socket use: its address, and an answer with a
 // descriptor. share_server.hpp has the protocol. Pure functions of a socket; any thread. Internal.
 //
 //   const auto at = address(handle.socket);  connect(fd, at.get(), at.bytes());
 //   send(client, object, fd);                  // fd: -1 for none
 //   int error = receive(server, object, fd);   // 0, or an errno; EMSGSIZE: the descriptor was lost at this end
 #include "../core/abstract_address.hpp"
+#include "../core/own_user.hpp"
 #include "share_server.hpp"
 
 #include <fmt/format.h>
 
 #include <sys/socket.h>
-#include <unistd.h>
 #include <cerrno>
 #include <cstring>
 
@@ -20,15 +20,6 @@ namespace sdma { inline namespace v0 { namespace detail::share {
 
 inline AbstractAddress address(const std::array<std::uint64_t, 2>& name) {
   return AbstractAddress(fmt::format("sdma-share-{:016x}{:016x}", name[0], name[1]));
-}
-
-/// Does the other end belong to this process's user? `pid`: its process, as this one numbers it.
-inline bool of_own_user(int socket, pid_t* pid = nullptr) noexcept {
-  ucred other{};
-  socklen_t bytes = sizeof other;
-  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &other, &bytes) != 0) return false;
-  if (pid) *pid = other.pid;
-  return other.uid == geteuid();
 }
 
 /// A message with room for one descriptor.

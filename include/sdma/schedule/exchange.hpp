@@ -12,8 +12,9 @@
 //   bind: publish, receive each other rank        then memory is shared, and bind calls the exchange no more
 //
 // `SocketExchange` uses a connected stream socket to each other rank. A program that starts the ranks itself has these
-// sockets (in_ranks). The object may be used again, by the program or for another bind. A program with MPI implements
-// its own class, as sdma perf does (tools/perf/mpi.cpp).
+// sockets (in_ranks); for ranks of a launcher, `meet` connects them (sdma/schedule/meet.hpp). The object may be used
+// again, by the program or for another bind. A program with MPI implements its own class, as sdma perf does
+// (tools/perf/mpi.cpp).
 //
 // One thread per object. Errors: a Diagnostic names the rank and says why its bytes do not come: it has ended, or the
 // deadline has passed.
