@@ -16,18 +16,17 @@
 namespace sdma { inline namespace v0 {
 namespace {
 
-constexpr std::uint32_t kMi300xGbit = 512, kNicGbit = 400;
+constexpr Rate kMi355xLink = Rate::gb_per_s(76.8), kMi250xLinks = Rate::gb_per_s(200), kNic = Rate::gbit_per_s(400);
 constexpr std::uint32_t kPerSocket = 4;
-
-constexpr std::uint32_t mb_of_gbit(std::uint32_t gbit) noexcept { return gbit * 125; }
 
 /// The products whose nodes are fully connected, and how they differ from the MI300X or MI355X that product.hpp lists.
 struct Sibling {
   std::string_view name{};
-  std::uint32_t gfx{}, memory_gib{}, link_mb{}, xgmi_engines{};
+  std::uint32_t gfx{}, memory_gib{};
+  Rate link{};
+  std::uint32_t xgmi_engines{};
   std::uint64_t dead{};
 };
-constexpr std::uint32_t kMi355xLink = 76800;
 // MI308X: four engines serve the numbers 0 to 7, and nothing serves the odd ones (ROCm/mori #693).
 constexpr Sibling kSiblings[] = {
     {"MI300X", 90402, 192, kMi300xLink, 14, 0}, {"MI308X", 90402, 192, kMi300xLink, 6, 0b1010'1010},
@@ -47,10 +46,11 @@ Diagnostic refuse(std::string_view name, std::string why) {
           .hint = fmt::format("layouts are {}", fmt::join(kLayoutExamples, ", "))};
 }
 
-/// "8", "8x400G", "2x8", "2x8x400G": the counts, and the rate in Gbit/s. "3+2x400G": nodes; their sum is the count.
+/// "8", "8x400G", "2x8", "2x8x400G": the counts, and the rate, if it is there. "3+2x400G": nodes; their sum is the
+/// count.
 struct Size {
   std::vector<std::uint32_t> counts{};
-  std::uint32_t gbit{};
+  std::optional<Rate> rate{};
   NodeSizes nodes{};
 };
 std::optional<Size> size_of(std::string_view text) {
@@ -71,7 +71,7 @@ std::optional<Size> size_of(std::string_view text) {
     } else {
       const auto n = parse_count(word);
       if (!n || *n == 0 || *n > kMostGbit) return {};
-      if (rate) out.gbit = static_cast<std::uint32_t>(*n);
+      if (rate) out.rate = Rate::gbit_per_s(static_cast<std::uint32_t>(*n));
       else out.counts.push_back(static_cast<std::uint32_t>(*n));
     }
     if (last) return out;
@@ -97,26 +97,25 @@ class Builder {
   template <class Fn> void each_gpu(Fn fn) { std::for_each(t_.gpus.begin(), t_.gpus.end(), fn); }
 
   /// The next engine of `from` in turn serves `to`.
-  void link(std::uint32_t from, std::uint32_t to, LinkType type, std::uint32_t mb,
-            std::vector<std::uint32_t> shares = {}) {
+  void link(std::uint32_t from, std::uint32_t to, LinkType type, Rate rate, std::vector<std::uint32_t> shares = {}) {
     const auto& g = t_.gpus[from];
     next_.resize(t_.gpus.size());
     const auto engine = g.host_engines + next_[from]++ % g.xgmi_engines;
     t_.links.push_back({.from = LinkEnd::gpu(from),
                         .to = LinkEnd::gpu(to),
                         .type = type,
-                        .mb_per_s = mb,
+                        .rate = rate,
                         .atomics_64 = true,
                         .engine_mask = std::uint64_t{1} << engine,
                         .shares = std::move(shares)});
   }
 
   /// Both directions of a port of each GPU.
-  void ports(std::string_view what, std::uint32_t mb) {
+  void ports(std::string_view what, Rate rate) {
     first_port_ = static_cast<std::uint32_t>(t_.shared.size());
     for (std::uint32_t g = 0; g < t_.gpus.size(); ++g)
       for (const auto* direction : {"out", "in"})
-        t_.shared.push_back({fmt::format("gpu{} {} {}", g, what, direction), mb});
+        t_.shared.push_back({fmt::format("gpu{} {} {}", g, what, direction), rate});
   }
   std::vector<std::uint32_t> through(std::uint32_t from, std::uint32_t to) const {
     return {first_port_ + 2 * from, first_port_ + 2 * to + 1};
@@ -136,37 +135,37 @@ template <class Fn> void each_pair(std::uint32_t from, std::uint32_t to, Fn fn) 
       if (a != b) fn(a, b);
 }
 
-Topology mesh(std::string_view name, std::uint32_t n, std::uint32_t mb) {
+Topology mesh(std::string_view name, std::uint32_t n, Rate rate) {
   Builder b{name, n};
-  each_pair(0, n, [&](auto from, auto to) { b.link(from, to, LinkType::xgmi, mb); });
+  each_pair(0, n, [&](auto from, auto to) { b.link(from, to, LinkType::xgmi, rate); });
   return b.take();
 }
 
-Topology ring(std::string_view name, std::uint32_t n, std::uint32_t mb) {
+Topology ring(std::string_view name, std::uint32_t n, Rate rate) {
   Builder b{name, n};
   for (std::uint32_t g = 0; g < n; ++g) {
-    b.link(g, (g + 1) % n, LinkType::xgmi, mb);
-    if (n > 2) b.link(g, (g + n - 1) % n, LinkType::xgmi, mb);
+    b.link(g, (g + 1) % n, LinkType::xgmi, rate);
+    if (n > 2) b.link(g, (g + n - 1) % n, LinkType::xgmi, rate);
   }
   return b.take();
 }
 
-Topology switched(std::string_view name, std::uint32_t n, std::uint32_t mb) {
+Topology switched(std::string_view name, std::uint32_t n, Rate rate) {
   Builder b{name, n};
-  b.ports("port", mb);
-  each_pair(0, n, [&](auto from, auto to) { b.link(from, to, LinkType::other, mb, b.through(from, to)); });
+  b.ports("port", rate);
+  each_pair(0, n, [&](auto from, auto to) { b.link(from, to, LinkType::other, rate, b.through(from, to)); });
   return b.take();
 }
 
-Topology nodes(std::string_view name, const NodeSizes& sizes, std::uint32_t gpus, std::uint32_t nic_mb) {
+Topology nodes(std::string_view name, const NodeSizes& sizes, std::uint32_t gpus, Rate nic) {
   Builder b{name, gpus};
   for (std::uint32_t at = 0; at < gpus; at += sizes.size(sizes.of(at)))
     each_pair(at, at + sizes.size(sizes.of(at)),
-              [&](auto from, auto to) { b.link(from, to, LinkType::xgmi, mb_of_gbit(kMi300xGbit)); });
+              [&](auto from, auto to) { b.link(from, to, LinkType::xgmi, kMi300xLink); });
   b.each_gpu([&, n = 0u](Gpu& g) mutable { g.node = sizes.of(n++); });
-  b.ports("NIC", nic_mb);
+  b.ports("NIC", nic);
   each_pair(0, gpus, [&](auto from, auto to) {
-    if (sizes.of(from) != sizes.of(to)) b.link(from, to, LinkType::other, nic_mb, b.through(from, to));
+    if (sizes.of(from) != sizes.of(to)) b.link(from, to, LinkType::other, nic, b.through(from, to));
   });
   return b.take();
 }
@@ -179,7 +178,7 @@ Result<Topology, Diagnostic> product(std::string_view name, std::uint32_t n) {
     auto t = node_of(*product_of(90010u), n);
     for (auto& l : t->links)
       if (l.type == LinkType::xgmi)
-        l.mb_per_s = 200'000, l.engine_mask = 0;  // four links; the driver recommends no engine
+        l.rate = kMi250xLinks, l.engine_mask = 0;  // four links; the driver recommends no engine
     return t;
   }
   const auto s =
@@ -195,7 +194,7 @@ Result<Topology, Diagnostic> product(std::string_view name, std::uint32_t n) {
   const auto engines = Gpu::first(p.host_engines + p.xgmi_engines);
   for (auto& l : t->links) {
     l.engine_mask &= engines;
-    if (l.type == LinkType::xgmi) l.mb_per_s = s->link_mb;
+    if (l.type == LinkType::xgmi) l.rate = s->link;
   }
   return t;
 }
@@ -226,8 +225,7 @@ Result<Topology, Diagnostic> layout(std::string_view name) {
                                 : "this layout takes one number of GPUs");
   const auto all = std::uint64_t{n} * (product_of_two ? size->counts[1] : 1);
   if (all > kMostLaidOut) return refuse(name, fmt::format("{} are more than {} GPUs", all, kMostLaidOut));
-  const auto link = mb_of_gbit(size->gbit != 0 ? size->gbit : kMi300xGbit);
-  const auto nic = mb_of_gbit(size->gbit != 0 ? size->gbit : kNicGbit);
+  const auto link = size->rate.value_or(kMi300xLink), nic = size->rate.value_or(kNic);
   if (kind == "mesh") return mesh(name, n, link);
   if (kind == "ring") return ring(name, n, link);
   if (kind == "switch") return switched(name, n, nic);
@@ -235,7 +233,7 @@ Result<Topology, Diagnostic> layout(std::string_view name) {
     const auto sizes = product_of_two ? NodeSizes{{size->counts[1]}} : size->nodes;
     return nodes(name, sizes, static_cast<std::uint32_t>(all), nic);
   }
-  if (size->gbit != 0) return refuse(name, "a product's links have their own rate");
+  if (size->rate) return refuse(name, "a product's links have their own rate");
   return product(kind, n);
 }
 
@@ -243,13 +241,14 @@ Topology cuda_layout(std::uint32_t gpus) {
   Builder b{"cuda", gpus};
   b.each_gpu([](Gpu& g) {
     g = {.name = "CUDA",
-         .memory_bytes = g.memory_bytes,
          .host_engines = detail::cuda::kHostEngines,
          .xgmi_engines = detail::cuda::kPeerEngines,
          .queues_per_engine = detail::cuda::kQueues};
   });
-  each_pair(0, gpus, [&](auto from, auto to) { b.link(from, to, LinkType::other, 0); });
-  return b.take();
+  each_pair(0, gpus, [&](auto from, auto to) { b.link(from, to, LinkType::other, Rate{}); });
+  auto t = b.take();
+  for (auto& l : t.links) l.rate = {};
+  return t;
 }
 
 std::string layout_of(const Topology& t) {

@@ -182,6 +182,10 @@ class SoftNode final : public DriverlessNode<SoftNode> {
       return Diagnostic{.where = where, .message = "out of memory: " + why, .hint = "free memory, or request less"};
     };
 
+    if (r.where && counts && topology_.gpus[r.where->value].memory_bytes == 0)
+      return Diagnostic{.where = where,
+                        .message = fmt::format("it is unknown how much memory gpu{} has", r.where->value),
+                        .hint = "set Gpu::memory_bytes, in a file \"memory_bytes\""};
     std::lock_guard lock(memory_);
     collect();
     if (r.where && counts && gpu_bytes_[r.where->value] + r.bytes > topology_.gpus[r.where->value].memory_bytes)

@@ -135,7 +135,12 @@ Result<Queue, Diagnostic> SoftNode::create_queue(const QueueRequest& r) {
   auto& e = engine(r.gpu, chosen);
   auto q = std::make_unique<SoftQueue>();
   q->slot = e.free_slot();
-  if (const auto slots = topology_.gpus[r.gpu.value].queues_per_engine; q->slot >= slots)
+  const auto slots = topology_.gpus[r.gpu.value].queues_per_engine;
+  if (slots == 0)
+    return Diagnostic{.where = where,
+                      .message = fmt::format("it is unknown how many queues an engine of gpu{} serves", r.gpu.value),
+                      .hint = "set Gpu::queues_per_engine, in a file \"queues_per_engine\""};
+  if (q->slot >= slots)
     return Diagnostic{.where = where,
                       .message = fmt::format("all {} queues of the engine are in use", slots),
                       .hint = "destroy one, or share a queue between producers: Ring<Producers::many>"};

@@ -83,10 +83,11 @@ class TreeWriter {
     std::uint32_t n = 0;
     for (const auto& l : node_.topology.links) {
       if (l.from != from) continue;
+      const auto mb = l.rate.mb_per_s().value_or(0);  // the kernel writes an unknown rate so
       files_[fmt::format("{}/io_links/{}/properties", at, n++)] =
           Lines()("type", static_cast<std::uint32_t>(l.type))("version_major", 0)("version_minor", 0)(
               "node_from", number(l.from))("node_to", number(l.to))("weight", l.type == LinkType::xgmi ? 15 : 20)(
-              "min_latency", 0)("max_latency", 0)("min_bandwidth", l.mb_per_s)("max_bandwidth", l.mb_per_s)(
+              "min_latency", 0)("max_latency", 0)("min_bandwidth", mb)("max_bandwidth", mb)(
               "recommended_transfer_size", 0)("recommended_sdma_engine_id_mask", l.engine_mask)(
               "flags", kLinkEnabled | (l.atomics_64 ? 0 : kNoAtomics64))
               .take();
@@ -220,7 +221,7 @@ class TreeReader {
                         .host_engines = p.u32("num_sdma_engines"),
                         .xgmi_engines = p.u32("num_sdma_xgmi_engines"),
                         .queues_per_engine = p.u32("num_sdma_queues_per_engine")});
-      const auto simds = std::max<std::uint64_t>(p["simd_per_cu"], 1);
+      const auto simds = p["simd_per_cu"];
       node_.gpus.push_back({.kfd_node = n,
                             .gpu_id = *gpu_id,
                             .render_minor = p.u32("drm_render_minor"),
@@ -230,7 +231,7 @@ class TreeReader {
                             .unique_id = p["unique_id"],
                             .hive_id = p["hive_id"],
                             .xcc = p.u32("num_xcc"),
-                            .compute_units = static_cast<std::uint32_t>(p["simd_count"] / simds),
+                            .compute_units = simds == 0 ? 0 : static_cast<std::uint32_t>(p["simd_count"] / simds),
                             .firmware = p.u32("fw_version"),
                             .sdma_firmware = p.u32("sdma_fw_version")});
     } else if (p["cpu_cores_count"] != 0) {
@@ -263,7 +264,7 @@ class TreeReader {
                                       .type = type == 2    ? LinkType::pcie
                                               : type == 11 ? LinkType::xgmi
                                                            : LinkType::other,
-                                      .mb_per_s = p.u32("max_bandwidth"),
+                                      .rate = Rate::mb_per_s(p.u32("max_bandwidth")),
                                       .atomics_64 = (p["flags"] & kNoAtomics64) == 0,
                                       .engine_mask = p["recommended_sdma_engine_id_mask"]});
     }

@@ -57,15 +57,20 @@ void append_pairs(std::string& out, const Topology& t) {
   }
 }
 
+/// "64.0"; "?" if it is unknown.
+std::string gb_text(Rate r) {
+  const auto gb = r.gb_per_s();
+  return gb ? fmt::format("{:.1f}", *gb) : "?";
+}
+
 void append_links(std::string& out, const Topology& t) {
   detail::append(out, "\n{:<5} {:<5} {:<5} {:>9}  {:<10} engines\n", "from", "to", "type", "GB/s", "atomics");
   for (const auto& l : t.links) {
-    const auto rate = l.mb_per_s == 0 ? std::string("?") : fmt::format("{:.1f}", gb_per_s(l.mb_per_s));
-    detail::append(out, "{:<5} {:<5} {:<5} {:>9}  {:<10} {}\n", to_string(l.from), to_string(l.to), name(l.type), rate,
-                   l.atomics_64 ? "64-bit" : "none", engines_of(l.engine_mask));
+    detail::append(out, "{:<5} {:<5} {:<5} {:>9}  {:<10} {}\n", to_string(l.from), to_string(l.to), name(l.type),
+                   gb_text(l.rate), l.atomics_64 ? "64-bit" : "none", engines_of(l.engine_mask));
   }
   for (std::uint32_t s = 0; s < t.shared.size(); ++s)
-    detail::append(out, "{}: {:.1f} GB/s, shared by {} links\n", t.shared[s].name, gb_per_s(t.shared[s].mb_per_s),
+    detail::append(out, "{}: {} GB/s, shared by {} links\n", t.shared[s].name, gb_text(t.shared[s].rate),
                    std::count_if(t.links.begin(), t.links.end(), [&](const Link& l) {
                      return std::find(l.shares.begin(), l.shares.end(), s) != l.shares.end();
                    }));
@@ -127,7 +132,7 @@ Result<Topology, Diagnostic> mi300x(std::uint32_t n) {
     const Link host{.from = LinkEnd::gpu(s),
                     .to = LinkEnd::cpu(s / 4),
                     .type = LinkType::pcie,
-                    .mb_per_s = kMi300xLink,
+                    .rate = kMi300xLink,
                     .atomics_64 = true,
                     .engine_mask = 0b11};
     auto back = host;
@@ -139,7 +144,7 @@ Result<Topology, Diagnostic> mi300x(std::uint32_t n) {
       t.links.push_back({.from = LinkEnd::gpu(s),
                          .to = LinkEnd::gpu(d),
                          .type = LinkType::xgmi,
-                         .mb_per_s = kMi300xLink,
+                         .rate = kMi300xLink,
                          .atomics_64 = true,
                          .engine_mask = std::uint64_t{1} << kRecommended[s][d]});
     }
@@ -162,7 +167,7 @@ Result<Topology, Diagnostic> node_of(const Product& p, std::uint32_t n) {
   for (auto& l : t.links) {
     // The driver recommends engines only where each link has one.
     if (p.kind != ProductKind::accelerator) l.engine_mask = 0;
-    if (l.type == LinkType::pcie) l.mb_per_s = 4000u << (p.pcie - 1);
+    if (l.type == LinkType::pcie) l.rate = Rate::mb_per_s(4000u << (p.pcie - 1));
   }
   return made;
 }
@@ -180,9 +185,11 @@ std::string to_table(const Topology& t) {
   }
   for (std::size_t i = 0; i < t.gpus.size(); ++i) {
     const auto& g = t.gpus[i];
+    const auto known = [](std::uint64_t n) { return n == 0 ? "?" : fmt::to_string(n); };
     detail::append(out, "gpu{:<3} {}  {}  {} GiB  {} engines ({} host, {} xGMI), {} queues each{}\n", i, g.name,
-                   gfx_name(g.gfx), g.memory_bytes / kGiB, g.engines(), g.host_engines, g.xgmi_engines,
-                   g.queues_per_engine, g.dead_engines == 0 ? "" : ", dead: " + engines_of(g.dead_engines));
+                   gfx_name(g.gfx), g.memory_bytes == 0 ? "?" : fmt::to_string(g.memory_bytes / kGiB), g.engines(),
+                   g.host_engines, g.xgmi_engines, known(g.queues_per_engine),
+                   g.dead_engines == 0 ? "" : ", dead: " + engines_of(g.dead_engines));
   }
   append_pairs(out, t);
   append_links(out, t);

@@ -19,10 +19,18 @@ Json json_of_engines(std::uint64_t mask) {
   return engines;
 }
 
+/// The kernel and files write an unknown rate as 0.
+std::uint32_t number_of(Rate r) { return r.mb_per_s().value_or(0); }
+void load_rate(JsonReader& in, const Json& j, const std::string& where, Rate& to) {
+  std::uint32_t mb = 0;
+  in.number(j, "mb_per_s", where, mb);
+  to = Rate::mb_per_s(mb);
+}
+
 /// Names what it shares only if there is anything.
 Json json_of(const Link& l) {
-  Json j{{"from", to_string(l.from)}, {"to", to_string(l.to)},      {"type", name(l.type)},
-         {"mb_per_s", l.mb_per_s},    {"atomics_64", l.atomics_64}, {"engines", json_of_engines(l.engine_mask)}};
+  Json j{{"from", to_string(l.from)},     {"to", to_string(l.to)},      {"type", name(l.type)},
+         {"mb_per_s", number_of(l.rate)}, {"atomics_64", l.atomics_64}, {"engines", json_of_engines(l.engine_mask)}};
   if (!l.shares.empty()) j["shares"] = l.shares;
   return j;
 }
@@ -102,7 +110,7 @@ void load_link(JsonReader& in, const Json& j, const std::string& where, const To
   if (type == "pcie") l.type = LinkType::pcie;
   else if (type == "xgmi") l.type = LinkType::xgmi;
   else if (type != "other") in.complain(where, fmt::format("\"type\" is \"{}\"", type), "write pcie, xgmi or other");
-  in.number(j, "mb_per_s", where, l.mb_per_s);
+  load_rate(in, j, where, l.rate);
   in.boolean(j, "atomics_64", where, l.atomics_64);
   if (j.contains("shares"))
     for (const auto& e : in.array(j, "shares", where)) {
@@ -128,7 +136,7 @@ std::string to_json(const Topology& t) {
   append_lines(out, "cpus", cpus);
   append_lines(out, "gpus", gpus);
   append_lines(out, "links", links);
-  for (const auto& s : t.shared) shared.push_back({{"name", s.name}, {"mb_per_s", s.mb_per_s}});
+  for (const auto& s : t.shared) shared.push_back({{"name", s.name}, {"mb_per_s", number_of(s.rate)}});
   if (!shared.empty()) append_lines(out, "shared", shared);
   return out + "\n}\n";
 }
@@ -149,8 +157,8 @@ Result<Topology, Diagnostic> topology_from_json(std::string_view text, std::stri
       in.each(j, "shared", [&](const Json& e, const std::string& where) {
         if (!in.object(e, where, {"name", "mb_per_s"})) return;
         in.string(e, "name", where, t.shared.emplace_back().name);
-        in.number(e, "mb_per_s", where, t.shared.back().mb_per_s);
-        if (!in.failed() && t.shared.back().mb_per_s == 0)
+        load_rate(in, e, where, t.shared.back().rate);
+        if (!in.failed() && !t.shared.back().rate.known())
           in.complain(where, "\"mb_per_s\" is 0", "write the rate of this path");
       });
     in.each(j, "links",

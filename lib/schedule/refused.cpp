@@ -96,6 +96,9 @@ class Refusals {
     const QueueRequest request{.gpu = gpu(queue.place.index), .engine = *engine};
     if (const auto d = refuse(request, node_)) return refused(d->message, d->hint);
     const auto most = node_.gpus[request.gpu.value].queues_per_engine;
+    if (most == 0)
+      return refused(fmt::format("it is unknown how many queues an engine of gpu{} serves", request.gpu.value),
+                     "write \"queues_per_engine\" into the node's file, where it is 0");
     if (const auto n = ++on_[{request.gpu.value, engine->value}]; n == most + 1)
       refused(fmt::format("engine {} of gpu{} serves at most {} at once", engine->value, request.gpu.value,
                           plural(most, "queue")),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "sdma/search/search.hpp"
 
+#include "../simulate/world.hpp"
 #include "sdma/simulate/sweep.hpp"
 
 #include <algorithm>
@@ -51,6 +52,7 @@ class Search {
     descend();
     if (!stopped_) exhaustible() ? exhaust() : wander();
     if (result_.complete) result_.candidates = static_cast<double>(result_.simulated);
+    if (!unrated_.empty()) return std::move(unrated_);
     return std::move(result_);
   }
 
@@ -106,7 +108,14 @@ class Search {
   }
 
   double simulated(const std::vector<Decision>& open, const Schedule& s) {
-    const auto r = simulate(s, machine_);
+    detail::World world{s, machine_, {}};
+    const auto r = world.run();
+    if (!r && world.lacks_rate()) {
+      // It may be the fastest: without its time, there is no order.
+      unrated_ = r.error();
+      for (auto& d : unrated_) d.where = std::string(file_) + ": " + d.where;
+      stopped_ = true;
+    }
     if (!r) return refuse(open, r.error().front());
     const auto ns = r->ns;
     auto& best = result_.best;
@@ -223,6 +232,7 @@ class Search {
   Decisions decisions_{};
   SearchResult result_{};
   std::unordered_map<std::string, double> known_{};  ///< times, by text_of
+  std::vector<Diagnostic> unrated_{};                ///< a candidate's bytes cross a link whose rate is unknown
   std::uint64_t fruitless_ = 0;
   Deadline::Clock::time_point begin_{};
   bool stopped_ = false;

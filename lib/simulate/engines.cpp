@@ -179,10 +179,10 @@ void World::describe_flight(const Program& q, Flight& f) {
       bool other_link = false, host = false, to_host = false;
       const auto& e = engines_[q.engine];
       const auto cross = [&](Place from, Place to, double weight) {
-        const auto r = link(from, to);
-        if (r == ~0u) return find(q.name, fmt::format("no link leads from {} to {}", to_string(from), to_string(to)));
-        use(r, weight);
-        for (const auto shared : shares_[place_index(from) * places_ + place_index(to)]) use(shared, weight);
+        const auto r = crossed(from, to, q.name);
+        if (!r) return;
+        use(*r, weight);
+        for (const auto shared : shares_[link(from, to)]) use(shared, weight);
         const auto peer = from == place ? to : from;
         if (e.network) return;
         if (peer.is_host()) return void((host = true, to_host = to_host || to.is_host()));

@@ -102,6 +102,7 @@ class Loader {
     MachineDescription m;
     if (!in_.failed()) load(j, m);
     if (in_.failed()) return in_.take();
+    m.origin.file = in_.file();
     return m;
   }
 
@@ -110,6 +111,11 @@ class Loader {
   void of_node(const Json& j, MachineDescription& m) {
     auto node = topology_from_json(detail::json_text(j), in_.file());
     if (!node) return in_.complain(std::move(node.error()));
+    for (std::size_t g = 0; g < node->gpus.size(); ++g)
+      if (node->gpus[g].gfx == 0)
+        return in_.complain(fmt::format("gpus[{}]", g),
+                            "\"gfx\" is 0: the generation is unknown, and so are the parameters of its engines",
+                            "write a machine's file, with parameters: sdma calibrate --device measures them");
     auto known = machine_of_node(*std::move(node));
     if (known) m = *std::move(known);
     else in_.complain(std::move(known.error()));
@@ -235,6 +241,7 @@ Result<MachineDescription, Diagnostic> machine_of_node(Topology node) {
   auto m = newer ? machine_from_json(detail::kMi355xJson, "mi355x.json")
                  : machine_from_json(detail::kMi300xJson, "mi300x.json");
   if (!m) return m;
+  m->origin = {.parameters = m->origin.file};
   m->notes = fmt::format("{}: its parameters, on the links of {}. {}", m->name, node.name, m->notes);
   m->name = node.name;
   m->topology = std::move(node);
@@ -264,11 +271,11 @@ void Covariance::drop(Cost c) {
 
 Errc MachineDescription::set(std::string_view parameter, double value) noexcept {
   if (const auto* rate = link_rate(parameter)) {
-    const auto mb = value * 1000;
-    if (!(mb >= 1 && mb <= 4e9)) return Errc::bad_argument;
+    const auto given = Rate::gb_per_s(value);
+    if (!given.known()) return Errc::bad_argument;
     bool any = false;
     for (auto& l : topology.links)
-      if (l.type == rate->type) l.mb_per_s = static_cast<std::uint32_t>(std::lround(mb)), any = true;
+      if (l.type == rate->type) l.rate = given, any = true;
     return any ? Errc::ok : Errc::bad_argument;
   }
   const auto i = cost_named(parameter);
@@ -362,6 +369,23 @@ std::string to_json(const MachineDescription& m) {
                        fmt::join(names, ", "), fmt::join(rows, ",\n"));
   }
   return out + "\n}\n";
+}
+
+std::vector<std::string> defaults_of(const MachineDescription& m) {
+  std::vector<std::string> out;
+  if (const auto& from = m.origin.parameters; !from.empty())
+    out.push_back(fmt::format("all parameters are those of {}", from));
+  for (std::size_t i = 0; i < kCosts; ++i)
+    if (const auto& p = m.parameters[i]; p.absent())
+      out.push_back(fmt::format("{}={}: {}", kEntries[i].name, p.value, p.source));
+  if (m.model_error == 0)
+    out.emplace_back("model_error=0: not known, so intervals leave out what a fit may leave over");
+  const auto cpu = [](LinkEnd e) { return e.kind == LinkEnd::Kind::cpu; };
+  const auto& links = m.topology.links;
+  if (m.topology.cpus.size() > 1 &&
+      std::none_of(links.begin(), links.end(), [&](const Link& l) { return cpu(l.from) && cpu(l.to); }))
+    out.emplace_back("links between the processors: none is in the topology, so none limits a copy");
+  return out;
 }
 
 std::string to_table(const MachineDescription& m) {

@@ -27,7 +27,8 @@ std::optional<MachineDescription> relaxed(const MachineDescription& m, std::size
   auto out = m;
   if (parameter >= kCosts) {
     double most = 0;
-    for (const auto& l : m.topology.links) most = std::max(most, gb_per_s(l.mb_per_s));
+    for (const auto& l : m.topology.links)
+      if (const auto rate = l.rate.gb_per_s()) most = std::max(most, *rate);
     if (out.set(kLinkRates[parameter - kCosts].name, most * kMuch) != Errc::ok) return {};
     return out;
   }

@@ -263,10 +263,10 @@ void World::add(Thread& t, std::uint32_t id, const Schedule::Action& a) {
     all[memories_[place_index(home)]] += n;
     if (home == t.place) return;
     const auto from = reads ? home : t.place, to = reads ? t.place : home;
-    if (link(from, to) == ~0u)
-      return find(where(t), fmt::format("no link leads from {} to {}", to_string(from), to_string(to)));
-    all[link(from, to)] += n;
-    for (const auto shared : shares_[place_index(from) * places_ + place_index(to)]) all[shared] += n;
+    const auto between = crossed(from, to, where(t));
+    if (!between) return;
+    all[*between] += n;
+    for (const auto shared : shares_[link(from, to)]) all[shared] += n;
   };
   for (const auto& part : a.sum.parts) moves(part, true);
   moves(a.range, false);

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 namespace sdma { inline namespace v0 {
 namespace {
@@ -107,7 +106,7 @@ void detail::free_parameters(const Topology& node, Measurements& m) {
   // Rates that the topology states are raw: what is left of them for data is fitted.
   const auto states = [&](bool xgmi) {
     return std::any_of(node.links.begin(), node.links.end(),
-                       [&](const Link& l) { return l.mb_per_s != 0 && (l.type == LinkType::xgmi) == xgmi; });
+                       [&](const Link& l) { return l.rate.known() && (l.type == LinkType::xgmi) == xgmi; });
   };
   for (const auto& [cost, xgmi, note] :
        {std::tuple{Cost::xgmi_efficiency, true, "large copies to a peer"},
@@ -124,9 +123,8 @@ MachineDescription unfitted(const Topology& node, const Measurements& m) {
   for (const auto& a : kAssumptions) out.parameter(a.cost).value = a.value;
   bool measured = false;
   for (auto& l : out.topology.links) {
-    if (l.mb_per_s != 0) continue;
-    if (const auto r = rate(m, l.from, l.to); r)
-      l.mb_per_s = static_cast<std::uint32_t>(std::lround(*r * 1000)), measured = true;
+    if (l.rate.known()) continue;
+    if (const auto r = rate(m, l.from, l.to); r) l.rate = Rate::gb_per_s(*r), measured = true;
   }
   if (measured)
     for (const auto c : {Cost::pcie_efficiency, Cost::xgmi_efficiency, Cost::nic_efficiency}) {

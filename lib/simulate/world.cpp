@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
-#include <map>
 
 namespace sdma { inline namespace v0 {
 namespace detail {
@@ -105,48 +104,6 @@ World::Needs World::needs() const {
   return out;
 }
 
-/// Every link that the schedule's GPUs could use, by both of its ends.
-void World::links() {
-  places_ = s_.gpus + std::size_t{1};
-  links_.assign(places_ * places_, ~0u);
-  for (std::uint32_t g = 0; g < s_.gpus; ++g)
-    memories_.push_back(resource(Busy::Kind::memory, fmt::format("gpu{} memory", g), Cost::hbm_rate));
-  memories_.push_back(resource(Busy::Kind::memory, "host memory", Cost::host_memory));
-  shares_.resize(links_.size());
-  masks_.resize(links_.size());
-  flights_between_.assign(links_.size(), Cost::xgmi_flight);
-  pages_.resize(s_.gpus);
-  std::vector<std::uint32_t> shared;
-  for (const auto& s : m_.topology.shared)
-    shared.push_back(resource(Busy::Kind::link, "link " + s.name, Cost::nic_efficiency, gb_per_s(s.mb_per_s)));
-  // Host memory is on the first socket: what GPUs of another one exchange with it also crosses the link between both.
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> sockets;
-  for (const auto& l : m_.topology.links)
-    if (l.from.kind == LinkEnd::Kind::cpu && l.to.kind == LinkEnd::Kind::cpu && l.mb_per_s != 0)
-      sockets.try_emplace({l.from.index, l.to.index},
-                          net_.add({.kind = Busy::Kind::link,
-                                    .name = fmt::format("link {}->{}", to_string(l.from), to_string(l.to)),
-                                    .rate = gb_per_s(l.mb_per_s),
-                                    .times = gb_per_s(l.mb_per_s)}));
-  for (const auto& l : m_.topology.links) {
-    const auto in = [&](LinkEnd e) { return e.kind == LinkEnd::Kind::cpu || e.index < s_.gpus; };
-    if (!in(l.from) || !in(l.to) || (l.from.kind == LinkEnd::Kind::cpu && l.to.kind == LinkEnd::Kind::cpu)) continue;
-    const auto place = [&](LinkEnd e) { return e.kind == LinkEnd::Kind::cpu ? Place::host() : Place::gpu(e.index); };
-    auto& at = links_[place_index(place(l.from)) * places_ + place_index(place(l.to))];
-    if (at != ~0u) continue;  // a second socket: the nearest one, named first, is used
-    const auto index = static_cast<std::size_t>(&at - links_.data());
-    at = resource(Busy::Kind::link, fmt::format("link {}->{}", to_string(place(l.from)), to_string(place(l.to))),
-                  link_rate(l.type).efficiency, gb_per_s(l.mb_per_s != 0 ? l.mb_per_s : kMi300xLink));
-    masks_[index] = l.engine_mask;
-    for (const auto i : l.shares)
-      if (i < shared.size()) shares_[index].push_back(shared[i]);
-    const auto socket = [&](LinkEnd e) { return e.kind == LinkEnd::Kind::cpu ? e.index : 0; };
-    if (const auto between = sockets.find({socket(l.from), socket(l.to)}); between != sockets.end())
-      shares_[index].push_back(between->second);
-    if (l.type == LinkType::other) flights_between_[index] = Cost::nic_flight;
-  }
-}
-
 std::optional<std::uint32_t> World::engine_of(const Schedule::Queue& q, const std::string& where) {
   if (q.network) return network_of(q, where);
   const auto found = detail::engine_of(q, m_.topology);
@@ -169,16 +126,17 @@ std::optional<std::uint32_t> World::engine_of(const Schedule::Queue& q, const st
 
 /// The thread that passes the packets of a queue on to the network, as an engine that has the rate of the link.
 std::optional<std::uint32_t> World::network_of(const Schedule::Queue& q, const std::string& where) {
-  const auto between = link(q.place, *q.peer);
-  if (between == ~0u || m_.topology.gpus[q.place.index].node == m_.topology.gpus[q.peer->index].node)
+  if (!leads(q.place, *q.peer) || m_.topology.gpus[q.place.index].node == m_.topology.gpus[q.peer->index].node)
     return find(where, fmt::format("the machine has no network from {} to {}", to_string(q.place), to_string(*q.peer)),
                 "simulate it on several nodes: --machine=nodes:2x4"),
            std::nullopt;
+  const auto between = crossed(q.place, *q.peer, where);
+  if (!between) return std::nullopt;
   auto& e = engines_.emplace_back();
   e.gpu = q.place.index;
   e.network = true;
   const auto name = "network " + queue_name(q);
-  auto as_link = net_.resources()[between];
+  auto as_link = net_.resources()[*between];
   as_link.kind = Busy::Kind::engine;
   as_link.name = name;
   e.resource = net_.add(std::move(as_link));
@@ -330,6 +288,14 @@ void World::restart(const MachineDescription& m) {
 Result<Simulation, std::vector<Diagnostic>> World::again(const MachineDescription& m) {
   restart(m);
   return play();
+}
+
+/// Whether the bytes need a rate that is unknown, only the run says.
+bool World::can_begin() {
+  prepare();
+  if (!findings_.empty()) return false;
+  if (!unrated_.empty()) (void)play();
+  return !lacks_rate_;
 }
 
 Result<Simulation, std::vector<Diagnostic>> World::run() {

@@ -11,6 +11,7 @@
 // takes time adds a Node with its end and the Node that it waited for; the critical path leads back from the last
 // Node (path.cpp).
 //   threads.cpp  host threads and kernels    engines.cpp  front ends, windows, flows    queues.cpp  packets and words
+//   links.cpp    links, and unknown rates
 #include "../core/budget.hpp"
 #include "../engine/front.hpp"
 #include "../schedule/contents.hpp"
@@ -72,7 +73,9 @@ class World {
   Result<Simulation, std::vector<Diagnostic>> again(const MachineDescription&);
   /// The result shall have times, and no texts: neither the path nor what was busy.
   void times_alone() noexcept { times_alone_ = true; }
-  bool can_begin() { return prepare(), findings_.empty(); }
+  bool can_begin();
+  /// Has the run ended because bytes cross a link whose rate is unknown?
+  bool lacks_rate() const noexcept { return lacks_rate_; }
   /// Of each parameter, the least value above which the run would have been the same: infinite if any change matters.
   using Needs = std::array<double, kCosts>;
   Needs needs() const;
@@ -194,7 +197,11 @@ class World {
   void restart(const MachineDescription&);
   Result<Simulation, std::vector<Diagnostic>> play();
   std::uint32_t resource(Busy::Kind, std::string name, Cost, double times = 1);
+
+  // links.cpp
   void links();
+  /// The resource of a link that bytes cross. Reports a link that does not exist, or whose rate is unknown.
+  std::optional<std::uint32_t> crossed(Place from, Place to, const std::string& where);
   void queue(std::size_t);
   std::optional<std::uint32_t> engine_of(const Schedule::Queue&, const std::string& where);
   std::optional<std::uint32_t> network_of(const Schedule::Queue&, const std::string& where);
@@ -337,12 +344,20 @@ class World {
   std::vector<std::uint32_t> memories_, links_, resource_names_;
   std::size_t places_ = 0;
   std::size_t place_index(Place p) const noexcept { return p.is_host() ? places_ - 1 : p.index; }
-  std::uint32_t link(Place from, Place to) const noexcept {
-    return links_[place_index(from) * places_ + place_index(to)];
+  std::size_t link(Place from, Place to) const noexcept { return place_index(from) * places_ + place_index(to); }
+  bool leads(Place from, Place to) const noexcept {
+    return links_[link(from, to)] != ~0u || unrated_.count(link(from, to)) != 0;
   }
   std::vector<std::vector<std::uint32_t>> shares_;  ///< resources that a link crosses beside itself; as links_
-  std::vector<std::uint64_t> masks_;                ///< engines that suit a link; 0: all; as links_
-  std::vector<Cost> flights_between_;               ///< between two GPUs; as links_
+  /// A link whose rate, or that of a path which it shares, is unknown; by index, as links_, which do not have it.
+  struct Unrated {
+    std::string path{};       ///< "link host->gpu0", "path gpu0 NIC out"
+    std::string_view rate{};  ///< the parameter that sets it; empty: none does
+  };
+  std::map<std::size_t, Unrated> unrated_;
+  bool lacks_rate_ = false;            ///< the run needs one of these
+  std::vector<std::uint64_t> masks_;   ///< engines that suit a link; 0: all; as links_
+  std::vector<Cost> flights_between_;  ///< between two GPUs; as links_
   std::vector<trace::LaneId> resource_lanes_;
 
   std::vector<Simulation::Round> rounds_;

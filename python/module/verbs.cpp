@@ -75,7 +75,7 @@ py::object simulated(Box& box, const MachineDescription& machine, bool sensitive
       if (!h) return of_file(*s, h.error());
       why = *std::move(h);
     }
-    return json::of(*r, why ? &*why : nullptr);
+    return json::of(*r, machine, why ? &*why : nullptr);
   }));
   return to_python(found);
 }

@@ -213,7 +213,7 @@ def check(schedule: AnySchedule, *, profile: str = "conservative", assume: Seque
     """
 
 class Simulation(dict[str, Any]):
-    """ns, uncertainty_ns, phases, path, busy: the members of `sdma simulate --json`. A notebook shows the timeline."""
+    """ns, uncertainty_ns, phases, path, busy, defaults: the members of `sdma simulate --json`. A notebook shows the timeline."""
     def trace(self) -> Trace: ...
 
 def simulate(schedule: AnySchedule, machine: AnyMachine = None, *, sensitivity: bool = True, contents: bool = False,

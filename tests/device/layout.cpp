@@ -30,10 +30,10 @@ TEST_CASE("products") {
   const auto newer = *layout("mi355x:8");
   CHECK(newer.gpus[0].gfx == 90500);
   CHECK(newer.gpus[0].name == "MI355X");
-  CHECK(newer.link(LinkEnd::gpu(0), LinkEnd::gpu(5))->mb_per_s == 76800);
+  CHECK(newer.link(LinkEnd::gpu(0), LinkEnd::gpu(5))->rate == Rate::mb_per_s(76800));
   CHECK(layout("mi325x:2")->gpus[1].memory_bytes == std::uint64_t{256} << 30);
   const auto older = *layout("mi250x:2");
-  CHECK(older.link(LinkEnd::gpu(0), LinkEnd::gpu(1))->mb_per_s == 200'000);
+  CHECK(older.link(LinkEnd::gpu(0), LinkEnd::gpu(1))->rate == Rate::mb_per_s(200'000));
   CHECK(older.gpus[0].gfx == 90010);
 }
 
@@ -63,7 +63,7 @@ TEST_CASE("a mesh links every pair, a ring the neighbours") {
   CHECK(engines.size() == 14);  // 15 peers share 14 engines
   const auto ring = *layout("ring:5x100G");
   CHECK(links(ring, LinkType::xgmi) == 10);
-  CHECK(ring.link(LinkEnd::gpu(4), LinkEnd::gpu(0))->mb_per_s == 12'500);
+  CHECK(ring.link(LinkEnd::gpu(4), LinkEnd::gpu(0))->rate == Rate::mb_per_s(12'500));
   CHECK(ring.link(LinkEnd::gpu(0), LinkEnd::gpu(2)) == nullptr);
   CHECK(links(*layout("ring:2"), LinkType::xgmi) == 2);
   CHECK(links(*layout("ring:1"), LinkType::xgmi) == 1);
@@ -73,7 +73,7 @@ TEST_CASE("a switch: each pair through both ports; two nodes: NICs between them"
   const auto t = *layout("switch:4x400G");
   CHECK(links(t, LinkType::other) == 12);
   REQUIRE(t.shared.size() == 8);
-  CHECK(t.shared[0] == SharedPath{"gpu0 port out", 50'000});
+  CHECK(t.shared[0] == SharedPath{"gpu0 port out", Rate::gb_per_s(50)});
   const auto* l = t.link(LinkEnd::gpu(1), LinkEnd::gpu(3));
   REQUIRE(l->shares.size() == 2);
   CHECK(t.shared[l->shares[0]].name == "gpu1 port out");
@@ -84,9 +84,9 @@ TEST_CASE("a switch: each pair through both ports; two nodes: NICs between them"
   CHECK(links(nodes, LinkType::other) == 18);
   CHECK(nodes.link(LinkEnd::gpu(0), LinkEnd::gpu(2))->shares.empty());
   const auto* far = nodes.link(LinkEnd::gpu(2), LinkEnd::gpu(3));
-  CHECK(far->mb_per_s == 25'000);
+  CHECK(far->rate == Rate::mb_per_s(25'000));
   CHECK(nodes.shared[far->shares[1]].name == "gpu3 NIC in");
-  CHECK(layout("nodes:2x8")->link(LinkEnd::gpu(0), LinkEnd::gpu(8))->mb_per_s == 50'000);
+  CHECK(layout("nodes:2x8")->link(LinkEnd::gpu(0), LinkEnd::gpu(8))->rate == Rate::mb_per_s(50'000));
   const auto uneven = *layout("nodes:3+2+1x200G");
   CHECK(links(uneven, LinkType::xgmi) == 6 + 2);
   CHECK(links(uneven, LinkType::other) == 2 * (6 + 3 + 2));
@@ -102,7 +102,7 @@ TEST_CASE("every layout goes through JSON and comes back, and knows its name") {
     CHECK(*topology_from_json(to_json(t)) == t);
     CHECK(layout_of(t) == name);
     auto other = t;
-    other.links[0].mb_per_s += 1;
+    other.links[0].rate = Rate::mb_per_s(64001);
     CHECK(layout_of(other).empty());
   }
   CHECK(layout_of({}).empty());

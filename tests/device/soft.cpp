@@ -63,6 +63,17 @@ TEST_CASE("a queue on a dead engine is refused, and a pick avoids it") {
   CHECK(d->create_queue({.pick = EnginePick::any_host}).error().message == "gpu0 has no live engine of that kind");
 }
 
+TEST_CASE("what a node does not say about its GPU has no default") {
+  auto node = *mi300x(2);
+  node.gpus[0].memory_bytes = 0;
+  node.gpus[1].queues_per_engine = 0;
+  auto d = *SoftDevice::open({.topology = node});
+  CHECK(d->allocate({.where = GpuId{0}, .bytes = 4096}).error().message == "it is unknown how much memory gpu0 has");
+  CHECK(d->allocate({.where = GpuId{1}, .bytes = 4096}));
+  CHECK(d->create_queue({.gpu = GpuId{1}}).error().message == "it is unknown how many queues an engine of gpu1 serves");
+  CHECK(d->create_queue({.gpu = GpuId{0}}));
+}
+
 TEST_CASE("a trace has the queue's lane, its doorbell, each packet and the signal") {
   trace::Recorder recorder(1024);
   auto d = *SoftDevice::open({.gpus = 1, .trace = &recorder});

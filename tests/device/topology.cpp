@@ -2,6 +2,7 @@
 #include "device/product.hpp"
 #include "device/sysfs.hpp"
 
+#include <cmath>
 #include <set>
 
 #include "support/catch.hpp"
@@ -171,6 +172,32 @@ TEST_CASE("dead engines are part of a node's JSON and of its table, if there are
   CHECK(*back == t);
 }
 
+TEST_CASE("a rate is one number in three units, and an unknown one has none") {
+  static_assert(Rate::gb_per_s(64) == Rate::mb_per_s(64000) && Rate::gbit_per_s(512) == Rate::gb_per_s(64));
+  static_assert(Rate::gb_per_s(76.8).mb_per_s() == 76800 && Rate::mb_per_s(1).gb_per_s() == 0.001);
+  for (const auto r :
+       {Rate{}, Rate::mb_per_s(0), Rate::gb_per_s(0), Rate::gb_per_s(-1), Rate::gb_per_s(1e-4), Rate::gb_per_s(5e6),
+        Rate::gb_per_s(NAN), Rate::gb_per_s(INFINITY), Rate::gbit_per_s(0), Rate::gbit_per_s(40'000'000)}) {
+    CHECK_FALSE(r.known());
+    CHECK_FALSE(r.mb_per_s());
+    CHECK_FALSE(r.gb_per_s());
+    CHECK(r == Rate{});
+  }
+  CHECK(Rate::gb_per_s(4e6).mb_per_s() == 4'000'000'000);
+}
+
+TEST_CASE("a table says what is unknown of a node") {
+  auto t = *mi300x(2);
+  t.gpus[1].memory_bytes = 0;
+  t.gpus[1].queues_per_engine = 0;
+  t.links[0].rate = {};
+  const auto text = to_table(t);
+  CHECK(contains(text, "gpu1   MI300X  gfx942  ? GiB  16 engines (2 host, 14 xGMI), ? queues each"));
+  CHECK(contains(text, "gpu0  cpu0  pcie          ?  64-bit"));
+  for (const auto& l : cuda_layout(2).links) CHECK_FALSE(l.rate.known());
+  CHECK(cuda_layout(2).gpus[0].memory_bytes == 0);
+}
+
 TEST_CASE("JSON and back is the same node") {
   for (std::uint32_t n = 1; n <= 8; ++n) {
     const auto t = *mi300x(n);
@@ -187,7 +214,7 @@ TEST_CASE("JSON and back is the same node") {
   odd.links.push_back({.from = LinkEnd::cpu(0),
                        .to = LinkEnd::gpu(0),
                        .type = LinkType::other,
-                       .mb_per_s = 0,
+                       .rate = {},
                        .atomics_64 = false,
                        .engine_mask = 1ull << 63});
   const auto back = topology_from_json(to_json(odd));

@@ -213,6 +213,19 @@ def test_machines(tool, tmp_path):
         sdma.Machine.parse("{", "mine.json")
 
 
+def test_a_link_of_unknown_rate_has_no_default(tool, schedules):
+    node = json.loads(tool("topology", "--gpus=2", "--json"))
+    for link in node["links"]:
+        link["mb_per_s"] = 0
+    machine = sdma.Machine.parse(json.dumps(node), "node.json")
+    copy = sdma.Schedule.read(schedules / "1_copy.sdma")
+    with pytest.raises(sdma.Error, match="whose rate is unknown: node.json does not state it"):
+        sdma.simulate(copy, machine)
+    machine["xgmi.rate"] = machine["pcie.rate"] = 64
+    assert sdma.simulate(copy, machine)["ns"] == sdma.simulate(copy)["ns"]
+    assert sdma.simulate(copy, machine)["defaults"] == ["all parameters are those of mi300x.json"]
+
+
 @pytest.mark.parametrize("name", ["kfd", "cuda", "rocr"])
 def test_a_node_by_the_name_of_a_device(name):
     """The hardware, or why there is none; a FileNotFoundError would mean that the name is taken for a file."""

@@ -211,3 +211,21 @@ TEST_CASE("a search ends when it is asked to, at its deadline, and where nothing
   REQUIRE_FALSE(bad);
   CHECK(bad.error().front().where == "t.sdma:3:9");
 }
+
+TEST_CASE("a search does not go on without the rate of a link that a candidate's bytes cross") {
+  auto m = machine();
+  for (auto& l : m.topology.links)
+    if (l.from == LinkEnd::gpu(0) && l.to == LinkEnd::gpu(2)) l.rate = {};
+  const auto choice =
+      "sdma 1\nchoose to in [1, 2]\ngpus 8\nbuffer gpu*.b bytes=64K init=random\n"
+      "signal host.done value=0\nqueue gpu0.q peer=gpu{to}\ncopy_linear bytes=64K src=gpu0.b dst=gpu{to}.b\n"
+      "atomic op=add_rtn_64 addr=host.done value=1\nend\nhost main\nsubmit *\nwait host.done == 1\nend\n";
+  const auto r = search(choice, "t.sdma", m, {});
+  REQUIRE_FALSE(r);
+  CHECK(to_string(r.error().front())
+            .starts_with("t.sdma: gpu0.q: error: bytes cross the link gpu0->gpu2, whose rate is unknown"));
+  m = machine();
+  for (auto& l : m.topology.links)
+    if (l.from == LinkEnd::gpu(5)) l.rate = {};
+  CHECK(search(choice, "t.sdma", m, {}));
+}

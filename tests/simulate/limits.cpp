@@ -189,7 +189,7 @@ TEST_CASE("links may share a path, and sockets one link") {
   // Two engines write to gpu0: over two links, and through its one port of the same rate.
   auto apart = off();
   const auto mesh = both(apart, "gpu3.buf", "gpu0.buf");
-  apart.topology.shared = {{"gpu0 in", 64000}, {"gpu3 out", 640000}};
+  apart.topology.shared = {{"gpu0 in", Rate::gb_per_s(64)}, {"gpu3 out", Rate::gb_per_s(640)}};
   for (auto& l : apart.topology.links)
     if (l.to == LinkEnd::gpu(0)) l.shares = {0};
   REQUIRE(apart.set("nic.efficiency", apart[Cost::xgmi_efficiency]) == Errc::ok);
@@ -205,9 +205,9 @@ TEST_CASE("links may share a path, and sockets one link") {
   for (auto& l : sockets.topology.links)
     for (auto* e : {&l.from, &l.to})
       if (e->kind == LinkEnd::Kind::cpu && (l.from == LinkEnd::gpu(1) || l.to == LinkEnd::gpu(1))) e->index = 1;
-  CHECK(both(sockets, "gpu3.buf", "host.buf") == near);  // no rate is known of the link between both
+  CHECK(both(sockets, "gpu3.buf", "host.buf") == near);  // there is no link between both
   for (const auto& [a, b] : {std::pair{0u, 1u}, std::pair{1u, 0u}})
-    sockets.topology.links.push_back({.from = LinkEnd::cpu(a), .to = LinkEnd::cpu(b), .mb_per_s = 8000});
+    sockets.topology.links.push_back({.from = LinkEnd::cpu(a), .to = LinkEnd::cpu(b), .rate = Rate::gb_per_s(8)});
   CHECK(both(sockets, "gpu3.buf", "host.buf") - near == Approx(8388608 / 8.0 - bytes).epsilon(0.05));
 }
 

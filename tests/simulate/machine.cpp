@@ -38,7 +38,7 @@ TEST_CASE("the file that is shipped has the form that calibrate writes") {
   REQUIRE(m);
   CHECK(to_json(*m) == file());
   auto other = *m;
-  other.topology.links[0].mb_per_s /= 2;
+  other.topology.links[0].rate = Rate::gb_per_s(32);
   CHECK(to_json(other).find("\"mi300x\": 8") == std::string::npos);
   CHECK(*machine_from_json(to_json(other)) == other);
 }
@@ -137,7 +137,7 @@ TEST_CASE("the machine of MI355X is that of MI300X with its own rates, and nothi
                                         "engine.bytes_per_ns", "engine.host_bytes_per_ns", "engine.copies_to_a_peer",
                                         "engine.occupied_ns"});
   for (const auto& l : m->topology.links)
-    if (l.type == LinkType::xgmi) CHECK(l.mb_per_s == 76800);
+    if (l.type == LinkType::xgmi) CHECK(l.rate == Rate::gb_per_s(76.8));
 }
 
 TEST_CASE("the machine of two nodes has the parameters of MI300X") {

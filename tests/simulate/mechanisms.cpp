@@ -160,7 +160,7 @@ TEST_CASE("a round that does not end is reported at its timeout") {
 
 TEST_CASE("a machine that is fitted to mechanisms predicts what was not measured", "[long]") {
   auto truth = *mi300x_machine(2);
-  for (auto& l : truth.topology.links) l.mb_per_s = l.type == LinkType::xgmi ? 390'000 : 55'000;
+  for (auto& l : truth.topology.links) l.rate = Rate::gb_per_s(l.type == LinkType::xgmi ? 390 : 55);
   for (const auto& [name, value] : {std::pair{"host.submit_ns", 700.0},
                                     {"host.issue_ns", 900.0},
                                     {"host.doorbell_ns", 100.0},
@@ -178,7 +178,7 @@ TEST_CASE("a machine that is fitted to mechanisms predicts what was not measured
                                     {"xgmi.flight_ns", 200.0}})
     REQUIRE(truth.set(name, value) == Errc::ok);
   auto unknown = truth.topology;
-  for (auto& l : unknown.links) l.mb_per_s = 0;
+  for (auto& l : unknown.links) l.rate = {};
   auto table = simulated(truth);
   const auto device = SoftDevice::open({.gpus = 2});
   REQUIRE(device);
@@ -194,7 +194,7 @@ TEST_CASE("a machine that is fitted to mechanisms predicts what was not measured
   const auto start = unfitted(unknown, table);
   for (const auto& l : start.topology.links)
     if (l.from.kind == LinkEnd::Kind::gpu && l.to.kind == LinkEnd::Kind::gpu)
-      CHECK_THAT(l.mb_per_s, Catch::Matchers::WithinRel(390'000.0, 0.01));
+      CHECK_THAT(l.rate.gb_per_s().value(), Catch::Matchers::WithinRel(390.0, 0.01));
   CHECK(start[Cost::xgmi_efficiency] == 1);
   // Several copies at once may be slower than one was, whatever the type of their link; so may collectives.
   for (const auto c : {Cost::pcie_efficiency, Cost::xgmi_efficiency, Cost::nic_efficiency})

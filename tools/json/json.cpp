@@ -57,8 +57,9 @@ std::vector<Json> values_of(std::string_view lines) {
 
 }  // namespace
 
-Json of(const Simulation& s, const Sensitivity* why) {
+Json of(const Simulation& s, const MachineDescription& m, const Sensitivity* why) {
   auto j = Json::parse(to_json(s, why));
+  j["defaults"] = defaults_of(m);
   j["findings"] = of(std::span<const Diagnostic>(s.findings));
   return j;
 }

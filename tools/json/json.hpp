@@ -4,7 +4,7 @@
 // with --json, and bindings for other languages return them as their own dicts and lists. share/schemas
 // describes each of them.
 //
-//   const Json j = json::of(*simulate(s, m));
+//   const Json j = json::of(*simulate(s, m), m);
 //   puts(json::document(j).c_str());                     // with line breaks; json::line(j) has none
 //
 //   of(Diagnostic)           this header      messages, on standard error or as part of an answer
@@ -55,8 +55,9 @@ std::string line(const Json&);
 /// With line breaks and two spaces of indentation, and a newline at the end.
 std::string document(const Json&);
 
-/// `findings` has the expectations that fail; the library's text leaves them out.
-Json of(const Simulation&, const Sensitivity* = nullptr);
+/// `findings` has the expectations that fail, and `defaults` what was not said about the machine; the library's text
+/// leaves them out.
+Json of(const Simulation&, const MachineDescription&, const Sensitivity* = nullptr);
 Json of(const MachineDescription&);
 Json of(const Topology&);
 Json of(const doctor::Diagnosis&);

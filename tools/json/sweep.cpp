@@ -54,9 +54,9 @@ class Sweeping {
   using Kind = SweepError::Kind;
   bool fail(Kind kind, std::vector<Diagnostic> all) { return error_ = {kind, std::move(all)}, false; }
   /// Of a simulation.
-  bool fail(std::size_t file, std::vector<Diagnostic> all) {
+  bool fail(std::size_t file, const Schedule& s, const MachineDescription& m, std::vector<Diagnostic> all) {
     for (auto& d : all) d.where = name_of(in_.files[file].path) + (d.where.empty() ? "" : ": " + d.where);
-    return fail(Kind::run, std::move(all));
+    return fail(can_begin(s, m) ? Kind::run : Kind::schedule, std::move(all));
   }
   bool refuse(std::string message, std::string hint) {
     return fail(Kind::request, {{.where = "sdma", .message = std::move(message), .hint = std::move(hint)}});
@@ -140,7 +140,7 @@ class Sweeping {
       SpeedUp now;
       if (in_.intervals) {
         auto found = spread(all[i], *m);
-        if (!found) return fail(i, std::move(found.error()));
+        if (!found) return fail(i, all[i], *m, std::move(found.error()));
         if (i == 0) first = *found;
         now = speed_up(first, *found, *m);
         if (i == 0) now.uncertainty = 0;  // it is as fast as itself
@@ -149,7 +149,7 @@ class Sweeping {
         for (const auto c : found->at_bound) at_bound_.insert(c);
       } else {
         auto t = simulate(all[i], *m);
-        if (!t) return fail(i, std::move(t.error()));
+        if (!t) return fail(i, all[i], *m, std::move(t.error()));
         now = {.value = i == 0 || t->ns == row.files[0].ns ? 1 : row.files[0].ns / t->ns, .ns = t->ns};
       }
       row.files.push_back(now);
@@ -194,7 +194,7 @@ class Sweeping {
             const auto s = schedule(f, at);
             if (!m || !s) return false;
             auto caps = caps_of(*s, *m, axis.name, from, to);
-            if (!caps) return fail(f, std::move(caps.error()));
+            if (!caps) return fail(f, *s, *m, std::move(caps.error()));
             for (const auto& c : *caps)
               if (std::find(found.begin(), found.end(), c) == found.end()) found.push_back(c);
           }

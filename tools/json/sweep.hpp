@@ -37,7 +37,7 @@ struct SweepInput {
 struct SweepError {
   enum class Kind : std::uint8_t {
     request,   ///< the files do not fit together, or the machine has no such parameter
-    schedule,  ///< the text of a schedule has errors
+    schedule,  ///< the text of a schedule has errors, or the machine cannot begin it
     run,       ///< a schedule cannot be simulated
   };
   Kind kind{};

@@ -36,7 +36,7 @@ struct SimulateArguments {
   MachineOptions machine;
   std::string trace, plot, csv;
   std::vector<std::string> sweeps;
-  bool json = false, show_machine = false, contents = false, no_sensitivity = false, explain = false;
+  bool json = false, show_machine = false, contents = false, no_sensitivity = false, explain = false, verbose = false;
   std::uint64_t seed = 0;
   std::vector<std::uint32_t> gpus;
 };
@@ -147,6 +147,13 @@ std::string title(const std::string& path, const std::vector<std::uint32_t>& gpu
          m.name;
 }
 
+/// Where the machine is from, and what is used of it although it was not said.
+std::string machine_text(const MachineDescription& m) {
+  auto out = fmt::format("machine     {}{}\n", m.name, m.origin.file.empty() ? "" : ", from " + m.origin.file);
+  for (const auto& d : defaults_of(m)) out += "default     " + d + "\n";
+  return out;
+}
+
 int one(const SimulateArguments& o, const MachineDescription& m) {
   const auto& path = o.paths[0];
   const auto text = read_text(path);
@@ -181,8 +188,9 @@ int one(const SimulateArguments& o, const MachineDescription& m) {
           code != kOk)
         return code;
   }
-  auto answer = o.json ? json::document(json::of(*r, why)) : to_table(*r, why);
+  auto answer = o.json ? json::document(json::of(*r, m, why)) : to_table(*r, why);
   if (o.explain && !o.json) answer += "\n" + explain(*r, *why);
+  if (o.verbose && !o.json) answer += "\n" + machine_text(m);
   if (const auto code = write_text("-", std::move(answer)); code != kOk) return code;
   if (!o.json) report(r->findings);
   return std::any_of(r->findings.begin(), r->findings.end(),
@@ -268,11 +276,15 @@ void add_simulate(VerbOptions& verb, Action& action) {
       "--explain", o->explain,
       "also print the parameters of the machine on which each phase of the critical path depends most; JSON always "
       "has them");
+  verb.flag(
+      "--verbose", o->verbose,
+      "also print where the machine is from, and the defaults that are used because nothing was said; JSON always has "
+      "these");
   verb.exits(
       {{kRefuted, "the schedule does not end, an engine refuses a packet, or an expectation fails"},
        {kInput,
         "errors in the schedule or the machine description, a schedule that is wrong on purpose or does not fit the\n"
-        "machine, or an error of the input or output"},
+        "machine, a link of unknown rate that bytes cross, or an error of the input or output"},
        {kInterrupted, "Ctrl-C; the values of a sweep so far are printed"}});
   verb.manual("docs/simulate.md");
   verb.footer(

@@ -20,6 +20,7 @@
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/core/units.hpp"
+#include "sdma/device/rate.hpp"
 #include "sdma/packets/generation.hpp"
 
 #include <cstdint>
@@ -46,7 +47,7 @@ struct Gpu {
   std::uint64_t memory_bytes{};  ///< its VRAM; logical GPUs that share a chip (CUDA) each report all of it; 0: unknown
   std::uint32_t host_engines{};  ///< engines 0 to host_engines - 1 face the host
   std::uint32_t xgmi_engines{};  ///< the next engines face other GPUs
-  std::uint32_t queues_per_engine{};  ///< how many queues an engine can serve at once
+  std::uint32_t queues_per_engine{};  ///< how many queues an engine can serve at once; 0: unknown
   /// Bit n: engine n is dead. The driver counts and may recommend it, but nothing executes its queues: on some products
   /// several engine numbers share one engine, and only one of them works.
   std::uint64_t dead_engines{};
@@ -89,16 +90,14 @@ constexpr std::string_view name(LinkType t) noexcept {
   return t == LinkType::pcie ? "pcie" : t == LinkType::xgmi ? "xgmi" : "other";
 }
 
-/// The raw rate of one direction of a link of MI300X, xGMI or PCIe, in 10^6 bytes per second.
-inline constexpr std::uint32_t kMi300xLink = 64000;
-/// 64 of 64000.
-constexpr double gb_per_s(std::uint32_t mb_per_s) noexcept { return mb_per_s / 1e3; }
+/// The raw rate of one direction of a link of MI300X, xGMI or PCIe.
+inline constexpr Rate kMi300xLink = Rate::gb_per_s(64);
 
 /// One direction of a connection.
 struct Link {
   LinkEnd from{}, to{};             ///< bytes go from `from` to `to`
   LinkType type = LinkType::other;  ///< PCIe, xGMI or other
-  std::uint32_t mb_per_s{};         ///< raw rate of this direction, in 10^6 bytes per second; 0: unknown
+  Rate rate{};                      ///< raw rate of this direction
   bool atomics_64{};                ///< an engine of `from` can add to a word of `to`
   /// Bit n: engine n of the GPU at `from` (of the GPU at `to`, if `from` is a CPU) is recommended. 0: none.
   std::uint64_t engine_mask{};
@@ -109,8 +108,8 @@ struct Link {
 
 /// What several links cross, such as one direction of a port to a switch, or of a NIC. These links share its rate.
 struct SharedPath {
-  std::string name{};        ///< as reports show it
-  std::uint32_t mb_per_s{};  ///< as Link::mb_per_s, but known
+  std::string name{};  ///< as reports show it
+  Rate rate{};         ///< as Link::rate; a file has to state it
   friend bool operator==(const SharedPath&, const SharedPath&) = default;
 };
 
@@ -157,7 +156,7 @@ struct SysfsGpu {
   std::uint64_t unique_id{};      ///< the number that the driver reports for this one chip; 0: none
   std::uint64_t hive_id{};        ///< equal for GPUs that xGMI connects; 0: none
   std::uint32_t xcc{};            ///< compute dies of this partition
-  std::uint32_t compute_units{};  ///< how many this partition has
+  std::uint32_t compute_units{};  ///< how many this partition has; 0: unknown
   std::uint32_t firmware{};       ///< version of the command processor's firmware
   std::uint32_t sdma_firmware{};  ///< version of the sDMA engines' firmware
   friend bool operator==(const SysfsGpu&, const SysfsGpu&) = default;
@@ -202,7 +201,7 @@ bool names_layout(std::string_view) noexcept;
 /// nic.flight_ns and nic.efficiency say what they cost.
 Result<Topology, Diagnostic> layout(std::string_view name);
 /// NVIDIA GPUs as a CudaDevice presents them (cuda.hpp): six engines of five queues on each, and a link between all
-/// pairs, whose rates are not known. For checks without the device: a machine may have fewer links or atomics.
+/// pairs. Rates and memory are not known. For checks without the device: a machine may have fewer links or atomics.
 Topology cuda_layout(std::uint32_t gpus);
 /// The name of the layout that this topology is; empty if it is none, or one that was changed.
 std::string layout_of(const Topology&);

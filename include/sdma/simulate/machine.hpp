@@ -23,6 +23,10 @@
 //
 //   "covariance": {"parameters": ["engine.latency_ns", "engine.release_ns"], "rows": [[476100], [-467793, 462400]]}
 //
+// Nothing unknown gets a number in silence. `defaults_of` lists what a file leaves out, and what is used instead. What
+// a file gives as unknown, such as the rate of a link ("mb_per_s": 0), has no default: `simulate` refuses a schedule
+// that depends on it.
+//
 // Plain values that allocate; one thread may write, or many may read. Errors: a Diagnostic names the file, the key and
 // the problem: a parameter is missing, unknown or negative, or has no source.
 #include "sdma/core/diagnostic.hpp"
@@ -120,6 +124,8 @@ struct Parameter {
   std::string source{};  ///< where the value comes from, for people: "fitted: ..."
   std::optional<double> alternative{};  ///< what it may be instead, where a mechanism is on or off
   std::string when{};                   ///< what is the case then: "an engine has one copy to a peer in flight"
+  /// Does the machine's file leave it out? Then `value` is the default.
+  bool absent() const noexcept { return source.starts_with("not in the file"); }
   /// Was it fitted to measurements?
   bool fitted() const noexcept { return source.starts_with("fitted"); }
   /// The best value of its fit was the least or the most that it may be. So the true value may lie beyond it, and
@@ -137,6 +143,15 @@ struct Covariance {
   friend bool operator==(const Covariance&, const Covariance&) = default;
 };
 
+/// Where a machine was read from.
+struct Origin {
+  std::string file{};  ///< "" if it was not read
+  /// The shipped file that all parameters are from, if the machine is a node alone: "mi300x.json".
+  std::string parameters{};
+  /// Always: machines that differ in it alone are equal.
+  friend bool operator==(const Origin&, const Origin&) noexcept { return true; }
+};
+
 struct MachineDescription {
   std::string name{};   ///< what reports call the machine
   std::string notes{};  ///< for people: the origin of the numbers
@@ -148,6 +163,7 @@ struct MachineDescription {
   double model_error{};
   /// Of fitted parameters; their `uncertainty` is for each alone. The errors of all others are independent.
   Covariance covariance{};
+  Origin origin{};  ///< for messages
 
   double operator[](Cost c) const noexcept { return parameters[static_cast<std::size_t>(c)].value; }
   Parameter& parameter(Cost c) noexcept { return parameters[static_cast<std::size_t>(c)]; }
@@ -177,12 +193,16 @@ std::string_view mi300x_machine_json() noexcept;
 void through_hip(MachineDescription&);
 
 /// The machine that `text` describes, a machine file; or the node of a topology as to_json(Topology) writes it, with
-/// the parameters of its generation. `file`: the name of the text in errors. Parameters that earlier files lack may be
-/// missing: then their mechanisms are off, engines reach the host at engine.bytes_per_ns, and links that are neither
-/// PCIe nor xGMI are like xGMI. The topology in it is {"mi300x": 8}, the name of a layout such as "ring:8"
-/// (topology.hpp), or an object as to_json(Topology) writes it.
+/// the parameters of its generation, which has to be known. `file`: the name of the text in errors. Parameters that
+/// earlier files lack may be missing: then their mechanisms are off, engines reach the host at engine.bytes_per_ns, and
+/// links that are neither PCIe nor xGMI are like xGMI. The topology in it is {"mi300x": 8}, the name of a layout such
+/// as "ring:8" (topology.hpp), or an object as to_json(Topology) writes it.
 Result<MachineDescription, Diagnostic> machine_from_json(std::string_view text, std::string_view file = "machine");
 std::string to_json(const MachineDescription&);
+
+/// What was not said about the machine, and what is used instead: "engine.page_ns=0: not in the file: off". The
+/// defaults of parameters are those of a file that lacks them (`machine_from_json`).
+std::vector<std::string> defaults_of(const MachineDescription&);
 
 /// For people: each parameter with its uncertainty and its source. Ends with a newline.
 std::string to_table(const MachineDescription&);

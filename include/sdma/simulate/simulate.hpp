@@ -44,8 +44,9 @@
 // as the machine's parameters; `sensitivity` computes how certain.
 // Any thread may simulate; nothing is shared. Allocates.
 // Errors: Diagnostics for the schedule's own problems; for a GPU, engine or link that the machine does not have; for a
-// packet that the engine refuses; for each wait that never ends, with the agent that waits and what it waits for; and
-// for a schedule that is too long to simulate.
+// link that bytes cross and whose rate is unknown, which has no default; for a packet that the engine refuses; for each
+// wait that never ends, with the agent that waits and what it waits for; and for a schedule that is too long to
+// simulate.
 #include "sdma/schedule/schedule.hpp"
 #include "sdma/schedule/text.hpp"
 #include "sdma/simulate/machine.hpp"
@@ -114,7 +115,8 @@ struct Simulation {
   std::vector<Diagnostic> findings{};
 };
 
-/// Can the machine begin this schedule? If not, `simulate` says why: too few GPUs, a missing engine, a fixed address.
+/// Can the machine begin this schedule? If not, `simulate` says why: too few GPUs, a missing engine, a fixed address;
+/// or its bytes cross a link whose rate is unknown.
 [[nodiscard]] bool can_begin(const Schedule&, const MachineDescription&);
 
 /// Simulates one run of the schedule on the machine.
