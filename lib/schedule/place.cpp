@@ -27,7 +27,7 @@ namespace {
 constexpr std::chrono::seconds kSilence{5};
 
 /// An address of a socket.
-struct Name {
+struct SocketName {
   sockaddr_storage storage{};
   socklen_t bytes = sizeof storage;
   sockaddr* get() noexcept { return reinterpret_cast<sockaddr*>(&storage); }
@@ -80,7 +80,7 @@ void set_up(int tcp) noexcept {
 
 /// A socket that connects to a free port of its own host may meet itself.
 bool met_itself(int fd) noexcept {
-  Name own, peer;
+  SocketName own, peer;
   return ::getsockname(fd, own.get(), &own.bytes) == 0 && ::getpeername(fd, peer.get(), &peer.bytes) == 0 &&
          own.bytes == peer.bytes && std::memcmp(&own.storage, &peer.storage, own.bytes) == 0;
 }
@@ -157,7 +157,7 @@ Result<Descriptor, std::string> connect_to(const std::string& place, Deadline d)
 }
 
 std::string place_of(int listener) {
-  Name own;
+  SocketName own;
   if (::getsockname(listener, own.get(), &own.bytes) != 0) return "";
   if (own.storage.ss_family == AF_UNIX) {
     constexpr auto kBefore = offsetof(sockaddr_un, sun_path) + 1;
@@ -169,7 +169,7 @@ std::string place_of(int listener) {
 }
 
 std::string host_of_peer(int socket) {
-  Name peer;
+  SocketName peer;
   char host[NI_MAXHOST]{};
   if (::getpeername(socket, peer.get(), &peer.bytes) != 0 || peer.storage.ss_family == AF_UNIX ||
       ::getnameinfo(peer.get(), peer.bytes, host, sizeof host, nullptr, 0, NI_NUMERICHOST) != 0)
@@ -179,7 +179,7 @@ std::string host_of_peer(int socket) {
 }
 
 bool may_enter(int socket) noexcept {
-  Name own;
+  SocketName own;
   if (::getsockname(socket, own.get(), &own.bytes) != 0) return false;
   if (own.storage.ss_family == AF_UNIX) return of_own_user(socket);
   set_up(socket);
