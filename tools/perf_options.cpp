@@ -77,6 +77,10 @@ void add_who(VerbOptions& verb, Request& r) {
       .type("N|N,N..");
   add_count(verb, "--ranks", r.ranks, 1, collectives::kMostGpus,
             "start N processes, which share the GPUs as those of a launcher do: N times -g GPUs take part");
+  verb.value("--meet", r.meet,
+             "where the ranks of a launcher meet, over sockets: the host of rank 0, and a port that is free there "
+             "(default: over MPI if the launcher is one of MPI, else docs/nodes.md says where)")
+      .type("HOST:PORT");
   add_parsed(
       verb, "--ranks-per-node", r.ranks_per_node, parse_node_sizes,
       "a list of numbers from 1 to 64: write 4 for nodes of four, or 3,2 for a node of three and one of two",

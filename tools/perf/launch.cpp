@@ -5,8 +5,8 @@
 #include "output.hpp"
 #include "program.hpp"
 #include "ranks.hpp"
-#include "sdma/core/number.hpp"
 #include "sdma/schedule/exchange.hpp"
+#include "sdma/schedule/meet.hpp"
 #include "world.hpp"
 
 #include <fmt/format.h>
@@ -15,9 +15,10 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace collectives::perf {
 namespace {
@@ -28,23 +29,53 @@ using namespace std::chrono_literals;
 
 constexpr std::chrono::seconds kRankPatience{60};  ///< beside the time of a round
 
-/// The module for MPI, if it is built or installed.
-Result<std::unique_ptr<World>, Diagnostic> open_mpi() {
-  const auto path = library_beside_program("libsdma-mpi.so", "tools/perf");
-  if (path.empty())
-    return Diagnostic{.where = "MPI",
-                      .message = "libsdma-mpi.so lies neither beside this program nor where it was installed",
-                      .hint = "build it with -Dmpi=enabled, or let sdma perf start the processes: --ranks=N"};
+/// Ranks that have met over sockets.
+class MetWorld final : public World {
+ public:
+  MetWorld(const Launched& at, Meeting meeting)
+      : rank_(at.rank),
+        size_(at.size),
+        meeting_(std::move(meeting)),
+        exchange_(meeting_.exchange()),
+        transport_(meeting_.transport()) {}
+  std::uint32_t rank() const noexcept override { return rank_; }
+  std::uint32_t count() const noexcept override { return size_; }
+  Exchange& exchange() noexcept override { return exchange_; }
+  Transport* transport() noexcept override { return &transport_; }
+
+ private:
+  std::uint32_t rank_, size_;
+  Meeting meeting_;  // closes the sockets, last
+  SocketExchange exchange_;
+  SocketTransport transport_;
+};
+
+using OpenedWorld = Result<std::unique_ptr<World>, Diagnostic>;
+
+OpenedWorld open_mpi(const std::filesystem::path& module, const Launched& at) {
   // Open MPI loads modules of its own, which find its symbols only so.
-  void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
+  void* const library = ::dlopen(module.c_str(), RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
   auto* const open = library ? reinterpret_cast<OpenWorld*>(::dlsym(library, kOpenWorld)) : nullptr;
   if (!open) {
     const char* const why = ::dlerror();
-    return Diagnostic{.where = path.string(),
-                      .message = fmt::format("cannot be loaded: {}", why ? why : "unknown"),
-                      .hint = "install the MPI that it was built with, or use --ranks=N"};
+    return Diagnostic{
+        .where = module.string(),
+        .message = fmt::format("cannot be loaded: {}", why ? why : "unknown"),
+        .hint = "install the MPI that it was built with, or connect the ranks without it: --meet=HOST:PORT"};
   }
-  return std::unique_ptr<World>(open());
+  std::unique_ptr<World> world(open());
+  if (auto same = same_world(at, world->rank(), world->count()); !same) return std::move(same.error());
+  return world;
+}
+
+OpenedWorld open_world(const Request& request, const Launched& at) {
+  const bool of_mpi = at.launcher == "Open MPI" || at.launcher == "hydra" || at.launcher == "PMI";
+  if (of_mpi && request.meet.empty())
+    if (const auto module = library_beside_program("libsdma-mpi.so", "tools/perf"); !module.empty())
+      return open_mpi(module, at);
+  auto met = meet(at, Deadline::in(kRankPatience), {.address = request.meet});
+  if (!met) return std::move(met.error());
+  return std::unique_ptr<World>(std::make_unique<MetWorld>(at, *std::move(met)));
 }
 
 }  // namespace
@@ -79,33 +110,15 @@ int perform_in_ranks(const Settings& given) {
   return kRefuted;
 }
 
-Result<Launched, Diagnostic> launched() {
-  // Those of Open MPI, and of MPICH and what is derived from it.
-  for (const auto& [rank, count] :
-       {std::pair{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, {"PMI_RANK", "PMI_SIZE"}}) {
-    const auto* const r = std::getenv(rank);
-    const auto* const n = std::getenv(count);
-    const auto at = r ? parse_count(r) : std::nullopt, of = n ? parse_count(n) : std::nullopt;
-    if (at && of && *at < *of) return Launched{static_cast<std::uint32_t>(*at), static_cast<std::uint32_t>(*of)};
-  }
-  return Launched{};
-}
-
 LaunchedEnd perform_launched(const Request& request, const Launched& at) {
-  auto world = open_mpi();
-  const auto lost = [&](const Diagnostic& why) {
-    report(why);
-    return LaunchedEnd{{kUsage}, true};
-  };
-  if (!world) return at.rank == 0 ? lost(world.error()) : LaunchedEnd{{kUsage}, true};
+  const auto world = open_world(request, at);
+  if (!world) {
+    report(world.error());
+    return {{kUsage}, true};
+  }
   auto& w = **world;
-  if (w.rank() != at.rank || w.count() != at.count)
-    return lost({.where = fmt::format("rank {}", at.rank),
-                 .message = fmt::format("the launcher's rank {} of {} is rank {} of {} of MPI", at.rank, at.count,
-                                        w.rank(), w.count()),
-                 .hint = "start it with the mpirun of the MPI that libsdma-mpi.so is linked with"});
-  const auto settings = settings_of(request, asks_for_hardware(request) ? hardware() : std::nullopt, at.count);
-  Ranks ranks(w.exchange(), at.rank, at.count, request.timeout + kRankPatience);
+  const auto settings = settings_of(request, asks_for_hardware(request) ? hardware() : std::nullopt, at.size);
+  Ranks ranks(w.exchange(), at.rank, at.size, request.timeout + kRankPatience);
   const auto end = [&](Ended e) {
     if (e.error && at.rank == 0) report(*e.error);
     return LaunchedEnd{std::move(e)};

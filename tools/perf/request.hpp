@@ -49,6 +49,7 @@ struct Request {
   std::uint32_t iterations = 20, warmups = 5, checks = 1, root = 0;
 
   std::optional<std::uint32_t> ngpus{}, ranks{};
+  std::string meet{};  ///< HOST:PORT, where the ranks of a launcher meet
   std::string gpus{};  ///< a count, or numbers with commas
   std::optional<sdma::NodeSizes> ranks_per_node{};
   Habits habits{};

@@ -3,8 +3,9 @@
 // The processes that a launcher has started, as one of them sees them: its rank, and how the ranks pass bytes to each
 // other.
 //
-//   if (auto mpi = MpiModule::find()) world = mpi->open();      // libsdma-mpi, which is loaded: Open MPI or MPICH
 //   Ranks ranks(world->exchange(), world->rank(), world->count(), patience);
+//
+// launch.cpp has one over sockets; libsdma-mpi (mpi.cpp), a module that is loaded, has the one of MPI.
 //
 // One World per process, on one thread. Errors: those of its Exchange.
 #include "sdma/schedule/exchange.hpp"

@@ -29,10 +29,10 @@ int perf_verb(const Request& request) {
   listen();
   const auto at = launched();
   if (!at) return report(at.error()), kUsage;
-  if (at->count > 1) {
-    const auto ended = perform_launched(request, *at);
+  if (const auto& mine = *at) {
+    const auto ended = perform_launched(request, *mine);
     // A launcher ends all ranks when one fails, and drops what rank 0 has just printed: so rank 0 alone has the code.
-    const int code = at->rank == 0 || ended.lost ? ended.code : kOk;
+    const int code = mine->rank == 0 || ended.lost ? ended.code : kOk;
     if (ended.at_once) end_at_once(code);
     return code;
   }
@@ -68,6 +68,7 @@ void add_perf(VerbOptions& verb, Action& action) {
       "  sdma perf --device=cuda -g 2 --variant=pcpy+pl,b2b+pl --against=nccl --settle=30 --energy --beside=gemm\n"
       "  sdma perf --device=simulate all_to_all -e 1G\n"
       "  mpirun -np 8 sdma perf -g 1 --device=kfd --format=nccl-tests\n"
+      "  srun -N2 -n16 sdma perf -g 1 --device=kfd --ranks-per-node=8 --meet=node0:29500\n"
       "  sdma perf alltoallv --matrix=moe.csv --variant=all\n"
       "  sdma perf --tune --machine=mine.json -e 1G > mine.txt && sdma perf --variant=auto --table=mine.txt\n"
       "  sdma perf --device=simulate --variant=all,ring.sdma,2_allgather_b2b.sdma:chunk=bytes/N\n"

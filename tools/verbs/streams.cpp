@@ -90,7 +90,7 @@ void add_streams(VerbOptions& verb, Action& action) {
   verb.exits({{kOk, "measured, and the bytes are right"},
               {kRefuted, "wrong bytes, or a wait that gave up"},
               {kInput, "fewer than two NVIDIA GPUs, or an error of the output"}});
-  verb.manual("docs/collectives.md");
+  verb.manual("docs/stream_order.md");
   verb.footer(
       "Ways:\n"
       "  kernel    the kernel alone: it writes the GPU's part\n"
