@@ -144,12 +144,12 @@ struct Covariance {
 };
 
 /// Where a machine was read from.
-struct Origin {
+struct MachineOrigin {
   std::string file{};  ///< "" if it was not read
   /// The shipped file that all parameters are from, if the machine is a node alone: "mi300x.json".
   std::string parameters{};
   /// Always: machines that differ in it alone are equal.
-  friend bool operator==(const Origin&, const Origin&) noexcept { return true; }
+  friend bool operator==(const MachineOrigin&, const MachineOrigin&) noexcept { return true; }
 };
 
 struct MachineDescription {
@@ -163,7 +163,7 @@ struct MachineDescription {
   double model_error{};
   /// Of fitted parameters; their `uncertainty` is for each alone. The errors of all others are independent.
   Covariance covariance{};
-  Origin origin{};  ///< for messages
+  MachineOrigin origin{};  ///< for messages
 
   double operator[](Cost c) const noexcept { return parameters[static_cast<std::size_t>(c)].value; }
   Parameter& parameter(Cost c) noexcept { return parameters[static_cast<std::size_t>(c)]; }
