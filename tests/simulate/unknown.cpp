@@ -13,7 +13,8 @@ using namespace sdma;
 namespace {
 
 /// One copy from the one place to the other, by an engine of `gpu`, and a kernel's sum if `more` has one.
-Schedule copy(const std::string& from, const std::string& to, std::string gpu = "gpu0", const std::string& more = "") {
+Schedule one_copy(const std::string& from, const std::string& to, std::string gpu = "gpu0",
+                  const std::string& more = "") {
   auto s = parse_schedule(
       "sdma 1\ngpus 4\nbuffer gpu*.b bytes=64K\nbuffer host.b bytes=64K\nsignal host.done value=0\n"
       "queue " +
@@ -47,7 +48,7 @@ bool contains(const std::string& text, std::string_view what) { return text.find
 
 TEST_CASE("bytes do not cross a link whose rate is unknown, and other links do not matter") {
   const auto m = without(LinkType::pcie);
-  const auto up = copy("host", "gpu0"), down = copy("gpu0", "host"), across = copy("gpu0", "gpu1");
+  const auto up = one_copy("host", "gpu0"), down = one_copy("gpu0", "host"), across = one_copy("gpu0", "gpu1");
   CHECK(error(up, m) ==
         "gpu0.q: error: bytes cross the link cpu0->gpu0, whose rate is unknown: mi300x.json does not state it\n"
         "  hint: set pcie.rate in GB/s (sdma simulate --parameter pcie.rate=..), write its \"mb_per_s\" into the "
@@ -61,12 +62,12 @@ TEST_CASE("bytes do not cross a link whose rate is unknown, and other links do n
   auto one = *mi300x_machine(4);
   link(one, LinkEnd::gpu(0), LinkEnd::gpu(1)).rate = {};
   CHECK(contains(error(across, one), "the link gpu0->gpu1, whose rate is unknown"));
-  CHECK(error(copy("gpu1", "gpu0"), one).empty());
-  CHECK(contains(error(copy("gpu0", "gpu1", "gpu2"), without(LinkType::xgmi)), "set xgmi.rate in GB/s"));
+  CHECK(error(one_copy("gpu1", "gpu0"), one).empty());
+  CHECK(contains(error(one_copy("gpu0", "gpu1", "gpu2"), without(LinkType::xgmi)), "set xgmi.rate in GB/s"));
 }
 
 TEST_CASE("a rate that is set settles it, and so does one of a sweep") {
-  const auto up = copy("host", "gpu0");
+  const auto up = one_copy("host", "gpu0");
   auto m = without(LinkType::pcie), slow = *mi300x_machine(4);
   for (auto* machine : {&m, &slow}) REQUIRE(machine->set("pcie.rate", 8) == Errc::ok);
   CHECK(error(up, m).empty());
@@ -78,7 +79,7 @@ TEST_CASE("a rate that is set settles it, and so does one of a sweep") {
 }
 
 TEST_CASE("a link between processors, and a path that links share, may be unknown too") {
-  const auto up = copy("host", "gpu1", "gpu1");
+  const auto up = one_copy("host", "gpu1", "gpu1");
   auto m = *mi300x_machine(4);
   m.topology.cpus.resize(2, m.topology.cpus[0]);
   link(m, LinkEnd::cpu(0), LinkEnd::gpu(1)).from = LinkEnd::cpu(1);
@@ -87,26 +88,26 @@ TEST_CASE("a link between processors, and a path that links share, may be unknow
   m.topology.links.push_back({.from = LinkEnd::cpu(0), .to = LinkEnd::cpu(1)});
   CHECK(contains(error(up, m), "the link cpu0->cpu1, whose rate is unknown"));
   CHECK(contains(error(up, m), "set nic.rate in GB/s"));
-  CHECK(error(copy("host", "gpu0"), m).empty());
+  CHECK(error(one_copy("host", "gpu0"), m).empty());
   CHECK(defaults_of(m).empty());
   auto shared = *mi300x_machine(4);
   shared.topology.shared = {{"port", {}}};
   link(shared, LinkEnd::gpu(0), LinkEnd::gpu(1)).shares = {0};
-  CHECK(contains(error(copy("gpu0", "gpu1"), shared), "the path port, whose rate is unknown"));
-  CHECK_FALSE(contains(error(copy("gpu0", "gpu1"), shared), "--parameter"));
-  CHECK(error(copy("gpu1", "gpu0"), shared).empty());
+  CHECK(contains(error(one_copy("gpu0", "gpu1"), shared), "the path port, whose rate is unknown"));
+  CHECK_FALSE(contains(error(one_copy("gpu0", "gpu1"), shared), "--parameter"));
+  CHECK(error(one_copy("gpu1", "gpu0"), shared).empty());
 }
 
 TEST_CASE("kernels do not cross an unknown link either, nor do networks") {
-  const auto sum = copy("gpu0", "gpu0", "gpu0",
-                        "buffer gpu*.s bytes=4K\nkernel gpu0.add\nstore gpu0.s = sum(gpu0.s, gpu1.s) type=f32\nend\n");
+  const auto sum =
+      one_copy("gpu0", "gpu0", "gpu0",
+               "buffer gpu*.s bytes=4K\nkernel gpu0.add\nstore gpu0.s = sum(gpu0.s, gpu1.s) type=f32\nend\n");
   CHECK(contains(error(sum, without(LinkType::xgmi)), "the link gpu1->gpu0, whose rate is unknown"));
   CHECK(error(sum, without(LinkType::pcie)).empty());
   auto nodes = *layout_machine("nodes:2x2");
   for (auto& l : nodes.topology.links)
     if (l.type == LinkType::other) l.rate = {};
-  auto sent = copy("gpu0", "gpu2");
-  sent.queues[0].engine.reset();
+  auto sent = one_copy("gpu0", "gpu2");
   sent.queues[0].peer = Place::gpu(2);
   sent.queues[0].network = true;
   CHECK(contains(error(sent, nodes), "queue gpu0.q: error: bytes cross the link gpu0->gpu2, whose rate is unknown"));
