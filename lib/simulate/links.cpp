@@ -65,7 +65,7 @@ void World::links() {
       else unrated_.try_emplace(index, Unrated{"path " + m_.topology.shared[i].name});
     }
     const auto socket = [&](LinkEnd e) { return cpu(e) ? e.index : 0; };
-    if (const auto between = sockets.find({socket(l.from), socket(l.to)}); between != sockets.end()) {
+    if (const auto between = sockets.find({socket(l.to), socket(l.from)}); between != sockets.end()) {
       if (between->second.resource) shares_[index].push_back(*between->second.resource);
       else unrated_.try_emplace(index, unrated(*between->second.link));
     }

@@ -99,18 +99,20 @@ TEST_CASE("a link between processors, and a path that links share, may be unknow
 }
 
 TEST_CASE("kernels do not cross an unknown link either, nor do networks") {
-  const auto sum =
-      one_copy("gpu0", "gpu0", "gpu0",
-               "buffer gpu*.s bytes=4K\nkernel gpu0.add\nstore gpu0.s = sum(gpu0.s, gpu1.s) type=f32\nend\n");
+  const auto sum = *parse_schedule(
+      "sdma 1\ngpus 2\nbuffer gpu*.s bytes=4K\nkernel gpu0.add\nstore gpu0.s = sum(gpu0.s, gpu1.s) type=f32\nend\n",
+      "t.sdma");
   CHECK(contains(error(sum, without(LinkType::xgmi)), "the link gpu1->gpu0, whose rate is unknown"));
   CHECK(error(sum, without(LinkType::pcie)).empty());
   auto nodes = *layout_machine("nodes:2x2");
   for (auto& l : nodes.topology.links)
     if (l.type == LinkType::other) l.rate = {};
-  auto sent = one_copy("gpu0", "gpu2");
-  sent.queues[0].peer = Place::gpu(2);
-  sent.queues[0].network = true;
-  CHECK(contains(error(sent, nodes), "queue gpu0.q: error: bytes cross the link gpu0->gpu2, whose rate is unknown"));
+  const auto sent = *parse_schedule(
+      "sdma 1\ngpus 4\nbuffer gpu*.b bytes=64K\nsignal host.done value=0\nqueue gpu0.q peer=gpu2 network=1\n"
+      "copy_linear bytes=64K src=gpu0.b dst=gpu2.b\nfence addr=host.done value=1\nend\n"
+      "host main\nsubmit *\nwait host.done == 1\nend\n",
+      "t.sdma");
+  CHECK(contains(error(sent, nodes), "bytes cross the link gpu0->gpu2, whose rate is unknown"));
 }
 
 TEST_CASE("a node alone has the parameters of its generation, which has to be known") {
