@@ -62,7 +62,7 @@ void add_sizes(VerbOptions& verb, Request& r) {
   add_size(verb, "--bytes", r.bytes, "one size, instead of -b and -e");
   add_size(verb, "-b,--minbytes", r.least, "smallest size (default: 1K)");
   add_size(verb, "-e,--maxbytes", r.most, "largest size (default: 64M)");
-  add_count(verb, "-f,--stepfactor", r.factor, 2, 1u << 30, "factor from one size to the next (default: 2)");
+  add_count(verb, "-f,--stepfactor", r.factor, 2, 1'000'000'000, "factor from one size to the next (default: 2)");
   add_size(verb, "-i,--stepbytes", r.step, "increment from one size to the next, instead of a factor");
   add_count(verb, "-n,--iters", r.iterations, 1, kMostRounds, "timed rounds");
   add_count(verb, "-w,--warmup_iters", r.warmups, 0, kMostRounds, "rounds before the timed ones");

@@ -63,9 +63,7 @@ constexpr std::array kCovered{
     CoveredThing{"wait lt", "a wait for a smaller value"},
     CoveredThing{"wait masked", "a poll that compares some bits, of a word without additions"},
     CoveredThing{"wait ne", "a wait for any other value"},
-    CoveredThing{
-        "wait rptr",
-        "a wait until all packets of a queue have been read, in the thread that submits it; it orders nothing"},
+    CoveredThing{"wait rptr", "a wait until a queue has been read, in the thread that submits it; it orders nothing"},
     CoveredThing{"word 32", "a word of 4 bytes"},
     CoveredThing{"word 64", "a word of 8 bytes"},
     CoveredThing{"word in-host", "a word in host memory"},

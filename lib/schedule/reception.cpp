@@ -114,7 +114,7 @@ void Reception::decide(Guest& g) {
   if (!h) return;
   if (const auto no = refusal(*h)) {
     refused_ = no->text.substr(0, no->text.find('\n'));
-    (void)send_answer(s.get(), *no, Deadline::in(std::chrono::seconds(0)));
+    (void)send_answer(s.get(), *no, Deadline{});
     return;
   }
   if (h->socket == 0) {
@@ -124,7 +124,7 @@ void Reception::decide(Guest& g) {
   sockets[h->socket][h->rank] = std::move(s);
   if (!first() || h->socket != 0) return;
   for (std::uint32_t r = 0; r < own_.size; ++r) {
-    const auto at_once = Deadline::in(std::chrono::seconds(0));
+    const auto at_once = Deadline{};
     if (!sockets[0][r]) continue;
     (void)send_answer(sockets[0][r].get(), {Answer::Kind::came, std::to_string(h->rank)}, at_once);
     if (r != h->rank) (void)send_answer(sockets[0][h->rank].get(), {Answer::Kind::came, std::to_string(r)}, at_once);

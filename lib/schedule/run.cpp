@@ -72,16 +72,17 @@ class Runner {
     if (options_.contents)
       for (const auto& e : s_.expectations)
         if (has(e.left.va)) check(e);
-    static_cast<void>(meet());  // the others have compared what is this rank's
+    static_cast<void>(meet(true));  // the others have compared what is this rank's
   }
 
   /// Waits until all ranks have come here. A rank may use up its time first, and a busy machine may start it late,
-  /// so the wait is longer than the time limit. A rank that ends early is not waited for.
-  bool meet() {
+  /// so the wait is longer than the time limit. A rank that ends early is not waited for. `last`: then it may end.
+  bool meet(bool last = false) {
     if (!run_.team) return true;
     constexpr auto kLate = 10s;
-    if (run_.team->barrier(Deadline::in(options_.time_limit + kLate), [this] { return run_.fault() || run_.ended(); }))
-      return true;
+    const auto d = Deadline::in(options_.time_limit + kLate);
+    const auto stopped = [this] { return run_.fault() || run_.ended(); };
+    if (last ? run_.team->leave(d, stopped) : run_.team->barrier(d, stopped)) return true;
     if (run_.report().findings.empty())
       run_.add("run", fmt::format("a rank has not come this far after {}", run_.spent() + kLate),
                "see what the other ranks report");

@@ -127,11 +127,18 @@ class Team {
       const auto owner = is_far(r) ? std::optional(network_->owner(r)) : device_.origin(pages_[r].va);
       if (load(r, kStopped) != 0) {
         if (!stopped) stopped = LostRank{r};
-      } else if (owner && owner->ended) {
+      } else if (owner && owner->ended && !(leaving_ && load(r, kBarriers) >= barriers_)) {
         return LostRank{r, owner->process};
       }
     }
     return stopped;
+  }
+  /// A barrier after which a rank may end: one that has come here and has ended is not lost.
+  template <class Stopped> bool leave(Deadline d, Stopped stopped) {
+    leaving_ = true;
+    const bool all = barrier(d, stopped);
+    leaving_ = false;
+    return all;
   }
   /// False: the deadline has passed, or `stopped` has returned true.
   template <class Stopped> bool barrier(Deadline d, Stopped stopped) {
@@ -170,6 +177,7 @@ class Team {
   std::vector<Signal> pages_;
   std::vector<std::uint64_t> steps_;  // of each actor
   std::uint64_t barriers_ = 0;
+  bool leaving_ = false;
   NetworkThread* network_ = nullptr;  // between nodes
 };
 

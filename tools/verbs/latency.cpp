@@ -253,7 +253,7 @@ void add_latency(VerbOptions& verb, Action& action) {
   };
   size("-b,--minbytes", o->least, "smallest size (default: 1K)");
   size("-e,--maxbytes", o->most, "largest size (default: 64M)");
-  add_count(verb, "-f,--stepfactor", o->factor, 2, 1u << 30, "factor from one size to the next");
+  add_count(verb, "-f,--stepfactor", o->factor, 2, 1'000'000'000, "factor from one size to the next");
   add_count(verb, "-n,--iters", o->rounds, 1, 1'000'000, "measured rounds per size");
   add_count(verb, "-w,--warmup_iters", o->warm, 0, 1'000'000, "rounds before the measured ones");
   add_count(verb, "--src", o->src.value, 0, 63, "GPU that has the bytes, and whose engine copies them");

@@ -9,6 +9,8 @@
 #include "sdma/schedule/text.hpp"
 #include "verb.hpp"
 
+#include <fmt/format.h>
+
 #include <optional>
 #include <string>
 #include <utility>
@@ -114,9 +116,13 @@ void add_plan(VerbOptions& verb, Action& action) {
       "all_gather, all_to_all, alltoallv, broadcast, scatter or gather; or reduce_scatter or all_reduce, in which "
       "kernels add: they use compute units");
   for (const auto& m : kPlanOptions) {
-    const auto take = [o, &m](const std::string& value) {
-      o->members.emplace_back(m.member, value);
-      return std::string();
+    // A type such as atomic|fence lists the values.
+    const std::string_view type = m.type;
+    const bool listed = type.find('|') != type.npos;
+    const auto take = [o, &m, type, listed](const std::string& value) -> std::string {
+      if (listed && fmt::format("|{}|", type).find("|" + value + "|") == std::string::npos)
+        return "'" + value + "' is not one of " + std::string(type);
+      return o->members.emplace_back(m.member, value), "";
     };
     const auto doc = *m.doc != 0
                          ? std::string(m.doc)

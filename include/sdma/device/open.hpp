@@ -8,7 +8,7 @@
 //   auto rocr = open_device(DeviceKind::rocr);               // AMD GPUs in a process that HIP or ROCr owns
 //
 //   device_kind("cuda") == DeviceKind::cuda    name(DeviceKind::cuda) == "cuda"
-//   for (const auto kind : kDeviceKinds) ...    kDeviceNames lists them for people
+//   for (const auto kind : kDeviceKinds) puts(name(kind).data());    // kDeviceNames lists them for people
 //
 // Any thread. Errors: the Diagnostic of the device that was asked for.
 #include "sdma/device/cuda.hpp"
