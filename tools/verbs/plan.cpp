@@ -112,9 +112,10 @@ constexpr PlanOption kPlanOptions[] = {
 void add_plan(VerbOptions& verb, Action& action) {
   const auto o = std::make_shared<PlanArguments>();
   verb.value(
-      "COLLECTIVE,--collective", o->collective,
-      "all_gather, all_to_all, alltoallv, broadcast, scatter or gather; or reduce_scatter or all_reduce, in which "
-      "kernels add: they use compute units");
+          "COLLECTIVE,--collective", o->collective,
+          "all_gather, all_to_all, alltoallv, broadcast, scatter or gather; or reduce_scatter or all_reduce, in which "
+          "kernels add: they use compute units")
+      .type("NAME");
   for (const auto& m : kPlanOptions) {
     // A type such as atomic|fence lists the values.
     const std::string_view type = m.type;
