@@ -67,7 +67,7 @@ void keep_handler() {
 
 constexpr int kThrown = 127;  ///< the exit code of a rank whose work has thrown
 /// Milliseconds of a wait: between two questions whether to proceed, and without any.
-constexpr long kGlance = 100, kLongest = 1'000'000;
+constexpr long kGlance = 100, kLongestNap = 1'000'000;
 
 class Processes {
  public:
@@ -117,7 +117,7 @@ class Processes {
     bool sent = false;
     for (std::uint8_t rank = 0;;) {
       pollfd p{.fd = ended_[0], .events = POLLIN, .revents = 0};
-      const long most = proceed && !sent ? kGlance : kLongest;
+      const long most = proceed && !sent ? kGlance : kLongestNap;
       const auto left = last ? std::chrono::duration_cast<std::chrono::milliseconds>(last->left()).count() + 1 : most;
       const int ready = ::poll(&p, 1, static_cast<int>(std::min<long>(left, most)));
       if (!sent && proceed && !proceed()) {
