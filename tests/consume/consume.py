@@ -214,9 +214,12 @@ def programs_work(prefix, options, version):
         sys.exit("the moved program does not find the software node's library")
     for package in prefix.glob("lib/python3*/*-packages"):
         run(sys.executable, "-c", "import sdma; print(sdma.dis([0]))", env=alone | {"PYTHONPATH": str(package)})
-    # Each program has a man page, and completion.
+    # Each program has a man page and completion, which those that only start a verb of sdma do without.
     for program in programs.iterdir():
-        for file in (prefix / "share/man/man1" / f"{program.name}.1", prefix / "share/bash-completion/completions" / program.name):
+        files = [prefix / "share/man/man1" / f"{program.name}.1"]
+        if not program.read_bytes().startswith(b"#!/bin/sh"):
+            files.append(prefix / "share/bash-completion/completions" / program.name)
+        for file in files:
             if not file.is_file():
                 sys.exit(f"{file} is missing")
 
