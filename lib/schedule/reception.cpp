@@ -124,10 +124,10 @@ void Reception::decide(Guest& g) {
   sockets[h->socket][h->rank] = std::move(s);
   if (!first() || h->socket != 0) return;
   for (std::uint32_t r = 0; r < own_.size; ++r) {
-    const auto at_once = Deadline{};
     if (!sockets[0][r]) continue;
-    (void)send_answer(sockets[0][r].get(), {Answer::Kind::came, std::to_string(h->rank)}, at_once);
-    if (r != h->rank) (void)send_answer(sockets[0][h->rank].get(), {Answer::Kind::came, std::to_string(r)}, at_once);
+    // What a socket does not take at once is not sent: a rank that reads nothing must not keep the others waiting.
+    (void)send_answer(sockets[0][r].get(), {Answer::Kind::came, std::to_string(h->rank)}, Deadline{});
+    if (r != h->rank) (void)send_answer(sockets[0][h->rank].get(), {Answer::Kind::came, std::to_string(r)}, Deadline{});
   }
 }
 

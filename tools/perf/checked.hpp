@@ -21,8 +21,6 @@
 
 namespace collectives::perf {
 
-inline constexpr std::uint64_t kMostRounds = 1'000'000;
-
 inline std::string in_quotes(std::string_view s) { return "'" + std::string(s) + "'"; }
 
 inline std::string hint_of(std::string_view word, std::span<const std::string> known) {
