@@ -138,8 +138,11 @@ step() {
 # ccache: its precompiled headers name the files of the tree that made them, so a header of another tree defines everything twice.
 if command -v ld.lld >/dev/null; then export CXX_LD=lld; fi
 if command -v ccache >/dev/null; then
-  # Precompiled headers are cached only with this leave to trust what their files' times say.
+  # Precompiled headers are cached only with this leave to trust what their files' times say. Headers are compared whole (DEPEND),
+  # not as preprocessed: after a change in a comment, a precompiled header from before it no longer knows the file by its contents,
+  # and `#pragma once` lets it in a second time. The namespace keeps out what was cached without this.
   export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime CCACHE_NOHASHDIR=1
+  export CCACHE_DEPEND=1 CCACHE_NAMESPACE=headers-compared-whole
 fi
 # launcher COMPILER: what precedes it.
 launcher() { if [[ $1 == g++ ]] && command -v ccache >/dev/null; then echo 'ccache '; fi; }
