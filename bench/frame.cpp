@@ -90,7 +90,7 @@ template <Producers K> [[gnu::noinline]] bool encode(Ring<K>& r, std::size_t n) 
   if (!s) return false;
   Writer w{s->dwords};
   write(w, 0);
-  r.publish(*s, w.position());
+  r.publish(*s, w.position_dwords());
   return w.error() == Errc::ok;
 }
 template <Producers K> [[gnu::noinline]] bool indirect(Ring<K>& r, const Frame& f) {

@@ -24,15 +24,15 @@ extern "C" bool typical(sdma::Ring<>& ring, std::uint64_t src, std::uint64_t dst
   using sdma::AnyWriter, sdma::GpuVa, sdma::Errc;
   const auto g = ring.generation();
   const AnyWriter::Copy copy{.src = GpuVa{src}, .dst = GpuVa{dst}, .bytes = bytes};
-  const auto slot = ring.reserve(sdma::hsa::kDependDwords + sdma::kDwordsOf<sdma::Timestamp> +
-                                 AnyWriter::dwords_of(copy, g) + sdma::hsa::kCompleteDwords);
+  const auto slot =
+      ring.reserve(sdma::dwords_of(g, sdma::hsa::kDependAtMost, sdma::Timestamp{}, copy, sdma::hsa::kCompleteAtMost));
   if (!slot) return false;
   AnyWriter w{slot->dwords, {g}};
   sdma::hsa::depend(w, before);
   sdma::hsa::stamp_start(w, after);
   w.copy(copy);
-  sdma::hsa::complete(w, after, {.stamp_end = true});
-  ring.publish(*slot, w.error() == Errc::ok ? w.position() : 0);
+  sdma::hsa::complete_signal(w, after, {.stamp_end = true});
+  ring.publish(*slot, w.error() == Errc::ok ? w.position_dwords() : 0);
   return w.error() == Errc::ok;
 }
 

@@ -75,13 +75,11 @@ Result<void, Diagnostic> Run::enqueue(std::uint32_t gpu, const StreamCalls& s, D
 Result<void, Diagnostic> Run::publish_empty(std::size_t q, std::uint32_t value, Deadline d) {
   const auto& queue = plan_.schedule.queues[q];
   auto& ring = bound_.ring(q);
-  const auto dwords = plan_.triggers.size() * kAcquireDwords + kCompleteWithFenceDwords;
+  const auto dwords = plan_.triggers.size() * dwords_of<PollMem>() + dwords_of<Fence>();
   Submission packets{ring, dwords, d, AnyGeneration{ring.generation()}};
   for (const auto t : plan_.triggers)
-    if (polls(queue, t))
-      packets.with(kAcquireDwords, [&](auto& w) { return acquire_equal(w, bound_.address(t), value); });
-  packets.with(kCompleteWithFenceDwords,
-               [&](auto& w) { return complete_with_fence(w, bound_.address(plan_.completions[q]), value); });
+    if (polls(queue, t)) packets.with([&](auto& w) { return acquire_equal(w, bound_.address(t), value); });
+  packets.with([&](auto& w) { return complete_with_fence(w, bound_.address(plan_.completions[q]), value); });
   return published(q, packets.publish());
 }
 

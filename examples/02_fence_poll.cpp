@@ -29,7 +29,7 @@ int main(int argc, char** argv) {
   for (std::uint32_t i = 0; auto& word : input.as<std::uint32_t>()) word = i++;
 
   Ring<> ring_b{b.memory()};
-  must(ring_b.submit(PollMem{.addr = ready->low(), .func = Compare::ge, .reference = 1},
+  must(ring_b.submit(PollMem{.addr = ready->low_va(), .func = Compare::ge, .reference = 1},
                      CopyLinear{.src = middle.va(), .dst = output.va(), .bytes = kBytes},
                      Fence{.addr = done->va, .value = 1}));
 

@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
     const auto slot = must(ring.reserve(64));
     Writer w{slot.dwords};
     const std::uint64_t at = std::uint64_t{i} * kBytes;
-    must(acquire(w, go->low(), 1));
+    must(acquire(w, go->low_va(), 1));
     must(w.copy({.src = source.va() + at, .dst = target.va() + at, .bytes = kBytes}));
     must(complete_with_atomic(w, left->va));
     ring.publish(slot, w.written().size());  // the rest of the slot becomes NOPs

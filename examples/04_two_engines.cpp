@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
   must(ring_direct.submit(CopyLinear{.src = source.va(), .dst = target.va(), .bytes = kHalf}, count));
   must(ring_first.submit(CopyLinear{.src = source.va() + kHalf, .dst = stage.va(), .bytes = kHalf},
                          Fence{.addr = staged->va, .value = 1}));
-  must(ring_second.submit(PollMem{.addr = staged->low(), .func = Compare::ge, .reference = 1},
+  must(ring_second.submit(PollMem{.addr = staged->low_va(), .func = Compare::ge, .reference = 1},
                           CopyLinear{.src = stage.va(), .dst = target.va() + kHalf, .bytes = kHalf}, count));
 
   example::must_reach(*done, 2, ring_second, *device);

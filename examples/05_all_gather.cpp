@@ -148,7 +148,7 @@ int main(int argc, char** argv) {
   const auto start = Deadline::Clock::now();
   for (std::uint32_t i = 0; i < n; ++i) {
     const auto copies = length(i) == 0 ? 0 : (n - 1) * (length(i) / kChunk + 1);
-    const auto slot = must(rings[i].reserve(copies * kDwordsOf<CopyLinear> + kCompleteWithAtomicDwords));
+    const auto slot = must(rings[i].reserve(copies * dwords_of<CopyLinear>() + dwords_of<Atomic>()));
     Writer w{slot.dwords};
     Errc e = Errc::ok;
     for (std::uint32_t k = 1; k < n && length(i) != 0 && e == Errc::ok; ++k)

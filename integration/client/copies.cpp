@@ -119,12 +119,12 @@ std::optional<CopySubwindow> box_of(const sdma_copy& c, Generation g) noexcept {
 
 /// Some copies with one doorbell, after the poll if they are the first, and before the fence if they are the last.
 Errc publish(sdma_copies& c, Ring<>& ring, std::size_t part, std::span<const sdma_copy> some, bool first, bool last) {
-  std::size_t dwords = kAcquireDwords + kCompleteWithFenceDwords;
+  std::size_t dwords = dwords_of<PollMem, Fence>();
   for (const auto& copy : some)
-    dwords += copy.rows * (copy.bytes / kChunk + 1) * kDwordsOf<CopyLinear> + kDwordsOf<CopySubwindow>;
+    dwords += copy.rows * (copy.bytes / kChunk + 1) * dwords_of<CopyLinear>() + dwords_of<CopySubwindow>();
   Submission packets{ring, dwords, client::within(client::kRoomSeconds), AnyGeneration{ring.generation()}};
   const auto go = c.order->go(), word = c.parts[part];
-  if (first) packets.with(kAcquireDwords, [&](auto& w) { return acquire_equal(w, go, c.round); });
+  if (first) packets.with([&](auto& w) { return acquire_equal(w, go, c.round); });
   for (const auto& copy : some) {
     const auto box = c.boxes && copy.rows > 1 ? box_of(copy, ring.generation()) : std::nullopt;
     if (box) packets.put(*box);
@@ -133,7 +133,7 @@ Errc publish(sdma_copies& c, Ring<>& ring, std::size_t part, std::span<const sdm
                     .dst = GpuVa{copy.dst + r * copy.dst_pitch},
                     .bytes = copy.bytes});
   }
-  if (last) packets.with(kCompleteWithFenceDwords, [&](auto& w) { return complete_with_fence(w, word, c.round); });
+  if (last) packets.with([&](auto& w) { return complete_with_fence(w, word, c.round); });
   return packets.publish();
 }
 

@@ -32,7 +32,7 @@ struct Measure {
   Result<std::size_t> operator()(std::span<const LinearCopy> all) const noexcept {
     std::size_t sum = 0;
     for (const auto& c : all) {
-      const auto n = AnyWriter::dwords_of(request(e, c), e.generation);
+      const auto n = sdma::dwords_of(e.generation, request(e, c));
       if (n == 0) return Errc::bad_argument;
       if ((sum += n) > kMostDwords) return Errc::too_large;
     }
@@ -40,7 +40,7 @@ struct Measure {
   }
   Result<std::size_t> operator()(const LinearFill& f) const noexcept {
     if (f.dwords >> 61 != 0) return Errc::bad_argument;
-    return AnyWriter::dwords_of(request(e, f), e.generation);
+    return sdma::dwords_of(e.generation, request(e, f));
   }
   Result<std::size_t> operator()(const Box& b) const noexcept {
     if (const auto bad = check(b); bad != Errc::ok) return bad;
@@ -67,8 +67,9 @@ struct Encode {
 
 /// The packets before the work, and those after it, in parts of at most kPart dwords: to write them, and to measure
 /// them.
-constexpr std::size_t kPart = hsa::kDependTwiceDwords;
-static_assert(kPart >= hsa::kCompleteDwords && kPart >= hsa::kJoinDwords && kPart >= kDwordsOf<Timestamp, HdpFlush>);
+constexpr std::size_t kPart = hsa::kDependTwiceAtMost.dwords;
+static_assert(kPart >= hsa::kCompleteAtMost.dwords && kPart >= hsa::kJoinAtMost.dwords &&
+              kPart >= sdma::dwords_of<Timestamp, HdpFlush>());
 
 template <class Run> void before(const Engine& e, const Command& c, Run run) noexcept {
   for (const auto& s : c.after)
@@ -94,7 +95,7 @@ template <class Run> void after(const Engine& e, const Command& c, Run run) noex
   for (const auto& m : c.members) run([&](AnyWriter& w) { hsa::join(w, m, e.atomics); });
   if (c.count.word != GpuVa{}) run([&](AnyWriter& w) { complete_with_fence(w, c.count.word, c.count.value); });
   if (c.out.value_word != GpuVa{})
-    run([&](AnyWriter& w) { hsa::complete(w, c.out, {.atomics = e.atomics, .fences = hsa::Halves::by_value}); });
+    run([&](AnyWriter& w) { hsa::complete_signal(w, c.out, {.atomics = e.atomics, .fences = hsa::Halves::by_value}); });
 }
 
 }  // namespace
@@ -111,7 +112,7 @@ Result<std::size_t> dwords_of(const Engine& e, const Command& c) noexcept {
     std::uint32_t room[kPart];
     AnyWriter w{room, {e.generation}};
     part(w);
-    sum += w.position();
+    sum += w.position_dwords();
     if (error == Errc::ok) error = w.error();
   };
   before(e, c, measure);

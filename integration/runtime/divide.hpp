@@ -44,9 +44,9 @@ sdma::Errc each_part(const Engine& e, const Command& whole, std::size_t most_dwo
   auto around = whole;
   around.work = LinearFill{.dst = {}, .value = 0, .dwords = 1};
   const auto least = dwords_of(e, around);
-  constexpr auto kCopy = sdma::kDwordsOf<sdma::CopyLinear>;
+  constexpr auto kCopy = sdma::dwords_of<sdma::CopyLinear>();
   if (!least || *least + kCopy > most_dwords) return sdma::Errc::too_large;
-  const auto room = most_dwords - (*least - sdma::kDwordsOf<sdma::Fill>);
+  const auto room = most_dwords - (*least - sdma::dwords_of<sdma::Fill>());
   const auto packets = room / kCopy;  // a fill is shorter than a copy
 
   bool first = true;
@@ -67,8 +67,8 @@ sdma::Errc each_part(const Engine& e, const Command& whole, std::size_t most_dwo
   const auto* copies = std::get_if<std::span<const LinearCopy>>(&whole.work);
   if (!copies) return sdma::Errc::too_large;
   const auto dwords = [&](const LinearCopy& c) {
-    return sdma::AnyWriter::dwords_of({.src = c.src, .dst = c.dst, .bytes = c.bytes, .chunk = e.longest_copy},
-                                      e.generation);
+    return sdma::dwords_of(e.generation,
+                           sdma::Writer::Copy{.src = c.src, .dst = c.dst, .bytes = c.bytes, .chunk = e.longest_copy});
   };
   for (auto rest = *copies; !rest.empty();) {
     std::size_t n = 0;

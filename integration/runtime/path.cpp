@@ -16,7 +16,7 @@ using namespace sdma;
 namespace {
 
 /// No command is shorter: a copy or a fill, a count and a completion.
-constexpr std::size_t kLeastDwords = kDwordsOf<Fill, Fence, Fence>;
+constexpr std::size_t kLeastDwords = sdma::dwords_of<Fill, Fence, Fence>();
 
 }  // namespace
 
@@ -72,7 +72,7 @@ Result<CopyPath::Open> CopyPath::open(std::size_t dwords, const Record& r, std::
 }
 
 void CopyPath::close(const Open& o, const AnyWriter& w) noexcept {
-  ring_->publish(o.slot, w.position());
+  ring_->publish(o.slot, w.position_dwords());
   writers_.fetch_sub(1, std::memory_order_release);
 }
 
@@ -126,7 +126,7 @@ Errc CopyPath::wait(std::uint64_t number, Deadline d) const noexcept {
 }
 
 Errc CopyPath::wait_idle(Deadline d) noexcept {
-  const auto o = open(kCompleteWithFenceDwords, {.drain = true}, 0, d);
+  const auto o = open(sdma::dwords_of<Fence>(), {.drain = true}, 0, d);
   if (!o) return o.error();
   AnyWriter w{o->slot.dwords, {engine_.generation}};
   complete_with_fence(w, count(o->number).word, count(o->number).value);

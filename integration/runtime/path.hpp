@@ -111,7 +111,7 @@ class CopyPath {
   /// A number and a slot for it, which `close` publishes.
   sdma::Result<Open> open(std::size_t dwords, const Record&, std::uint64_t bytes, sdma::Deadline) noexcept;
   void close(const Open&, const sdma::AnyWriter&) noexcept;
-  Count count(std::uint64_t number) const noexcept { return {progress_.low(), sdma::low_half(number)}; }
+  Count count(std::uint64_t number) const noexcept { return {progress_.low_va(), sdma::low_half(number)}; }
   bool quiet() const noexcept { return stopped_ && writers_.load(std::memory_order_acquire) == 0; }
   std::uint64_t first_unfinished() const noexcept;
   void restart(const sdma::RingMemory&);

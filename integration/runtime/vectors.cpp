@@ -199,7 +199,7 @@ std::optional<Difference> compare(const Vector& v) {
     if (v.refused) return {};
     return Difference{};
   }
-  fill_nops(std::span(written).subspan(w.position()));
+  fill_nops(std::span(written).subspan(w.position_dwords()));
   const auto [theirs, ours] = std::mismatch(v.dwords.begin(), v.dwords.end(), written.begin(), written.end());
   if (!v.refused && theirs == v.dwords.end() && ours == written.end()) return {};
   return Difference{static_cast<std::size_t>(ours - written.begin()), std::move(written)};

@@ -147,7 +147,7 @@ void Model::read(std::size_t queue) {
   const auto& q = schedule.queues[queue];
   auto& p = programs.emplace_back();
   for (Reader r{q.dwords}; r;) {
-    const auto begin = r.position();
+    const auto begin = r.position_dwords();
     const auto v = r.next();
     Item item{.info = v.info,
               .dword = static_cast<std::uint32_t>(begin),

@@ -251,31 +251,31 @@ class Results : private Bytes {
   }
   void report() {
     r_.expectations_hold(held_);
-    for (const auto* f : {wrong_ ? &*wrong_ : nullptr, unknown_ ? &*unknown_ : nullptr}) {
-      if (!f) continue;
-      const bool wrong = f == &*wrong_;
-      const auto bytes = f->end - f->begin;
-      const auto& by = wrong || f->held.kind == Held::Kind::opaque ? f->held : f->wanted;
-      Finding out{.rule = wrong ? "wrong-result" : "unknown-result", .overlap = r_.range(f->begin, f->end)};
-      if (f->at) out.places.push_back(*f->at);
-      const auto put = by.kind == Held::Kind::opaque && !wrong ? source(by).by : by.by;
-      if (put.agent != kNone) {
-        out.notes.assign(out.places.size(), "");
-        out.places.push_back(put);
-        out.notes.push_back("puts them there");
-      }
-      out.message = f->text + ": " + out.overlap + " holds " + contrast(f->held, f->wanted, bytes);
-      if (!wrong)
-        out.message = f->text + ": whether " + out.overlap + " holds " + whose(f->wanted, bytes) +
-                      " is not known: it holds " + whose(f->held, bytes);
-      if (wrong && put.agent == kNone) out.message += "; nothing has stored to them";
-      if (f->more > 0) out.message += fmt::format("; {} more", plural(f->more, "expectation"));
-      out.hint = wrong
-                     ? "every execution has this result: a packet or an expectation has the wrong address, or a packet "
+    if (wrong_) report(*wrong_, true);
+    if (unknown_) report(*unknown_, false);
+  }
+  /// `wrong`: it does not hold; otherwise nobody knows.
+  void report(const Failed& f, bool wrong) {
+    const auto bytes = f.end - f.begin;
+    const auto& by = wrong || f.held.kind == Held::Kind::opaque ? f.held : f.wanted;
+    Finding out{.rule = wrong ? "wrong-result" : "unknown-result", .overlap = r_.range(f.begin, f.end)};
+    if (f.at) out.places.push_back(*f.at);
+    const auto put = by.kind == Held::Kind::opaque && !wrong ? source(by).by : by.by;
+    if (put.agent != kNone) {
+      out.notes.assign(out.places.size(), "");
+      out.places.push_back(put);
+      out.notes.push_back("puts them there");
+    }
+    out.message = f.text + ": " + out.overlap + " holds " + contrast(f.held, f.wanted, bytes);
+    if (!wrong)
+      out.message = f.text + ": whether " + out.overlap + " holds " + whose(f.wanted, bytes) +
+                    " is not known: it holds " + whose(f.held, bytes);
+    if (wrong && put.agent == kNone) out.message += "; nothing has stored to them";
+    if (f.more > 0) out.message += fmt::format("; {} more", plural(f.more, "expectation"));
+    out.hint = wrong ? "every execution has this result: a packet or an expectation has the wrong address, or a packet "
                        "comes too late"
                      : "sdma run --test compares the bytes of some executions";
-      r_.add(std::move(out));
-    }
+    r_.add(std::move(out));
   }
 
   const Schedule& s_;

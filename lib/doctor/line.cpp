@@ -139,7 +139,7 @@ class LineReader {
     indirect_left_ -= ib.dwords;
     auto& kept = line_.dwords.emplace_back(std::move(buffer));
     for (Reader reader{kept, catalogue(q_.generation)}; reader;) {
-      const auto at = reader.position();
+      const auto at = reader.position_dwords();
       line_.packets.push_back(
           {.view = reader.next(), .position = from.position, .consumed = from.consumed, .inside = true});
       to_snapshot(line_.packets.back().view, std::span(kept).subspan(at));

@@ -312,7 +312,7 @@ class FrontEnd {
     Reader packets{{copy_.get() + slot(from), static_cast<std::size_t>((to - from) / sizeof(std::uint32_t))},
                    *packets_};
     while (packets) {
-      const auto at = from + packets.position() * sizeof(std::uint32_t);
+      const auto at = from + packets.position_dwords() * sizeof(std::uint32_t);
       const auto view = packets.next();
       if (view.is<Indirect>()) prefetch_ib(decode<Indirect>(view.dwords, *view.info), at, model);
     }

@@ -185,7 +185,7 @@ class Linker {
     auto& linked = add_program(out_->network->queue(i, gpu(q.place), ring_bytes(q))).linked;
     linked = link_queue(q, home(), [](const PacketView&, std::span<const std::uint32_t>) {});
     for (Reader was{q.dwords}; was;) {
-      const auto at = was.position();
+      const auto at = was.position_dwords();
       const auto v = was.next();
       if (!v.is<Fence>() && !v.is<Atomic>()) continue;
       each_address(v, [&](const FieldInfo& f, GpuVa link) {

@@ -18,7 +18,7 @@ bool ScheduleParser::packet() {
   if (options_.map) map_.packets[next_queue_ - 1].push_back({begin, location(at)});
   bool ok = true;
   for (Reader r{std::span(out).subspan(begin)}; r && ok;) {
-    const auto position = begin + r.position();
+    const auto position = begin + r.position_dwords();
     const auto v = r.next();
     // All packets of one line are equal, so the first one shows every error.
     if (position == begin) ok = check_packet(v, at);
@@ -61,7 +61,7 @@ void ScheduleParser::check_boundaries(const Token& begin) {
   if (auto d = too_large(*queue_)) fail(begin.at, std::move(d->message), std::move(d->hint));
   auto epoch = queue_->epochs.begin();
   for (Reader r{queue_->dwords}; r && epoch != queue_->epochs.end();) {
-    const auto position = r.position();
+    const auto position = r.position_dwords();
     const auto v = r.next();
     if (v.whole())
       while (epoch != queue_->epochs.end() && epoch->packet == position) ++epoch;

@@ -28,13 +28,14 @@ bool moves_data(const PacketView& v) {
 template <class Fn> void each_packet(std::span<const std::uint32_t> dwords, Fn fn) {
   std::size_t reach = 0;
   for (Reader r{dwords}; r;) {
-    const auto at = r.position();
+    const auto at = r.position_dwords();
     if (at >= reach) {
       // A condition may begin within what another one skips.
       reach = at;
-      for (Reader ahead{dwords.subspan(at)}; ahead && (ahead.position() == 0 || at + ahead.position() < reach);) {
+      for (Reader ahead{dwords.subspan(at)};
+           ahead && (ahead.position_dwords() == 0 || at + ahead.position_dwords() < reach);) {
         const auto v = ahead.next();
-        const auto end = at + ahead.position();
+        const auto end = at + ahead.position_dwords();
         const auto skips = v.whole() && !v.info->fields_unknown ? skipped(*v.info, v.dwords) : 0;
         reach = std::min(dwords.size(), std::max(reach, end + skips));
       }

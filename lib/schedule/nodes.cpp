@@ -108,7 +108,7 @@ class Nodes {
     const auto* const what = queue.network ? "the network" : "an engine";
     bool ok = true;
     for (Reader reader{queue.dwords}; reader && ok;) {
-      r.dword = reader.position();
+      r.dword = reader.position_dwords();
       const auto v = reader.next();
       if (!v.whole() || v.info->fields_unknown) continue;
       visit(*v.info, v.dwords, [&](const auto& packet) {
@@ -129,7 +129,7 @@ class Nodes {
   /// A thread of the host can pass on only a few of the packets that an engine executes.
   void sends(std::size_t q) {
     for (Reader r{s_.queues[q].dwords}; r;) {
-      const auto dword = r.position();
+      const auto dword = r.position_dwords();
       const auto v = r.next();
       const bool adds = v.is<Atomic>() && v.whole() && decode<Atomic>(v.dwords).op == AtomicOp::add_rtn_64;
       if (v.whole() && (v.is<CopyLinear>() || v.is<PollMem>() || v.is<Fence>() || adds)) continue;

@@ -157,13 +157,13 @@ class Printer {
     auto epoch = q.epochs.begin();
     const std::span<const std::uint32_t> dwords = q.dwords;
     for (Reader r{dwords}; r;) {
-      const auto begin = r.position();
+      const auto begin = r.position_dwords();
       const auto v = r.next();
       const auto first = epoch;
       while (epoch != q.epochs.end() && epoch->packet == begin) ++epoch;
       if (first == epoch && !has_symbol(v)) continue;
       plain_packets(dwords.subspan(plain, begin - plain));
-      plain = r.position();
+      plain = r.position_dwords();
       packet(v, {q.epochs.data() + (first - q.epochs.begin()), q.epochs.data() + (epoch - q.epochs.begin())});
     }
     plain_packets(dwords.subspan(plain));

@@ -119,7 +119,7 @@ class Check {
   void packets(const std::string& where, const Schedule::Queue& q) {
     auto epoch = q.epochs.begin();
     for (Reader r{q.dwords}; r;) {
-      const auto begin = r.position();
+      const auto begin = r.position_dwords();
       const auto v = r.next();
       outside(s_, v, [&](const Outside& o) {
         add(where + " at dword " + std::to_string(begin), describe(s_, v, o, "").message);

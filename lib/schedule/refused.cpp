@@ -110,7 +110,7 @@ class Refusals {
     const auto& queue = s_.queues[q];
     std::vector<std::size_t> ends;
     for (Reader r{queue.dwords}; r;)
-      if (r.next().is<Indirect>()) ends.push_back(r.position());
+      if (r.next().is<Indirect>()) ends.push_back(r.position_dwords());
     if (ends.empty() || too_large(queue) || !is_ring_size(ring_bytes(queue))) return;
     const auto linked = link_queue(
         queue, [](GpuVa va) { return va; }, [](const PacketView&, std::span<const std::uint32_t>) {});

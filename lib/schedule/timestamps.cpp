@@ -15,11 +15,11 @@ std::vector<TimedSchedule::Bar> bars_of(std::span<const std::uint32_t> dwords) {
   std::vector<TimedSchedule::Bar> out;
   std::size_t until = 0;  // the end of the packets that an earlier packet may skip: they belong to its bar
   for (Reader r{dwords}; r;) {
-    const auto begin = r.position();
+    const auto begin = r.position_dwords();
     const auto v = r.next();
-    if (begin < until && !out.empty()) out.back().dwords = r.position() - out.back().begin;
+    if (begin < until && !out.empty()) out.back().dwords = r.position_dwords() - out.back().begin;
     else out.push_back({.begin = begin, .dwords = v.dwords.size()});
-    if (v.whole()) until = std::max(until, r.position() + skipped(*v.info, v.dwords));
+    if (v.whole()) until = std::max(until, r.position_dwords() + skipped(*v.info, v.dwords));
   }
   return out;
 }

@@ -42,7 +42,7 @@ inline SkippedDwords skipped_by(std::span<const std::uint32_t> payload) noexcept
   s.nonzero = payload.size() - static_cast<std::size_t>(std::count(payload.begin(), payload.end(), 0u));
   if (s.nonzero == 0) return s;
   for (Reader r{payload}; r;) {
-    const auto at = r.position();
+    const auto at = r.position_dwords();
     if (const auto v = r.next(); is_completion(v)) return {s.nonzero, v.info, at};
   }
   return s;

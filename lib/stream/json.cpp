@@ -109,7 +109,7 @@ void append_json(std::string& out, const PacketView& v, std::uint64_t offset, st
 
 std::size_t JsonLines::append(std::string& out, std::span<const std::uint32_t> in, bool last) {
   for (Reader r{in, *packets_}; r;) {
-    const auto begin = r.position();
+    const auto begin = r.position_dwords();
     const auto v = r.next();
     if (v.cut_off && !last) return begin;
     append_json(out, v, at_);

@@ -54,7 +54,7 @@ class StreamChecker::State {
   std::size_t append(std::vector<Diagnostic>& out, std::span<const std::uint32_t> in, bool last) {
     out_ = &out;
     for (Reader r{in, catalogue(options_.generation)}; r;) {
-      const auto begin = r.position();
+      const auto begin = r.position_dwords();
       view_ = r.next();
       if (view_.cut_off && !last) return begin;
       packet();

@@ -228,7 +228,7 @@ void Disassembler::append(std::string& out, const PacketView& v) {
 std::size_t Disassembler::append(std::string& out, std::span<const std::uint32_t> in, bool last) {
   Reader r{in, *packets_};
   while (r) {
-    const auto begin = r.position();
+    const auto begin = r.position_dwords();
     const auto v = r.next();
     if (v.cut_off && !last) return begin;
     append(out, v);

@@ -181,7 +181,7 @@ class Explainer {
     if (r_.before_dwords != 0) examine_before();
     std::optional<Candidate> further;
     for (Reader reader{r_.head_span(), packets_}; reader;) {
-      const auto position = r_.read + reader.position() * 4;
+      const auto position = r_.read + reader.position_dwords() * 4;
       auto c = test(reader.next(), position);
       const bool waits = c.verdict == Verdict::waits;
       if (!head_) head_ = std::move(c);
@@ -249,7 +249,7 @@ class Explainer {
       return;
     }
     for (Reader reader{all, packets_}; reader;) {
-      const auto offset = reader.position() * 4;
+      const auto offset = reader.position_dwords() * 4;
       const auto v = reader.next();
       if (!v.is<PollMem>()) continue;
       Candidate inner{v, offset};

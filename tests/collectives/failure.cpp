@@ -11,7 +11,7 @@ void break_queue(Plan& p, std::size_t queue) {
   Schedule::Queue broken{.place = q.place, .name = q.name, .peer = q.peer};
   bool done = false;
   for (Reader r{q.dwords}; r;) {
-    const auto at = r.position();
+    const auto at = r.position_dwords();
     const auto v = r.next();
     for (const auto& e : q.epochs)
       if (e.packet == at) broken.epochs.push_back({broken.dwords.size(), e.field, e.value});

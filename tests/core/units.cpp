@@ -25,6 +25,13 @@ TEST_CASE("addresses are 64 bits and wrap as integers do") {
   STATIC_REQUIRE(GpuVa{~0ull} > GpuVa{0});
 }
 
+TEST_CASE("the address of a host pointer") {
+  const std::uint64_t word[2]{};
+  CHECK(GpuVa::of(&word[1]) - GpuVa::of(word) == 8);
+  CHECK(GpuVa::of(word).value == reinterpret_cast<std::uintptr_t>(word));
+  CHECK(GpuVa::of(static_cast<const volatile void*>(nullptr)) == GpuVa{});
+}
+
 TEST_CASE("an integer is no address, a GPU is no engine") {
   STATIC_REQUIRE_FALSE(std::is_convertible_v<std::uint64_t, GpuVa>);
   STATIC_REQUIRE_FALSE(std::is_convertible_v<GpuVa, std::uint64_t>);

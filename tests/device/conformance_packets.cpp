@@ -99,7 +99,7 @@ TEST_CASE("a queue that was submitted ahead starts when the host says so, and no
     std::vector<std::unique_ptr<Lane>> lanes;
     for (std::uint32_t i = 0; i < 6; ++i) {
       lanes.push_back(std::make_unique<Lane>(d, QueueRequest{.gpu = GpuId{i % 2}, .engine = engine(d, 2 + i)}));
-      lanes.back()->submit(PollMem{.addr = go->low(), .func = Compare::ge, .reference = 1},
+      lanes.back()->submit(PollMem{.addr = go->low_va(), .func = Compare::ge, .reference = 1},
                            CopyLinear{.src = src.va() + i * 8, .dst = dst.va() + i * 8, .bytes = 8},
                            Atomic{.addr = left->va, .value = ~std::uint64_t{0}});
     }

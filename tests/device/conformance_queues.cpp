@@ -88,7 +88,7 @@ TEST_CASE("one queue for each engine, when it is first asked for, and a drain") 
     REQUIRE(slot);
     Writer w{slot->dwords};
     REQUIRE(w.copy({.src = src.va(), .dst = dst.va(), .bytes = 4096}) == Errc::ok);
-    REQUIRE(complete(w, d.topology(), GpuId{0}, std::nullopt, *done, 1) == Errc::ok);
+    REQUIRE(complete_by_link(w, d.topology(), GpuId{0}, std::nullopt, *done, 1) == Errc::ok);
     there->ring.publish(*slot, w.written().size());
     REQUIRE(drain(there->ring, *end, 1, soon()));
     CHECK(done->load() == 1);

@@ -24,7 +24,7 @@ TEST_CASE("an engine of one process copies into memory of another, and its compl
       auto mine = gpu_memory(*d, 1, kBytes);
       pattern(mine.host(), 3);
       Lane lane(*d, {.gpu = GpuId{1}});
-      lane.submit(PollMem{.addr = go.low(), .func = Compare::ge, .reference = 7},
+      lane.submit(PollMem{.addr = go.low_va(), .func = Compare::ge, .reference = 7},
                   CopyLinear{.src = mine.va(), .dst = target.va(), .bytes = kBytes},
                   Atomic{.addr = done.va, .value = 1});
       s.send('r');

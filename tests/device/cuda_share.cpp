@@ -75,7 +75,7 @@ TEST_CASE("cuda: shared pages are given back without waiting for a stream that w
   REQUIRE(none_mapped(*d));  // those of another test
   auto go = must(other->create_signal());
   Lane lane(*other);
-  lane.submit(PollMem{.addr = go->low(), .func = Compare::ge, .reference = 1});
+  lane.submit(PollMem{.addr = go->low_va(), .func = Compare::ge, .reference = 1});
   { auto m = must(d->allocate({.bytes = 4096, .shareable = true})); }
   CHECK(mappings() == 1);
   go->set(1);

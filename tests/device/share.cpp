@@ -69,7 +69,7 @@ TEST_CASE("an engine of one process copies into memory of another, and its compl
     auto q = *d->create_queue({.gpu = GpuId{1}});
     Ring<> ring{q.memory()};
     // The engine waits for a store of the other process's host.
-    if (ring.submit(PollMem{.addr = go.low(), .func = Compare::ge, .reference = 7},
+    if (ring.submit(PollMem{.addr = go.low_va(), .func = Compare::ge, .reference = 7},
                     CopyLinear{.src = mine.va(), .dst = target.va(), .bytes = kBytes},
                     Atomic{.addr = done.va, .value = 1}) != Errc::ok)
       return 1;

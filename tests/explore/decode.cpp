@@ -166,7 +166,7 @@ std::vector<RawPacket> decode_submit(const Schedule& s, const Schedule::Queue& q
   std::set<std::uint32_t> fenced;  // since the last trap
   for (Reader r{dwords}; r;) {
     RawPacket raw;
-    raw.packet.dword = static_cast<std::uint32_t>(r.position());
+    raw.packet.dword = static_cast<std::uint32_t>(r.position_dwords());
     raw.packet.epoch = epoch;
     const auto v = r.next();
     raw.packet.dwords = static_cast<std::uint32_t>(v.dwords.size());

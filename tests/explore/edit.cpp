@@ -20,7 +20,7 @@ struct Item {
 std::vector<Item> unpack(const Schedule::Queue& q) {
   std::vector<Item> out;
   for (Reader r{q.dwords}; r;) {
-    const auto at = r.position();
+    const auto at = r.position_dwords();
     const auto v = r.next();
     Item item{.dwords = {v.dwords.begin(), v.dwords.end()}};
     for (const auto& e : q.epochs)

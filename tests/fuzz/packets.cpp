@@ -41,9 +41,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::vector<std::uint32_t> out;
   const auto g = static_cast<sdma::Generation>(in.empty() ? 0 : in.back() % sdma::kGenerationCount);
   for (sdma::Reader r{in, sdma::catalogue(g)}; r;) {
-    const auto before = r.position();
+    const auto before = r.position_dwords();
     const auto view = r.next();
-    require(r.position() == before + view.dwords.size() && !view.dwords.empty());
+    require(r.position_dwords() == before + view.dwords.size() && !view.dwords.empty());
     out.insert(out.end(), view.dwords.begin(), view.dwords.end());
     if (view.whole()) round_trip(view, g);
   }

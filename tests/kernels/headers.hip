@@ -28,7 +28,7 @@ KERNEL writer(Ring<Producers::many>* ring, WriterRequests::Copy copy, GpuVa word
   (void)complete_with_atomic(w, word + 16);
   (void)full_barrier(w, word + 24, epoch);
   *e = w.error();
-  ring->publish(*slot, w.position());
+  ring->publish(*slot, w.position_dwords());
 }
 KERNEL puts_together(Ring<Producers::many>* ring, CopyLinear copy, Signal flag, Signal done, Errc* e) {
   Puts puts{*ring};

@@ -196,7 +196,7 @@ TEST_CASE("a ring is dumped, saved, loaded, and read packet by packet") {
   REQUIRE(p);
   Reader r{p->dwords};
   CHECK(r.next().is<Fence>());
-  CHECK(p->ring_offset(r.position()) == 1016);
+  CHECK(p->ring_offset(r.position_dwords()) == 1016);
   CHECK(r.next().is<Trap>());
   CHECK_FALSE(r);
 }

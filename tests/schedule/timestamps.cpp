@@ -64,7 +64,7 @@ TEST_CASE("a bar for each packet, in its lane, one after another, and the schedu
     CHECK(q[1].packet.starts_with("copy_linear bytes=64K"));
     CHECK(q[2].packet.starts_with("atomic"));
     CHECK(q[0].position == 0);
-    CHECK(q[2].position == 4 * (kDwordsOf<PollMem> + kDwordsOf<CopyLinear>));
+    CHECK(q[2].position == 4 * (dwords_of<PollMem>() + dwords_of<CopyLinear>()));
     // 100 MHz: a tick is 10 ns.
     CHECK(q[0].begin + 20 >= static_cast<std::uint64_t>(std::chrono::nanoseconds(before).count()));
     CHECK(q[2].end <= static_cast<std::uint64_t>(std::chrono::nanoseconds(after).count()) + 20);
@@ -117,8 +117,8 @@ TEST_CASE("what a packet may skip stays behind it") {
   REQUIRE(timed.queues.size() == 1);
   const auto& bars = timed.queues[0].bars;
   REQUIRE(bars.size() == 2);
-  CHECK(bars[0].dwords == kDwordsOf<CondExec> + 11);
-  CHECK(bars[1].timed_begin == bars[1].begin + 2 * kDwordsOf<Timestamp>);
+  CHECK(bars[0].dwords == dwords_of<CondExec>() + 11);
+  CHECK(bars[1].timed_begin == bars[1].begin + 2 * dwords_of<Timestamp>());
   const auto d = node();
   const auto b = link(timed.schedule, *d);
   CHECK(lines(run(b).findings) == "");

@@ -111,18 +111,18 @@ TEST_CASE("the exact size is known before anything is written") {
         hsa::depend(w, s, {.halves = hsa::Halves::by_value});
         w.copy({.src = GpuVa{0x1000}, .dst = GpuVa{0x9000}, .bytes = 9 << 20});
         w.append(std::array<std::uint32_t, 3>{});
-        hsa::complete(w, s, {.stamp_end = true});
+        hsa::complete_signal(w, s, {.stamp_end = true});
       };
       std::array<std::uint32_t, 256> d{};
       AnyWriter w{d, {g}};
       all(w);
       REQUIRE(w.error() == Errc::ok);
-      CHECK(*measure(g, all) == w.position());
+      CHECK(dwords_of(g, all) == w.position_dwords());
     }
   });
-  CHECK(measure(Generation::v4_0, [](auto& w) { w.put(Gcr{}); }).error() == Errc::bad_packet);
-  constexpr auto n = measure(Generation::v4_2, [](auto& w) { w.copy({.bytes = 8 << 20}); });
-  static_assert(*n == 21);
+  CHECK(dwords_of(Generation::v4_0, [](auto& w) { w.put(Gcr{}); }) == 0);
+  constexpr auto n = dwords_of(Generation::v4_2, [](auto& w) { w.copy({.bytes = 8 << 20}); });
+  static_assert(n == 21);
 }
 
 TEST_CASE("a relocated frame holds what a Writer writes with those values, in every generation") {

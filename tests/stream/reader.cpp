@@ -99,11 +99,11 @@ TEST_CASE("any dwords: the views are the dwords, in order, without a gap") {
     Reader r{in};
     const std::uint32_t* at = in.data();
     while (r) {
-      const auto before = r.position();
+      const auto before = r.position_dwords();
       const auto v = r.next();
       REQUIRE(v.dwords.data() == at);
       REQUIRE_FALSE(v.dwords.empty());
-      REQUIRE(r.position() == before + v.dwords.size());
+      REQUIRE(r.position_dwords() == before + v.dwords.size());
       if (!v.info) REQUIRE(v.dwords.size() == 1);
       if (!v.info) REQUIRE_FALSE(v.cut_off);
       if (v.cut_off) REQUIRE_FALSE(r);
@@ -136,7 +136,7 @@ TEST_CASE("packets one after another, with a dword that nobody knows between the
 TEST_CASE("no dwords, no packet") {
   const Reader r{{}};
   CHECK_FALSE(r);
-  CHECK(r.position() == 0);
+  CHECK(r.position_dwords() == 0);
 }
 
 TEST_CASE("the longest packets are one view, and a byte count is no length") {

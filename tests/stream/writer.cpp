@@ -265,11 +265,11 @@ TEST_CASE("append copies dwords as they are, or none of them") {
   const std::uint32_t words[]{1, 2, 3, 4};
   CHECK(w.append({}) == Errc::ok);
   CHECK(w.append(words) == Errc::ok);
-  CHECK((w.position() == 4 && w.room() == 2));
+  CHECK((w.position_dwords() == 4 && w.room() == 2));
   CHECK(w.append(std::span(words).first(opaque(3))) == Errc::no_space);
   CHECK((d[4] == 0 && d[5] == 0));
   CHECK(w.append(std::span(words).first(2)) == Errc::ok);
-  CHECK((w.position() == 6 && w.written().size() == 6));
+  CHECK((w.position_dwords() == 6 && w.written().size() == 6));
   CHECK(std::vector(std::begin(d), std::end(d)) == std::vector<std::uint32_t>{1, 2, 3, 4, 1, 2});
 }
 
@@ -280,9 +280,9 @@ TEST_CASE("the first error of any call is kept until it is cleared") {
   CHECK(w.put(Fence{.addr = GpuVa{0x1000}}) == Errc::ok);
   CHECK(w.error() == Errc::ok);
   const auto fails = [&](Errc e, auto call) {
-    const auto position = w.position();
+    const auto position = w.position_dwords();
     CHECK(call() == e);
-    CHECK((w.error() == e && w.position() == position));
+    CHECK((w.error() == e && w.position_dwords() == position));
     CHECK(w.put(Nop{1}) == Errc::ok);
     CHECK(w.error() == e);
     CHECK((e == Errc::bad_packet ? w.append(std::vector<std::uint32_t>(99)) : w.put(Nop{0})) != Errc::ok);
@@ -305,7 +305,7 @@ TEST_CASE("the length of a request is what the call writes") {
   const auto same = [&](const auto& c, auto call) {
     Writer w{d};
     REQUIRE((w.*call)(c) == Errc::ok);
-    CHECK(Writer::dwords_of(c) == w.position());
+    CHECK(dwords_of(c) == w.position_dwords());
   };
   for (const std::uint64_t bytes : std::initializer_list<std::uint64_t>{4, 64, 6400, 6404, 64000, kChunk + 4ull}) {
     const std::uint32_t chunk = bytes > 64000 ? kChunk : 6400;
@@ -314,8 +314,16 @@ TEST_CASE("the length of a request is what the call writes") {
     same(Writer::Fill{kDst, 7, bytes, FillUnit::dword, chunk}, &Writer::fill);
     if (bytes % 64 == 0) same(Writer::Swap{kSrc, kDst, bytes, chunk}, &Writer::swap);
   }
-  CHECK(Writer::dwords_of(Writer::Copy{}) == 0);
-  CHECK(Writer::dwords_of(Writer::Copy{.bytes = 64, .chunk = 0}) == 0);
+  // Of several things together: packets, requests, callables, maxima.
+  const Writer::Copy copy{kSrc, kDst, 64000, 6400};
+  const auto both = [&](auto& w) { return w.put(Nop{3}), w.copy(copy); };
+  CHECK(dwords_of(copy, Fence{}, both, AtMost{5}) == 70 + 4 + 73 + 5);
+  STATIC_REQUIRE(dwords_of(Generation::v5_0, Writer::Copy{.bytes = 8 << 20}, Nop{2}) == 23);
+  STATIC_REQUIRE(dwords_of<Fence, CopyLinear, Atomic>() == 4 + 7 + 8);
+  // As many packets as no program could count one by one.
+  CHECK(dwords_of([](auto& w) { w.copy({.bytes = ~0ull, .chunk = 64}); }) == 7ull << 58);
+  CHECK(dwords_of(Writer::Copy{}) == 0);
+  CHECK(dwords_of(Writer::Copy{.bytes = 64, .chunk = 0}) == 0);
 }
 
 TEST_CASE("a fill may store the offset of its last dword, as ROCr does, and is the same fill") {
@@ -348,17 +356,17 @@ TEST_CASE("a writer of another generation writes its packets, and refuses what i
     const bool short_lengths = max_bytes<CopyLinear>(g) < kChunk;
     const Writer::Copy copy{.src = kSrc, .dst = kDst, .bytes = 8 << 20};
     REQUIRE(w.copy(copy) == Errc::ok);
-    CHECK(w.position() == (short_lengths ? 21u : 7u));
-    CHECK(w.dwords_of(copy, g) == w.position());
+    CHECK(w.position_dwords() == (short_lengths ? 21u : 7u));
+    CHECK(dwords_of(g, copy) == w.position_dwords());
     CHECK(decode<CopyLinear>(w.written().first(7), g).bytes == (short_lengths ? kChunk22 : 8u << 20));
-    const auto before = w.position();
+    const auto before = w.position_dwords();
     CHECK(w.put(Fence{.addr = kDst, .value = 9, .mtype = 3}) == (g >= Generation::v5_0 ? Errc::ok : Errc::bad_packet));
     CHECK(w.put_all(Gcr{.gl2_writeback = true}) == (g >= Generation::v5_0 ? Errc::ok : Errc::bad_packet));
     if (g >= Generation::v5_0) {
       const auto fence = decode<Fence>(w.written().subspan(before), g);
       CHECK((fence.mtype == 3 && fence.value == 9));
     } else {
-      CHECK(w.position() == before);
+      CHECK(w.position_dwords() == before);
     }
     w.clear_error();
     CHECK(w.copy({.src = kSrc, .dst = kDst, .bytes = 1ull << 30, .chunk = 1u << 30}) ==
@@ -380,5 +388,5 @@ TEST_CASE("one test after the last call finds the first error") {
   w.put(Fence{.addr = kDst, .value = 1});
   w.append(std::vector<std::uint32_t>(100));
   CHECK(w.error() == Errc::bad_packet);
-  CHECK(w.position() == 5);
+  CHECK(w.position_dwords() == 5);
 }

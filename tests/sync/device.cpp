@@ -72,6 +72,10 @@ TEST_CASE("a full ring, a wrong packet and a wrong generation are refused, and n
   Scene s;
   Puts puts{s.ring};
   CHECK(puts.put({.src = GpuVa{1}, .dst = GpuVa{2}, .bytes = 0}) == Errc::bad_packet);
+  // A put is one packet: what a Writer would split is refused.
+  CHECK(puts.put({.src = GpuVa{1}, .dst = GpuVa{2}, .bytes = (1u << 30) + 1, .chunk = ~0u}) == Errc::bad_packet);
+  CHECK(puts.put_add({.src = GpuVa{1}, .dst = GpuVa{2}, .bytes = 65, .chunk = 64}, s.signal(1)) == Errc::bad_packet);
+  CHECK(puts.put_signal({.src = GpuVa{1}, .dst = GpuVa{2}, .bytes = 1ull << 32}, s.signal(0), 1) == Errc::bad_packet);
   CHECK(Puts<Generation::v6_0>(s.ring).put(kTile) == Errc::wrong_generation);
   CHECK(s.bytes.published() == 0);
   int fit = 0;

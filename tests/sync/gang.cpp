@@ -54,12 +54,12 @@ TEST_CASE("one copy over several engines has one completion, and it is the last 
     const auto part = hsa::share(all, i, kQueues);
     Submission s{ring, 300, test::far()};
     const auto options = hsa::DependOptions{.halves = hsa::Halves::by_value, .twice = seed % 3 == 0};
-    CHECK(s.with(hsa::kDependTwiceDwords, [&](Writer& w) { return hsa::depend(w, dependency, options); }) == Errc::ok);
+    CHECK(s.with([&](auto& w) { return hsa::depend(w, dependency, options); }) == Errc::ok);
     CHECK(s.copy(part) == Errc::ok);
     CHECK(s.with(200, [&](Writer& w) {
-      if (i != 0) return hsa::complete(w, signals[i], {.atomics = atomics, .fences = hsa::Halves::by_value});
+      if (i != 0) return hsa::complete_signal(w, signals[i], {.atomics = atomics, .fences = hsa::Halves::by_value});
       for (std::size_t k = 1; k < kQueues; ++k) static_cast<void>(hsa::join(w, signals[k], atomics));
-      static_cast<void>(hsa::complete(w, out, {.atomics = atomics, .stamp_end_at = test::va(*stamp_at)}));
+      static_cast<void>(hsa::complete_signal(w, out, {.atomics = atomics, .stamp_end_at = test::va(*stamp_at)}));
       return w.error();
     }) == Errc::ok);
     CHECK(s.publish() == Errc::ok);

@@ -52,7 +52,7 @@ TEST_CASE("from 5.0 on, the fences of a completion say that the memory is uncach
   const auto fences = [&](Generation g) {
     std::uint32_t room[64]{};
     AnyWriter w{room, {g}};
-    REQUIRE(hsa::complete(w, s, {.atomics = false}) == Errc::ok);
+    REQUIRE(hsa::complete_signal(w, s, {.atomics = false}) == Errc::ok);
     REQUIRE(hsa::join(w, s, false) == Errc::ok);
     std::vector<Fence> found;
     for (Reader r{w.written(), catalogue(g)}; r;)
@@ -70,7 +70,7 @@ TEST_CASE("the words of a signal lie where the overloads of its type say") {
   CHECK(written([&](Writer& w) { return hsa::depend(w, s, {.halves = hsa::Halves::low}); }) ==
         Dwords{0xb0000008, 0x1000, 0x7f00, 0, 0xffffffff, 0x0fff0004});
   CHECK(written([&](Writer& w) { return hsa::stamp_start(w, s); }) == Dwords{0x20d, 0x1040, 0x7f00});
-  CHECK(written([&](Writer& w) { return hsa::complete(w, s, {.atomics = false, .stamp_end = true}); }) ==
+  CHECK(written([&](Writer& w) { return hsa::complete_signal(w, s, {.atomics = false, .stamp_end = true}); }) ==
         Dwords{0x20d, 0x1060, 0x7f00, 5, 0x1004, 0x7f00, 0, 5, 0x1000, 0x7f00, 0});
   CHECK(written([&](Writer& w) { return hsa::join(w, s); }) == Dwords{0xb0000008, 0x1000, 0x7f00, 1, 0xffffffff,
                                                                       0x0fff0004, 0x5e00000a, 0x1000, 0x7f00,

@@ -53,19 +53,19 @@ template <class S> void checks(S& s) {
   }
   SECTION("completion is an atomic, and no more where nobody sleeps") {
     s.event_mailbox_ptr = 0;
-    CHECK(written([&](Writer& w) { return hsa::complete(w, s); }) == less_one);
+    CHECK(written([&](Writer& w) { return hsa::complete_signal(w, s); }) == less_one);
   }
   SECTION("a sleeper gets its mailbox, then its interrupt") {
     s.event_mailbox_ptr = 0x7f0000002008;
     s.event_id = 0x41;
     auto expected = less_one;
     expected.insert(expected.end(), {5, 0x2008, 0x7f00, 0x41, 6, 0x41});
-    CHECK(written([&](Writer& w) { return hsa::complete(w, s); }) == expected);
+    CHECK(written([&](Writer& w) { return hsa::complete_signal(w, s); }) == expected);
   }
   SECTION("without atomics: two fences of the value less one") {
     s.event_mailbox_ptr = 0;
     s.value = 0x1'0000'0000;
-    CHECK(written([&](Writer& w) { return hsa::complete(w, s, {.atomics = false}); }) ==
+    CHECK(written([&](Writer& w) { return hsa::complete_signal(w, s, {.atomics = false}); }) ==
           Dwords{5, low(value + 4), high(value + 4), 0, 5, low(value), high(value), 0xffffffff});
   }
   SECTION("the start stamp goes into the signal") {
@@ -76,10 +76,11 @@ template <class S> void checks(S& s) {
   SECTION("the end stamp goes into the signal, before the completion, and all of it fits what is promised") {
     s.event_mailbox_ptr = 0x7f0000002008;
     s.event_id = 0x41;
-    const auto d = written([&](Writer& w) { return hsa::complete(w, s, {.atomics = false, .stamp_end = true}); });
+    const auto d =
+        written([&](Writer& w) { return hsa::complete_signal(w, s, {.atomics = false, .stamp_end = true}); });
     CHECK(Dwords(d.begin(), d.begin() + 3) == Dwords{0x20d, low(end), high(end)});
     CHECK(d[3] == 5);
-    CHECK(d.size() == hsa::kCompleteDwords);
+    CHECK(d.size() == hsa::kCompleteAtMost.dwords);
   }
   const Dwords poll_high{0xb0000008, low(value + 4), high(value + 4), 0, 0xffffffff, 0x0fff0004},
       poll_low{0xb0000008, low(value), high(value), 0, 0xffffffff, 0x0fff0004};
@@ -93,7 +94,7 @@ template <class S> void checks(S& s) {
       CHECK(depend(v, {.halves = hsa::Halves::low}) == poll_low);
       CHECK(depend(v, {.halves = hsa::Halves::low, .twice = true}) == poll_low + poll_low);
       CHECK(depend(v, {.twice = true}) == poll_high + poll_high + poll_low + poll_low);
-      CHECK(depend(v, {.twice = true}).size() == hsa::kDependTwiceDwords);
+      CHECK(depend(v, {.twice = true}).size() == hsa::kDependTwiceAtMost.dwords);
       CHECK(depend(v, {}) == poll_high + poll_low);
     }
     CHECK(depend(0, {.halves = by_value}).empty());
@@ -107,7 +108,7 @@ template <class S> void checks(S& s) {
     s.event_mailbox_ptr = 0;
     const auto complete = [&](std::int64_t v, hsa::Halves halves) {
       s.value = v;
-      return written([&](Writer& w) { return hsa::complete(w, s, {.atomics = false, .fences = halves}); });
+      return written([&](Writer& w) { return hsa::complete_signal(w, s, {.atomics = false, .fences = halves}); });
     };
     const auto store_low = [&](std::uint32_t v) { return Dwords{5, sdma::low_half(value), high(value), v}; };
     const auto store_high = [&](std::uint32_t v) { return Dwords{5, sdma::low_half(value + 4), high(value + 4), v}; };
@@ -122,9 +123,9 @@ template <class S> void checks(S& s) {
     const GpuVa word{0x7f0000001008};
     s.event_mailbox_ptr = 0;
     CHECK(written([&](Writer& w) { return hsa::stamp(w, word); }) == Dwords{0x20d, 0x1008, 0x7f00});
-    CHECK(written([&](Writer& w) { return hsa::complete(w, s, {.stamp_end = true, .stamp_end_at = word}); }) ==
+    CHECK(written([&](Writer& w) { return hsa::complete_signal(w, s, {.stamp_end = true, .stamp_end_at = word}); }) ==
           Dwords{0x20d, 0x1008, 0x7f00} + less_one);
-    CHECK(written([&](Writer& w) { return hsa::complete(w, s, {.stamp_end_at = word}); }) ==
+    CHECK(written([&](Writer& w) { return hsa::complete_signal(w, s, {.stamp_end_at = word}); }) ==
           Dwords{0x20d, 0x1008, 0x7f00} + less_one);
     std::uint32_t room[16];
     Writer w{room};
@@ -134,7 +135,7 @@ template <class S> void checks(S& s) {
     auto is_one = poll_low;
     is_one[3] = 1;
     CHECK(written([&](Writer& w) { return hsa::join(w, s); }) == is_one + less_one);
-    CHECK(written([&](Writer& w) { return hsa::join(w, s); }).size() == hsa::kJoinDwords);
+    CHECK(written([&](Writer& w) { return hsa::join(w, s); }).size() == hsa::kJoinAtMost.dwords);
     CHECK(written([&](Writer& w) { return hsa::join(w, s, false); }) == is_one + Dwords{5, low(value), high(value), 0});
   }
   SECTION("one dword too few, or a bad event: nothing is written") {
@@ -142,12 +143,12 @@ template <class S> void checks(S& s) {
     s.event_id = 0x41;
     std::uint32_t room[14]{};
     Writer tight{std::span(room).first(13)};
-    CHECK(hsa::complete(tight, s) == Errc::no_space);
+    CHECK(hsa::complete_signal(tight, s) == Errc::no_space);
     CHECK(tight.written().empty());
     std::uint32_t more[64]{};
     Writer w{more};
     s.event_id = 0x10000000;
-    CHECK(hsa::complete(w, s) == Errc::bad_packet);
+    CHECK(hsa::complete_signal(w, s) == Errc::bad_packet);
     CHECK((w.written().empty() && w.error() == Errc::bad_packet));
     CHECK(more[0] == 0);
   }

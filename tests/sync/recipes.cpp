@@ -38,51 +38,52 @@ template <class Recipe> void refused(Recipe recipe) {
 }  // namespace
 
 TEST_CASE("an atomic takes one away from 64 bits") {
-  CHECK(written(kCompleteWithAtomicDwords, [](Writer& w) { return complete_with_atomic(w, kWord); }) ==
+  CHECK(written(dwords_of<Atomic>(), [](Writer& w) { return complete_with_atomic(w, kWord); }) ==
         Dwords{0x5e00000a, 0x22334010, 0x7f11, 0xffffffff, 0xffffffff, 0, 0, 0});
-  CHECK(written(kCompleteWithAtomicDwords, [](Writer& w) { return complete_with_atomic(w, kWord, 1); }) ==
+  CHECK(written(dwords_of<Atomic>(), [](Writer& w) { return complete_with_atomic(w, kWord, 1); }) ==
         Dwords{0x5e00000a, 0x22334010, 0x7f11, 1, 0, 0, 0, 0});
   refused([](Writer& w) { return complete_with_atomic(w, kWord + 4); });
 }
 
 TEST_CASE("a fence stores an epoch") {
-  CHECK(written(kCompleteWithFenceDwords, [](Writer& w) { return complete_with_fence(w, kWord, 5); }) ==
+  CHECK(written(dwords_of<Fence>(), [](Writer& w) { return complete_with_fence(w, kWord, 5); }) ==
         Dwords{5, 0x22334010, 0x7f11, 5});
   refused([](Writer& w) { return complete_with_fence(w, kWord + 2, 5); });
 }
 
 TEST_CASE("two fences store 64 bits, high then low") {
-  const auto d = written(kCompleteWithTwoFencesDwords,
+  const auto d = written(dwords_of<Fence, Fence>(),
                          [](Writer& w) { return complete_with_two_fences(w, kWord, 0x1111111122222222); });
   CHECK(d == Dwords{5, 0x22334014, 0x7f11, 0x11111111, 5, 0x22334010, 0x7f11, 0x22222222});
   refused([](Writer& w) { return complete_with_two_fences(w, kWord + 4, 1); });
 }
 
 TEST_CASE("an interrupt fills its mailbox first") {
-  const auto d = written(kInterruptDwords, [](Writer& w) { return interrupt(w, {.slot = kWord, .event = 0x123}); });
+  const auto d =
+      written(dwords_of<Fence, Trap>(), [](Writer& w) { return interrupt(w, {.slot = kWord, .event = 0x123}); });
   CHECK(d == Dwords{5, 0x22334010, 0x7f11, 0x123, 6, 0x123});
   // 28 bits of event: the fence alone would have fitted, and must not be written.
   refused([](Writer& w) { return interrupt(w, {.slot = kWord, .event = 0x10000000}); });
 }
 
 TEST_CASE("acquires hold the queue") {
-  CHECK(written(kAcquireDwords, [](Writer& w) { return acquire(w, kWord, 9); }) ==
+  CHECK(written(dwords_of<PollMem>(), [](Writer& w) { return acquire(w, kWord, 9); }) ==
         Dwords{0xd0000008, 0x22334010, 0x7f11, 9, 0xffffffff, 0x0fff0004});
-  CHECK(written(kAcquireDwords, [](Writer& w) { return acquire_equal(w, kWord, 9); }) ==
+  CHECK(written(dwords_of<PollMem>(), [](Writer& w) { return acquire_equal(w, kWord, 9); }) ==
         Dwords{0xb0000008, 0x22334010, 0x7f11, 9, 0xffffffff, 0x0fff0004});
   refused([](Writer& w) { return acquire(w, kWord + 1, 9); });
   refused([](Writer& w) { return acquire_equal(w, kWord + 2, 9); });
 }
 
 TEST_CASE("zero of 64 bits is polled high, then low") {
-  CHECK(written(kAcquireZeroDwords, [](Writer& w) { return acquire_zero(w, kWord); }) ==
+  CHECK(written(dwords_of<PollMem, PollMem>(), [](Writer& w) { return acquire_zero(w, kWord); }) ==
         Dwords{0xb0000008, 0x22334014, 0x7f11, 0, 0xffffffff, 0x0fff0004,  //
                0xb0000008, 0x22334010, 0x7f11, 0, 0xffffffff, 0x0fff0004});
   refused([](Writer& w) { return acquire_zero(w, kWord + 4); });
 }
 
 TEST_CASE("a full barrier waits for its own fence") {
-  CHECK(written(kFullBarrierDwords, [](Writer& w) { return full_barrier(w, kWord, 0x80000001); }) ==
+  CHECK(written(dwords_of<Fence, PollMem>(), [](Writer& w) { return full_barrier(w, kWord, 0x80000001); }) ==
         Dwords{5, 0x22334010, 0x7f11, 0x80000001,  //
                0xb0000008, 0x22334010, 0x7f11, 0x80000001, 0xffffffff, 0x0fff0004});
   refused([](Writer& w) { return full_barrier(w, kWord + 2, 1); });
@@ -96,7 +97,7 @@ TEST_CASE("several packets are all or none, whichever of them is bad") {
 
 TEST_CASE("recipes are constant expressions") {
   constexpr auto dwords = [] {
-    std::array<std::uint32_t, kFullBarrierDwords> out{};
+    std::array<std::uint32_t, dwords_of<Fence, PollMem>()> out{};
     Writer w{out};
     static_cast<void>(full_barrier(w, kWord, 7));
     return out;

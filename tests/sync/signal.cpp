@@ -46,8 +46,8 @@ TEST_CASE("behind the store, set and add wake who waits for the word") {
 TEST_CASE("polls see the low dword at va and the high one behind it") {
   std::uint64_t word = 0x1122334455667788;
   const Signal s{.word = &word, .va = test::va(word)};
-  CHECK(*reinterpret_cast<const std::uint32_t*>(s.low().value) == low_half(word));
-  CHECK(*reinterpret_cast<const std::uint32_t*>(s.high().value) == high_half(word));
+  CHECK(*reinterpret_cast<const std::uint32_t*>(s.low_va().value) == low_half(word));
+  CHECK(*reinterpret_cast<const std::uint32_t*>(s.high_va().value) == high_half(word));
   CHECK(low_half(word) == 0x55667788);
   CHECK(high_half(word) == 0x11223344);
 }

@@ -171,7 +171,7 @@ TEST_CASE("two streams exchange: a queue waits for both, and both wait for it") 
       const auto value = orders[i].next();
       REQUIRE(orders[i].begin(streams[i].calls(), value));
       REQUIRE(orders[i].publish(rings[i], i, kDwords, test::far(), value, [&](auto& p, std::uint32_t v) {
-        (void)p.with(kAcquireDwords, [&](Writer& w) { return acquire_equal(w, orders[peer].go(), v); });
+        (void)p.with([&](auto& w) { return acquire_equal(w, orders[peer].go(), v); });
         (void)p.copy({.src = buffers[i].va(), .dst = buffers[peer].va() + kBytes, .bytes = kBytes});
       }) == Errc::ok);
       REQUIRE(orders[i].end(streams[i].calls(), value));

@@ -101,7 +101,7 @@ TEMPLATE_TEST_CASE_SIG("up to half the ring: one slot, one doorbell", "", ((Prod
   Submission s{ring, 4 + 7 + 8, test::past()};
   CHECK(s.put(Fence{.addr = kWord, .value = 1}) == Errc::ok);
   CHECK(s.copy({.src = kA, .dst = kB, .bytes = 4096}) == Errc::ok);
-  CHECK(s.with(kCompleteWithAtomicDwords, [](Writer& w) { return complete_with_atomic(w, kWord); }) == Errc::ok);
+  CHECK(s.with(dwords_of<Atomic>(), [](Writer& w) { return complete_with_atomic(w, kWord); }) == Errc::ok);
   CHECK(r.published() == 0);
   CHECK(s.publish() == Errc::ok);
   CHECK((s.parts() == 1 && r.published() == 19 * 4));
@@ -169,7 +169,7 @@ TEST_CASE("after an error nothing more is written, and an open part is abandoned
   }
   SECTION("a recipe that fails") {
     Submission s{ring, 64, test::past()};
-    CHECK(s.with(kAcquireDwords, [](Writer& w) { return acquire(w, GpuVa{2}, 1); }) == Errc::bad_packet);
+    CHECK(s.with(dwords_of<PollMem>(), [](Writer& w) { return acquire(w, GpuVa{2}, 1); }) == Errc::bad_packet);
     CHECK(s.publish() == Errc::bad_packet);
   }
   SECTION("a long request is checked as a whole before its first packet") {

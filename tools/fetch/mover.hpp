@@ -54,11 +54,11 @@ class Lane {
   /// One group; with `go`, after a poll for `value` there.
   void publish(std::span<const Block> blocks, std::uint64_t bytes, const sdma::Signal* go, std::uint32_t value) {
     using namespace sdma;
-    const auto slot = must(ring_.reserve(kAcquireDwords + blocks.size() * kDwordsOf<CopyLinear> * (bytes / kChunk + 1) +
-                                         kCompleteWithAtomicDwords));
+    const auto slot =
+        must(ring_.reserve(dwords_of<PollMem, Atomic>() + blocks.size() * dwords_of(Writer::Copy{.bytes = bytes})));
     Writer w{slot.dwords};
     ++groups_;
-    if (go != nullptr) must(acquire(w, go->low(), value));
+    if (go != nullptr) must(acquire(w, go->low_va(), value));
     for (const auto& b : blocks) must(w.copy({.src = b.from, .dst = b.to, .bytes = bytes}));
     must(atomics_ ? complete_with_atomic(w, done_->va, 1) : complete_with_fence(w, done_->va, groups_));
     ring_.publish(slot, w.written().size());

@@ -116,11 +116,11 @@ class GpuStream {
   std::size_t rank() const noexcept { return rank_; }
   /// The stream continues when the low half of the word is at least `value`.
   sdma::Result<void, sdma::Diagnostic> wait_for(const sdma::Signal& word, std::uint32_t value) const {
-    return driver_->wait(stream_, word.low(), value);
+    return driver_->wait(stream_, word.low_va(), value);
   }
   /// The stream stores it in `done`.
   sdma::Result<void, sdma::Diagnostic> write(std::uint32_t value) const {
-    return driver_->write(stream_, done_.low(), value);
+    return driver_->write(stream_, done_.low_va(), value);
   }
   const sdma::Signal& done() const noexcept { return done_; }
   /// Until the stream has stored at least `value`, or an error is known.
@@ -161,7 +161,7 @@ class GpuStream {
   sdma::Result<void, sdma::Diagnostic> copy(sdma::GpuVa to, sdma::GpuVa from, std::size_t bytes, sdma::Deadline d) {
     const auto here = current();
     if (auto r = driver_->copy(stream_, to, from, bytes); !r) return r;
-    if (auto r = driver_->write(stream_, copied_.low(), ++copies_); !r) return r;
+    if (auto r = driver_->write(stream_, copied_.low_va(), ++copies_); !r) return r;
     if (sdma::wait(copied_, sdma::Compare::ge, copies_, d)) return {};
     if (auto r = driver_->state(stream_); !r) return r;
     return late("a copy has not ended by the deadline");

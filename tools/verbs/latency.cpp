@@ -69,7 +69,7 @@ class PhaseBench {
 
   /// The time of one TIMESTAMP, in ticks: the median of the differences between many in a row.
   double calibrate() {
-    const auto slot = must(ring_.reserve(kStamps * kDwordsOf<Timestamp> + kCompleteWithFenceDwords));
+    const auto slot = must(ring_.reserve(kStamps * dwords_of<Timestamp>() + dwords_of<Fence>()));
     Writer w{slot.dwords};
     for (std::size_t i = 0; i < kStamps; ++i) must(w.put(Timestamp{.addr = stamp(i)}));
     must(complete_with_fence(w, settled_->va, ++round_));
@@ -81,10 +81,9 @@ class PhaseBench {
   }
 
   Phases once(std::uint64_t bytes) {
-    const auto packets = bytes / kChunk + 1;
     const auto begin = Deadline::Clock::now();
-    const auto slot = must(ring_.reserve(packets * kDwordsOf<CopyLinear> + kDwordsOf<Timestamp, Timestamp, Timestamp> +
-                                         kCompleteWithAtomicDwords + kCompleteWithFenceDwords));
+    const auto slot = must(ring_.reserve(dwords_of(Writer::Copy{.bytes = bytes}) +
+                                         dwords_of<Timestamp, Timestamp, Timestamp, Atomic, Fence>()));
     Writer w{slot.dwords};
     const auto n = ++round_;
     must(w.put(Timestamp{.addr = stamp(0)}));

@@ -25,7 +25,7 @@ namespace sdma { inline namespace v0 {
 enum class Errc : std::uint8_t {
   ok,
   no_space,          ///< no room at the moment: retry after the engine has read more
-  too_large,         ///< a slot that this ring can never grant: the whole ring or more, or zero dwords
+  too_large,         ///< a slot that this ring can never grant: the whole ring or more
   bad_packet,        ///< a field is out of range, or the packet breaks one of its rules: check(packet) says which
   bad_ring,          ///< the memory cannot be a ring: validate(memory) says why
   bad_argument,      ///< the request contradicts itself, or names something that does not exist
@@ -42,7 +42,7 @@ constexpr std::string_view message(Errc e) noexcept {
   switch (e) {
     case Errc::ok: return "no error";
     case Errc::no_space: return "no room right now; retry after the engine has read more";
-    case Errc::too_large: return "a slot is at least one dword, and shorter than the ring";
+    case Errc::too_large: return "a slot is shorter than the ring";
     case Errc::bad_packet: return "a field is out of range, or the packet breaks a rule";
     case Errc::bad_ring: return "this memory cannot be a ring";
     case Errc::bad_argument: return "the request contradicts itself, or names something that does not exist";

@@ -5,6 +5,7 @@
 //   GpuVa src{0x7f1122334000};
 //   GpuVa second = src + 4096;                 // arithmetic is in bytes
 //   std::uint64_t n = second - src;            // 4096
+//   GpuVa same = GpuVa::of(host_pointer);      // memory that engines reach at the host's address
 //
 // Counts stay plain integers and carry their unit in their name (bytes, dwords, packets). These are plain values
 // without shared state. No errors. Arithmetic wraps at 2^64, as that of unsigned integers does.
@@ -20,6 +21,9 @@ struct GpuVa {
   std::uint64_t value{};  ///< the address as an integer
   constexpr GpuVa() = default;
   constexpr explicit GpuVa(std::uint64_t v) noexcept : value(v) {}
+  /// The address of what `p` points to, where engines reach it at the host's address: memory of ROCr, HIP and KFD that
+  /// host and GPUs share, and that of software devices. Elsewhere, the allocator says what its GPU VA is.
+  template <class T> static constexpr GpuVa of(T* p) noexcept { return GpuVa{reinterpret_cast<std::uintptr_t>(p)}; }
   friend constexpr GpuVa operator+(GpuVa a, std::uint64_t bytes) noexcept { return GpuVa{a.value + bytes}; }
   friend constexpr std::uint64_t operator-(GpuVa a, GpuVa b) noexcept { return a.value - b.value; }
   friend constexpr bool operator==(GpuVa, GpuVa) = default;

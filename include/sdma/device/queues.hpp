@@ -8,7 +8,7 @@
 //   auto slot = lane->ring.reserve(64);                        // Ring<Producers::many>: any thread
 //   AnyWriter w{slot->dwords, {lane->ring.generation()}};      // or Writer, where every GPU is an MI300X
 //   w.copy({.src = a, .dst = b, .bytes = n});
-//   complete(w, device.topology(), GpuId{0}, std::nullopt, *done, epoch);
+//   complete_by_link(w, device.topology(), GpuId{0}, std::nullopt, *done, epoch);
 //   lane->ring.publish(*slot, w.written().size());
 //   ...
 //   drain(lane->ring, *word, ++epoch, Deadline::in(1s));       // first: destroying a queue does not drain it
@@ -76,8 +76,8 @@ class EngineQueues {
 /// wait for >= epoch works with both. If several queues signal one word, they need the atomic (see
 /// Topology::completion).
 template <class T>
-Errc complete(BasicWriter<T>& w, const Topology& t, GpuId engine_of, std::optional<GpuId> word_at, const Signal& word,
-              std::uint32_t epoch) noexcept {
+Errc complete_by_link(BasicWriter<T>& w, const Topology& t, GpuId engine_of, std::optional<GpuId> word_at,
+                      const Signal& word, std::uint32_t epoch) noexcept {
   return t.completion(engine_of, word_at) == Completion::atomic ? complete_with_atomic(w, word.va, 1)
                                                                 : complete_with_fence(w, word.va, epoch);
 }

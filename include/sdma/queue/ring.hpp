@@ -55,10 +55,12 @@
 // memory is write_back compares wptr in every reserve; others compare both when the ring seems full, and so do not
 // notice a producer whose packets they have covered with their own.
 //
-// Errors: Errc::no_space, Errc::two_producers and Errc::too_large from reserve and submit; Errc::bad_packet and
-// Errc::wrong_generation from submit; Errc::bad_ring for memory that `validate` rejects.
+// Errors: Errc::no_space, Errc::two_producers and Errc::too_large from reserve and submit; Errc::bad_argument from
+// reserve(0); Errc::bad_packet and Errc::wrong_generation from submit; Errc::bad_ring for memory that `validate`
+// rejects.
 #include "sdma/core/compiler.hpp"
 #include "sdma/core/result.hpp"
+#include "sdma/forward.hpp"
 #include "sdma/packets/control.hpp"
 #include "sdma/packets/encode.hpp"
 #include "sdma/queue/order.hpp"
@@ -152,7 +154,7 @@ inline void require_publishable([[maybe_unused]] bool ok) noexcept {
 }
 }  // namespace detail
 
-template <Producers K = Producers::one, class OrderOf = order::Native> class Ring {
+template <Producers K, class OrderOf> class Ring {  // the defaults are in forward.hpp: Producers::one, order::Native
   static constexpr bool kMany = K == Producers::many;
 
  public:
@@ -181,7 +183,7 @@ template <Producers K = Producers::one, class OrderOf = order::Native> class Rin
   std::size_t max_slot_anywhere() const noexcept { return bytes_ / 8; }
 
   /// Reserves room for `dwords` dwords. Errors: no_space (retry after the engine has read more), too_large (more than
-  /// max_slot(), or zero), two_producers (end this Ring or the other one), bad_ring.
+  /// max_slot()), bad_argument (zero), two_producers (end this Ring or the other one), bad_ring.
   Result<Slot> reserve(std::size_t dwords) noexcept { return take<false>(dwords); }
 
   /// Like `reserve`, but where `reserve` would publish NOPs up to the end of the ring, the slot is that part of the
@@ -323,7 +325,8 @@ template <Producers K = Producers::one, class OrderOf = order::Native> class Rin
   /// Refuses what is too long, pads where submissions have a shortest length, and skips the end of the ring. Rare, so
   /// it is not inlined, and `take` stays short.
   template <bool Rest> SDMA_COLD Result<Slot> take_rare(std::size_t dwords) noexcept {
-    if (dwords - 1 >= max_slot_) return bytes_ != 0 ? Errc::too_large : Errc::bad_ring;
+    if (bytes_ == 0) return Errc::bad_ring;
+    if (dwords - 1 >= max_slot_) return dwords == 0 ? Errc::bad_argument : Errc::too_large;
     if (intruded()) return Errc::two_producers;
     auto s = take<Rest, true>((dwords + m_.least_dwords - 1) & ~(std::size_t{m_.least_dwords} - 1));
     if (!s || s->dwords.size() <= dwords) return s;

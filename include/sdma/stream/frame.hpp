@@ -7,7 +7,7 @@
 //   Relocation changes[8];
 //   Frame frame{room, changes, generation};                                    // no ring and no GPU is needed
 //   frame.bind<&PollMem::reference>(kEpoch);                                   // of the next poll: 1 + this parameter
-//   acquire(frame.writer(), go.low(), 1);
+//   acquire(frame.writer(), go.low_va(), 1);
 //   frame.writer().copy({.src = parameter(kSource), .dst = parameter(kTarget) + 64, .bytes = n});
 //   complete_with_atomic(frame.writer(), left.va);
 //   if (auto e = frame.finish(); e != Errc::ok) return e;
@@ -26,8 +26,8 @@
 // k, call bind<&Fence::value>(k): this applies to the next packet of the type, and the value that the packet holds is
 // added to the parameter. The sum is stored in the field's place in the frame's generation.
 //
-// Sizes: measure(generation, [&](auto& w) { hsa::complete(w, signal); }) is the exact number of dwords that the same
-// calls write, before there is a place for them. The k...Dwords of recipes are maxima.
+// Sizes: dwords_of(generation, [&](auto& w) { hsa::complete_signal(w, signal); }) is the exact number of dwords that the
+// same calls write, before there is a place for them (stream/writer.hpp).
 //
 // Indirect buffers: finish(kIndirectMultiple) pads the frame with NOPs, as INDIRECT requires. Relocate it, copy
 // dwords() to 32-byte aligned memory of the engine, and call submit_indirect(ring, there). An engine may prefetch the
@@ -54,22 +54,6 @@
 namespace sdma { inline namespace v0 {
 
 SDMA_DEVICE_BEGIN
-/// A target that counts dwords and stores none.
-struct Measured : AnyGeneration {
-  using Cursor = std::size_t;  ///< the number of dwords so far
-  /// The end of the packet.
-  template <Packet P> constexpr std::size_t encode_to(const P& p, std::size_t at) const noexcept {
-    return at + length(p);
-  }
-};
-/// How many dwords write(writer) writes for a generation: packets, requests, recipes. Errors: the writer's first one.
-template <class Write> constexpr Result<std::size_t> measure(Generation g, Write&& write) noexcept {
-  BasicWriter<Measured> w{Measured{{g}}};
-  write(w);
-  if (w.error() != Errc::ok) return w.error();
-  return w.position();
-}
-
 inline constexpr std::size_t kIndirectMultiple = 8;    ///< the dwords of an indirect buffer are a multiple of this
 inline constexpr std::uint16_t kMostParameters = 256;  ///< of a frame
 
@@ -209,7 +193,7 @@ class Frame {
   }
   /// Ends the frame, and pads it with NOPs to a multiple of `multiple` dwords.
   [[nodiscard]] Errc finish(std::size_t multiple = 1) noexcept {
-    const auto over = multiple == 0 ? 0 : writer_.position() % multiple;
+    const auto over = multiple == 0 ? 0 : writer_.position_dwords() % multiple;
     if (over != 0) writer_.put(Nop{static_cast<std::uint32_t>(multiple - over)});
     if (recorder_.bound != 0) recorder_.fail(Errc::bad_argument);
     const auto e = writer_.error() != Errc::ok ? writer_.error() : recorder_.error;

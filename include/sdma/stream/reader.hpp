@@ -36,7 +36,9 @@ class Reader {
       : in_(in), packets_(&packets) {}
   constexpr explicit operator bool() const noexcept { return at_ < in_.size(); }
   /// How many dwords come before the next packet.
-  constexpr std::size_t position() const noexcept { return at_; }
+  constexpr std::size_t position_dwords() const noexcept { return at_; }
+  /// Deprecated: position_dwords().
+  [[deprecated("use position_dwords()")]] constexpr std::size_t position() const noexcept { return at_; }
 
   /// The next packet. Requires that a dword is left: the Reader converts to true.
   constexpr PacketView next() noexcept {

@@ -6,7 +6,7 @@
 //   w.put(PollMem{.addr = go, .func = Compare::ge, .reference = epoch});
 //   w.copy({.src = a, .dst = b, .bytes = 5ull << 30});             // six packets: long copies are split
 //   w.put(Atomic{.addr = left, .value = ~0ull});
-//   ring.publish(slot, w.error() == Errc::ok ? w.position() : 0);  // one test for all calls; 0 abandons the slot
+//   ring.publish(slot, w.error() == Errc::ok ? w.position_dwords() : 0);  // one test for all; 0 abandons the slot
 //
 // Each call returns Errc::ok, bad_packet (check(packet) says why) or no_space, and is transactional: a call that fails
 // writes nothing and does not advance, even if it would have split a copy. `error()` is the first error of any call, so
@@ -14,7 +14,12 @@
 // calls clear_error. Dwords are stored once, in ascending order, so the span may lie in write-combining memory. One
 // thread at a time may use a Writer. It never allocates and never waits.
 //
-// Room: dwords_of(request) is the length of a request, for `reserve`.
+// Room: how long must a slot be? One function answers: dwords_of, of packets, requests, and callables that write.
+//
+//   auto slot = ring.reserve(dwords_of(PollMem{}, Writer::Copy{.src = a, .dst = b, .bytes = 5ull << 30}, Atomic{}));
+//   dwords_of<PollMem, Fence>()                                         // packets of fixed length: a constant
+//   dwords_of(generation, copy, [&](auto& w) { acquire(w, go, 1); })    // as long as what the callable writes
+//   dwords_of(generation, copy, hsa::kCompleteAtMost)                   // the most that a recipe may write
 //
 // Generations: a Writer writes packets of 4.4.2. BasicWriter does so for any generation (packets/generation.hpp):
 //
@@ -36,6 +41,8 @@
 #include "sdma/packets/copy.hpp"
 #include "sdma/packets/encode.hpp"
 #include "sdma/packets/write.hpp"
+
+#include <concepts>
 
 namespace sdma { inline namespace v0 {
 
@@ -130,20 +137,34 @@ struct WriterRequests {
   };
 };
 
+namespace detail {
+/// How many packets a request takes; 0 if it is empty or has no chunk.
+constexpr std::uint64_t pieces(std::uint64_t bytes, std::uint32_t chunk) noexcept {
+  return bytes == 0 || chunk == 0 ? 0 : (bytes - 1) / chunk + 1;
+}
+template <Packet P> constexpr std::uint32_t chunk_of(std::uint32_t wanted, Generation g) noexcept {
+  return wanted == kChunk && max_bytes<P>(g) < kChunk ? kChunk22 : wanted;
+}
+template <Packet P, class Request> constexpr std::size_t pieces_dwords(Generation g, const Request& c) noexcept {
+  return static_cast<std::size_t>(pieces(c.bytes, chunk_of<P>(c.chunk, g)) * grammar::layout<P>.length.fixed);
+}
+constexpr std::size_t dwords(Generation g, const WriterRequests::Copy& c) noexcept {
+  return pieces_dwords<CopyLinear>(g, c);
+}
+constexpr std::size_t dwords(Generation g, const WriterRequests::Broadcast& c) noexcept {
+  return pieces_dwords<CopyBroadcast>(g, c);
+}
+constexpr std::size_t dwords(Generation g, const WriterRequests::Swap& c) noexcept {
+  return pieces_dwords<CopySwap>(g, c);
+}
+constexpr std::size_t dwords(Generation g, const WriterRequests::Fill& c) noexcept {
+  return pieces_dwords<sdma::Fill>(g, c);
+}
+}  // namespace detail
+
 template <class Target> class BasicWriter : public WriterRequests {
   using Cursor = typename Target::Cursor;
   // Declared before their callers; otherwise clang 14 cannot evaluate them in constant expressions.
-  /// How many packets a request takes; 0 if it is empty or has no chunk.
-  static constexpr std::uint64_t pieces(std::uint64_t bytes, std::uint32_t chunk) noexcept {
-    return bytes == 0 || chunk == 0 ? 0 : (bytes - 1) / chunk + 1;
-  }
-  template <Packet P> static constexpr std::uint32_t chunk_of(std::uint32_t wanted, Generation g) noexcept {
-    return wanted == kChunk && max_bytes<P>(g) < kChunk ? kChunk22 : wanted;
-  }
-  template <Packet P>
-  static constexpr std::size_t total(std::uint64_t bytes, std::uint32_t chunk, Generation g) noexcept {
-    return static_cast<std::size_t>(pieces(bytes, chunk_of<P>(chunk, g)) * grammar::layout<P>.length.fixed);
-  }
   /// Does any of these ranges run past the end of the address space? An empty request, which is refused, may.
   static constexpr bool wraps(std::uint64_t bytes, GpuVa a, GpuVa b = {}, GpuVa c = {}) noexcept {
     return bytes - 1 > ~a.value || bytes - 1 > ~b.value || bytes - 1 > ~c.value;
@@ -164,8 +185,8 @@ template <class Target> class BasicWriter : public WriterRequests {
   }
   /// Writes all chunks of one request, or none.
   template <Packet P, class Make> constexpr Errc split(std::uint64_t bytes, std::uint32_t wanted, Make make) noexcept {
-    const auto chunk = chunk_of<P>(wanted, target_.value());
-    const auto packets = pieces(bytes, chunk);
+    const auto chunk = detail::chunk_of<P>(wanted, target_.value());
+    const auto packets = detail::pieces(bytes, chunk);
     if (packets == 0) return fail(Errc::bad_packet);
     // If the first two chunks fit, all do: each later one begins a multiple of `chunk` further on, and none is longer.
     // A shorter one fits, too, unless something has to be aligned or to obey a rule.
@@ -176,6 +197,7 @@ template <class Target> class BasicWriter : public WriterRequests {
         return fail(Errc::bad_packet);
     }
     if (packets > room() || packets * grammar::layout<P>.length.fixed > room()) return fail(Errc::no_space);
+    if constexpr (!std::is_pointer_v<Cursor>) return at_ += packets * grammar::layout<P>.length.fixed, Errc::ok;
     for (std::uint64_t at = 0; at < bytes; at += chunk)
       at_ = target_.encode_to(make(at, static_cast<std::uint32_t>(bytes - at < chunk ? bytes - at : chunk)), at_);
     return Errc::ok;
@@ -255,24 +277,27 @@ template <class Target> class BasicWriter : public WriterRequests {
     return Errc::ok;
   }
 
-  /// The length of a request, in dwords: what the call with the same argument writes if it succeeds. For an AnyWriter,
-  /// name its generation.
-  static constexpr std::size_t dwords_of(const Copy& c, Generation g = Target{}.value()) noexcept {
-    return total<CopyLinear>(c.bytes, c.chunk, g);
+  // Deprecated: the function dwords_of below, which takes packets and callables, too.
+  [[deprecated("use sdma::dwords_of(generation, request)")]] static constexpr std::size_t dwords_of(
+      const Copy& c, Generation g = Target{}.value()) noexcept {
+    return detail::dwords(g, c);
   }
-  static constexpr std::size_t dwords_of(const Broadcast& c, Generation g = Target{}.value()) noexcept {
-    return total<CopyBroadcast>(c.bytes, c.chunk, g);
+  [[deprecated("use sdma::dwords_of(generation, request)")]] static constexpr std::size_t dwords_of(
+      const Broadcast& c, Generation g = Target{}.value()) noexcept {
+    return detail::dwords(g, c);
   }
-  static constexpr std::size_t dwords_of(const Swap& c, Generation g = Target{}.value()) noexcept {
-    return total<CopySwap>(c.bytes, c.chunk, g);
+  [[deprecated("use sdma::dwords_of(generation, request)")]] static constexpr std::size_t dwords_of(
+      const Swap& c, Generation g = Target{}.value()) noexcept {
+    return detail::dwords(g, c);
   }
-  static constexpr std::size_t dwords_of(const Fill& c, Generation g = Target{}.value()) noexcept {
-    return total<sdma::Fill>(c.bytes, c.chunk, g);
+  [[deprecated("use sdma::dwords_of(generation, request)")]] static constexpr std::size_t dwords_of(
+      const Fill& c, Generation g = Target{}.value()) noexcept {
+    return detail::dwords(g, c);
   }
 
   /// The chunk of a request for packets of type P: the default one is shorter if the generation's packets are.
   template <Packet P> constexpr std::uint32_t chunk_for(std::uint32_t wanted) const noexcept {
-    return chunk_of<P>(wanted, target_.value());
+    return detail::chunk_of<P>(wanted, target_.value());
   }
 
   /// The first error of any call since the Writer was made, or since clear_error.
@@ -286,7 +311,9 @@ template <class Target> class BasicWriter : public WriterRequests {
   }
 
   /// How many dwords are written.
-  constexpr std::size_t position() const noexcept { return static_cast<std::size_t>(at_ - begin_); }
+  constexpr std::size_t position_dwords() const noexcept { return static_cast<std::size_t>(at_ - begin_); }
+  /// Deprecated: position_dwords().
+  [[deprecated("use position_dwords()")]] constexpr std::size_t position() const noexcept { return position_dwords(); }
   /// How many dwords are still free.
   constexpr std::size_t room() const noexcept { return static_cast<std::size_t>(end_ - at_); }
   /// All dwords written so far.
@@ -304,5 +331,50 @@ template <class Target> class BasicWriter : public WriterRequests {
 using Writer = BasicWriter<FixedGeneration<kDefaultGeneration>>;
 template <Generation G> using WriterOf = BasicWriter<FixedGeneration<G>>;
 using AnyWriter = BasicWriter<AnyGeneration>;
+
+/// A target that counts dwords and stores none.
+struct Measured : AnyGeneration {
+  using Cursor = std::size_t;  ///< the number of dwords so far
+  /// The end of the packet.
+  template <Packet P> constexpr std::size_t encode_to(const P& p, std::size_t at) const noexcept {
+    return at + length(p);
+  }
+};
+
+/// The most dwords that something may write, where its length depends on values: an argument of dwords_of.
+struct AtMost {
+  std::size_t dwords{};  ///< the bound
+};
+
+namespace detail {
+constexpr std::size_t dwords(Generation, AtMost most) noexcept { return most.dwords; }
+template <Packet P> constexpr std::size_t dwords(Generation g, const P& p) noexcept { return length(p, g); }
+template <class Write>
+requires std::invocable < Write&, BasicWriter<Measured>
+& > constexpr std::size_t dwords(Generation g, Write& write) noexcept {
+  BasicWriter<Measured> w{Measured{{g}}};
+  write(w);
+  return w.position_dwords();
+}
+}  // namespace detail
+
+/// How many dwords these write together, for Ring::reserve. Each is a packet, a request (Writer::Copy, Broadcast, Swap,
+/// Fill), an AtMost, or a callable that takes a writer of any kind and writes packets, requests and recipes. Nothing is
+/// checked: what a Writer would refuse is refused when it is written, and what a callable does not write counts nothing.
+/// Zero dwords are Errc::bad_argument in `reserve`.
+template <class... What> constexpr std::size_t dwords_of(Generation g, const What&... what) noexcept {
+  return (detail::dwords(g, what) + ...);
+}
+/// The same for 4.4.2.
+template <class First, class... What>
+requires(!std::is_same_v<First, Generation>) constexpr std::size_t
+    dwords_of(const First& first, const What&... what) noexcept {
+  return dwords_of(kDefaultGeneration, first, what...);
+}
+/// Packets of fixed length: their types are enough.
+template <Packet... P>
+requires(sizeof...(P) != 0) constexpr std::size_t dwords_of() noexcept {
+  return (grammar::layout<P>.length.fixed + ...);
+}
 
 }}  // namespace sdma::v0

@@ -5,7 +5,7 @@
 //   Puts puts{ring};                                 // in a kernel: every lane of the wave calls
 //   for (std::uint32_t t = 0; t < n; ++t) {
 //     ...                                            // the lanes compute tile t and store it, then:
-//     const CopyLinear tile{.src = src + t * bytes, .dst = dst + t * bytes, .bytes = 4096};
+//     const Writer::Copy tile{.src = src + t * bytes, .dst = dst + t * bytes, .bytes = 4096};
 //     if (auto e = puts.put_signal(tile, flag, t + 1); e != Errc::ok) return e;        // no_space: try again
 //   }
 //   if (auto e = puts.quiet(done, epoch, 1'000'000); e != Errc::ok) return e;          // all tiles may be overwritten
@@ -46,16 +46,25 @@ class Puts {
  public:
   explicit Puts(Ring<K, Order>& ring, W wave = {}) noexcept : ring_(&ring), wave_(wave) {}
 
-  /// Copies. Promises nothing about when.
-  [[nodiscard]] Errc put(const CopyLinear& c) noexcept { return submit_together<G>(wave_, *ring_, c); }
+  /// Copies. Promises nothing about when. A copy is a Writer::Copy, as Writer::copy takes it, or a CopyLinear.
+  [[nodiscard]] Errc put(const Writer::Copy& c) noexcept { return put(packet(c)); }
+  [[nodiscard]] Errc put(const std::same_as<CopyLinear> auto& c) noexcept {
+    return submit_together<G>(wave_, *ring_, c);
+  }
 
   /// Copies, and stores `value` to the low half of the signal's word once the bytes are there.
-  [[nodiscard]] Errc put_signal(const CopyLinear& c, const Signal& s, std::uint32_t value) noexcept {
-    return submit_together<G>(wave_, *ring_, c, completion_fence(G, s.low(), value));
+  [[nodiscard]] Errc put_signal(const Writer::Copy& c, const Signal& s, std::uint32_t value) noexcept {
+    return put_signal(packet(c), s, value);
+  }
+  [[nodiscard]] Errc put_signal(const std::same_as<CopyLinear> auto& c, const Signal& s, std::uint32_t value) noexcept {
+    return submit_together<G>(wave_, *ring_, c, completion_fence(G, s.low_va(), value));
   }
   /// Copies, and adds `n` to the 64-bit word once the bytes are there: many puts may count in one word, if the link to
   /// it has atomics.
-  [[nodiscard]] Errc put_add(const CopyLinear& c, const Signal& s, std::uint64_t n = 1) noexcept {
+  [[nodiscard]] Errc put_add(const Writer::Copy& c, const Signal& s, std::uint64_t n = 1) noexcept {
+    return put_add(packet(c), s, n);
+  }
+  [[nodiscard]] Errc put_add(const std::same_as<CopyLinear> auto& c, const Signal& s, std::uint64_t n = 1) noexcept {
     return submit_together<G>(wave_, *ring_, c, Atomic{.addr = s.va, .op = AtomicOp::add_rtn_64, .value = n});
   }
 
@@ -63,7 +72,7 @@ class Puts {
   /// `loads` times. `epoch`: larger than the word, and less than 2^31 larger. After timed_out, the fence is still under
   /// way: wait with `reached`, and do not free the word.
   [[nodiscard]] Errc quiet(const Signal& done, std::uint32_t epoch, std::uint32_t loads) noexcept {
-    const auto e = submit_together<G>(wave_, *ring_, completion_fence(G, done.low(), epoch));
+    const auto e = submit_together<G>(wave_, *ring_, completion_fence(G, done.low_va(), epoch));
     return e == Errc::ok ? reached(done, epoch, loads) : e;
   }
   /// Waits until the low half of the word has `epoch`, or is past it.
@@ -78,6 +87,11 @@ class Puts {
   }
 
  private:
+  /// Its packet; one without bytes, which no ring takes, if one packet is not enough.
+  static constexpr CopyLinear packet(const Writer::Copy& c) noexcept {
+    const bool one = c.bytes <= c.chunk && c.bytes <= max_bytes<CopyLinear>(G);
+    return {.src = c.src, .dst = c.dst, .bytes = one ? static_cast<std::uint32_t>(c.bytes) : 0};
+  }
   /// Lane 0 loads; every lane gets its answer, and sees what it has seen.
   template <class Condition> Errc until(std::uint32_t loads, Condition met) noexcept {
     auto e = Errc::timed_out;

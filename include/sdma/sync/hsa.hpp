@@ -6,7 +6,7 @@
 //   hsa::depend(w, *dep);                                  // nothing below starts before *dep is 0
 //   hsa::stamp_start(w, *out);                             // profiling: the node's clock, now
 //   w.copy({.src = a, .dst = b, .bytes = n});
-//   hsa::complete(w, *out, {.atomics = link_has_64_bit_atomics, .stamp_end = true});
+//   hsa::complete_signal(w, *out, {.atomics = link_has_64_bit_atomics, .stamp_end = true});
 //   ring.publish(slot, w.written().size());
 //
 // S is amd_signal_t from <hsa/amd_hsa_signal.h>, or any type with these members: `value` (int64), `event_mailbox_ptr`
@@ -26,8 +26,8 @@
 //
 // Gangs. One copy, cut over the queues of several engines, with one completion:
 //
-//   member i   w.copy(share(copy, i, n));  hsa::complete(w, *item[i]);         each item begins at 2, without a mailbox
-//   leader     w.copy(share(copy, 0, n));  for each i: hsa::join(w, *item[i]);  hsa::complete(w, *out);
+//   member i   w.copy(share(copy, i, n));  hsa::complete_signal(w, *item[i]);  each item begins at 2, without a mailbox
+//   leader     w.copy(share(copy, 0, n));  for each i: hsa::join(w, *item[i]);  hsa::complete_signal(w, *out);
 //
 // `join` waits until the item is 1 and makes it 0. Only then, after the last access of an engine, may the host
 // destroy the item. Give each queue of a gang an engine of its own: the pending poll of a leader may keep its
@@ -46,18 +46,21 @@
 
 namespace sdma { inline namespace v0 { namespace hsa {
 
-/// The most dwords that `complete` writes: a timestamp, two fences or an atomic, a fence to the mailbox, and a trap.
-inline constexpr std::size_t kCompleteDwords = kDwordsOf<Timestamp, Fence, Fence, Fence, Trap>;
-/// The most dwords that `depend` writes, without and with `twice`.
-inline constexpr std::size_t kDependDwords = kDwordsOf<PollMem, PollMem>, kDependTwiceDwords = 2 * kDependDwords;
-/// The most dwords that `join` writes; without atomics, it writes fewer.
-inline constexpr std::size_t kJoinDwords = kDwordsOf<PollMem, Atomic>;
-static_assert(kDwordsOf<Fence, Fence> >= kDwordsOf<Atomic>);
+/// `complete_signal`: a timestamp, two fences or an atomic, a fence to the mailbox, and a trap. For dwords_of.
+inline constexpr AtMost kCompleteAtMost{dwords_of<Timestamp, Fence, Fence, Fence, Trap>()};
+/// `depend`, without and with `twice`.
+inline constexpr AtMost kDependAtMost{dwords_of<PollMem, PollMem>()}, kDependTwiceAtMost{2 * kDependAtMost.dwords};
+/// `join`; without atomics, it writes fewer.
+inline constexpr AtMost kJoinAtMost{dwords_of<PollMem, Atomic>()};
+static_assert(dwords_of<Fence, Fence>() >= dwords_of<Atomic>());
+// Deprecated: dwords_of(kCompleteAtMost) and so on.
+[[deprecated("use dwords_of")]] inline constexpr std::size_t kCompleteDwords = kCompleteAtMost.dwords;
+[[deprecated("use dwords_of")]] inline constexpr std::size_t kDependDwords = kDependAtMost.dwords;
+[[deprecated("use dwords_of")]] inline constexpr std::size_t kDependTwiceDwords = kDependTwiceAtMost.dwords;
+[[deprecated("use dwords_of")]] inline constexpr std::size_t kJoinDwords = kJoinAtMost.dwords;
 
 namespace detail {
-template <class T> GpuVa member_va(const T& member) noexcept {
-  return GpuVa{reinterpret_cast<std::uintptr_t>(&member)};
-}
+template <class T> GpuVa member_va(const T& member) noexcept { return GpuVa::of(&member); }
 }  // namespace detail
 
 /// The address of a signal's value.
@@ -119,7 +122,8 @@ struct CompleteOptions {
 /// Decrements `value` once all earlier packets are complete (Q3). Then, if a host thread may be asleep on the signal,
 /// fills its mailbox and interrupts the host (Q4, Q11).
 template <class T, class S>
-SDMA_ALWAYS_INLINE inline Errc complete(BasicWriter<T>& w, const S& s, const CompleteOptions& options = {}) noexcept {
+SDMA_ALWAYS_INLINE inline Errc complete_signal(BasicWriter<T>& w, const S& s,
+                                               const CompleteOptions& options = {}) noexcept {
   const auto va = value_va(s);
   const auto value = static_cast<std::uint64_t>(s.value), less = value - 1;
   const bool small = high_half(value | less) == 0, fences = !options.atomics;
@@ -131,6 +135,12 @@ SDMA_ALWAYS_INLINE inline Errc complete(BasicWriter<T>& w, const S& s, const Com
       When{options.atomics, Atomic{.addr = va, .op = AtomicOp::add_rtn_64, .value = ~std::uint64_t{0}}},
       When{high, completion_fence(w, va + 4, high_half(less))}, When{fences, completion_fence(w, va, low_half(less))},
       When{woken, completion_fence(w, GpuVa{s.event_mailbox_ptr}, s.event_id)}, When{woken, Trap{s.event_id}});
+}
+
+template <class T, class S>
+[[deprecated("use complete_signal")]] Errc complete(BasicWriter<T>& w, const S& s,
+                                                    const CompleteOptions& o = {}) noexcept {
+  return complete_signal(w, s, o);
 }
 
 /// Share `i` of a copy that `n` queues make together. Shares are multiples of `unit` bytes, except the last one; those
@@ -146,7 +156,7 @@ constexpr Writer::Copy share(const Writer::Copy& c, std::size_t i, std::size_t n
 }
 
 /// The leader of a gang: holds the queue until a member has completed its `item` (its value is 1), then makes it 0. The
-/// completion of the leader comes after all joins. `atomics` as for `complete`.
+/// completion of the leader comes after all joins. `atomics` as for `complete_signal`.
 template <class T, class S> Errc join(BasicWriter<T>& w, const S& item, bool atomics = true) noexcept {
   const auto va = value_va(item);
   const PollMem member_complete{.addr = va, .reference = 1};

@@ -3,7 +3,7 @@
 // How a queue signals completion, and how it waits for another queue: each idiom is one call on a Writer.
 //
 //   Writer w{slot->dwords};
-//   acquire(w, go.low(), epoch);                     // wait: nothing below starts before *go >= epoch
+//   acquire(w, go.low_va(), epoch);                     // wait: nothing below starts before *go >= epoch
 //   w.copy({.src = a, .dst = b, .bytes = n});
 //   complete_with_atomic(w, left.va);                // release: *left -= 1 once the copy is complete
 //   interrupt(w, {.slot = mailbox, .event = id});    // and wake the host
@@ -19,7 +19,7 @@
 //
 // Recipes are transactional, like the Writer: a recipe writes all its packets, or it writes none and returns an error.
 // Errc::bad_packet: an address is misaligned or an event id does not fit. Errc::no_space: the Writer has less room than
-// the recipe's k...Dwords. The Writer's error() includes them. A Writer belongs to one thread. Nothing here throws or
+// the recipe needs (dwords_of). The Writer's error() includes them. A Writer belongs to one thread. Nothing here throws or
 // allocates.
 #include "sdma/core/compiler.hpp"
 #include "sdma/packets/control.hpp"
@@ -45,15 +45,17 @@ template <class T> constexpr Fence completion_fence(const BasicWriter<T>& w, Gpu
   return completion_fence(w.generation(), word, value);
 }
 
-/// Total length in dwords of packets of fixed length: the room that a slot needs.
-template <Packet... P> inline constexpr std::size_t kDwordsOf = (grammar::layout<P>.length.fixed + ...);
-inline constexpr std::size_t kCompleteWithAtomicDwords = kDwordsOf<Atomic>;           ///< of complete_with_atomic
-inline constexpr std::size_t kCompleteWithFenceDwords = kDwordsOf<Fence>;             ///< of complete_with_fence
-inline constexpr std::size_t kCompleteWithTwoFencesDwords = kDwordsOf<Fence, Fence>;  ///< of complete_with_two_fences
-inline constexpr std::size_t kInterruptDwords = kDwordsOf<Fence, Trap>;               ///< of interrupt
-inline constexpr std::size_t kAcquireDwords = kDwordsOf<PollMem>;                     ///< of acquire and acquire_equal
-inline constexpr std::size_t kAcquireZeroDwords = kDwordsOf<PollMem, PollMem>;        ///< of acquire_zero
-inline constexpr std::size_t kFullBarrierDwords = kDwordsOf<Fence, PollMem>;          ///< of full_barrier
+/// Deprecated: dwords_of<P...>().
+template <Packet... P>
+[[deprecated("use dwords_of<P...>()")]] inline constexpr std::size_t kDwordsOf = dwords_of<P...>();
+// Deprecated, as are those of hsa.hpp: ask dwords_of what a callable writes, or let Submission::with do so.
+[[deprecated("use dwords_of")]] inline constexpr std::size_t kCompleteWithAtomicDwords = dwords_of<Atomic>();
+[[deprecated("use dwords_of")]] inline constexpr std::size_t kCompleteWithFenceDwords = dwords_of<Fence>();
+[[deprecated("use dwords_of")]] inline constexpr std::size_t kCompleteWithTwoFencesDwords = dwords_of<Fence, Fence>();
+[[deprecated("use dwords_of")]] inline constexpr std::size_t kInterruptDwords = dwords_of<Fence, Trap>();
+[[deprecated("use dwords_of")]] inline constexpr std::size_t kAcquireDwords = dwords_of<PollMem>();
+[[deprecated("use dwords_of")]] inline constexpr std::size_t kAcquireZeroDwords = dwords_of<PollMem, PollMem>();
+[[deprecated("use dwords_of")]] inline constexpr std::size_t kFullBarrierDwords = dwords_of<Fence, PollMem>();
 
 /// Adds `n` (default: -1) to the 64-bit `word` once every earlier copy, fill and write of this queue is complete. The
 /// addition is atomic: several engines may signal one word, and no reader sees half of a value (Q3, X6). The
@@ -95,7 +97,7 @@ template <class T> constexpr Errc interrupt(BasicWriter<T>& w, const Mailbox& m)
 
 /// Holds back all later packets of this queue until the dword at `word` is >= `epoch`, unsigned (Q6, Q8). It does not
 /// wait for earlier packets (Q7). It retries forever, so put the deadline on the host's wait. `word`: 4-byte aligned;
-/// for a Signal, its low().
+/// for a Signal, its low_va().
 template <class T> constexpr Errc acquire(BasicWriter<T>& w, GpuVa word, std::uint32_t epoch) noexcept {
   return w.put(PollMem{.addr = word, .func = Compare::ge, .reference = epoch});
 }

@@ -6,7 +6,7 @@
 //   w.put(Atomic{.addr = done.va, .value = 1});                       // an engine signals it
 //   wait(done, Compare::ge, 1, Deadline::in(200ms), ring);            // the host waits: sync/wait.hpp
 //   done.set(7);                                                      // the host signals it, and releases its writes
-//   w.put(PollMem{.addr = done.low(), .func = Compare::ge, .reference = 7});
+//   w.put(PollMem{.addr = done.low_va(), .func = Compare::ge, .reference = 7});
 //
 //            va                va + 4
 //     word = [ low dword       | high dword ]      a poll compares one of the two, a fence stores one of the two
@@ -77,10 +77,13 @@ struct Signal {
     return sum;
   }
 
-  /// The addresses of the two halves, for polls and fences.
-  constexpr GpuVa low() const noexcept { return va; }
+  /// The address of the low half, for polls and fences: the low dword.
+  constexpr GpuVa low_va() const noexcept { return va; }
   /// The address of the high half.
-  constexpr GpuVa high() const noexcept { return va + 4; }
+  constexpr GpuVa high_va() const noexcept { return va + 4; }
+
+  [[deprecated("use low_va()")]] constexpr GpuVa low() const noexcept { return va; }        ///< deprecated: low_va()
+  [[deprecated("use high_va()")]] constexpr GpuVa high() const noexcept { return va + 4; }  ///< deprecated: high_va()
 
  private:
   atomic_ref<std::uint64_t> ref() const noexcept {
@@ -90,7 +93,7 @@ struct Signal {
 };
 SDMA_DEVICE_END
 
-/// The half of a value that a poll of Signal::low() compares, and the half that a poll of Signal::high() compares.
+/// The half of a value that a poll of Signal::low_va() compares, and the half that a poll of Signal::high_va() compares.
 constexpr std::uint32_t low_half(std::uint64_t v) noexcept { return static_cast<std::uint32_t>(v); }
 /// The high 32 bits of a value.
 constexpr std::uint32_t high_half(std::uint64_t v) noexcept { return static_cast<std::uint32_t>(v >> 32); }

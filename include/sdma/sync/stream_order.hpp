@@ -161,10 +161,10 @@ class StreamOrder {
   Errc publish(Ring<K, Order>& ring, std::size_t queue, std::size_t dwords, Deadline d, std::uint32_t value,
                Write&& write, Target target = {}) const noexcept {
     if (queue >= done_.size()) return Errc::bad_argument;
-    Submission packets{ring, kAcquireDwords + dwords + kCompleteWithFenceDwords, d, target};
-    packets.with(kAcquireDwords, [&](auto& w) { return acquire_equal(w, go_, value); });
+    Submission packets{ring, dwords_of<PollMem, Fence>() + dwords, d, target};
+    packets.with([&](auto& w) { return acquire_equal(w, go_, value); });
     write(packets, value);
-    packets.with(kCompleteWithFenceDwords, [&](auto& w) { return complete_with_fence(w, done_[queue], value); });
+    packets.with([&](auto& w) { return complete_with_fence(w, done_[queue], value); });
     return packets.publish();
   }
   /// Publishes the rounds of one replay. `write` is called for the iterations.

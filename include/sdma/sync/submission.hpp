@@ -5,8 +5,8 @@
 //   auto slot = reserve(ring, 64, Deadline::in(1s));            // as ring.reserve(64), but waits for room
 //
 //   const Writer::Copy copy{.src = a, .dst = b, .bytes = 80ull << 30, .chunk = kChunk22};
-//   Submission s{ring, Writer::dwords_of(copy) + 20, Deadline::in(1s)};        // 20: the other packets
-//   s.with(kAcquireDwords, [&](Writer& w) { return acquire(w, go, epoch); });  // a recipe; or s.put(...)
+//   Submission s{ring, dwords_of(copy) + 20, Deadline::in(1s)};                // 20: the other packets, at most
+//   s.with([&](auto& w) { return acquire(w, go, epoch); });                    // a recipe; or s.put(...)
 //   s.copy(copy);                                                              // 20,481 packets: over half of 1 MiB
 //   s.put(Atomic{.addr = left, .value = ~0ull});
 //   if (auto e = s.publish(); e != Errc::ok) return e;                         // one test for all calls
@@ -88,7 +88,10 @@ class Submission {
     writer_ = Out{slot_.dwords, target_};
     return Errc::ok;
   }
-  /// Calls `write(writer)` for up to `dwords` dwords, which are in one part: for recipes and functions of hsa.hpp.
+  /// What `write(writer)` writes is in one part: for recipes and functions of hsa.hpp. Called twice: the first time
+  /// with a writer that counts, so it takes writers of any type.
+  template <class Write> Errc with(Write&& write) noexcept { return with(dwords_of(target_.value(), write), write); }
+  /// The same for up to `dwords` dwords: calls it once.
   template <class Write> Errc with(std::size_t dwords, Write&& write) noexcept {
     if (together(dwords) != Errc::ok) return error_;
     return wrote(write(writer_));
@@ -138,8 +141,8 @@ class Submission {
     return error_;
   }
   void publish_part() noexcept {
-    if (writer_.position() == 0) return abandon();
-    const auto n = writer_.position();
+    if (writer_.position_dwords() == 0) return abandon();
+    const auto n = writer_.position_dwords();
     left_ = left_ > n ? left_ - n : 0;
     ring_.publish(slot_, n);
     ++parts_;

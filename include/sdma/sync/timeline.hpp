@@ -18,7 +18,7 @@
 // queue can poll an old epoch any more, that is, after you have seen the completion of every queue that waits on this
 // timeline.
 //
-// With one completion per round, complete_with_fence(w, signal.low(), epoch) works as well as an atomic +1, provided
+// With one completion per round, complete_with_fence(w, signal.low_va(), epoch) works as well as an atomic +1, provided
 // that one queue stores all epochs, in order. With more than one completion, use atomics: if several queues store to
 // one word with fences, the last store wins.
 //
@@ -72,7 +72,7 @@ class Timeline {
   /// A packet that holds a queue until `epoch` is complete; epoch_overflow if it does not fit in 32 bits.
   Result<PollMem> poll_for(std::uint64_t epoch) const noexcept {
     if (epoch > kLastEpoch) return Errc::epoch_overflow;
-    return PollMem{.addr = signal_.low(), .func = Compare::ge, .reference = low_half(epoch)};
+    return PollMem{.addr = signal_.low_va(), .func = Compare::ge, .reference = low_half(epoch)};
   }
 
   /// Is `epoch` complete? Loads the word with acquire.

@@ -135,7 +135,7 @@ struct Memory {
       for (std::size_t i = 0; i < kLocations; ++i) base[i] = std::min(base[i], views[t].store[i]);
     }
     const auto add = [&](const View& v) {
-      std::array<std::uint64_t, kLocations / 8> packed{};
+      std::array<std::uint64_t, (kLocations + 7) / 8> packed{};
       for (std::size_t i = 0; i < kLocations; ++i)
         packed[i / 8] |= std::uint64_t{static_cast<std::uint8_t>(std::max(v.store[i], base[i]) - base[i])} << i % 8 * 8;
       for (auto p : packed) h = mix(h, p);

@@ -66,7 +66,7 @@ COPIES = {
 
 
 def copy(ring, name, changes):
-    begin = ring.index("template <Producers K = Producers::one, class OrderOf = order::Native> class Ring {")
+    begin = ring.index("template <Producers K, class OrderOf> class Ring {")
     end = ring.index("\n};\n", begin) + 4
     # Without comments: what a copy changes is code, whatever is said about it.
     text = re.sub(r"[ \t]*//[^\n]*", "", ring[begin:end])
@@ -74,7 +74,8 @@ def copy(ring, name, changes):
         if text.count(old) != 1:
             sys.exit(f"{name}: ring.hpp has {text.count(old)} times, and not once:\n{old}")
         text = text.replace(old, new)
-    return f"namespace {name} {{\n{text}}}\n"
+    declared = "template <Producers K = Producers::one, class OrderOf = order::Native> class Ring;"  # as forward.hpp does
+    return f"namespace {name} {{\n{declared}\n{text}}}\n"
 
 
 def main(ring, order, tests, output):
