@@ -4,7 +4,7 @@
 #include "axes.hpp"
 #include "collectives/plan.hpp"
 #include "core/program.hpp"
-#include "exit.hpp"
+#include "json/exit.hpp"
 #include "model.hpp"
 #include "others.hpp"
 #include "output.hpp"

@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Energy counters of GPUs, which are found by their PCI addresses, and the power that they show.
+// The power of GPUs, from their energy counters (device/energy_counters.hpp).
 //
-//   auto counters = nvml_counters({"0000:06:00.0", "0000:07:00.0"});       // or hwmon_counters
-//   const auto joules = counters->front()();
-//   PowerMeter meter{*counters, watchdog, 30s};    // a reading that takes longer ends the program
+//   PowerMeter meter{counters, watchdog, 30s};     // a reading that takes longer ends the program
 //   meter.measure_idle(1s);
 //   meter.begin();                                 // a thread reads the counters every 5 ms
 //   ... work ...
 //   meter.end();                                   // watts: the mean from the first to the last change of each counter
-//
-// NVIDIA: NVML (libnvidia-ml.so.1), which is loaded when it is asked for. CUDA_VISIBLE_DEVICES renumbers CUDA's GPUs
-// but not NVML's. AMD: files of the kernel's hardware monitor:
-//
-//   /sys/bus/pci/devices/0000:06:00.0/hwmon/hwmon3/energy1_input     microjoules
-//                                                  power1_average    microwatts, or power1_input: summed over time
 //
 // Counters change only every 20 to 100 ms, and a counter's age at a reading is not known. So readings count only at the
 // moments at which a counter has changed.
@@ -22,8 +14,8 @@
 //   reads    | |  |  |  |  |  |  |  |  |
 //   counter  ~~~~~|~~~~~~~|~~~~~~~|~~~~~      the energy between the first and the last |, divided by their distance
 //
-// One thread. Errors: a Diagnostic if the library is missing, or a GPU has no counter; if a counter cannot be read, or
-// changed less than twice.
+// One thread. Errors: a Diagnostic if a counter cannot be read, or changed less than twice.
+#include "device/energy_counters.hpp"
 #include "sdma/core/deadline.hpp"
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
@@ -35,20 +27,14 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
-#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace collectives::perf {
 
-/// The joules of a GPU since any moment, which never fall.
-using EnergyCounter = std::function<sdma::Result<double, sdma::Diagnostic>()>;
-using EnergyCounters = std::vector<EnergyCounter>;
-
-sdma::Result<EnergyCounters, sdma::Diagnostic> nvml_counters(const std::vector<std::string>& pci);
-/// `root` replaces the folder of the devices in tests.
-sdma::Result<EnergyCounters, sdma::Diagnostic> hwmon_counters(const std::vector<std::string>& pci,
-                                                              const std::string& root = "/sys/bus/pci/devices");
+using sdma::detail::EnergyCounter;
+using sdma::detail::EnergyCounters;
 
 inline constexpr std::chrono::milliseconds kInterval{5};
 

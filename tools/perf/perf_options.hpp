@@ -7,7 +7,7 @@
 //   action = [=] { complete(); ... };                            what is known once all words are read
 //
 // One thread. Errors: usage errors of the parser.
-#include "perf/request.hpp"
+#include "request.hpp"
 #include "verb.hpp"
 
 namespace sdma::tool {

@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// A KFD client that needs no library: descriptors, ioctls, memory and queues as the kernel's interface has them.
-#include "../../lib/kfd/abi.hpp"
-#include "../../lib/kfd/drm_abi.hpp"
-
-#include "../../lib/device/sysfs.hpp"
+// A KFD client that needs no library: descriptors, ioctls, memory and queues as the kernel's interface has them. For
+// tests and benchmarks of the software node.
+//
+//   raw::Client c;                                                      // the process's GPUs, opened and acquired
+//   auto words = c.allocate(4096);
+//   raw::Queue queue(c, 0, kfd::kQueueSdmaByEngine);                    // queue.error: 0 or the errno
+//   Ring<> ring(queue.memory());
+//   ring.submit(Fence{.addr = words.gpu(), .value = 1});
+//
+// One thread. Errors: the errno of a call; memory that was refused has the address 0.
+#include "../../kfd/abi.hpp"
+#include "../../kfd/drm_abi.hpp"
+#include "../sysfs.hpp"
 #include "sdma/queue/ring.hpp"
 
 #include <fcntl.h>
@@ -14,7 +22,7 @@
 #include <cerrno>
 #include <string>
 
-namespace raw {
+namespace sdma { inline namespace v0 { namespace raw {
 
 namespace kfd = sdma::kfd;
 using kfd::Nr;
@@ -25,7 +33,7 @@ template <class A> int call(int fd, Nr nr, A& args, std::size_t bytes = sizeof(A
 }
 
 /// Asks a render node a question. 0 or the errno.
-inline int ask(int fd, sdma::drm::Info i) { return ::ioctl(fd, sdma::drm::kInfoRequest, &i) == 0 ? 0 : errno; }
+inline int ask(int fd, drm::Info i) { return ::ioctl(fd, drm::kInfoRequest, &i) == 0 ? 0 : errno; }
 template <class Out> int ask(int fd, std::uint32_t query, Out& out, std::uint32_t type = 0, std::uint32_t index = 0) {
   return ask(fd, {.pointer = reinterpret_cast<std::uint64_t>(&out),
                   .bytes = sizeof out,
@@ -35,7 +43,7 @@ template <class Out> int ask(int fd, std::uint32_t query, Out& out, std::uint32_
 }
 
 /// A call of a DRM node. 0 or the errno.
-template <class A> int drm_call(int fd, sdma::drm::Nr nr, A& args) {
+template <class A> int drm_call(int fd, drm::Nr nr, A& args) {
   return ::ioctl(fd, _IOC(_IOC_READ | _IOC_WRITE, 'd', static_cast<unsigned>(nr), sizeof args), &args) == 0 ? 0 : errno;
 }
 
@@ -43,12 +51,12 @@ struct Memory {
   std::uint64_t va{}, bytes{}, handle{}, offset{};
   std::byte* host() const { return reinterpret_cast<std::byte*>(va); }
   template <class T> T* as(std::uint64_t at = 0) const { return reinterpret_cast<T*>(va + at); }
-  sdma::GpuVa gpu(std::uint64_t at = 0) const { return sdma::GpuVa{va + at}; }
+  GpuVa gpu(std::uint64_t at = 0) const { return GpuVa{va + at}; }
 };
 
 /// A process's view of the node, opened and ready.
 struct Client {
-  sdma::SysfsNode node = *sdma::from_sysfs(*sdma::read_sysfs());
+  SysfsNode node = *from_sysfs(*read_sysfs());
   int kfd = ::open("/dev/kfd", O_RDWR | O_CLOEXEC);
   std::vector<int> render{};
   std::vector<std::byte*> doorbells{};
@@ -174,13 +182,13 @@ struct Queue {
     error = ENODEV;
     return call(client.kfd, Nr::destroy_queue, a);
   }
-  sdma::RingMemory memory() const {
+  RingMemory memory() const {
     return {.dwords = {ring.as<std::uint32_t>(), ring.bytes / 4},
             .rptr = pointers.as<std::uint64_t>(),
             .wptr = pointers.as<std::uint64_t>(64),
             .doorbell = doorbell,
-            .caching = sdma::Caching::write_back};
+            .caching = Caching::write_back};
   }
 };
 
-}  // namespace raw
+}}}  // namespace sdma::v0::raw

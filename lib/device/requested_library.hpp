@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// A shared library that is loaded when it is first needed, and functions in it. Nothing of it is needed to build.
+// A library that an option of a program needs: found under one of several names, or where a variable says.
+// loaded_library.hpp says how its functions are found.
 //
-//   auto nccl = LoadedLibrary::load({.option = "--against", .what = "NCCL", .variable = "SDMA_NCCL_LIBRARY",
+//   auto nccl = RequestedLibrary::load({.option = "--against", .what = "NCCL", .variable = "SDMA_NCCL_LIBRARY",
 //                                    .names = {"libnccl.so.2"}, .hint = "..."});
 //   if (!nccl) return nccl.error();                     // what was not found, where, and what to do
 //   int (*version)(int*) = (*nccl)["ncclGetVersion"];
@@ -13,7 +14,7 @@
 // The file that the variable names is the only one that is tried; without the variable, the names are tried in
 // their order, as the loader finds them. A library is never unloaded, because it may keep threads. One thread.
 // Errors: Diagnostics.
-#include "device/loaded_library.hpp"
+#include "loaded_library.hpp"
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 
@@ -25,15 +26,13 @@
 #include <string>
 #include <vector>
 
-namespace collectives::perf {
+namespace sdma { inline namespace v0 { namespace detail {
 
 inline std::string searched() {
   const char* path = std::getenv("LD_LIBRARY_PATH");
   return path && *path ? fmt::format("searched: LD_LIBRARY_PATH ({}) and the folders of the system", path)
                        : "searched: the folders of the system, because LD_LIBRARY_PATH is not set";
 }
-
-using sdma::detail::Symbol;
 
 struct LibraryRequest {
   std::string option{};              ///< that needs it
@@ -43,39 +42,39 @@ struct LibraryRequest {
   std::string hint{};                ///< where it may be
 };
 
-class LoadedLibrary : public sdma::detail::LoadedLibrary {
+class RequestedLibrary : public LoadedLibrary {
  public:
-  static sdma::Result<LoadedLibrary, sdma::Diagnostic> load(const LibraryRequest& r) {
+  static Result<RequestedLibrary, Diagnostic> load(const LibraryRequest& r) {
     const char* given = std::getenv(r.variable);
     if (given && !*given) given = nullptr;
     std::string why;
     for (const auto* name : given ? std::vector{given} : r.names) {
       if (void* handle = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE))
-        return LoadedLibrary(handle, name, r.option);
+        return RequestedLibrary(handle, name, r.option);
       const char* text = dlerror();
       why += fmt::format("{}{}", why.empty() ? "" : "; ", text ? text : name);
     }
-    return sdma::Diagnostic{.where = r.option,
-                            .message = given ? fmt::format("{} cannot be loaded from {}: {}", r.what, r.variable, why)
-                                             : fmt::format("{} was not found: {}; {}", r.what, why, searched()),
-                            .hint = fmt::format("{}; or give the path of the file in {}", r.hint, r.variable)};
+    return Diagnostic{.where = r.option,
+                      .message = given ? fmt::format("{} cannot be loaded from {}: {}", r.what, r.variable, why)
+                                       : fmt::format("{} was not found: {}; {}", r.what, why, searched()),
+                      .hint = fmt::format("{}; or give the path of the file in {}", r.hint, r.variable)};
   }
 
   /// An error about a function that `[]` has not found.
-  std::optional<sdma::Diagnostic> lacking() const {
-    const auto* const function = sdma::detail::LoadedLibrary::lacking();
+  std::optional<Diagnostic> lacking() const {
+    const auto* const function = LoadedLibrary::lacking();
     if (!function) return {};
-    return sdma::Diagnostic{.where = option_,
-                            .message = fmt::format("{} has no function {}", name_, function),
-                            .hint = "use a newer version of the library"};
+    return Diagnostic{.where = option_,
+                      .message = fmt::format("{} has no function {}", name_, function),
+                      .hint = "use a newer version of the library"};
   }
   const std::string& name() const noexcept { return name_; }
 
  private:
-  LoadedLibrary(void* handle, std::string name, std::string option) noexcept
-      : sdma::detail::LoadedLibrary(handle), name_(std::move(name)), option_(std::move(option)) {}
+  RequestedLibrary(void* handle, std::string name, std::string option) noexcept
+      : LoadedLibrary(handle), name_(std::move(name)), option_(std::move(option)) {}
 
   std::string name_, option_;
 };
 
-}  // namespace collectives::perf
+}}}  // namespace sdma::v0::detail
