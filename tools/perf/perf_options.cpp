@@ -16,19 +16,6 @@ using collectives::perf::Request;
 
 constexpr std::uint64_t kMostRounds = 1'000'000;
 
-/// Also in the letters of nccl-tests: 4k, 16m.
-std::optional<std::uint64_t> parse_positive_size(std::string text) {
-  if (text.ends_with('k') || text.ends_with('m') || text.ends_with('g'))
-    text.back() = static_cast<char>(text.back() - 'a' + 'A');
-  const auto size = parse_size(text);
-  return size && *size > 0 ? size : std::nullopt;
-}
-Option add_size(VerbOptions& verb, const std::string& names, std::optional<std::uint64_t>& to, const std::string& doc) {
-  return add_parsed(verb, names, to, parse_positive_size,
-                    "a size: write at least 1 byte, or 4K, 16M, 1G: powers of 1024", doc)
-      .type("SIZE");
-}
-
 Option add_seconds(VerbOptions& verb, const std::string& name, std::optional<double>& to, const std::string& doc) {
   constexpr double kMost = 3600;
   const auto parse = [](const std::string& text) {
@@ -47,14 +34,14 @@ void add_what(VerbOptions& verb, Request& r) {
              "schedule files: pcpy,b2b+pl,my_ring.sdma,my_ring.sdma:chunks=4; a schedule file takes the number of GPUs "
              "in its param N and the size in its param bytes")
       .type("all|auto|pcpy|bcst|swap|b2b|pcpy+pl|bcst+pl|swap+pl|b2b+pl,..");
-  add_pairs(verb, "--map", "PARAM=EXPR", r.map,
-            "set a param of each schedule file, by N and bytes: chunk=bytes/N; may be repeated");
+  add_settings(verb, r.map, "--map", "PARAM=EXPR",
+               "set a param of each schedule file, by N and bytes: chunk=bytes/N; may be repeated");
   verb.value("--matrix", r.matrix,
              "with alltoallv: row i has the bytes that GPU i sends to each GPU; with -b or --bytes, in proportion "
              "(default: all are equal)")
       .type("FILE.csv");
-  add_pairs(
-      verb, "--set", "NAME=VALUE", r.set,
+  add_settings(
+      verb, r.set, "--set", "NAME=VALUE",
       "set an option of the schedules: completion=fence, peers_per_engine=3, prelaunch=per_group; may be repeated");
 }
 
@@ -189,7 +176,7 @@ std::function<void()> add_perf_options(VerbOptions& verb, Request& r) {
     verb.parsed(
             "--" + std::string(name),
             [&r, name](const std::string& value) {
-              r.set.emplace_back(name, value);
+              r.set.push_back({std::string(name), value});
               return std::string();
             },
             "")

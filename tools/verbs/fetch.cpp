@@ -176,14 +176,7 @@ std::optional<kv::Way> parse_way(std::string_view word) {
 }
 
 void add_blocks(VerbOptions& verb, FetchArguments& o) {
-  const auto up_to = [](std::uint64_t most) {
-    return [most](const std::string& text) {
-      const auto bytes = parse_size(text);
-      return bytes && *bytes >= 1 && *bytes <= most ? bytes : std::nullopt;
-    };
-  };
-  add_parsed(verb, "--block", o.block, up_to(1ull << 30), "a size up to 1G", "size of a block (default: 16K)")
-      .type("SIZE");
+  add_size(verb, "--block", o.block, "size of a block (default: 16K)", 1ull << 30);
   add_parsed(verb, "--sweep", o.sweep, parse_sweep, "A..B with sizes up to 1G, the smaller first",
              "sizes from A to B, each twice the previous one, instead of --block: --sweep 4K..1M")
       .type("A..B");
@@ -201,9 +194,8 @@ void add_blocks(VerbOptions& verb, FetchArguments& o) {
       verb, "--ways", o.cases.ways, [](const std::string& text) { return parse_list(text, parse_way); },
       "a list of looped, batched, b2b and prelaunched", "ways to compare, which are explained below (default: all)")
       .type("looped|batched|b2b|prelaunched,..");
-  add_parsed(verb, "--large", o.large, up_to(1ull << 32), "a size up to 4G",
-             "size of the one copy on one engine whose rate a sweep is compared with (default: 64M)")
-      .type("SIZE");
+  add_size(verb, "--large", o.large,
+           "size of the one copy on one engine whose rate a sweep is compared with (default: 64M)", 1ull << 32);
   add_parsed(
       verb, "--kernel", o.cases.kernel,
       [](const std::string& text) {
