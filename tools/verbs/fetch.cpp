@@ -6,12 +6,12 @@
 //   host pool  [ . 3 . . 0 . 2 . . . 1 . ]   --- engine 1 of the GPU --->   gpu [ 0 1 2 3 ]   fetch
 //                                            <--- engine 0 ------------                       return
 //
-// fetch/request.hpp says how blocks are dealt to queues in each way, mover.hpp executes that on a device, simulated.hpp
-// in simulated time, and report.hpp prints from which size of a block on DMA is the right choice.
+// fetch/fetch_lanes.hpp says how blocks are dealt to queues in each way, mover.hpp executes that on a device,
+// simulated.hpp in simulated time, and fetch_tables.hpp prints from which size of a block on DMA is the right choice.
 #include "collectives/engines.hpp"
 #include "core/words.hpp"
+#include "fetch/fetch_tables.hpp"
 #include "fetch/mover.hpp"
-#include "fetch/report.hpp"
 #include "fetch/simulated.hpp"
 #include "must.hpp"
 #include "sdma/core/number.hpp"

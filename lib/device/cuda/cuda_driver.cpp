@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "driver.hpp"
+#include "cuda_driver.hpp"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "memory.hpp"
+#include "address_space.hpp"
 
 #include <algorithm>
 #include <new>

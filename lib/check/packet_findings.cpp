@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Findings about a single packet, signal or kernel.
 #include "../schedule/extent.hpp"
-#include "report.hpp"
+#include "reporter.hpp"
 #include "sdma/packets/footprint.hpp"
 #include "sdma/stream/rules.hpp"
 

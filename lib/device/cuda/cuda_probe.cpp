@@ -2,7 +2,7 @@
 // What a CUDA device needs from this machine, and the node that it finds.
 #include "../cuda_engines.hpp"
 #include "../gpus_text.hpp"
-#include "node.hpp"
+#include "cuda_node.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>

@@ -23,7 +23,7 @@
 #include "system_memory.hpp"
 
 #include "../../device/sysfs.hpp"
-#include "../../engine/memory.hpp"
+#include "../../engine/address_space.hpp"
 
 #include <cerrno>
 #include <map>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "model.hpp"
+#include "modelled.hpp"
 
 #include "collectives/plan.hpp"
 #include "report.hpp"

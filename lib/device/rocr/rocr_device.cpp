@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "node.hpp"
+#include "rocr_node.hpp"
 
 namespace sdma { inline namespace v0 {
 

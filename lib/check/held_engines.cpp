@@ -13,7 +13,7 @@
 // A flag needs the post that satisfied it in the followed execution; if the flag is not met, that post has not
 // happened. A count needs the last post of each agent that had added to it.
 #include "alternatives.hpp"
-#include "report.hpp"
+#include "reporter.hpp"
 
 #include <fmt/format.h>
 

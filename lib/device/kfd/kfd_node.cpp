@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "node.hpp"
+#include "kfd_node.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The interrupts of a KFD device's queues.
-#include "node.hpp"
+#include "kfd_node.hpp"
 
 namespace sdma { inline namespace v0 { namespace detail {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "memory.hpp"
+#include "memory_objects.hpp"
 
-#include "../options.hpp"
+#include "../node_options.hpp"
 #include "user.hpp"
 
 #include "../../engine/execute.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "engines.hpp"
+#include "engine_generation.hpp"
 
 #include "line.hpp"
 

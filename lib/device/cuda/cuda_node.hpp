@@ -13,8 +13,8 @@
 #include "../../engine/worker.hpp"
 #include "../busy_wait.hpp"
 #include "../driverless_node.hpp"
-#include "memory.hpp"
-#include "queue.hpp"
+#include "cuda_memory.hpp"
+#include "cuda_queue.hpp"
 #include "sdma/core/atomic_ref.hpp"
 #include "sdma/device/cuda.hpp"
 

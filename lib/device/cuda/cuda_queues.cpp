@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The queues of a CUDA node: creation, destruction, and what stays if a stream cannot end.
-#include "node.hpp"
+#include "cuda_node.hpp"
 
 #include <fmt/format.h>
 #include <sys/mman.h>

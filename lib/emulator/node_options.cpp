@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "options.hpp"
+#include "node_options.hpp"
 
 #include "../device/product.hpp"
 #include "sdma/core/number.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Memory of a ROCr device: from ROCr's pools, or adopted from others.
-#include "node.hpp"
+#include "rocr_node.hpp"
 
 #include <fmt/format.h>
 

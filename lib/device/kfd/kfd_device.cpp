@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "sdma/device/kfd.hpp"
 
-#include "node.hpp"
+#include "kfd_node.hpp"
 
 #include <fmt/format.h>
 

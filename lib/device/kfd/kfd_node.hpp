@@ -6,8 +6,8 @@
 // to the library.
 #include "../driver_node.hpp"
 #include "driver_queues.hpp"
-#include "drm.hpp"
-#include "probe.hpp"
+#include "kfd_drm.hpp"
+#include "kfd_probe.hpp"
 
 #include <unordered_map>
 #include <vector>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "drm.hpp"
+#include "kfd_drm.hpp"
 
 #include "../../kfd/drm_abi.hpp"
 #include "../loaded_library.hpp"
-#include "driver.hpp"
+#include "kfd_driver.hpp"
 #include "thunk.hpp"
 
 #include <fmt/format.h>

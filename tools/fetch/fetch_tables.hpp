@@ -18,8 +18,8 @@
 // largest size does not reach is not reached from any size on.
 //
 // Plain values; any thread. No errors.
+#include "fetch_lanes.hpp"
 #include "json/json.hpp"
-#include "request.hpp"
 #include "sdma/core/number.hpp"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Queues of a ROCr device: from ROCr, in the current or the earlier form, or from the libhsakmt that it links to.
-#include "node.hpp"
+#include "rocr_node.hpp"
 #include "watched.hpp"
 
 #include <fmt/format.h>

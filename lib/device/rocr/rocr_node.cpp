@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A ROCr device opens: ROCr, its agents, the driver's numbers for them.
-#include "node.hpp"
+#include "rocr_node.hpp"
 
-#include "../kfd/drm.hpp"
-#include "../kfd/probe.hpp"
+#include "../kfd/kfd_drm.hpp"
+#include "../kfd/kfd_probe.hpp"
 #include "../sysfs_part.hpp"
 
 #include <fcntl.h>

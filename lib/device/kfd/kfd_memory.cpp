@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Memory of a KFD device by purpose.
-#include "node.hpp"
+#include "kfd_node.hpp"
 
 #include <fmt/format.h>
 

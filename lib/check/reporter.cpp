@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "report.hpp"
+#include "reporter.hpp"
 
 #include "../stream/print.hpp"
 #include "sdma/stream/rules.hpp"

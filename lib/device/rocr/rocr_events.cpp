@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What ROCr reports to its devices: faults, by callback or as system events, and the interrupts of its signals.
-#include "node.hpp"
+#include "rocr_node.hpp"
 #include "watched.hpp"
 
 #include <map>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "queue.hpp"
+#include "cuda_queue.hpp"
 
-#include "node.hpp"
+#include "cuda_node.hpp"
 #include "sdma/core/atomic_ref.hpp"
 #include "sdma/sync/wait.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "probe.hpp"
+#include "kfd_probe.hpp"
 
 #include "../rocr/hsa.hpp"
 #include "../sysfs_part.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "node.hpp"
+#include "cuda_node.hpp"
 
 #include <fmt/format.h>
 
