@@ -761,6 +761,27 @@ def sources(root):
     return bad
 
 
+# Where sources have the names that others give them.
+NAMED_BY_OTHERS = {
+    "tools/verbs": "a source is called as its verb is: tools/meson.build lists them",
+}
+MOST_OF_A_NAME = 2
+
+
+def names(root):
+    """at most two private sources of the library and its clients have the same name; what implements a public header has that of the header"""
+    folders = {}
+    for path in files(root, "lib", "tools", "collectives", "integration", "python", "bench"):
+        public = root / "include/sdma" / pathlib.PurePath(*path.parts[1:]).with_suffix(".hpp")
+        if str(path.parent) not in NAMED_BY_OTHERS and not (path.parts[0] == "lib" and public.is_file()):
+            folders.setdefault(path.stem, set()).add(str(path.parent))
+    return [
+        f"{sorted(all)[-1]}: {name} is also the name of a source in {', '.join(sorted(all)[:-1])}: call it by what differs"
+        for name, all in sorted(folders.items())
+        if len(all) > MOST_OF_A_NAME
+    ]
+
+
 # Of these a reader of tags sees nothing: macros, includes, another library's sources.
 WITHOUT_TAGS = {"include/sdma/core/standard.hpp", "lib/pch/runtime.hpp", "lib/standalone/fmt.cpp"}
 
@@ -792,7 +813,7 @@ def exports(root, *libraries):
 
 CHECKS = {
     check.__name__: check
-    for check in (includes, alone, everything, standard, attributes, ranges, weight, wire, length, columns, words, overlay, paragraph, waits, licence, version, drivers, paths, sources, tags, exports)
+    for check in (includes, alone, everything, standard, attributes, ranges, weight, wire, length, columns, words, overlay, paragraph, waits, licence, version, drivers, paths, sources, names, tags, exports)
 }
 
 
