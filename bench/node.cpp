@@ -2,7 +2,7 @@
 // Prints figures of the node: the cost while idle, the latency while busy and while sleeping, and packets per second.
 //
 //   build/tools/sdma emulate --doorbells=protect|park|spin -- build/bench/bench-node
-#include "../tests/emulator/raw.hpp"
+#include "device/kfd/raw_client.hpp"
 #include "sdma/packets/copy.hpp"
 #include "sdma/packets/sync.hpp"
 
@@ -16,7 +16,7 @@
 #include <fstream>
 #include <memory>
 
-using namespace raw;
+using namespace sdma::raw;
 using namespace sdma;
 
 namespace {

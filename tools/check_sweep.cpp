@@ -2,9 +2,9 @@
 #include "check_sweep.hpp"
 
 #include "core/plural.hpp"
-#include "exit.hpp"
 #include "interrupt.hpp"
 #include "json/check.hpp"
+#include "json/exit.hpp"
 #include "output.hpp"
 #include "sdma/core/number.hpp"
 #include "sdma/simulate/sweep.hpp"

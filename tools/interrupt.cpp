@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "interrupt.hpp"
 
-#include "exit.hpp"
+#include "json/exit.hpp"
 #include "output.hpp"
 
 #include <pthread.h>

@@ -8,7 +8,7 @@
 //   if (!w) fail(w.error(), *device, kPatience);      // a wait that gave up: why, as sdma doctor says it
 //
 // Each thread that calls these functions begins in `to_the_end`. Errors: reported, once.
-#include "exit.hpp"
+#include "json/exit.hpp"
 #include "output.hpp"
 #include "sdma/device/device.hpp"
 #include "sdma/doctor/diagnose.hpp"

@@ -67,10 +67,16 @@ std::optional<FileAt> parse_file_at(const std::string& given) {
 
 }  // namespace
 
-void add_settings(VerbOptions& verb, std::vector<ParseOptions::Setting>& set) {
-  add_each(verb, "--set", set, parse_pair<ParseOptions::Setting>, "NAME=VALUE",
-           "set a param of the schedule; may be repeated")
-      .type("NAME=VALUE");
+std::optional<std::uint64_t> parse_positive_size(std::string text) {
+  if (text.ends_with('k') || text.ends_with('m') || text.ends_with('g'))
+    text.back() = static_cast<char>(text.back() - 'a' + 'A');
+  const auto size = parse_size(text);
+  return size && *size > 0 ? size : std::nullopt;
+}
+
+void add_settings(VerbOptions& verb, std::vector<ParseOptions::Setting>& set, const std::string& option,
+                  const std::string& form, const std::string& doc) {
+  add_each(verb, option, set, parse_pair<ParseOptions::Setting>, form, doc).type(form);
 }
 
 void add_pairs(VerbOptions& verb, const std::string& option, const std::string& form,

@@ -2,6 +2,7 @@
 #pragma once
 // Options that several verbs have, and what they name: schedules, machines, ordering rules, names, rings.
 //
+//   add_size(verb, "--bytes", o->bytes, "bytes to move");    --bytes 64K
 //   add_settings(verb, o->parse.set);                  --set N=8 --set chunk=1M
 //   add_shown_gpus(verb, o->gpus);                     --gpu=0,3
 //   auto s = load_schedule(path, text, o->parse);
@@ -15,10 +16,12 @@
 //   add_buffers(verb, o->buffers, "file that holds the memory at VA; may be repeated");    --ib FILE@VA
 //
 // What `load_...` returns nothing for has been reported.
+#include "options.hpp"
 #include "ring_text.hpp"
 #include "sdma/check/check.hpp"
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/names.hpp"
+#include "sdma/core/number.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/device/open.hpp"
 #include "sdma/schedule/text.hpp"
@@ -33,7 +36,23 @@
 
 namespace sdma::tool {
 
-void add_settings(VerbOptions&, std::vector<ParseOptions::Setting>&);
+/// A size of at least one byte, also in the letters of nccl-tests: 4k, 16m.
+std::optional<std::uint64_t> parse_positive_size(std::string);
+/// An option with such a size, of at most `most`; 0: of any.
+template <class T>
+Option add_size(VerbOptions& verb, const std::string& names, T& size, const std::string& doc, std::uint64_t most = 0) {
+  const auto parse = [most](const std::string& text) {
+    const auto bytes = parse_positive_size(text);
+    return bytes && (most == 0 || *bytes <= most) ? bytes : std::nullopt;
+  };
+  const auto wanted = most == 0 ? "a size: write at least 1 byte, or 4K, 16M, 1G: powers of 1024"
+                                : "a size from 1 byte to " + size_text(most);
+  return add_parsed(verb, names, size, parse, wanted, doc).type("SIZE");
+}
+
+void add_settings(VerbOptions&, std::vector<ParseOptions::Setting>&, const std::string& option = "--set",
+                  const std::string& form = "NAME=VALUE",
+                  const std::string& doc = "set a param of the schedule; may be repeated");
 /// An option that may be repeated. `form`: the form of each value, such as NAME=PATH.
 void add_pairs(VerbOptions&, const std::string& option, const std::string& form,
                std::vector<std::pair<std::string, std::string>>&, const std::string& doc);

@@ -7,8 +7,8 @@
 //     action = [o] { return dis_verb(*o); };              runs if the verb was chosen
 //   }
 //
-// The generated verbs.hpp declares and lists these functions. All verbs use the exit codes of exit.hpp.
-#include "exit.hpp"
+// The generated verbs.hpp declares and lists these functions. All verbs use the exit codes of json/exit.hpp.
+#include "json/exit.hpp"
 #include "options.hpp"
 #include "output.hpp"
 

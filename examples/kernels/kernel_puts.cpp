@@ -8,10 +8,10 @@
 //   kernel_puts --device=cuda --module=tiles.ptx --beside    their energy, and what they cost a kernel that computes
 //
 // With two GPUs, the kernel runs on GPU 0 and the tiles go to GPU 1. Exit code 1: a wrong word, or a wave that gave up.
+#include "../../lib/device/energy_counters.hpp"
 #include "../../lib/device/gpu_kernels.hpp"
 #include "../support.hpp"
 #include "host.hpp"
-#include "perf/energy.hpp"
 #include "sdma/core/file.hpp"
 #include "sdma/device/cuda.hpp"
 
@@ -178,7 +178,7 @@ void beside(Device& d, Kernels& kernels, const Options& o) {
   s.tiles.check = false;
   std::set<std::string> pci;
   for (const auto& g : dynamic_cast<CudaDevice&>(d).gpus()) pci.insert(g.pci);
-  const auto counters = must(collectives::perf::nvml_counters({pci.begin(), pci.end()}));
+  const auto counters = must(detail::nvml_counters("--beside", {pci.begin(), pci.end()}));
   const auto joules = [&] {
     double all = 0;
     for (const auto& c : counters) all += must(c());

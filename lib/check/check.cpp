@@ -3,7 +3,7 @@
 
 #include "../core/plural.hpp"
 #include "../schedule/symbols.hpp"
-#include "report.hpp"
+#include "reporter.hpp"
 
 #include <fmt/format.h>
 

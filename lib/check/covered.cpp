@@ -2,7 +2,7 @@
 // The contract of a proof: what its argument covers, entry by entry, and the search for things that it does not cover.
 // docs/check.md shows the table; tests/check/covered.cpp has a schedule for each entry.
 #include "../schedule/link.hpp"
-#include "report.hpp"
+#include "reporter.hpp"
 
 #include <fmt/format.h>
 
@@ -115,7 +115,8 @@ class Contract {
     for (std::uint32_t i = 0; i < p.items.size(); ++i) {
       const auto& item = p.items[i];
       const Position here{q, i + 1};
-      if (item.skipped || !item.info || item.info == &info_of<Indirect>()) continue;  // packets.cpp reports the last
+      if (item.skipped || !item.info || item.info == &info_of<Indirect>())
+        continue;  // packet_findings.cpp reports the last
       ask(fmt::format("packet {}", item.info->name), here);
       if (item.touches > 2 && item.moves()) ask("access box", here);
     }

@@ -7,7 +7,7 @@
 //
 // A suggested value is the one that the posting packet stores, so it is right in every round: if the queue of `a`
 // stores 4*epoch-3, `b` waits for 4*epoch-3.
-#include "report.hpp"
+#include "reporter.hpp"
 
 namespace sdma { inline namespace v0 { namespace check_detail {
 

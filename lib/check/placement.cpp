@@ -3,7 +3,7 @@
 // other links than the packets use, and engines that queues of different directions share.
 #include "../device/request.hpp"
 #include "../schedule/link.hpp"
-#include "report.hpp"
+#include "reporter.hpp"
 
 #include <fmt/format.h>
 

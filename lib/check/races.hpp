@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // Two accesses that may happen in either order, as races.cpp finds them and race_text.cpp reports them. Internal.
-#include "report.hpp"
+#include "reporter.hpp"
 
 namespace sdma { inline namespace v0 { namespace check_detail {
 

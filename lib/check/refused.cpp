@@ -5,7 +5,7 @@
 // executes a packet; only its limits (swapped bytes, encryption) and mappings are left out.
 #include "../schedule/refused.hpp"
 #include "../engine/admit.hpp"
-#include "report.hpp"
+#include "reporter.hpp"
 #include "sdma/device/topology.hpp"
 #include "sdma/stream/rules.hpp"
 

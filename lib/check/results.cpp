@@ -14,7 +14,7 @@
 #include "../schedule/contents.hpp"
 #include "../schedule/sums.hpp"
 #include "bytes.hpp"
-#include "report.hpp"
+#include "reporter.hpp"
 #include "sdma/packets/footprint.hpp"
 
 #include <fmt/format.h>

@@ -11,7 +11,7 @@
 // threads share a queue, the pass executes the schedule once per thread, and that thread yields to all others before
 // each of its steps.
 #include "../schedule/link.hpp"
-#include "report.hpp"
+#include "reporter.hpp"
 #include "sdma/core/number.hpp"
 #include "values.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The checker's rules, and the ordering rules that findings rest on.
-#include "report.hpp"
+#include "reporter.hpp"
 
 #include <algorithm>
 #include <array>

@@ -6,7 +6,7 @@
 // over time: before the first sample that reads another value, everything obeys the order that these values give, and
 // in that order nothing else can have changed the word.)
 #include "alternatives.hpp"
-#include "report.hpp"
+#include "reporter.hpp"
 
 #include <set>
 

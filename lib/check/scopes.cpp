@@ -5,7 +5,7 @@
 //   set gpu0.go = 1 scope=agent     a queue polls gpu0.go: it may never see the 1
 //   wait gpu1.n == 1 scope=agent    a queue adds to gpu1.n: an L2 may hold the old value for ever
 //   add gpu0.n += 1 scope=agent     a queue adds to gpu0.n, too: one of the additions may be lost
-#include "report.hpp"
+#include "reporter.hpp"
 
 #include <algorithm>
 

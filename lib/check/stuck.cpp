@@ -3,7 +3,7 @@
 // never reached.
 #include "../stream/print.hpp"
 #include "counts.hpp"
-#include "report.hpp"
+#include "reporter.hpp"
 #include "sdma/packets/poll.hpp"
 #include "sdma/stream/rules.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Q3: FENCEs and ATOMICs whose word lies in VRAM, after data that the same queue stored to host memory.
 #include "../schedule/link.hpp"
-#include "report.hpp"
+#include "reporter.hpp"
 
 #include <optional>
 

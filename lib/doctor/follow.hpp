@@ -10,7 +10,7 @@
 // Every queue proceeds as far as it can. A poll of a word whose value is not known holds if the queue was found at it,
 // and passes otherwise, after everything else has been tried.
 #include "../engine/execute.hpp"
-#include "memory.hpp"
+#include "followed_memory.hpp"
 #include "sdma/packets/footprint.hpp"
 #include "sdma/packets/poll.hpp"
 

@@ -3,7 +3,7 @@
 
 #include "coredump.hpp"
 #include "driver_log.hpp"
-#include "engines.hpp"
+#include "engine_generation.hpp"
 #include "layout.hpp"
 #include "plain.hpp"
 #include "rows.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "trace.hpp"
 
-#include "options.hpp"
+#include "node_options.hpp"
 #include "real.hpp"
 #include "symbols.hpp"
 

@@ -30,7 +30,7 @@
 //   registers, dirty bits, physical addresses, page tables: unsupported, or privileged: there is no overload
 //
 // Threads: a Machine belongs to one thread. Use it inside a Section of its Reader. Nothing here throws or allocates.
-#include "memory.hpp"
+#include "address_space.hpp"
 #include "sdma/packets/footprint.hpp"
 
 namespace sdma { inline namespace v0 {

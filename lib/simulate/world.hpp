@@ -19,7 +19,7 @@
 #include "../schedule/rounds.hpp"
 #include "../schedule/samples.hpp"
 #include "ends.hpp"
-#include "memory.hpp"
+#include "link_memory.hpp"
 #include "network.hpp"
 #include "sdma/queue/ring.hpp"
 

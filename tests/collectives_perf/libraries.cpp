@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What is loaded at run time, and the files of the kernel that stand for an energy counter.
-#include "perf/energy.hpp"
-#include "perf/loaded_library.hpp"
+#include "device/energy_counters.hpp"
+#include "device/requested_library.hpp"
 #include "support/catch.hpp"
 
 #include <cstdlib>
@@ -9,7 +9,7 @@
 #include <fstream>
 #include <thread>
 
-using namespace collectives::perf;
+using namespace sdma::detail;
 namespace fs = std::filesystem;
 
 namespace {
@@ -41,7 +41,7 @@ class Sysfs {
 }  // namespace
 
 TEST_CASE("a library is the first of its names that the loader finds") {
-  auto library = LoadedLibrary::load(kRequest);
+  auto library = RequestedLibrary::load(kRequest);
   REQUIRE(library);
   CHECK(library->name() == "libc.so.6");
   int (*absolute)(int) = (*library)["abs"];
@@ -59,7 +59,7 @@ TEST_CASE("a library is the first of its names that the loader finds") {
 TEST_CASE("a library that is missing: what, where it was searched, and what to do") {
   auto request = kRequest;
   request.names.pop_back();
-  const auto missing = LoadedLibrary::load(request);
+  const auto missing = RequestedLibrary::load(request);
   REQUIRE_FALSE(missing);
   const auto said = to_string(missing.error());
   INFO(said);
@@ -70,11 +70,11 @@ TEST_CASE("a library that is missing: what, where it was searched, and what to d
 
 TEST_CASE("the file that the variable names is the only one that is tried") {
   ::setenv("SDMA_TEST_NO_LIBRARY", "/no/such/file.so", 1);
-  const auto wrong = LoadedLibrary::load(kRequest);
+  const auto wrong = RequestedLibrary::load(kRequest);
   ::setenv("SDMA_TEST_NO_LIBRARY", "libc.so.6", 1);
   auto request = kRequest;
   request.names.pop_back();
-  const auto right = LoadedLibrary::load(request);
+  const auto right = RequestedLibrary::load(request);
   ::unsetenv("SDMA_TEST_NO_LIBRARY");
   REQUIRE_FALSE(wrong);
   CHECK(has(wrong.error().message, "NCCL cannot be loaded from SDMA_TEST_NO_LIBRARY: /no/such/file.so: "));
@@ -84,13 +84,13 @@ TEST_CASE("the file that the variable names is the only one that is tried") {
 TEST_CASE("an AMD GPU's energy is a file's, or power summed over time") {
   const Sysfs sys;
   const std::vector<std::string> gpu{"0000:06:00.0"};
-  const auto none = hwmon_counters(gpu, sys.root());
+  const auto none = hwmon_counters("--energy", gpu, sys.root());
   REQUIRE_FALSE(none);
   CHECK(has(none.error().message, "0000:06:00.0/hwmon/*: none of energy1_input, power1_average and power1_input"));
-  CHECK_FALSE(hwmon_counters({"0000:07:00.0"}, sys.root()));
+  CHECK_FALSE(hwmon_counters("--energy", {"0000:07:00.0"}, sys.root()));
 
   sys.write("power1_average", "250000000\n");
-  auto power = hwmon_counters(gpu, sys.root());
+  auto power = hwmon_counters("--energy", gpu, sys.root());
   REQUIRE(power);
   const auto begin = std::chrono::steady_clock::now();
   const auto first = *(*power)[0]();
@@ -101,7 +101,7 @@ TEST_CASE("an AMD GPU's energy is a file's, or power summed over time") {
   CHECK(gained <= 250 * t.count());
 
   sys.write("energy1_input", "7500000\n");
-  auto energy = hwmon_counters(gpu, sys.root());
+  auto energy = hwmon_counters("--energy", gpu, sys.root());
   REQUIRE(energy);
   CHECK(*(*energy)[0]() == Approx(7.5));
   fs::remove(sys.monitor() / "energy1_input");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "perf/model.hpp"
+#include "perf/modelled.hpp"
 
 #include "support.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "perf/report.hpp"
+#include "perf/estimated_progress.hpp"
 #include "perf/others.hpp"
-#include "perf/progress.hpp"
 #include "support.hpp"
 
 using namespace collectives;

@@ -2,7 +2,7 @@
 // Schedule files as variants: their names and params, what is refused, and that they are verified and timed like ours.
 #include "perf/schedule_file.hpp"
 
-#include "perf/model.hpp"
+#include "perf/modelled.hpp"
 #include "perf/report.hpp"
 #include "perf/sweep.hpp"
 #include "sdma/device/soft.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // Settings out of what a command line would give, and points as if they had been measured.
+#include "perf/perf_options.hpp"
 #include "perf/point.hpp"
-#include "perf_options.hpp"
 #include "support/catch.hpp"
 
 #include <CLI/CLI.hpp>

@@ -3,7 +3,7 @@
 #include "broken.hpp"
 #include "contact/answer.hpp"
 #include "contact/fields.hpp"
-#include "exit.hpp"
+#include "json/exit.hpp"
 #include "support/catch.hpp"
 
 #include "archive.hpp"

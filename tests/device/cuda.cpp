@@ -2,7 +2,7 @@
 // What is particular to the CUDA device: its limits, its window of commands, shadows, polls that CUDA would compare
 // differently, and what becomes of errors. On the stand-in for the driver, or on NVIDIA GPUs.
 #include "sdma/device/cuda.hpp"
-#include "../../lib/device/cuda/driver.hpp"
+#include "../../lib/device/cuda/cuda_driver.hpp"
 #include "conformance_support.hpp"
 #include "sdma/stream/writer.hpp"
 

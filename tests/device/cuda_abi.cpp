@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What lib/device/cuda/driver.hpp says of the driver's ABI, against <cuda.h>,
+// What lib/device/cuda/cuda_driver.hpp says of the driver's ABI, against <cuda.h>,
 // where that is installed. Nothing runs: it compiles, or it does not.
-#include "../../lib/device/cuda/driver.hpp"
+#include "../../lib/device/cuda/cuda_driver.hpp"
 
 #if __has_include(<cuda.h>)
 #include <cuda.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What lib/device/kfd/thunk.hpp says of libhsakmt's ABI, and drm.hpp of
+// What lib/device/kfd/thunk.hpp says of libhsakmt's ABI, and kfd_drm.hpp of
 // libdrm_amdgpu's, against their headers. Nothing runs: it compiles, or it does not.
-#include "../../lib/device/kfd/drm.hpp"
+#include "../../lib/device/kfd/kfd_drm.hpp"
 #include "../../lib/device/kfd/thunk.hpp"
 
 #include <hsakmt.h>

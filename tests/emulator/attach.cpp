@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The queues of a live process, as sdma/doctor/attach.hpp finds them. Part of the program of debugger.cpp.
 #include "sdma/doctor/attach.hpp"
+#include "../../lib/device/kfd/raw_client.hpp"
 #include "debuggee.hpp"
-#include "raw.hpp"
 #include "sdma/core/file.hpp"
 #include "sdma/doctor/diagnose.hpp"
 #include "sdma/dump/descriptors.hpp"
@@ -71,7 +71,7 @@ TEST_CASE("a queue at a poll: its ring, its positions, its word, as they are in 
   if (is_root()) CHECK(q.engine.value == EngineId{0});
   CHECK(!q.doorbell);
   CHECK(has_note(s, "engines of the queues are not known") != is_root());
-  CHECK(q.exceptions.value == raw::kfd::exception_bit(raw::kfd::kExceptionQueueNew));
+  CHECK(q.exceptions.value == kfd::exception_bit(kfd::kExceptionQueueNew));
   const auto first = Reader{q.ring}.next();
   REQUIRE(first.is<PollMem>());
   CHECK(decode<PollMem>(first.dwords).addr == GpuVa{t.state.word});

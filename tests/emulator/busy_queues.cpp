@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A GPU's queues while others of its queues are created and destroyed,
 // and events with many waiters. Part of the program of queues.cpp.
-#include "raw.hpp"
+#include "../../lib/device/kfd/raw_client.hpp"
 #include "sdma/core/deadline.hpp"
 #include "sdma/packets/copy.hpp"
 #include "sdma/packets/poll.hpp"
@@ -15,7 +15,7 @@
 #include <memory>
 #include <thread>
 
-using namespace raw;
+using namespace sdma::raw;
 using namespace sdma;
 using namespace std::chrono_literals;
 

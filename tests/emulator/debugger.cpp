@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // DBG_TRAP: what the kernel checks, what a debugger sees of another process, and how a runtime waits for it. Run under
 // `sdma emulate --gpus=2`.
+#include "../../lib/device/kfd/raw_client.hpp"
 #include "attachable.hpp"
 #include "debuggee.hpp"
-#include "raw.hpp"
 #include "sdma/packets/poll.hpp"
 #include "sdma/packets/sync.hpp"
 
@@ -20,7 +20,7 @@
 #include <set>
 #include <thread>
 
-using namespace raw;
+using namespace sdma::raw;
 using namespace sdma;
 using namespace std::chrono_literals;
 

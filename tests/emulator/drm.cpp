@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // GPUs as libdrm and what is above it find them: PCI devices with two DRM nodes each. Part of the program of ioctl.cpp.
-#include "raw.hpp"
+#include "../../lib/device/kfd/raw_client.hpp"
 
 #include "support/catch.hpp"
 
@@ -13,7 +13,7 @@
 #include <fstream>
 #include <set>
 
-using namespace raw;
+using namespace sdma::raw;
 
 namespace {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // One client for the whole program: only the first DRM file that a process acquires has the queues' mappings.
-#include "raw.hpp"
+#include "../../lib/device/kfd/raw_client.hpp"
 
 #include "sdma/packets/copy.hpp"
 #include "sdma/packets/sync.hpp"
@@ -9,7 +9,7 @@
 
 namespace gem {
 
-using namespace raw;
+using namespace sdma::raw;
 namespace drm = sdma::drm;
 
 inline Client& client() {

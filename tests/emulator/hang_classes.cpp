@@ -3,8 +3,8 @@
 // those of docs/doctor.md; `cycle-2`, `cycle-3` and `cycle-8` are cycles of so many queues, and `slow` is a healthy
 // queue that copies for ever. Its queues are made with ioctls alone. It prints its process id when its queues are in
 // that state, and then waits to be killed.
+#include "../../lib/device/kfd/raw_client.hpp"
 #include "attachable.hpp"
-#include "raw.hpp"
 #include "sdma/packets/copy.hpp"
 #include "sdma/packets/poll.hpp"
 #include "sdma/packets/sync.hpp"
@@ -18,7 +18,7 @@
 #include <string>
 #include <thread>
 
-using namespace raw;
+using namespace sdma::raw;
 using namespace sdma;
 using namespace std::chrono_literals;
 

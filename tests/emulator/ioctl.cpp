@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What the node answers to ioctls, good and bad, of a program without a library. Run under `sdma emulate --gpus=2`.
-#include "raw.hpp"
+#include "../../lib/device/kfd/raw_client.hpp"
 
 #include "support/catch.hpp"
 
@@ -10,7 +10,7 @@
 #include <cstring>
 #include <thread>
 
-using namespace raw;
+using namespace sdma::raw;
 using sdma::GpuId;
 
 TEST_CASE("the devices look like devices") {

@@ -2,8 +2,8 @@
 // How programs end, and what they leave. cases/ runs it under `sdma emulate`.
 //
 //   lifetime copy|fork|exit|kill|wait|children
+#include "../../lib/device/kfd/raw_client.hpp"
 #include "attachable.hpp"
-#include "raw.hpp"
 #include "sdma/packets/copy.hpp"
 #include "sdma/packets/poll.hpp"
 #include "sdma/packets/sync.hpp"
@@ -14,7 +14,7 @@
 #include <cstring>
 #include <string>
 
-using namespace raw;
+using namespace sdma::raw;
 using namespace sdma;
 
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copies between everything that a program can give to the node: what recordings call it. cases/names runs it under
 // `sdma emulate`. Prints the address of its VRAM, for a file of names.
-#include "raw.hpp"
+#include "../../lib/device/kfd/raw_client.hpp"
 #include "sdma/packets/copy.hpp"
 #include "sdma/packets/sync.hpp"
 
@@ -21,7 +21,7 @@ extern "C" const char __executable_start;
 
 namespace {
 
-using namespace raw;
+using namespace sdma::raw;
 using namespace sdma;
 
 bool give(Client& c, const void* at, std::uint64_t bytes, std::uint32_t rights = kfd::kWritable) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Each allocation of each ioctl, and of each interposed function, fails in turn: the process lives, the call says
 // ENOMEM and has changed nothing, and it succeeds afterwards. Run under `sdma emulate --gpus=2 --watch`.
-#include "raw.hpp"
+#include "../../lib/device/kfd/raw_client.hpp"
 
 #include "support/catch.hpp"
 
@@ -19,7 +19,7 @@
 #include <set>
 #include <vector>
 
-using namespace raw;
+using namespace sdma::raw;
 
 namespace {
 

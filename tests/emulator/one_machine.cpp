@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What processes of one `sdma emulate` share: the slots of the engines and the memory; and what they do not: faults and
 // events. Processes that are killed give back what they had.
+#include "../../lib/device/kfd/raw_client.hpp"
 #include "child.hpp"
-#include "raw.hpp"
 
 #include "support/catch.hpp"
 
@@ -12,7 +12,7 @@
 #include <memory>
 #include <vector>
 
-using namespace raw;
+using namespace sdma::raw;
 using namespace sdma;
 
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Compute queues of PM4 packets: writes, fences with interrupts, indirect
 // buffers, wrap-around, and what they refuse. Part of the program of queues.cpp.
+#include "../../lib/device/kfd/raw_client.hpp"
 #include "pm4_words.hpp"
-#include "raw.hpp"
 
 #include "support/catch.hpp"
 
@@ -11,7 +11,7 @@
 #include <memory>
 #include <vector>
 
-using namespace raw;
+using namespace sdma::raw;
 using namespace pm4_words;
 
 namespace {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Dispatches by a PM4 queue, of a kernel that a loaded code object
 // names and of one without a name: they are refused, or skipped.
+#include "../../lib/device/kfd/raw_client.hpp"
 #include "code_object_image.hpp"
-#include "raw.hpp"
 
 #include <algorithm>
 #include <cstdio>
 
-using namespace raw;
+using namespace sdma::raw;
 
 int main() {
   Client c;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Queues of the node through bare ioctls: all engines, all slots, and everything that the kernel takes away from a
 // program. Run under `sdma emulate --gpus=2`.
-#include "raw.hpp"
+#include "../../lib/device/kfd/raw_client.hpp"
 #include "sdma/core/deadline.hpp"
 #include "sdma/packets/copy.hpp"
 #include "sdma/packets/poll.hpp"
@@ -16,7 +16,7 @@
 #include <numeric>
 #include <thread>
 
-using namespace raw;
+using namespace sdma::raw;
 using namespace sdma;
 using namespace std::chrono_literals;
 

@@ -2,7 +2,7 @@
 // A program that is built with a sanitizer: engines copy between its own buffers, which it writes and reads in between.
 // sanitized [error]: with `error`, it also makes the mistake that its sanitizer reports. cases/sanitizers runs it under
 // `sdma emulate`.
-#include "raw.hpp"
+#include "../../lib/device/kfd/raw_client.hpp"
 #include "sdma/packets/copy.hpp"
 #include "sdma/packets/sync.hpp"
 
@@ -11,7 +11,7 @@
 #include <cstring>
 #include <thread>
 
-using namespace raw;
+using namespace sdma::raw;
 using namespace sdma;
 
 namespace {

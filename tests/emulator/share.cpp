@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Memory of one process in another: DMABUFs through a socket, IPC handles as
 // bytes, copies by the receiver's engines. Part of the program of ioctl.cpp.
+#include "../../lib/device/kfd/raw_client.hpp"
 #include "../../lib/emulator/real.hpp"
-#include "raw.hpp"
 #include "send_fd.hpp"
 
 #include "sdma/packets/copy.hpp"
@@ -23,7 +23,7 @@
 #include <thread>
 #include <utility>
 
-using namespace raw;
+using namespace sdma::raw;
 using namespace sdma;
 
 namespace {

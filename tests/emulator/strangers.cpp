@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What programs of others do that a client of libhsakmt does not: they find functions another way, wait while signals
 // arrive, create events without a page, and read how their memory is mapped.
-#include "raw.hpp"
+#include "../../lib/device/kfd/raw_client.hpp"
 
 #include "support/catch.hpp"
 
@@ -25,7 +25,7 @@
 #include <string>
 #include <thread>
 
-using namespace raw;
+using namespace sdma::raw;
 
 namespace {
 

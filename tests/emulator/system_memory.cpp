@@ -2,13 +2,13 @@
 // Host memory that GPUs use: the driver's limits for GTT and USERPTR. Part of the program of ioctl.cpp.
 #include "../../lib/emulator/node/system_memory.hpp"
 
-#include "raw.hpp"
+#include "../../lib/device/kfd/raw_client.hpp"
 
 #include "support/catch.hpp"
 
 #include <fstream>
 
-using namespace raw;
+using namespace sdma::raw;
 using sdma::emulator::system_limits;
 
 namespace {

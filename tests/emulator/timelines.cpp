@@ -2,8 +2,8 @@
 // A runtime that drives KFD itself, without ROCr and without AQL: on each GPU a compute queue of PM4, which is bound to
 // an indirect buffer, and an sDMA queue. Both wait for, post and time signals of a timeline, and wake the host by an
 // event. No kernel is dispatched. Run under `sdma emulate`.
+#include "../../lib/device/kfd/raw_client.hpp"
 #include "pm4_words.hpp"
-#include "raw.hpp"
 #include "sdma/packets/copy.hpp"
 #include "sdma/packets/poll.hpp"
 #include "sdma/packets/sync.hpp"
@@ -15,7 +15,7 @@
 #include <numeric>
 #include <vector>
 
-using namespace raw;
+using namespace sdma::raw;
 using namespace pm4_words;
 using namespace sdma;
 

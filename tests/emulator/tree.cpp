@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What programs read in the tree about a GPU, consistent with what the topology and the ioctls say about it.
-#include "raw.hpp"
+#include "../../lib/device/kfd/raw_client.hpp"
 
 #include "support/catch.hpp"
 
@@ -17,7 +17,7 @@
 #include <iterator>
 #include <string>
 
-using namespace raw;
+using namespace sdma::raw;
 
 namespace {
 

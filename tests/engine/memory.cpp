@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // engine/memory: who sees what at which address, and that nobody sees it after unmap.
-#include "engine/memory.hpp"
+#include "engine/address_space.hpp"
 
 #include "support/catch.hpp"
 

@@ -8,7 +8,7 @@
 // A byte picks what happens, the bytes behind it are its arguments. Addresses, handles and GPUs are taken from those
 // that exist, mostly: no fuzzer would find them.
 #include "../../lib/emulator/node/node.hpp"
-#include "../../lib/emulator/options.hpp"
+#include "../../lib/emulator/node_options.hpp"
 
 #include <fcntl.h>
 #include <linux/ioctl.h>

@@ -5,7 +5,7 @@
 //   Space s;                            // at 0 and kBytes the same memory, then constants, a gap, another GPU's
 //   ... a pipeline executes anything with s.reader ...
 //   s.require_intact();                 // not a byte is written that is not mapped for writing
-#include "engine/memory.hpp"
+#include "engine/address_space.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -34,6 +34,27 @@ MAY_USE["litmus"] = MAY_USE["device"] | {"litmus"}
 MAY_USE["standalone"] = {"standalone"}  # of fmt and the C library alone
 # Precompiled for all, included by nobody.
 MAY_USE["pch"] = MAY_USE["packets"]
+# Clients: they may use every module, and of each other what is named here. No module uses them.
+CLIENTS = {
+    "share/sdma/kernels": (),
+    "collectives": (),
+    "integration/client": ("collectives",),
+    "integration/runtime": (),
+    "tools/json": (),
+    "tools": ("tools/json",),
+    "tools/contact": ("tools", "tools/json", "litmus", "share/sdma/kernels"),
+    "tools/fetch": ("tools", "tools/json", "collectives"),
+    "tools/perf": ("tools", "tools/json", "collectives"),
+    "tools/verbs": ("tools", "tools/contact", "tools/fetch", "tools/json", "tools/perf", "collectives"),
+    "playground": ("tools",),
+    "python": ("tools/json", "collectives"),
+    "examples": (),
+    "examples/kernels": ("examples", "share/sdma/kernels"),
+    "bench": ("collectives",),
+}
+MAY_USE |= {room: {room, *ORDER, *others} for room, others in CLIENTS.items()}
+# These are written as anyone's clients are: of the modules, they include what is installed.
+PUBLIC_ALONE = {"share/sdma/kernels", "collectives", "integration/client", "integration/runtime", "examples"}
 
 # What the header-only library consists of: a fork that cannot link ours uses these, without exceptions and RTTI.
 HEADER_ONLY = re.compile(r"(core|packets|sync)/\w+|stream/(writer|reader)|queue/(order|ring|queue|wave)")
@@ -42,10 +63,12 @@ NOT_HEADER_ONLY = {"core/file", "core/number", "sync/describe"}
 INTRINSICS = {"immintrin.h", "emmintrin.h", "intrin.h", "x86intrin.h"}
 POSIX = {"core/deadline": {"sched.h", "time.h"}}
 
-# For clients in C: it includes C's own headers, and no header of C++ includes it.
+# For clients in C: a part of what implements it.
 C_FACE = pathlib.PurePath("include/sdma/client.h")
 
 SOURCES = (".hpp", ".cpp", ".h", ".c")
+# Where a compiler searches for "...", after the folder of the source.
+SEARCHED = [pathlib.PurePath(folder) for folder in ("include", "lib", ".", "tools", "share/sdma/kernels")]
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
 MAX_LINES = 500
 
@@ -82,28 +105,28 @@ def public_name(path):
     return "/".join(parts[2:]) if parts[:2] == ("include", "sdma") else None
 
 
-def folder_of(path):
-    """Of include/sdma/X/... and lib/X/...: X, or None. The emulator's modules count as folders: emulator/X."""
+def room_of(path):
+    """Of include/sdma/X/... and lib/X/...: X, or emulator/X for the emulator's modules. Else the innermost of CLIENTS, or the folder."""
     parts = path.parts
     if parts[:2] == ("include", "sdma") and len(parts) > 3:
         return parts[2]
     if parts[0] == "lib" and len(parts) > 2:
         return "/".join(parts[1:3]) if parts[1] == "emulator" and len(parts) > 3 else parts[1]
-    return None
+    if path == C_FACE:
+        return "integration/client"
+    return next((str(folder) for folder in path.parents if str(folder) in CLIENTS), str(path.parent))
 
 
 # --- The checks -------------------------------------------------------------------------------------------------------
 
 
 def includes(root):
-    """no folder includes one after it, and the header-only set includes only itself and the standard library"""
+    """no folder includes one after it, clients include what CLIENTS names, and the header-only set only itself and the standard library"""
     bad = []
-    for path in files(root, "include", "lib"):
-        folder, name = folder_of(path), public_name(path)
+    for path in files(root, "include", "lib", *sorted({room.split("/")[0] for room in CLIENTS})):
+        room, name = room_of(path), public_name(path)
         alone = name is not None and header_only(name)
-        if path == C_FACE:
-            continue
-        if folder not in MAY_USE:
+        if room not in MAY_USE:
             bad.append(f"{path}:1: lies in no folder that the design names")
             continue
         for number, line in enumerate(read(root, path).split("\n"), 1):
@@ -118,15 +141,16 @@ def includes(root):
                 elif alone and ("/" in target or target.endswith((".h", ".hpp"))) and target not in INTRINSICS | POSIX.get(name, set()):
                     bad.append(f"{where}: <{target}> in a header-only file: nothing but the standard library there")
                 continue
-            candidates = [pathlib.PurePath("include", target), path.parent / target, pathlib.PurePath("lib", target)]
-            candidates = [pathlib.PurePath(os.path.normpath(c)) for c in candidates]
+            candidates = [pathlib.PurePath(os.path.normpath(folder / target)) for folder in (path.parent, *SEARCHED)]
             # What Meson makes of X.hpp.in lies where that lies.
             there = next((c for c in candidates if any((root / f"{c}{end}").is_file() for end in ("", ".in"))), None)
             if there is None:
                 bad.append(f'{where}: "{target}" is no file of this tree')
                 continue
-            if folder_of(there) not in MAY_USE[folder]:
-                bad.append(f'{where}: "{target}": {folder} lies before {folder_of(there)} and may not use it')
+            if room_of(there) not in MAY_USE[room]:
+                bad.append(f'{where}: "{target}": {room} may not use {room_of(there)}')
+            elif room in PUBLIC_ALONE and there.parts[0] == "lib":
+                bad.append(f'{where}: "{target}": {room} may use no header that is not installed')
             elif name is not None and public_name(there) is None:
                 bad.append(f'{where}: "{target}": a public header includes one that is not installed')
             elif alone and not header_only(public_name(there)):
@@ -570,15 +594,15 @@ OWN_BOUND = re.compile(r"(?<!deadline = )Deadline::in\(((?:std::chrono::|share::
 OWN_BOUNDS = {
     ("collectives/run.cpp", "kPublish"): ("10 s", "collectives/run.hpp"),
     ("lib/device/cuda/issue.cpp", "kAnswer"): ("10 s", "include/sdma/device/cuda.hpp"),
-    ("lib/device/cuda/memory.hpp", "kLong"): ("60 s", "include/sdma/device/cuda.hpp"),
-    ("lib/device/cuda/node.hpp", "kAnswer"): ("10 s", "include/sdma/device/cuda.hpp"),
-    ("lib/device/cuda/node.hpp", "std::chrono::hours(1)"): None,
-    ("lib/device/cuda/queue.cpp", "kLongest"): ("10 s", "include/sdma/device/cuda.hpp"),
+    ("lib/device/cuda/cuda_memory.hpp", "kLong"): ("60 s", "include/sdma/device/cuda.hpp"),
+    ("lib/device/cuda/cuda_node.hpp", "kAnswer"): ("10 s", "include/sdma/device/cuda.hpp"),
+    ("lib/device/cuda/cuda_node.hpp", "std::chrono::hours(1)"): None,
+    ("lib/device/cuda/cuda_queue.cpp", "kLongest"): ("10 s", "include/sdma/device/cuda.hpp"),
     ("lib/device/shared_node.hpp", "share::kAnswer"): ("ten seconds", "include/sdma/device/memory.hpp"),
     ("lib/device/soft_engine.cpp", "1h"): None,
     ("lib/device/soft_queues.cpp", "1h"): None,
     ("lib/emulator/model/model.cpp", "std::chrono::seconds(60)"): ("60 s", "lib/emulator/model/model.hpp"),
-    ("lib/emulator/node/memory.hpp", "std::chrono::seconds(60)"): ("60 s", "lib/emulator/node/memory.hpp"),
+    ("lib/emulator/node/memory_objects.hpp", "std::chrono::seconds(60)"): ("60 s", "lib/emulator/node/memory_objects.hpp"),
     ("lib/engine/worker.hpp", "std::chrono::milliseconds(1)"): None,
     ("lib/litmus/device.cpp", "kLongest"): ("two seconds", "lib/litmus/device.hpp"),
     ("lib/schedule/host_threads.cpp", "kLook"): None,
@@ -737,6 +761,27 @@ def sources(root):
     return bad
 
 
+# Where sources have the names that others give them.
+NAMED_BY_OTHERS = {
+    "tools/verbs": "a source is called as its verb is: tools/meson.build lists them",
+}
+MOST_OF_A_NAME = 2
+
+
+def names(root):
+    """at most two private sources of the library and its clients have the same name; what implements a public header has that of the header"""
+    folders = {}
+    for path in files(root, "lib", "tools", "collectives", "integration", "python", "bench"):
+        public = root / "include/sdma" / pathlib.PurePath(*path.parts[1:]).with_suffix(".hpp")
+        if str(path.parent) not in NAMED_BY_OTHERS and not (path.parts[0] == "lib" and public.is_file()):
+            folders.setdefault(path.stem, set()).add(str(path.parent))
+    return [
+        f"{sorted(all)[-1]}: {name} is also the name of a source in {', '.join(sorted(all)[:-1])}: call it by what differs"
+        for name, all in sorted(folders.items())
+        if len(all) > MOST_OF_A_NAME
+    ]
+
+
 # Of these a reader of tags sees nothing: macros, includes, another library's sources.
 WITHOUT_TAGS = {"include/sdma/core/standard.hpp", "lib/pch/runtime.hpp", "lib/standalone/fmt.cpp"}
 
@@ -768,7 +813,7 @@ def exports(root, *libraries):
 
 CHECKS = {
     check.__name__: check
-    for check in (includes, alone, everything, standard, attributes, ranges, weight, wire, length, columns, words, overlay, paragraph, waits, licence, version, drivers, paths, sources, tags, exports)
+    for check in (includes, alone, everything, standard, attributes, ranges, weight, wire, length, columns, words, overlay, paragraph, waits, licence, version, drivers, paths, sources, names, tags, exports)
 }
 
 

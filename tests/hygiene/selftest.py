@@ -48,6 +48,24 @@ def include(name):
     return f'#include "sdma/{name}.hpp"\n'
 
 
+class Names(Tree):
+    check = staticmethod(hygiene.names)
+    TWO = {"lib/device/cuda/memory.hpp": "", "lib/engine/memory.cpp": "", "lib/engine/memory.hpp": ""}
+
+    def test_two(self):
+        self.good(self.check, self.TWO)
+
+    def test_three(self):
+        for path in ("lib/simulate/memory.hpp", "tools/memory.cpp", "collectives/memory.hpp", "integration/client/memory.h", "python/module/memory.cpp", "bench/memory.cpp"):
+            with self.subTest(path):
+                self.bad(self.check, self.TWO | {path: ""}, "memory is also the name of a source in")
+
+    def test_names_that_are_given(self):
+        given = {"tools/verbs/memory.cpp": "", "include/sdma/device/memory.hpp": "", "lib/device/memory.cpp": ""}
+        self.good(self.check, self.TWO | given)
+        self.bad(self.check, self.TWO | {"lib/device/memory.cpp": "", "include/sdma/queue/memory.hpp": ""}, "lib/device/cuda")
+
+
 class Tags(Tree):
     check = staticmethod(hygiene.tags)
 
@@ -78,15 +96,15 @@ class Includes(Tree):
         self.good(self.check, header("core/a") | header("core/b", include("core/a")))
 
     def test_upward(self):
-        self.bad(self.check, header("queue/ring") | header("core/b", include("queue/ring")), "core lies before queue")
+        self.bad(self.check, header("queue/ring") | header("core/b", include("queue/ring")), "core may not use queue")
 
     def test_upward_in_the_library(self):
         files = header("device/soft") | {"lib/stream/a.cpp": include("device/soft")}
-        self.bad(self.check, files, "stream lies before device")
+        self.bad(self.check, files, "stream may not use device")
 
     def test_upward_by_a_relative_path(self):
         files = {"lib/core/a.cpp": '#include "../trace/t.hpp"\n', "lib/trace/t.hpp": ""}
-        self.bad(self.check, files, "core lies before trace")
+        self.bad(self.check, files, "core may not use trace")
 
     def test_private_header_of_the_same_folder(self):
         self.good(self.check, {"lib/stream/a.cpp": '#include "lexer.hpp"\n', "lib/stream/lexer.hpp": ""})
@@ -126,16 +144,54 @@ class Includes(Tree):
 
     def test_nobody_includes_the_emulator(self):
         files = {"lib/emulator/e.hpp": "", "lib/simulate/s.cpp": '#include "emulator/e.hpp"\n'}
-        self.bad(self.check, files, "may not use it")
+        self.bad(self.check, files, "simulate may not use emulator")
 
     def test_the_emulator_uses_devices_and_no_more(self):
         self.good(self.check, header("device/soft") | {"lib/emulator/e.cpp": include("device/soft")})
-        self.bad(self.check, header("schedule/run") | {"lib/emulator/e.cpp": include("schedule/run")}, "may not use it")
+        self.bad(self.check, header("schedule/run") | {"lib/emulator/e.cpp": include("schedule/run")}, "emulator may not use schedule")
 
     def test_the_rooms_of_the_emulator_have_an_order(self):
         files = {"lib/emulator/node/n.hpp": '#include "../queues/q.hpp"\n', "lib/emulator/queues/q.hpp": ""}
         self.good(self.check, files)
-        self.bad(self.check, files | {"lib/emulator/queues/s.cpp": '#include "../node/n.hpp"\n'}, "emulator/queues lies before")
+        self.bad(self.check, files | {"lib/emulator/queues/s.cpp": '#include "../node/n.hpp"\n'}, "emulator/queues may not use emulator/node")
+
+    def test_clients_use_modules(self):
+        private = {"lib/draw/curves.hpp": ""}
+        for room in set(hygiene.CLIENTS) - hygiene.PUBLIC_ALONE:
+            with self.subTest(room):
+                self.good(self.check, header("check/a") | private | {f"{room}/b.cpp": include("check/a") + '#include "draw/curves.hpp"\n'})
+
+    def test_clients_have_an_order(self):
+        rooms = list(hygiene.CLIENTS)
+        for number, (room, others) in enumerate(hygiene.CLIENTS.items()):
+            self.assertEqual(set(others) & set(rooms[number:]), set(), room)
+
+    def test_modules_use_no_client(self):
+        for room in hygiene.CLIENTS:
+            with self.subTest(room):
+                files = {f"{room}/b.hpp": "", "lib/check/a.cpp": f'#include "{room}/b.hpp"\n'}
+                self.bad(self.check, files, f"check may not use {room}")
+
+    def test_clients_use_each_other_as_listed(self):
+        self.good(self.check, {"tools/verbs/a.cpp": '#include "perf/b.hpp"\n', "tools/perf/b.hpp": '#include "must.hpp"\n', "tools/must.hpp": ""})
+        for room, target, other in (
+            ("tools", "examples/support.hpp", "examples"), ("examples", "../tools/must.hpp", "tools"), ("examples/kernels", "perf/b.hpp", "tools/perf"),
+            ("tools", "perf/b.hpp", "tools/perf"), ("tools/json", "../exit.hpp", "tools"), ("tools/perf", "fetch/b.hpp", "tools/fetch"),
+            ("bench", "perf/b.hpp", "tools/perf"), ("bench", "../tests/emulator/b.hpp", "tests/emulator"), ("python", "must.hpp", "tools"),
+            ("collectives", "integration/client/b.hpp", "integration/client"), ("integration/runtime", "collectives/b.hpp", "collectives"),
+            ("python", "sdma/client.h", "integration/client"), ("tools/contact", "emulator/b.hpp", "emulator"), ("bench", "litmus/b.hpp", "litmus"),
+        ):  # fmt: skip
+            with self.subTest(f"{room} {target}"):
+                files = {"examples/support.hpp": "", "tools/must.hpp": "", "tools/exit.hpp": "", "tools/perf/b.hpp": "", "tools/fetch/b.hpp": "",
+                         "tests/emulator/b.hpp": "", "integration/client/b.hpp": "", "collectives/b.hpp": "", "include/sdma/client.h": "",
+                         "lib/emulator/b.hpp": "", "lib/litmus/b.hpp": ""}  # fmt: skip
+                self.bad(self.check, files | {f"{room}/a.cpp": f'#include "{target}"\n'}, f"{room} may not use {other}")
+
+    def test_examples_and_others_include_what_is_installed(self):
+        for room in ("collectives", "examples", "integration/client", "integration/runtime", "share/sdma/kernels"):
+            with self.subTest(room):
+                files = {"lib/draw/curves.hpp": "", f"{room}/a.cpp": '#include "draw/curves.hpp"\n'}
+                self.bad(self.check, files, f"{room} may use no header that is not installed")
 
 
 class Alone(Tree):

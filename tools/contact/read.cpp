@@ -3,7 +3,7 @@
 #include "contact/fields.hpp"
 #include "contact/texts.hpp"
 #include "core/plural.hpp"
-#include "exit.hpp"
+#include "json/exit.hpp"
 #include "sdma/check/check.hpp"
 
 #include <fmt/format.h>

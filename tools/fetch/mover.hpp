@@ -15,8 +15,8 @@
 #include "collectives/engines.hpp"
 #include "collectives/pattern.hpp"
 #include "core/median.hpp"
+#include "fetch_tables.hpp"
 #include "must.hpp"
-#include "report.hpp"
 #include "sdma/sync/recipes.hpp"
 
 #include <fmt/format.h>

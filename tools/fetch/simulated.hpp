@@ -11,7 +11,7 @@
 // Deterministic; any thread. Absolute times are only as certain as the machine's parameters. Errors: there is no such
 // GPU, and those of simulate. The GPU must have `engines` live engines.
 #include "collectives/engines.hpp"
-#include "request.hpp"
+#include "fetch_lanes.hpp"
 #include "sdma/simulate/simulate.hpp"
 
 #include <fmt/format.h>

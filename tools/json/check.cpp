@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "check.hpp"
 
-#include "../exit.hpp"
+#include "exit.hpp"
 #include "sdma/packets/registry.hpp"
 
 #include <fmt/format.h>

@@ -11,7 +11,7 @@
 //
 // A name with a dot is a parameter of the machine, one of kScheduleOptions an option, and any other a param of schedule
 // files. Any thread; a schedule file is changed by one thread at a time. Errors: Diagnostics that name the sweep.
-#include "model.hpp"
+#include "modelled.hpp"
 
 #include <string>
 #include <vector>

@@ -17,7 +17,7 @@ namespace collectives::perf {
 void listen();
 
 struct Ended {
-  int code{};                               ///< of tools/exit.hpp; after a signal, 128 plus its number
+  int code{};                               ///< of tools/json/exit.hpp; after a signal, 128 plus its number
   std::optional<sdma::Diagnostic> error{};  ///< of ranks only: what all of them end with
   bool at_once{};                           ///< of ranks only: end by `end_at_once`, because the sweep still exists
 };

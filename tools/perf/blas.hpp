@@ -11,11 +11,13 @@
 // numbers are from the vendors' headers. It has not run with a real hipBLAS yet.
 //
 // The calls are plain values. Errors: a Diagnostic of loading; numbers of the vendor, which `describe` explains.
+#include "device/requested_library.hpp"
 #include "gpu_streams.hpp"
-#include "loaded_library.hpp"
 #include "settings.hpp"
 
 namespace collectives::perf {
+
+using sdma::detail::RequestedLibrary;
 
 class Blas {
  public:
@@ -23,20 +25,21 @@ class Blas {
   using Handle = struct HandleTag*;
 
   /// For `where` cuda or kfd.
-  static sdma::Result<LoadedLibrary, sdma::Diagnostic> find(Where where) {
+  static sdma::Result<RequestedLibrary, sdma::Diagnostic> find(Where where) {
     if (is_amd(where))
-      return LoadedLibrary::load({.option = "--beside",
-                                  .what = "hipBLAS",
-                                  .variable = "SDMA_HIPBLAS_LIBRARY",
-                                  .names = {"libhipblas.so.3", "libhipblas.so.2", "libhipblas.so.1", "libhipblas.so.0"},
-                                  .hint = "add its folder to LD_LIBRARY_PATH (ROCm has it in /opt/rocm/lib)"});
-    return LoadedLibrary::load({.option = "--beside",
-                                .what = "cuBLAS",
-                                .variable = "SDMA_CUBLAS_LIBRARY",
-                                .names = {"libcublas.so.13", "libcublas.so.12"},
-                                .hint = "add its folder to LD_LIBRARY_PATH (CUDA has it in /usr/local/cuda/lib64)"});
+      return RequestedLibrary::load(
+          {.option = "--beside",
+           .what = "hipBLAS",
+           .variable = "SDMA_HIPBLAS_LIBRARY",
+           .names = {"libhipblas.so.3", "libhipblas.so.2", "libhipblas.so.1", "libhipblas.so.0"},
+           .hint = "add its folder to LD_LIBRARY_PATH (ROCm has it in /opt/rocm/lib)"});
+    return RequestedLibrary::load({.option = "--beside",
+                                   .what = "cuBLAS",
+                                   .variable = "SDMA_CUBLAS_LIBRARY",
+                                   .names = {"libcublas.so.13", "libcublas.so.12"},
+                                   .hint = "add its folder to LD_LIBRARY_PATH (CUDA has it in /usr/local/cuda/lib64)"});
   }
-  static sdma::Result<Blas, sdma::Diagnostic> load(LoadedLibrary library, Where where) {
+  static sdma::Result<Blas, sdma::Diagnostic> load(RequestedLibrary library, Where where) {
     // cublasOperation_t, cudaDataType_t, cublasComputeType_t, cublasGemmAlgo_t.
     constexpr Numbers kCublas{.as_is = 0, .transposed = 1, .bf16 = 14, .sums_in_fp32 = 68, .algorithm = -1};
     // hipblasOperation_t, hipblasDatatype_t twice, hipblasGemmAlgo_t; then with hipDataType and hipblasComputeType_t.

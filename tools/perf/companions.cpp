@@ -39,7 +39,8 @@ Result<void, Diagnostic> OpenCompanions::open(Device& d) {
     auto addresses = pci_addresses(d, settings_);
     std::sort(addresses.begin(), addresses.end());
     addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
-    return settings_.where == sdma::DeviceKind::cuda ? nvml_counters(addresses) : hwmon_counters(addresses);
+    return settings_.where == sdma::DeviceKind::cuda ? detail::nvml_counters("--energy", addresses)
+                                                     : detail::hwmon_counters("--energy", addresses);
   }();
   if (!counters) return std::move(counters.error());
   power_.emplace(*std::move(counters), dog_, settings_.timeout);

@@ -28,7 +28,7 @@
 // One thread calls. Calls of a library take no deadline: the watchdog bounds them. Errors: the Diagnostic of what is
 // missing, or one with the library's text. After an error, end the program by end_at_once (watchdog.hpp).
 #include "contender.hpp"
-#include "energy.hpp"
+#include "power_meter.hpp"
 #include "watchdog.hpp"
 
 #include <memory>

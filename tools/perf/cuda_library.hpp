@@ -7,7 +7,7 @@
 //
 // A struct of more calls derives from it, takes their initial values from `find`, and is loaded by load<Calls>().
 // Plain values; any thread. Errors: Diagnostics with CUDA's text.
-#include "device/cuda/driver.hpp"
+#include "device/cuda/cuda_driver.hpp"
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 

@@ -108,7 +108,7 @@ class HipDriver final : public StreamDriver {
 
 }  // namespace
 
-Result<void, Diagnostic> start_hip(LoadedLibrary library) {
+Result<void, Diagnostic> start_hip(RequestedLibrary library) {
   HipCalls::Status (*start)(unsigned flags) = library["hipInit"];
   const char* (*text)(HipCalls::Status) = library["hipGetErrorString"];
   if (auto d = library.lacking()) return *d;
@@ -117,7 +117,7 @@ Result<void, Diagnostic> start_hip(LoadedLibrary library) {
 }
 
 Result<std::unique_ptr<StreamDriver>, Diagnostic> hip_driver(const Device& d, const Settings& s,
-                                                             const LoadedLibrary& library) {
+                                                             const RequestedLibrary& library) {
   const HipCalls calls{library};
   if (auto lacking = calls.library.lacking()) return *std::move(lacking);
   auto driver = std::make_unique<HipDriver>(calls);

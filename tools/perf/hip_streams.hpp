@@ -12,11 +12,13 @@
 //
 // tests/collectives_perf/hip_abi.cpp compares the declarations with <hip/hip_runtime_api.h> where that is installed.
 // Thread-safety and errors: gpu_streams.hpp.
+#include "device/requested_library.hpp"
 #include "gpu_streams.hpp"
-#include "loaded_library.hpp"
 #include "settings.hpp"
 
 namespace collectives::perf {
+
+using sdma::detail::RequestedLibrary;
 
 /// HIP's ABI from version 5 on, as far as it is used here.
 struct HipCalls {
@@ -29,7 +31,7 @@ struct HipCalls {
   static constexpr unsigned kPortable = 1, kCoherent = 1u << 30;  ///< hipHostMalloc...
   static constexpr int kByAddresses = 4;                          ///< hipMemcpyDefault
 
-  LoadedLibrary library;
+  RequestedLibrary library;
   const char* (*error_name)(Status) = library["hipGetErrorName"];
   const char* (*error_string)(Status) = library["hipGetErrorString"];
   Status (*device_by_pci)(int* ordinal, const char* address) = library["hipDeviceGetByPCIBusId"];
@@ -48,9 +50,9 @@ struct HipCalls {
   Status (*allocate_signal)(void**, std::size_t, unsigned flags) = library["hipExtMallocWithFlags"];
 };
 
-sdma::Result<void, sdma::Diagnostic> start_hip(LoadedLibrary);
+sdma::Result<void, sdma::Diagnostic> start_hip(RequestedLibrary);
 /// For a KfdDevice.
 sdma::Result<std::unique_ptr<StreamDriver>, sdma::Diagnostic> hip_driver(const sdma::Device&, const Settings&,
-                                                                         const LoadedLibrary&);
+                                                                         const RequestedLibrary&);
 
 }  // namespace collectives::perf

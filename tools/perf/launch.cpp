@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "launch.hpp"
 
-#include "exit.hpp"
+#include "json/exit.hpp"
 #include "output.hpp"
 #include "program.hpp"
 #include "ranks.hpp"

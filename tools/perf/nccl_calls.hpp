@@ -10,8 +10,8 @@
 // that begins with its size and the version of NCCL that it is written for. A newer NCCL takes members that it does
 // not find there as undefined; an older one is never given this struct. The calls are plain values. Errors: a
 // Diagnostic of loading.
+#include "device/requested_library.hpp"
 #include "gpu_streams.hpp"
-#include "loaded_library.hpp"
 #include "settings.hpp"
 
 #include <fmt/format.h>
@@ -20,6 +20,8 @@
 #include <cstddef>
 
 namespace collectives::perf {
+
+using sdma::detail::RequestedLibrary;
 
 struct NcclCalls {
   using Status = int;
@@ -58,7 +60,7 @@ struct NcclCalls {
   using Send = Status(const void* from, std::size_t count, int type, int peer, Comm, Stream);
   using Receive = Status(void* to, std::size_t count, int type, int peer, Comm, Stream);
 
-  LoadedLibrary library;
+  RequestedLibrary library;
   Status (*get_version)(int*) = library["ncclGetVersion"];
   Status (*get_unique_id)(Id*) = library["ncclGetUniqueId"];
   Status (*init_rank)(Comm*, int ranks, Id, int rank) = library["ncclCommInitRank"];
@@ -80,14 +82,14 @@ struct NcclCalls {
   int version{};  ///< 22809: 2.28.9
 
   /// libnccl.so.2 or librccl.so.1.
-  static sdma::Result<LoadedLibrary, sdma::Diagnostic> find(Rival r) {
+  static sdma::Result<RequestedLibrary, sdma::Diagnostic> find(Rival r) {
     if (r == Rival::rccl)
-      return LoadedLibrary::load({.option = "--against",
-                                  .what = "RCCL",
-                                  .variable = "SDMA_RCCL_LIBRARY",
-                                  .names = {"librccl.so.1"},
-                                  .hint = "add its folder to LD_LIBRARY_PATH (ROCm has it in /opt/rocm/lib)"});
-    return LoadedLibrary::load(
+      return RequestedLibrary::load({.option = "--against",
+                                     .what = "RCCL",
+                                     .variable = "SDMA_RCCL_LIBRARY",
+                                     .names = {"librccl.so.1"},
+                                     .hint = "add its folder to LD_LIBRARY_PATH (ROCm has it in /opt/rocm/lib)"});
+    return RequestedLibrary::load(
         {.option = "--against",
          .what = "NCCL",
          .variable = "SDMA_NCCL_LIBRARY",
@@ -95,7 +97,7 @@ struct NcclCalls {
          .hint = "add its folder to LD_LIBRARY_PATH (Python's package nvidia-nccl-cu13 has it in "
                  "site-packages/nvidia/nccl/lib, Debian's package libnccl2 among the libraries of the system)"});
   }
-  static sdma::Result<NcclCalls, sdma::Diagnostic> load(LoadedLibrary library, Collective collective) {
+  static sdma::Result<NcclCalls, sdma::Diagnostic> load(RequestedLibrary library, Collective collective) {
     NcclCalls c{std::move(library)};
     if (!c.get_version || !c.error_string) return *c.library.lacking();
     if (const auto s = c.get_version(&c.version); s != kSuccess)

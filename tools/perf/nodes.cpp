@@ -39,7 +39,7 @@ void read_nodes(Checked& c, Settings& s) {
       continue;
     }
     ScheduleFile f{.path = std::string(source->name), .label = word, .text = std::string(source->text)};
-    for (const auto& [name, value] : c.asked.map) replace(f.set, {name, value});
+    for (const auto& one : c.asked.map) replace(f.set, one);
     for (auto& one : {ParamSetting{"collective", collective},
                       {"algorithm", word},
                       {"per_node", to_string(gpus)},

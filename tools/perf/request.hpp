@@ -12,13 +12,13 @@
 #include "sdma/core/units.hpp"
 #include "sdma/device/open.hpp"
 #include "sdma/engine/ordering.hpp"
+#include "sdma/schedule/text.hpp"
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace collectives::perf {
@@ -37,13 +37,14 @@ struct Habits {
   std::uint32_t blocking = 1, agg_iters = 1, average = 1, cudagraph = 0, report_cputime = 0, parallel_init = 0;
 };
 
-struct Request {
-  using Pairs = std::vector<std::pair<std::string, std::string>>;
+/// A param of a schedule file and its value, an expression of N and bytes; or an option of schedules and its value.
+using ParamSetting = sdma::ParseOptions::Setting;
 
+struct Request {
   std::optional<Collective> collective{};
   std::string variant{};  ///< names with commas
-  Pairs map{}, set{};     ///< --map and --set: names and values
-  std::string matrix{};   ///< a file
+  std::vector<ParamSetting> map{}, set{};
+  std::string matrix{};  ///< a file
 
   std::optional<std::uint64_t> bytes{}, least{}, most{}, factor{}, step{};
   std::uint32_t iterations = 20, warmups = 5, checks = 1, root = 0;

@@ -35,9 +35,6 @@
 
 namespace collectives::perf {
 
-/// A param and its value, an expression of N and bytes.
-using ParamSetting = sdma::ParseOptions::Setting;
-
 struct ScheduleFile {
   std::string path{};
   std::string label{};  ///< its name in tables: without the folder, with its settings

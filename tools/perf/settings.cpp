@@ -21,12 +21,6 @@ namespace {
 
 constexpr std::size_t kMostSizes = 100'000;
 
-std::vector<ParamSetting> settings_in(const Request::Pairs& pairs) {
-  std::vector<ParamSetting> out;
-  for (const auto& [name, value] : pairs) out.push_back({name, value});
-  return out;
-}
-
 std::vector<Way> all_ways(Collective c) {
   std::vector<Way> all;
   for (const auto v : kVariants)
@@ -37,7 +31,7 @@ std::vector<Way> all_ways(Collective c) {
 
 /// A way for this file; each file with the same settings once.
 void read_file(Checked& c, const std::string& word, Settings& s) {
-  auto f = schedule_file(word, settings_in(c.asked.map), s.files);
+  auto f = schedule_file(word, c.asked.map, s.files);
   if (!f) return c.refuse(f.error().where, f.error().message, f.error().hint);
   if (std::any_of(s.files.begin(), s.files.end(), [&](const auto& known) { return known->label == f->label; })) return;
   s.files.push_back(std::make_shared<ScheduleFile>(*std::move(f)));

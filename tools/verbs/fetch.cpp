@@ -6,12 +6,12 @@
 //   host pool  [ . 3 . . 0 . 2 . . . 1 . ]   --- engine 1 of the GPU --->   gpu [ 0 1 2 3 ]   fetch
 //                                            <--- engine 0 ------------                       return
 //
-// fetch/request.hpp says how blocks are dealt to queues in each way, mover.hpp executes that on a device, simulated.hpp
-// in simulated time, and report.hpp prints from which size of a block on DMA is the right choice.
+// fetch/fetch_lanes.hpp says how blocks are dealt to queues in each way, mover.hpp executes that on a device,
+// simulated.hpp in simulated time, and fetch_tables.hpp prints from which size of a block on DMA is the right choice.
 #include "collectives/engines.hpp"
 #include "core/words.hpp"
+#include "fetch/fetch_tables.hpp"
 #include "fetch/mover.hpp"
-#include "fetch/report.hpp"
 #include "fetch/simulated.hpp"
 #include "must.hpp"
 #include "sdma/core/number.hpp"
@@ -176,14 +176,7 @@ std::optional<kv::Way> parse_way(std::string_view word) {
 }
 
 void add_blocks(VerbOptions& verb, FetchArguments& o) {
-  const auto up_to = [](std::uint64_t most) {
-    return [most](const std::string& text) {
-      const auto bytes = parse_size(text);
-      return bytes && *bytes >= 1 && *bytes <= most ? bytes : std::nullopt;
-    };
-  };
-  add_parsed(verb, "--block", o.block, up_to(1ull << 30), "a size up to 1G", "size of a block (default: 16K)")
-      .type("SIZE");
+  add_size(verb, "--block", o.block, "size of a block (default: 16K)", 1ull << 30);
   add_parsed(verb, "--sweep", o.sweep, parse_sweep, "A..B with sizes up to 1G, the smaller first",
              "sizes from A to B, each twice the previous one, instead of --block: --sweep 4K..1M")
       .type("A..B");
@@ -201,9 +194,8 @@ void add_blocks(VerbOptions& verb, FetchArguments& o) {
       verb, "--ways", o.cases.ways, [](const std::string& text) { return parse_list(text, parse_way); },
       "a list of looped, batched, b2b and prelaunched", "ways to compare, which are explained below (default: all)")
       .type("looped|batched|b2b|prelaunched,..");
-  add_parsed(verb, "--large", o.large, up_to(1ull << 32), "a size up to 4G",
-             "size of the one copy on one engine whose rate a sweep is compared with (default: 64M)")
-      .type("SIZE");
+  add_size(verb, "--large", o.large,
+           "size of the one copy on one engine whose rate a sweep is compared with (default: 64M)", 1ull << 32);
   add_parsed(
       verb, "--kernel", o.cases.kernel,
       [](const std::string& text) {

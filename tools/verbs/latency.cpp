@@ -243,15 +243,8 @@ int latency_verb(const LatencyArguments& o) {
 
 void add_latency(VerbOptions& verb, Action& action) {
   const auto o = std::make_shared<LatencyArguments>();
-  const auto size = [&](const char* names, std::uint64_t& to, const std::string& doc) {
-    const auto parse = [](const std::string& text) {
-      const auto bytes = parse_size(text);
-      return bytes && *bytes > 0 ? bytes : std::nullopt;
-    };
-    add_parsed(verb, names, to, parse, "a size: write at least 1 byte, or 4K, 16M, 1G", doc).type("SIZE");
-  };
-  size("-b,--minbytes", o->least, "smallest size (default: 1K)");
-  size("-e,--maxbytes", o->most, "largest size (default: 64M)");
+  add_size(verb, "-b,--minbytes", o->least, "smallest size (default: 1K)");
+  add_size(verb, "-e,--maxbytes", o->most, "largest size (default: 64M)");
   add_count(verb, "-f,--stepfactor", o->factor, 2, 1'000'000'000, "factor from one size to the next");
   add_count(verb, "-n,--iters", o->rounds, 1, 1'000'000, "measured rounds per size");
   add_count(verb, "-w,--warmup_iters", o->warm, 0, 1'000'000, "rounds before the measured ones");

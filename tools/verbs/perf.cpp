@@ -3,18 +3,18 @@
 //
 //   sdma perf -b 1K -e 64M -f 2 -g 8 -n 20 -w 5 -c 1 --csv=ag.csv --save=ag.json --plot=ag.svg
 //
-//   perf_options.hpp    words to a Request          perf/sweep.hpp       one size in one way
-//   perf/settings.hpp   a Request to Settings       perf/companions.hpp  other libraries, energy, a matrix product
-//   perf/benchmark.hpp  the whole run               perf/report.hpp      what is printed and saved
+//   perf/perf_options.hpp  words to a Request       perf/sweep.hpp       one size in one way
+//   perf/settings.hpp      a Request to Settings    perf/companions.hpp  other libraries, energy, a matrix product
+//   perf/benchmark.hpp     the whole run            perf/report.hpp      what is printed and saved
 //
 // The table goes to standard output, with '#' before every line that is not a row. After Ctrl-C, a closed pipe or a
 // full disk, the sweep ends after the current round, and results are written.
 #include "core/program.hpp"
 #include "perf/benchmark.hpp"
 #include "perf/launch.hpp"
+#include "perf/perf_options.hpp"
 #include "perf/settings.hpp"
 #include "perf/watchdog.hpp"
-#include "perf_options.hpp"
 #include "sdma/device/open.hpp"
 
 #include <memory>

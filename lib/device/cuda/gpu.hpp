@@ -17,7 +17,7 @@
 //
 // Waits for the own stream are bounded. The first error of a call or a stream stops the GPU for good: `error`. Any
 // thread; internal. Errors: the driver's status.
-#include "driver.hpp"
+#include "cuda_driver.hpp"
 #include "kernels.hpp"
 #include "sdma/core/deadline.hpp"
 #include "sdma/sync/wait.hpp"

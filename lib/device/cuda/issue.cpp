@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What each packet becomes: commands of the queue's stream, or work of the device's thread. In the order of Packets.
+#include "cuda_node.hpp"
+#include "cuda_queue.hpp"
 #include "kernels.hpp"
-#include "node.hpp"
-#include "queue.hpp"
 #include "sdma/core/atomic_ref.hpp"
 
 #include <algorithm>

@@ -13,7 +13,7 @@
 // Any thread. Internal to the library. Errors: timed_out; stopped if the driver no longer knows the events.
 #include "../../core/await_change.hpp"
 #include "../fault_log.hpp"
-#include "driver.hpp"
+#include "kfd_driver.hpp"
 #include "sdma/device/device.hpp"
 
 #include <algorithm>

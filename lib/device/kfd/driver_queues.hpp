@@ -9,7 +9,7 @@
 // `pointers`: a page for rptr and wptr, if `needs_pointers`; libhsakmt allocates them itself. libhsakmt's instance must
 // be the one that owns the GPU. One thread at a time. Internal to the library. Errors: Diagnostics.
 #include "../request.hpp"
-#include "driver.hpp"
+#include "kfd_driver.hpp"
 #include "thunk.hpp"
 
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 #include "model.hpp"
 
 #include "../../kfd/abi.hpp"
-#include "../options.hpp"
+#include "../node_options.hpp"
 #include "../pace.hpp"
 #include "../trace.hpp"
 

@@ -3,7 +3,7 @@
 // share and map buffers. Submissions, and what belongs to them, return EINVAL.
 #include "../../kfd/drm_abi.hpp"
 #include "../no_memory.hpp"
-#include "../options.hpp"
+#include "../node_options.hpp"
 #include "node.hpp"
 #include "user.hpp"
 

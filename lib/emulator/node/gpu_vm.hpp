@@ -14,7 +14,7 @@
 //
 // Threads: under the node's lock. Results are 0 or an errno: EINVAL for an overlap, ENOENT, EBUSY if a queue uses the
 // piece, ENOMEM. A call that fails or throws has changed nothing.
-#include "memory.hpp"
+#include "memory_objects.hpp"
 
 #include <cerrno>
 #include <map>

@@ -2,7 +2,7 @@
 #include "node.hpp"
 
 #include "../inside.hpp"
-#include "../options.hpp"
+#include "../node_options.hpp"
 #include "../trace.hpp"
 
 #include <pthread.h>

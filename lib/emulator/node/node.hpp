@@ -16,7 +16,7 @@
 #include "debug.hpp"
 #include "debug_link.hpp"
 #include "drm_file.hpp"
-#include "memory.hpp"
+#include "memory_objects.hpp"
 #include "queues.hpp"
 #include "shared_limits.hpp"
 #include "smi.hpp"

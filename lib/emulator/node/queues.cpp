@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "queues.hpp"
 
-#include "../options.hpp"
+#include "../node_options.hpp"
 #include "../queues/aql.hpp"
 #include "../queues/pm4_queue.hpp"
 #include "gpu_vm.hpp"

@@ -14,7 +14,7 @@
 // Threads: call everything under the node's lock. Results are 0 or an errno.
 // A call that throws std::bad_alloc has changed nothing.
 #include "../queues/server.hpp"
-#include "memory.hpp"
+#include "memory_objects.hpp"
 
 #include <map>
 #include <memory>

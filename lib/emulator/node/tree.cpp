@@ -2,7 +2,7 @@
 #include "tree.hpp"
 
 #include "../inside.hpp"
-#include "../options.hpp"
+#include "../node_options.hpp"
 #include "../real.hpp"
 #include "tree/parts.hpp"
 

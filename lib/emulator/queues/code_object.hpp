@@ -12,7 +12,7 @@
 // The memory belongs to the program: it may contain anything and change at any time. Every read is bounded, and what is
 // found is copied. Call it inside a Section of the reader. One thread; no allocation. Nothing throws; whatever is not
 // as expected is "not found".
-#include "../../engine/memory.hpp"
+#include "../../engine/address_space.hpp"
 
 #include <array>
 #include <cstddef>

@@ -17,7 +17,7 @@
 #include "../../core/descriptor.hpp"
 #include "../../core/maps.hpp"
 #include "../../kfd/abi.hpp"
-#include "../options.hpp"
+#include "../node_options.hpp"
 #include "../real.hpp"
 #include "sdma/trace/trace.hpp"
 

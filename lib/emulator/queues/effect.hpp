@@ -15,7 +15,7 @@
 //
 // Addresses are the GPU's. A step moves at most kStepBytes and touches at most kStepRows rows. Use it inside a Section
 // of the reader; one thread. Nothing allocates or throws.
-#include "../../engine/memory.hpp"
+#include "../../engine/address_space.hpp"
 
 #include <algorithm>
 #include <array>

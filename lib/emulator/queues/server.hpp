@@ -17,7 +17,7 @@
 // queues is never destroyed. With Drive::caller there is no thread: the test calls `turn`.
 // Any thread except the server's may use Unmapped. A step calls back into Events, but never takes the node's lock.
 #include "../../engine/worker.hpp"
-#include "../options.hpp"
+#include "../node_options.hpp"
 #include "../pace.hpp"
 #include "../thread_sanitizer.hpp"
 #include "../trace.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "skipped.hpp"
 
-#include "../options.hpp"
+#include "../node_options.hpp"
 
 #include <unistd.h>
 #include <atomic>

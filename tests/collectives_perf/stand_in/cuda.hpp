@@ -5,7 +5,7 @@
 //   const auto copy = cuda_call<Status(Pointer, Pointer, std::size_t, Stream)>("cuMemcpyAsync");
 //
 // A call that is missing ends the test at once. Any thread.
-#include "../../../lib/device/cuda/driver.hpp"
+#include "../../../lib/device/cuda/cuda_driver.hpp"
 #include "setting.hpp"
 
 #include <dlfcn.h>

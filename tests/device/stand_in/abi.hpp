@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The ABI of the stand-in: that of lib/device/cuda/driver.hpp, and the further codes that the stand-in returns.
+// The ABI of the stand-in: that of lib/device/cuda/cuda_driver.hpp, and the further codes that the stand-in returns.
 //
-// The stand-in is a libcuda.so.1 for machines without an NVIDIA GPU. It executes the functions that driver.hpp names,
-// on memory and threads, and behaves as the driver of an H100 was measured to behave (driver 580, CUDA 13.0). README.md
-// lists the promises. Nothing here links the library under test.
-#include "../../../lib/device/cuda/driver.hpp"
+// The stand-in is a libcuda.so.1 for machines without an NVIDIA GPU. It executes the functions that cuda_driver.hpp
+// names, on memory and threads, and behaves as the driver of an H100 was measured to behave (driver 580, CUDA 13.0).
+// README.md lists the promises. Nothing here links the library under test.
+#include "../../../lib/device/cuda/cuda_driver.hpp"
 
 namespace stand_in {
 

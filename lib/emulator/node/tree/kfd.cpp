@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The driver itself: its module, the device /dev/kfd, and the topology.
-#include "../../options.hpp"
+#include "../../node_options.hpp"
 #include "../../real.hpp"
 #include "parts.hpp"
 
