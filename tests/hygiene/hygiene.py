@@ -717,6 +717,18 @@ def paths(root):
     return bad
 
 
+INDEX = pathlib.PurePath("docs/README.md")
+# A page of the index, and what it is for.
+INDEXED = re.compile(r"(?m)^- \[[^\]]+\]\(([^)#]+)\): \S")
+
+
+def index(root):
+    """docs/README.md lists each page of docs in an item of its own, with what it is for"""
+    listed = set(INDEXED.findall(read(root, INDEX))) if (root / INDEX).is_file() else set()
+    pages = [path.relative_to("docs") for path in files(root, "docs", suffixes=(".md",)) if path != INDEX]
+    return [f"{INDEX}:1: does not list docs/{page}: add '- [TITLE]({page}): WHAT IT IS FOR'" for page in pages if str(page) not in listed]
+
+
 # Clients that tests/consume/consume.py builds outside of this tree.
 BUILT_ELSEWHERE = pathlib.PurePath("tests/consume")
 
@@ -768,7 +780,7 @@ def exports(root, *libraries):
 
 CHECKS = {
     check.__name__: check
-    for check in (includes, alone, everything, standard, attributes, ranges, weight, wire, length, columns, words, overlay, paragraph, waits, licence, version, drivers, paths, sources, tags, exports)
+    for check in (includes, alone, everything, standard, attributes, ranges, weight, wire, length, columns, words, overlay, paragraph, waits, licence, version, drivers, paths, index, sources, tags, exports)
 }
 
 

@@ -597,6 +597,24 @@ class Paths(Tree):
         self.good(self.check, {"CHANGELOG.md": "`lib/gone.cpp`\n", "tests/README.md": "`lib/gone.cpp`\n"})
 
 
+class Index(Tree):
+    check = staticmethod(hygiene.index)
+    LINES = {"docs/README.md": "- [A](a.md): what a is for\n- [B](journeys/b.md): what b\n  is for\n", "docs/a.md": "", "docs/journeys/b.md": ""}
+
+    def test_listed(self):
+        self.good(self.check, self.LINES)
+
+    def test_forgotten(self):
+        self.bad(self.check, self.LINES | {"docs/c.md": "see [c](c.md)\n"}, "does not list docs/c.md")
+        self.bad(self.check, self.LINES | {"docs/journeys/a.md": ""}, "does not list docs/journeys/a.md")
+        self.bad(self.check, {"docs/a.md": ""}, "does not list docs/a.md")
+
+    def test_nothing_said(self):
+        for line in ("- [A](a.md)\n", "- [A](a.md): \n", "Read [A](a.md): it is short.\n", "- [A](a.md#b): the end of a\n"):
+            with self.subTest(line):
+                self.bad(self.check, {"docs/README.md": line, "docs/a.md": ""}, "does not list docs/a.md")
+
+
 class FileMap(Tree):
     check = staticmethod(file_map.file_map)
     PAGE = {"docs/files.md": f"# Files\n\n{file_map.MARKER}"}
