@@ -615,6 +615,22 @@ class Index(Tree):
                 self.bad(self.check, {"docs/README.md": line, "docs/a.md": ""}, "does not list docs/a.md")
 
 
+class History(Tree):
+    check = staticmethod(hygiene.history)
+    LAST, LONG = "## [0.2.0] - 2026-11-23\n\n### Added\n\n- A line.\n\n", "### Added\n\n- A line.\n"
+    NEXT = "# Changelog\n\n## [0.3.0] - unreleased\n\n### Added\n\n- A line.\n\n"
+
+    def test_one_paragraph(self):
+        for before in ("", "## [0.1.0]\n\nThe first\nversion.\n", "## [0.1.1]\n\nRepairs.\n\n## [0.1.0] - 2026-01-01\n\nThe first.\n"):
+            with self.subTest(before):
+                self.good(self.check, {"CHANGELOG.md": self.NEXT + self.LAST + before})
+
+    def test_details(self):
+        self.bad(self.check, {"CHANGELOG.md": self.NEXT + self.LAST + "## [0.1.0]\n\n" + self.LONG}, "[0.1.0]: more than one")
+        released = self.NEXT.replace("unreleased", "2027-01-01")
+        self.bad(self.check, {"CHANGELOG.md": released + self.LAST + "## [0.1.0]\n\nThe first.\n"}, "[0.2.0] - 2026-11-23: more than one")
+
+
 class FileMap(Tree):
     check = staticmethod(file_map.file_map)
     PAGE = {"docs/files.md": f"# Files\n\n{file_map.MARKER}"}
