@@ -28,14 +28,9 @@ FENCE = re.compile(r"(?ms)^( *)```.*?^\1```")
 EXHIBIT = re.compile(r"(?ms)^```\n\$ sdma (?:check|as)[^\n]* (\w+\.bug\.(?:sdma|packets))\b.*?^```\n")
 HEADER = re.compile(r"(?<!\[)`(?:include/)?(?:sdma/)?((?:%s)/\w+)\.hpp`(?!\])")
 
-JOURNEYS = ["first_schedule", "embedding", "hung_queue", "own_collective", "reading_a_simulation", "contributing"]
-CHAPTERS = {
-    "Schedules": ["schedules", "recipes", "text", "check", "rules", "simulate", "explore", "overlap", "trace", "collectives"],
-    "Queues": ["embedding", "packets", "ordering", "sync", "stream_order", "serving", "device", "processes", "nodes", "engine", "doctor", "dumps", "porting"],
-    "Tools": ["emulator", "python", "json", "museum"],
-    "Evidence": ["first_contact", "silicon", "litmus", "performance", "reproduction"],
-    "The project": ["architecture", "stability", "suite"],
-}
+# A chapter of docs/README.md, and a page in it.
+CHAPTER = re.compile(r"(?ms)^## (.+?)\n(.*?)(?=^## |\Z)")
+ITEM = re.compile(r"(?m)^- \[[^\]]+\]\(([^)#]+)\): ")
 
 
 def slug(value, separator):
@@ -130,18 +125,17 @@ class Builder:
 
     def navigation(self):
         title = lambda page: re.search(r"^# (.*)", (self.source / page).read_text(encoding="utf-8"), flags=re.M)[1].replace('"', "'")
-        there = lambda page: pathlib.PurePath(page) in self.collected
         item = lambda page, depth: f"{'  ' * depth}- \"{title(page)}\": {page}"
-        journeys = [f"docs/journeys/{name}.md" for name in JOURNEYS]
-        lines = ["nav:", '  - "Start": README.md', '  - "Journeys":', *(item(page, 3) for page in journeys if there(page))]
-        named = {pathlib.PurePath(page) for page in journeys}
-        lines.append('  - "Guide":')
-        for chapter, names in CHAPTERS.items():
-            pages = [f"docs/{name}.md" for name in names if there(f"docs/{name}.md")]
-            named |= set(map(pathlib.PurePath, pages))
-            lines += [f'      - "{chapter}":', *(item(page, 5) for page in pages)]
-        rest = sorted(str(p) for p in self.collected - named if p != pathlib.PurePath("README.md"))
-        lines += ['      - "More":', *(item(page, 5) for page in rest)]
+        # Code hosts show docs/README.md, and the site has its chapters: a page is where it is named first.
+        index, named, journeys, guide = pathlib.PurePath("docs/README.md"), set(), [], []
+        for chapter, text in CHAPTER.findall((self.source / index).read_text(encoding="utf-8")):
+            guide.append(f'      - "{chapter}":')
+            for page in [pathlib.PurePath(os.path.normpath(index.parent / target)) for target in ITEM.findall(text)]:
+                if page not in named:
+                    journey = page.parent.name == "journeys"
+                    (journeys if journey else guide).append(item(page, 3 if journey else 5))
+                named.add(page)
+        lines = ["nav:", '  - "Start": README.md', '  - "Journeys":', *journeys, '  - "Guide":', f"      - {index}", *guide]
         lines += ['  - "API":', "      - api/README.md"]
         for module in sorted(p for p in (self.pages / "api").iterdir() if p.is_dir()):
             lines += [f'      - "{module.name}":', *(f'          - "{p.stem}": api/{module.name}/{p.name}' for p in sorted(module.glob("*.md")))]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// X2: a poll that is not met yet may hold its engine, so that no other queue of the engine executes packets. Finds
-// polls that then wait for each other, over any number of engines.
+// Finds polls that wait for each other because they hold their engines, over any number of engines. X2: a poll that is
+// not satisfied yet may hold its engine, so that no other queue of the engine executes packets.
 //
 //   engine 0   a: poll x, fence y      b: fence z         a holds engine 0 while it needs c's fence x;
 //   engine 1   c: poll z, fence x                         c waits for b's fence z, which comes after a

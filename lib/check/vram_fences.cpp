@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Q3: FENCEs and ATOMICs whose word lies in VRAM, after data that the same queue stored to host memory.
+// Finds FENCEs and ATOMICs whose word lies in VRAM, after data that the same queue stored to host memory (Q3).
 #include "../schedule/link.hpp"
 #include "reporter.hpp"
 

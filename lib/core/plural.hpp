@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Counts in messages.
+// A count and what it counts, for messages.
 //
 //   plural(1, "dword") == "1 dword"
 //   plural(3, "dword") == "3 dwords"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Topologies by name: a product such as mi300x:8, a mesh, a ring, a switch, or several nodes.
 #include "sdma/device/topology.hpp"
 
 #include "../core/nearest.hpp"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The end of a share socket in the process that opens a handle: it asks the owner for the memory.
 #include "sdma/core/deadline.hpp"
 #include "sdma/sync/wait.hpp"
 #include "share_socket.hpp"

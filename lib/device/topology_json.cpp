@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Writes topologies as JSON, and reads them.
 #include "../core/json.hpp"
 #include "../core/words.hpp"
 #include "sdma/device/topology.hpp"

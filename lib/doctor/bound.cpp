@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// A snapshot of the queues of a schedule that this process has bound.
 #include "sdma/doctor/snapshot.hpp"
 
 #include "sdma/doctor/read.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From what was found about each queue to a diagnosis: what follows from a guess, the order of findings, and the
+// Makes a diagnosis of what was found about each queue: what follows from a guess, the order of findings, and the
 // packets around rptr.
 #include "case.hpp"
 

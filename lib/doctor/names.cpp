@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The names and titles of hang classes, and the verdict of a diagnosis.
 #include "sdma/doctor/diagnose.hpp"
 
 #include <algorithm>

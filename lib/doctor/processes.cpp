@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Finds processes that use GPUs, and asks how much their sDMA queues have worked.
 #include "sdma/doctor/attach.hpp"
 
 #include "process.hpp"

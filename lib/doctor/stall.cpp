@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// A snapshot of one queue, made from the report of a stalled wait.
 #include "sdma/doctor/snapshot.hpp"
 
 #include "sdma/stream/reader.hpp"

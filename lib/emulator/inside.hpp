@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The node's own work, in which the functions that it interposes pass through: what a C library function, another
-// preloaded library (fakeroot) or an allocator calls on behalf of the node must not enter the node again.
+// Marks the node's own work, in which the functions that it interposes pass through. What a C library function,
+// another preloaded library (fakeroot) or an allocator calls on behalf of the node must not enter the node again.
 //
 //   const Inside work;
 //   if (!work.first()) return {};    // called from within our own work

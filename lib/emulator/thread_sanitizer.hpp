@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// For programs that are built with ThreadSanitizer. It follows the copies of an engine's thread, but not the packets,
-// doorbells and signals that order them, so each copy between buffers of the program would be reported as a data race.
+// Exempts the threads that act as the hardware from ThreadSanitizer, if the program is built with it. ThreadSanitizer
+// follows the copies of such a thread, but not the packets, doorbells and signals that order them, so it would report
+// each copy between buffers of the program as a data race.
 //
 //   exempt_this_thread();       // at the beginning of a thread that acts as the hardware
 //

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Executes ATOMIC packets: integer and floating-point operations of 32 and 64 bits.
 #include "../core/same_bits.hpp"
 #include "execute.hpp"
 #include "sdma/core/atomic_ref.hpp"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Litmus programs about engines: what one queue of an engine does to another.
 #include "litmus.hpp"
 
 namespace sdma::litmus {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Litmus programs about one queue: the order in which its packets land.
 #include "litmus.hpp"
 
 namespace sdma::litmus {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What later generations say of packets that kPackets only recognises: their fields and lengths, as data without a C++
+// The fields and lengths that packets have in later generations if kPackets only recognises them, as data without a C++
 // type. Internal: catalogue() builds its lists from it, so no client compiles it.
 //
 //   for (const Later& l : kLater) ...      // {"copy_tiled", since(v5_0), dwords(13), fields}

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Starts the ranks of a schedule as forks of this process, and collects the answer of each.
 #include "sdma/schedule/exchange.hpp"
 
 #include "../core/write_all.hpp"

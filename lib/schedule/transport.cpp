@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Messages between ranks of different nodes, through stream sockets.
 #include "sdma/schedule/exchange.hpp"
 
 #include <poll.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The result of a simulation as a table, as sentences, and as JSON.
 #include "sdma/simulate/simulate.hpp"
 
 #include "../core/json.hpp"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Finds which parameters of a machine the time of a schedule depends on, and how much.
 #include "latent.hpp"
 #include "moved.hpp"
 

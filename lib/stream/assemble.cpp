@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Assembles a stream: statements and packets in text become dwords.
 #include "blocks.hpp"
 #include "packet_line.hpp"
 #include "sdma/stream/text.hpp"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Parses one packet line into dwords: `copy_linear bytes=4K src=0x1000 dst=gpu1.buf[64K] dw2|=0x400000 times=2`.
-// Streams and schedules share this. Internal.
+// Parses one packet line into dwords. Streams and schedules share this. Internal.
+//
+//   copy_linear bytes=4K src=0x1000 dst=gpu1.buf[64K] dw2|=0x400000 times=2
 //
 //   PacketLines lines{lex, names, source};           // a stream: no symbols
 //   lines.parse("a packet or 'end'", out, room);

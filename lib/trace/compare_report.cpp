@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The comparison of a run with its simulation as a table, and as JSON.
 #include "../core/json.hpp"
 #include "sdma/trace/compare.hpp"
 

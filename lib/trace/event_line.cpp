@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// A trace as text: one line per event.
 #include "sdma/core/number.hpp"
 #include "sdma/trace/write.hpp"
 #include "text.hpp"

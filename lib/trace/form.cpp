@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Saves a trace in the form that the name of its file asks for, and loads traces.
 
 #include "page_data.hpp"
 #include "sdma/core/file.hpp"

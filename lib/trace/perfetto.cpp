@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Writes a trace in the format of Perfetto and of Chrome's trace viewer.
 #include "../core/append.hpp"
 #include "../core/json_string.hpp"
 #include "bars.hpp"

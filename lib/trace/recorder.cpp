@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Records events from any number of threads, and collects them into a trace.
 #include "sdma/core/atomic_ref.hpp"
 #include "sdma/trace/trace.hpp"
 

@@ -741,6 +741,26 @@ def paths(root):
     return bad
 
 
+INDEX = pathlib.PurePath("docs/README.md")
+# A page of the index, and what it is for.
+INDEXED = re.compile(r"(?m)^- \[[^\]]+\]\(([^)#]+)\): \S")
+
+
+def index(root):
+    """docs/README.md lists each page of docs in an item of its own, with what it is for"""
+    listed = set(INDEXED.findall(read(root, INDEX))) if (root / INDEX).is_file() else set()
+    pages = [path.relative_to("docs") for path in files(root, "docs", suffixes=(".md",)) if path != INDEX]
+    return [f"{INDEX}:1: does not list docs/{page}: add '- [TITLE]({page}): WHAT IT IS FOR'" for page in pages if str(page) not in listed]
+
+
+def history(root):
+    """CHANGELOG.md has one paragraph for each release before the last one: their details are in git"""
+    sections = re.split(r"(?m)^## ", read(root, pathlib.PurePath("CHANGELOG.md")))[1:]
+    released = [section.strip() for section in sections if " - unreleased" not in section.split("\n")[0]]
+    return [f"CHANGELOG.md: {section.split(chr(10))[0]}: more than one paragraph, and not the last release: cut it to what the release was"
+            for section in released[1:] if section.count("\n\n") > 1]  # fmt: skip
+
+
 # Clients that tests/consume/consume.py builds outside of this tree.
 BUILT_ELSEWHERE = pathlib.PurePath("tests/consume")
 
@@ -813,7 +833,7 @@ def exports(root, *libraries):
 
 CHECKS = {
     check.__name__: check
-    for check in (includes, alone, everything, standard, attributes, ranges, weight, wire, length, columns, words, overlay, paragraph, waits, licence, version, drivers, paths, sources, names, tags, exports)
+    for check in (includes, alone, everything, standard, attributes, ranges, weight, wire, length, columns, words, overlay, paragraph, waits, licence, version, drivers, paths, index, history, sources, names, tags, exports)
 }
 
 

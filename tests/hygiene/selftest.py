@@ -7,12 +7,14 @@
 CLANG is newer than that of COMPILER.
 """
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
 
+import file_map
 import hygiene
 import modules
 
@@ -649,6 +651,88 @@ class Paths(Tree):
 
     def test_elsewhere(self):
         self.good(self.check, {"CHANGELOG.md": "`lib/gone.cpp`\n", "tests/README.md": "`lib/gone.cpp`\n"})
+
+
+class Index(Tree):
+    check = staticmethod(hygiene.index)
+    LINES = {"docs/README.md": "- [A](a.md): what a is for\n- [B](journeys/b.md): what b\n  is for\n", "docs/a.md": "", "docs/journeys/b.md": ""}
+
+    def test_listed(self):
+        self.good(self.check, self.LINES)
+
+    def test_forgotten(self):
+        self.bad(self.check, self.LINES | {"docs/c.md": "see [c](c.md)\n"}, "does not list docs/c.md")
+        self.bad(self.check, self.LINES | {"docs/journeys/a.md": ""}, "does not list docs/journeys/a.md")
+        self.bad(self.check, {"docs/a.md": ""}, "does not list docs/a.md")
+
+    def test_nothing_said(self):
+        for line in ("- [A](a.md)\n", "- [A](a.md): \n", "Read [A](a.md): it is short.\n", "- [A](a.md#b): the end of a\n"):
+            with self.subTest(line):
+                self.bad(self.check, {"docs/README.md": line, "docs/a.md": ""}, "does not list docs/a.md")
+
+
+class History(Tree):
+    check = staticmethod(hygiene.history)
+    LAST, LONG = "## [0.2.0] - 2026-11-23\n\n### Added\n\n- A line.\n\n", "### Added\n\n- A line.\n"
+    NEXT = "# Changelog\n\n## [0.3.0] - unreleased\n\n### Added\n\n- A line.\n\n"
+
+    def test_one_paragraph(self):
+        for before in ("", "## [0.1.0]\n\nThe first\nversion.\n", "## [0.1.1]\n\nRepairs.\n\n## [0.1.0] - 2026-01-01\n\nThe first.\n"):
+            with self.subTest(before):
+                self.good(self.check, {"CHANGELOG.md": self.NEXT + self.LAST + before})
+
+    def test_details(self):
+        self.bad(self.check, {"CHANGELOG.md": self.NEXT + self.LAST + "## [0.1.0]\n\n" + self.LONG}, "[0.1.0]: more than one")
+        released = self.NEXT.replace("unreleased", "2027-01-01")
+        self.bad(self.check, {"CHANGELOG.md": released + self.LAST + "## [0.1.0]\n\nThe first.\n"}, "[0.2.0] - 2026-11-23: more than one")
+
+
+class FileMap(Tree):
+    check = staticmethod(file_map.file_map)
+    PAGE = {"docs/files.md": f"# Files\n\n{file_map.MARKER}"}
+    MADE = "\n## lib/queue\n\n| file | what it does |\n|---|---|\n"
+    SAID = "// SPDX-License-Identifier: MIT\n#pragma once\n// Splits\n// rings: a* `b*`. Internal.\n//\n//   split(ring);\n"
+
+    def page(self, text):
+        return {"docs/files.md": self.PAGE["docs/files.md"] + text}
+
+    def test_current(self):
+        self.good(self.check, self.PAGE)
+        rows = "| `split.{hpp,cpp}` | Splits rings: a\\* `b*`. |\n"
+        self.good(self.check, {"lib/queue/split.hpp": self.SAID, "lib/queue/split.cpp": "int x;\n"} | self.page(self.MADE + rows))
+
+    def test_public_header_speaks(self):
+        self.good(self.check, header("queue/ring") | {"lib/queue/ring.cpp": "int x;\n"} | self.PAGE)
+        self.bad(self.check, header("queue/ring") | {"lib/queue/soft/ring.cpp": self.SAID} | self.PAGE, "docs/files.md:4: is out of date")
+
+    def test_out_of_date(self):
+        files = {"lib/queue/split.hpp": self.SAID}
+        self.bad(self.check, files | self.page(self.MADE + "| `split.hpp` | Splits queues. |\n"), "docs/files.md:9: is out of date")
+        self.bad(self.check, files | self.page(self.MADE), "docs/files.md:9: is out of date")
+        self.bad(self.check, self.page(self.MADE), "docs/files.md:4: is out of date")
+        self.bad(self.check, {"docs/files.md": "# Files\n"}, "has no line <!--")
+
+    def test_nothing_said(self):
+        for text in ("int x;  // A word about x.\n", "#include <a>\nint x;\n// Later, a word.\n", "// Split.\n", "// no end\n", "//\n// Late.\n"):
+            with self.subTest(text):
+                self.bad(self.check, {"lib/queue/split.cpp": text} | self.page(self.MADE + "| `split.cpp` |  |\n"), "split.cpp:1: begins with no comment")
+
+    def test_sentences(self):
+        for said, first in (
+            ("What may happen:\n//\n//   x()", "What may happen."), ("The add_32 ... add_64 codes. More.", "The add_32 ... add_64 codes."),
+            ("Rules. rules.cpp checks them.", "Rules."), ("Is it there? Internal.", "Is it there?"), ("Version 2.31 or newer.", "Version 2.31 or newer."),
+        ):
+            with self.subTest(said):
+                self.assertEqual(file_map.sentence(f"// {said}\n"), first if " " in first else "")
+
+    def test_order_of_modules_and_writing(self):
+        texts = {"lib/queue/a.cpp": self.SAID, "lib/core/b.cpp": self.SAID, "lib/pch/c.hpp": self.SAID} | self.PAGE
+
+        def written(root):
+            file_map.write(root)
+            return file_map.file_map(root) or re.findall(r"## (.*)", (root / file_map.PAGE).read_text(encoding="utf-8"))
+
+        self.assertEqual(self.run_check(written, texts), ["lib/core", "lib/queue", "lib/pch"])
 
 
 class Sources(Tree):

@@ -94,6 +94,13 @@ def headers_without_page(source, site):
     return [str(path) for path in every if not (site / "api" / path).is_file()]
 
 
+def not_in_navigation(source, site):
+    """Pages of docs to which the front page's navigation does not lead."""
+    place = lambda page: str(page.relative_to(source).with_suffix(".html")).replace("README", "index")
+    links = {link.split("#")[0] for link in Page(site / "index.html").links}
+    return [page for page in map(place, sorted((source / "docs").rglob("*.md"))) if page not in links]
+
+
 def not_found(site):
     index = json.loads((site / "search/search_index.json").read_text(encoding="utf-8"))["docs"]
     said = lambda page: " ".join(doc["title"] + doc["text"] for doc in index if doc["location"].split("#")[0] == page)
@@ -211,7 +218,8 @@ def main(source, *browser):
         expect(f"{len(opened)} exhibits open in the playground; missing: {sorted(exhibits - opened)}", opened == exhibits)
         unknown = statements(source)
         expect(f"the highlighting knows all statements{', but not: ' if unknown else ''}{', '.join(unknown)}", not unknown)
-        for what, missing in (("each header has a page", headers_without_page(source, site)), ("search finds known names", not_found(site))):
+        for what, missing in (("each header has a page", headers_without_page(source, site)), ("search finds known names", not_found(site)),
+                              ("the navigation has each page of docs", not_in_navigation(source, site))):  # fmt: skip
             expect(f"{what}{', but not: ' if missing else ''}{', '.join(missing)}", not missing)
         if browser:
             in_browser(site, *browser, pathlib.Path(folder, "profile"))

@@ -19,6 +19,7 @@
 | docs/museum.md               | tests/museum                           | tests/museum/museum.py               |
 | README.md, docs: tables      | sdma --help, check --rules, schemas    | tests/tools/tables.py                |
 | docs/json.md, docs/journeys  | the commands in them                   | tests/support/page.py                |
+| docs/files.md                | the first comments of the files of lib | tests/hygiene/file_map.py            |
 | *.test (--cases)             | the command that each begins with      | tests/support/cases.py               |
 
 It says which of these it leaves, because the build lacks the program.
@@ -104,6 +105,10 @@ def pages(source, sdma):
         output(sys.executable, source / "tests/support/page.py", "--bless", page, source, sdma)
 
 
+def file_map(source, _):
+    output(sys.executable, source / "tests/hygiene/file_map.py", "--write", source)
+
+
 KINDS = [
     ("tests/stream/golden", "sdma", stream),
     ("tests/schedule/golden", "sdma", schedule),
@@ -116,6 +121,7 @@ KINDS = [
     ("docs/museum.md", "sdma", museum),
     ("tables of README.md, docs/rules.md, docs/check.md and docs/json.md; new tests/tools/cases/VERB_help.test", "sdma", tables),
     ("docs/json.md, docs/journeys", "sdma", pages),
+    ("docs/files.md", None, file_map),
 ]
 OPTION = {"sdma": "tools", "plan": "tools", "reproduce": "bench"}
 
@@ -129,8 +135,8 @@ def main(source, *arguments):
             runs[-1].append(argument)
     programs = dict(pair.split("=", 1) for pair in runs[0])
     for what, program, write in KINDS:
-        if program in programs:
-            write(pathlib.Path(source), programs[program])
+        if program is None or program in programs:
+            write(pathlib.Path(source), programs.get(program))
             print(what)
         else:
             print(f"{what}: NOT WRITTEN, for lack of {program}: meson configure -D{OPTION.get(program, program)}=enabled")

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Opens a CudaDevice, and passes its calls to its node.
 #include "cuda_node.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Opens a KfdDevice, and passes its calls to its node.
 #include "sdma/device/kfd.hpp"
 
 #include "kfd_node.hpp"

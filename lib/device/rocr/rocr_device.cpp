@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Opens a RocrDevice, and passes its calls to its node.
 #include "rocr_node.hpp"
 
 namespace sdma { inline namespace v0 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// A ROCr that is older than the node's GPU ignores that GPU: version 5.2.3 does not support gfx942. A variable makes
-// ROCr treat the GPU as another one. It is set here, before libhsakmt reads it, with a message on stderr. If no other
-// GPU can take the place of the node's, there is only a message.
+// Makes a ROCr that is older than the node's GPU treat that GPU as another one. Such a ROCr would ignore the GPU:
+// version 5.2.3 does not support gfx942. The variable for that is set here, before libhsakmt reads it, with a message
+// on stderr. If no other GPU can take the place of the node's, there is only a message.
 #include "../node_options.hpp"
 #include "../rocr.hpp"
 #include "sdma/device/topology.hpp"
