@@ -5,8 +5,9 @@
   measure_parallel.py FOLDER             shapes of Llama 8B on two NVIDIA GPUs, at most 150 seconds
   measure_parallel.py FOLDER --small     a tiny model on the software device, to test this script; its times mean nothing
 
-FOLDER gets what cells.py says. Each way has processes of its own: if one fails or hangs, the others are measured. A cell's time is that of its slowest rank. `bits` is a checksum of what the last rows of the last layer are at the end, and
-`tokens` of all tokens: they are compared with those of one process.
+FOLDER gets what cells.py says. Each way has processes of its own: if one fails or hangs, the others are measured. A cell's time is that of
+its slowest rank. `bits` is a checksum of what the last rows of the last layer are at the end, and `tokens` of all tokens: they are compared
+with those of one process.
 """
 import argparse
 import json
@@ -99,8 +100,8 @@ def measured(cell, way, mode, rounds):
     bits = checksum(cell.shards[0].last[-128:])
     slowest = [max(of) for of in zip(*place.agree(ms[1:]))]
     columns.free()
-    return {**of_all("ms", slowest), "host_ms": statistics.median(host[1:]), "rounds": slowest, "bits": bits, "tokens": zlib.crc32(json.dumps(tokens).encode()),
-            "calls": dict(columns.calls)}  # fmt: skip
+    return {**of_all("ms", slowest), "host_ms": statistics.median(host[1:]), "rounds": slowest, "bits": bits, "calls": dict(columns.calls),
+            "tokens": zlib.crc32(json.dumps(tokens).encode())}  # fmt: skip
 
 
 def work_of(o, torch, name, count, rank, session, tell):
@@ -147,7 +148,8 @@ def report(record, small):
     chosen = next((c["table"] for c in record.cells if "table" in c), {})
     for mode, found in chosen.items():
         names = list(dict.fromkeys(name for row in found.values() for name in row))
-        rows = [[f"{int(size):,}", *(f"{row[n]:.1f}" if n in row else "-" for n in names)] for size, row in sorted(found.items(), key=lambda r: int(r[0]))]
+        by_size = sorted((int(size), row) for size, row in found.items())
+        rows = [[f"{size:,}", *(f"{row[n]:.1f}" if n in row else "-" for n in names)] for size, row in by_size]
         lines += table(f"a gather by bytes of a rank, {mode}, us (what `auto` chooses by)", ["bytes", *names], rows)
     record.report(lines)
 

@@ -58,8 +58,9 @@ class Shard(models.Model):
 
         self.w = {"embed": weights("embed", whole.vocabulary, hidden) * math.sqrt(whole.vocabulary), "head": weights("head", hidden, whole.vocabulary)}
         for l in range(whole.layers):
-            for name, rows, columns in (("qkv", hidden, (s.heads + 2 * s.kv_heads) * s.head), ("out", hidden, s.hidden), ("up", hidden, 2 * s.ffn), ("down", whole.ffn, s.hidden)):
-                self.w[f"{name}{l}"] = weights(f"{name}{l} of {rank}/{count}", rows, columns)
+            sizes = {"qkv": (hidden, (s.heads + 2 * s.kv_heads) * s.head), "out": (hidden, s.hidden), "up": (hidden, 2 * s.ffn), "down": (whole.ffn, s.hidden)}
+            for name, size in sizes.items():
+                self.w[f"{name}{l}"] = weights(f"{name}{l} of {rank}/{count}", *size)
         self.rate = 10000.0 ** (-torch.arange(0, s.head, 2, device=device, dtype=torch.float32) / s.head)
 
     def attention(self, q, k, v, mask):
@@ -255,7 +256,8 @@ def work_of(o, torch, count, rank, session, tell):
                 if rank == 0 and (note := place.device.caveat()):
                     tell(note)
                 way = ways.way_of(place, name, o.table, tell) if count > 1 else None
-                found.append((order, name or "one process", generate(place, shards_of(torch, place, models.shape_of(o), o.shards or o.ranks, o.seed), o, way)))
+                shards = shards_of(torch, place, models.shape_of(o), o.shards, o.seed)
+                found.append((order, name or "one process", generate(place, shards, o, way)))
                 place.close()
     return found
 

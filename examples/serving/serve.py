@@ -51,7 +51,8 @@ def run(o, torch, out):
     with sdma_client.Device(o.device, settings) as device:
         if note := device.caveat():
             print(note, file=sys.stderr)
-        given = {name: getattr(o, name) for name in ("gpu_blocks", "host_blocks", "batch", "threads", "chunk", "merge", "seed", "weights", "evict", "by_steps")}
+        names = ("gpu_blocks", "host_blocks", "batch", "threads", "chunk", "merge", "seed", "weights", "evict", "by_steps")
+        given = {name: getattr(o, name) for name in names}
         s = server.Server(torch, device, shape, offload="" if o.offload == "none" else o.offload, **given)
         try:
             all = server.trace(shape, o.requests, o.rate, o.prefixes, o.prefix, o.prompt, o.tokens, o.seed)

@@ -64,7 +64,8 @@ def shuffled(count, seed):
 class Server:
     """`offload`: the way of fetch.py, or "" for none. `gpu_blocks` and `host_blocks`: the pools' sizes."""
 
-    def __init__(self, torch, device, shape, *, offload="layer", gpu_blocks=64, host_blocks=64, batch=8, threads=1, chunk=0, merge=True, seed=1, weights="", evict=False, by_steps=False):
+    def __init__(self, torch, device, shape, *, offload="layer", gpu_blocks=64, host_blocks=64, batch=8, threads=1, chunk=0, merge=True,
+                 seed=1, weights="", evict=False, by_steps=False):  # fmt: skip
         if evict and not offload:
             raise ValueError("what is evicted has to be fetched back: use a way of --offload")
         self.torch, self.shape, self.batch, self.merge, self.by_steps, self.steps = torch, shape, batch, merge, by_steps, 0
@@ -96,7 +97,8 @@ class Server:
 
     def fits(self, blocks, what="the prefix"):
         if blocks > self.memory.blocks["gpu"]:
-            raise ValueError(f"{what} needs {blocks} blocks, and the pool of the GPU has {self.memory.blocks['gpu']}: give it more (--gpu-blocks)")
+            has = self.memory.blocks["gpu"]
+            raise ValueError(f"{what} needs {blocks} blocks, and the pool of the GPU has {has}: give it more (--gpu-blocks)")
 
     def take(self, count):
         taken, self.free = self.free[:count], self.free[count:]
@@ -202,8 +204,8 @@ class Server:
                     break
                 self.admit(waiting.pop(0))
                 running.append(r)
-            running, ended = [r for r in running if len(r.tokens) < r.wanted], [r for r in running if len(r.tokens) >= r.wanted]
-            for r in ended:
+            for r in [r for r in running if len(r.tokens) >= r.wanted]:
+                running.remove(r)
                 self.release(r)
                 finished(r)
             if running:
