@@ -26,18 +26,6 @@ import sdma_client
 WAYS = ("block", "batch", "layer", "prelaunched", "missing")
 
 
-class Pools:
-    """The KV pools of a GPU and of the host: addresses, and the distances in them."""
-
-    def __init__(self, shape, element, gpu_address, gpu_blocks, host_address, host_blocks):
-        self.layers, self.block = shape.layers, shape.block_bytes(element)
-        self.address = {"gpu": gpu_address, "host": host_address}
-        self.blocks = {"gpu": gpu_blocks, "host": host_blocks}
-
-    def of(self, where, layer, which, block):
-        return self.address[where] + ((layer * 2 + which) * self.blocks[where] + block) * self.block
-
-
 def check(pools, host_blocks, gpu_blocks):
     """Refuses what would write a byte twice, or outside of a pool."""
     if len(host_blocks) != len(gpu_blocks):

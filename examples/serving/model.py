@@ -33,6 +33,21 @@ class Shape:
 LLAMA_8B = Shape(layers=32, heads=32, kv_heads=8, head=128, ffn=14336, vocabulary=32000, block=16)
 
 
+def add_options(parser):
+    parser.add_argument("--model", default="tiny", choices=("tiny", "llama-8b"))
+    for field in dataclasses.fields(Shape):
+        parser.add_argument(f"--{field.name.replace('_', '-')}", type=int, help="instead of the model's")
+
+
+def shape_of(o):
+    """The shape that these options choose."""
+    s = LLAMA_8B if o.model == "llama-8b" else Shape()
+    s = dataclasses.replace(s, **{field.name: given for field in dataclasses.fields(s) if (given := getattr(o, field.name))})
+    if s.heads % s.kv_heads or s.head % 2:
+        raise ValueError("heads must be a multiple of KV heads, and the head size even")
+    return s
+
+
 class Model:
     def __init__(self, torch, shape, device, dtype, seed=1, weights=""):
         self.torch, self.shape, self.device, self.dtype = torch, shape, device, dtype
@@ -51,8 +66,7 @@ class Model:
             random = torch.Generator(device=device).manual_seed(seed)
             self.w = {name: torch.randn(*size, device=device, dtype=dtype, generator=random) / math.sqrt(size[0]) for name, size in sizes.items()}
             self.w["embed"] *= math.sqrt(s.vocabulary)
-        rate = 10000.0 ** (-torch.arange(0, s.head, 2, device=device, dtype=torch.float32) / s.head)
-        self.rate = rate
+        self.rate = 10000.0 ** (-torch.arange(0, s.head, 2, device=device, dtype=torch.float32) / s.head)
 
     def norm(self, x):
         return (x * self.torch.rsqrt(x.float().pow(2).mean(-1, keepdim=True) + 1e-5).to(x.dtype)).to(x.dtype)

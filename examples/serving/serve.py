@@ -23,18 +23,16 @@ def options(arguments):
     p.add_argument("--device", default="soft", help="soft, cuda, kfd")
     p.add_argument("--order", default="strict", help="of the software device: strict, rocr, adversarial")
     p.add_argument("--seed", type=int, default=1)
-    p.add_argument("--model", default="tiny", choices=("tiny", "llama-8b"))
+    models.add_options(p)
     p.add_argument("--weights", default="", help="a file of torch.save: {name: tensor}; by default, they are random")
-    for name in ("layers", "heads", "kv-heads", "head", "ffn", "vocabulary", "block"):
-        p.add_argument(f"--{name}", type=int, help="instead of the model's")
     p.add_argument("--offload", default="layer", choices=(*fetch.WAYS, "none"))
     p.add_argument("--threads", type=int, default=1, help="that submit")
     p.add_argument("--chunk", type=int, default=0, help="copies that a thread publishes at a time; 0: those of a layer")
     p.add_argument("--evict", action="store_true", help="the host's cache is what is evicted when the GPU's pool is full")
-    p.add_argument("--no-merge", action="store_true", help="a copy for each block, also of neighbours")
+    p.add_argument("--no-merge", dest="merge", action="store_false", help="a copy for each block, also of neighbours")
     p.add_argument("--requests", type=int, default=8)
     p.add_argument("--rate", type=float, default=0.5, help="arrivals per second, or per decode step with --steps")
-    p.add_argument("--steps", action="store_true", help="time is the number of decode steps")
+    p.add_argument("--steps", dest="by_steps", action="store_true", help="time is the number of decode steps")
     p.add_argument("--prefixes", type=int, default=2)
     p.add_argument("--prefix", type=int, default=24, help="tokens")
     p.add_argument("--prompt", type=int, default=5, help="tokens after the prefix")
@@ -47,30 +45,21 @@ def options(arguments):
     return p.parse_args(arguments)
 
 
-def shape_of(o):
-    s = models.LLAMA_8B if o.model == "llama-8b" else models.Shape()
-    given = {name: value for name in ("layers", "heads", "kv_heads", "head", "ffn", "vocabulary", "block") if (value := getattr(o, name))}
-    s = models.dataclasses.replace(s, **given)
-    if s.heads % s.kv_heads or s.head % 2:
-        raise ValueError("heads must be a multiple of KV heads, and the head size even")
-    return s
-
-
 def run(o, torch, out):
-    shape = shape_of(o)
+    shape = models.shape_of(o)
     settings = f"gpus=1 order={o.order} seed={o.seed}" if o.device == "soft" else ""
     with sdma_client.Device(o.device, settings) as device:
         if note := device.caveat():
             print(note, file=sys.stderr)
-        s = server.Server(torch, device, shape, offload="" if o.offload == "none" else o.offload, gpu_blocks=o.gpu_blocks,
-                          host_blocks=o.host_blocks, batch=o.batch, threads=o.threads, chunk=o.chunk, merge=not o.no_merge, seed=o.seed, weights=o.weights, evict=o.evict,
-                          clock=server.Server.step_clock if o.steps else None)  # fmt: skip
+        names = ("gpu_blocks", "host_blocks", "batch", "threads", "chunk", "merge", "seed", "weights", "evict", "by_steps")
+        given = {name: getattr(o, name) for name in names}
+        s = server.Server(torch, device, shape, offload="" if o.offload == "none" else o.offload, **given)
         try:
             all = server.trace(shape, o.requests, o.rate, o.prefixes, o.prefix, o.prompt, o.tokens, o.seed)
             begin = s.now()
 
             def finished(r):
-                after = f"first token {r.first - begin - r.arrival:.3g} {'steps' if o.steps else 's'} after its arrival"
+                after = f"first token {r.first - begin - r.arrival:.3g} {'steps' if o.by_steps else 's'} after its arrival"
                 print(f"request {r.number}: {after}: {' '.join(map(str, r.tokens))}", file=out, flush=True)
 
             with torch.no_grad():
@@ -86,7 +75,7 @@ def main(arguments=None, out=sys.stdout):
     o = options(arguments)
     try:
         if o.schedule:
-            print(schedule.text(shape_of(o), o.offload, o.prefix, o.threads, o.layer_ns, o.seed), end="", file=out)
+            print(schedule.text(models.shape_of(o), o.offload, o.prefix, o.threads, o.layer_ns, o.seed), end="", file=out)
             return 0
         try:
             import torch

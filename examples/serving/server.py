@@ -5,7 +5,7 @@
 
 `offload` off: the whole prompt is prefilled, and nothing is fetched. `evict`: the host's cache is empty at first. The blocks of a prefix stay
 on the GPU, for all requests that begin with it. When a request finds too few free blocks, prefixes that no request uses go to host memory,
-the one that was finished first before others, and are fetched back when they are wanted. Time is the clock's, or the number of decode steps (`clock`), with
+the one that was finished first before others, and are fetched back when they are wanted. `by_steps`: time is the number of decode steps, with
 which a test always sees the same order. One thread.
 """
 import dataclasses
@@ -14,6 +14,7 @@ import time
 
 import fetch
 import model as models
+import pools
 
 
 @dataclasses.dataclass
@@ -37,82 +38,74 @@ class Request:
     first: float = 0.0  # when the first token was there
     position: int = 0
 
+    def length(self):
+        return len(self.prefix) + len(self.prompt) + self.wanted
+
 
 def trace(shape, count, rate, prefixes, prefix_tokens, prompt_tokens, wanted, seed):
     """Requests with Poisson arrivals. Each begins with one of `prefixes` prefixes."""
     draw = random.Random(seed)
-    token = lambda: draw.randrange(shape.vocabulary)
-    known = [[token() for _ in range(prefix_tokens)] for _ in range(prefixes)]
+    some = lambda tokens: [draw.randrange(shape.vocabulary) for _ in range(tokens)]
+    known = [some(prefix_tokens) for _ in range(prefixes)]
     at, all = 0.0, []
     for number in range(count):
         at += draw.expovariate(rate)
-        all.append(Request(number, at, draw.choice(known), [token() for _ in range(prompt_tokens)], wanted))
+        all.append(Request(number, at, draw.choice(known), some(prompt_tokens), wanted))
+    return all
+
+
+def shuffled(count, seed):
+    """Free blocks, as after hours of requests."""
+    all = list(range(count))
+    random.Random(seed).shuffle(all)
     return all
 
 
 class Server:
     """`offload`: the way of fetch.py, or "" for none. `gpu_blocks` and `host_blocks`: the pools' sizes."""
 
-    def __init__(self, torch, device, shape, *, offload="layer", gpu_blocks=64, host_blocks=64, batch=8, threads=1, chunk=0, merge=True, seed=1, weights="", evict=False, clock=None):
-        self.torch, self.device, self.shape, self.batch, self.merge = torch, device, shape, batch, merge
-        self.clock, self.steps = clock or time.perf_counter, 0
-        on_gpu = device.kind == "cuda"
-        self.dtype = torch.bfloat16 if on_gpu else torch.float32
-        element = 2 if on_gpu else 4
-        sizes = {where: shape.layers * 2 * n * shape.block_bytes(element) for where, n in (("gpu", gpu_blocks), ("host", host_blocks))}
-        self.host_memory = device.allocate(fetch.sdma_client.HOST, sizes["host"])
-        view = lambda memory, n: torch.frombuffer(memory.bytes(), dtype=self.dtype).view(shape.layers, 2, n, shape.block, shape.kv_heads, shape.head)
-        self.host = view(self.host_memory, host_blocks)
-        if on_gpu:
-            self.gpu = torch.zeros(shape.layers, 2, gpu_blocks, shape.block, shape.kv_heads, shape.head, dtype=self.dtype, device="cuda")
-            self.gpu_memory = device.adopt(self.gpu.data_ptr(), sizes["gpu"])
-            torch.cuda.synchronize()
-            torch.cuda.set_stream(torch.cuda.Stream())  # the default stream waits for others
-            self.stream = device.stream(torch.cuda.current_stream().cuda_stream)
-        else:
-            self.gpu_memory = device.allocate(0, sizes["gpu"])
-            self.gpu = view(self.gpu_memory, gpu_blocks).zero_()
-            self.stream = device.stream()
-        self.model = models.Model(torch, shape, "cuda" if on_gpu else "cpu", self.dtype, seed, weights)
-        self.pools = fetch.Pools(shape, element, self.gpu_memory.address, gpu_blocks, self.host_memory.address, host_blocks)
-        self.fetcher = fetch.Fetcher(device, self.pools, offload, threads, chunk) if offload else None
+    def __init__(self, torch, device, shape, *, offload="layer", gpu_blocks=64, host_blocks=64, batch=8, threads=1, chunk=0, merge=True,
+                 seed=1, weights="", evict=False, by_steps=False):  # fmt: skip
         if evict and not offload:
             raise ValueError("what is evicted has to be fetched back: use a way of --offload")
+        self.torch, self.shape, self.batch, self.merge, self.by_steps, self.steps = torch, shape, batch, merge, by_steps, 0
+        self.memory = pools.Memory(torch, device, shape, gpu_blocks, host_blocks)
+        stream = None
+        if device.kind == "cuda":
+            torch.cuda.set_stream(torch.cuda.Stream())  # the default stream waits for others
+            stream = torch.cuda.current_stream().cuda_stream
+        self.stream = device.stream(stream)
+        self.model = models.Model(torch, shape, self.memory.gpu.device, self.memory.dtype, seed, weights)
+        self.fetcher = fetch.Fetcher(device, self.memory, offload, threads, chunk) if offload else None
         self.evictor = fetch.Evictor(device) if evict else None
         self.resident, self.evicted, self.fetched = {}, 0, 0  # prefix -> Resident, the one that was finished first before others
-        self.free = list(range(gpu_blocks))
-        random.Random(seed).shuffle(self.free)  # as after hours of requests
-        self.free_host = list(range(host_blocks))
-        random.Random(seed + 1).shuffle(self.free_host)
+        self.free, self.free_host = shuffled(gpu_blocks, seed), shuffled(host_blocks, seed + 1)
         self.cached = {}  # prefix -> blocks of the host
-        self.total = gpu_blocks
 
     def close(self):
         """Gives back queues, then pools."""
-        if self.fetcher:
-            self.fetcher.close()
-        if self.evictor:
-            self.evictor.close()
-        self.gpu = self.host = self.model = None  # views of that memory
-        self.gpu_memory.free()
-        self.host_memory.free()
+        for queues in filter(None, (self.fetcher, self.evictor)):
+            queues.close()
+        self.model = None
+        self.memory.free()
 
     def now(self):
-        return self.clock() if self.clock is not self.step_clock else self.steps
-
-    @staticmethod
-    def step_clock():
-        """Give this as `clock`: time is the number of decode steps."""
+        return self.steps if self.by_steps else time.perf_counter()
 
     def blocks_for(self, tokens):
         return (tokens + self.shape.block - 1) // self.shape.block
+
+    def fits(self, blocks, what="the prefix"):
+        if blocks > self.memory.blocks["gpu"]:
+            has = self.memory.blocks["gpu"]
+            raise ValueError(f"{what} needs {blocks} blocks, and the pool of the GPU has {has}: give it more (--gpu-blocks)")
 
     def take(self, count):
         taken, self.free = self.free[:count], self.free[count:]
         return taken
 
     def prefill(self, tokens, blocks, start, before=None):
-        pages = models.Pages(self.model, self.gpu, [blocks], [start], len(tokens))
+        pages = models.Pages(self.model, self.memory.gpu, [blocks], [start], len(tokens))
         return self.model.run(self.torch.tensor([tokens], device=self.model.device), pages, before)
 
     def cache(self, prefix):
@@ -125,19 +118,15 @@ class Server:
         self.fits(count)
         blocks, to = self.take(count), [self.free_host.pop() for _ in range(count)]
         self.prefill(prefix[: count * self.shape.block], blocks, 0)
-        self.host[:, :, to] = self.gpu[:, :, blocks].to(self.host.device)
-        self.gpu[:, :, blocks] = 0  # what is fetched is not there by chance
+        self.memory.host[:, :, to] = self.memory.gpu[:, :, blocks].to("cpu")
+        self.memory.gpu[:, :, blocks] = 0  # what is fetched is not there by chance
         self.free += blocks
         self.cached[tuple(prefix)] = to
-
-    def fits(self, blocks, what="the prefix"):
-        if blocks > self.total:
-            raise ValueError(f"{what} needs {blocks} blocks, and the pool of the GPU has {self.total}: give it more (--gpu-blocks)")
 
     def room(self, r):
         """Are there blocks for a request? Evicts what it takes."""
         here = self.resident.get(tuple(r.prefix))
-        wanted = self.blocks_for(len(r.prefix) + len(r.prompt) + r.wanted) - (len(here.blocks) if here else 0)
+        wanted = self.blocks_for(r.length()) - (len(here.blocks) if here else 0)
         for prefix, one in list(self.resident.items()):
             if wanted <= len(self.free):
                 break
@@ -152,7 +141,7 @@ class Server:
                 self.free_host += self.cached.pop(next(iter(self.cached)))
             if len(blocks) <= len(self.free_host):
                 to = [self.free_host.pop() for _ in blocks]
-                self.evictor.evict(self.stream, fetch.copies_of(self.pools, to, blocks, self.merge))
+                self.evictor.evict(self.stream, fetch.copies_of(self.memory, to, blocks, self.merge))
                 self.cached[prefix] = to
                 self.evicted += 1
         del self.resident[prefix]
@@ -163,7 +152,7 @@ class Server:
         whole, prefix = r.prefix + r.prompt, tuple(r.prefix)
         here = self.resident.get(prefix)
         shared = list(here.blocks) if here else []
-        r.blocks = shared + self.take(self.blocks_for(len(whole) + r.wanted) - len(shared))
+        r.blocks = shared + self.take(self.blocks_for(r.length()) - len(shared))
         have = self.cached.get(prefix, []) if self.fetcher and not here else []
         if self.evictor and len(prefix) >= self.shape.block:
             here = self.resident.setdefault(prefix, Resident(r.blocks[: len(prefix) // self.shape.block]))
@@ -172,7 +161,7 @@ class Server:
         start = len(have or shared) * self.shape.block
         if have:
             self.fetched += 1
-            copies = fetch.copies_of(self.pools, have, r.blocks[: len(have)], self.merge)
+            copies = fetch.copies_of(self.memory, have, r.blocks[: len(have)], self.merge)
             if self.fetcher.way == "prelaunched":
                 self.fetcher.ahead(copies)
             self.fetcher.begin(self.stream, copies)
@@ -193,7 +182,7 @@ class Server:
 
     def decode(self, running):
         """A step for all."""
-        pages = models.Pages(self.model, self.gpu, [r.blocks for r in running], [r.position for r in running], 1)
+        pages = models.Pages(self.model, self.memory.gpu, [r.blocks for r in running], [r.position for r in running], 1)
         tokens = self.torch.tensor([[r.tokens[-1]] for r in running], device=self.model.device)
         for r, token in zip(running, self.model.run(tokens, pages).tolist()):
             r.tokens.append(token)
@@ -203,7 +192,7 @@ class Server:
     def serve(self, requests, finished=lambda r: None):
         """Serves all requests; calls `finished` with each."""
         for r in requests:
-            self.fits(self.blocks_for(len(r.prefix) + len(r.prompt) + r.wanted), f"request {r.number}")
+            self.fits(self.blocks_for(r.length()), f"request {r.number}")
         if self.fetcher and not self.evictor:
             for r in requests:
                 self.cache(r.prefix)
@@ -215,13 +204,13 @@ class Server:
                     break
                 self.admit(waiting.pop(0))
                 running.append(r)
-            running, ended = [r for r in running if len(r.tokens) < r.wanted], [r for r in running if len(r.tokens) >= r.wanted]
-            for r in ended:
+            for r in [r for r in running if len(r.tokens) >= r.wanted]:
+                running.remove(r)
                 self.release(r)
                 finished(r)
             if running:
                 self.decode(running)
-            elif waiting and self.clock is self.step_clock:
+            elif waiting and self.by_steps:
                 self.steps += 1
             elif waiting:
                 time.sleep(min(0.001, max(0.0, waiting[0].arrival - (self.now() - begin))))

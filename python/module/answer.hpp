@@ -5,14 +5,17 @@
 //   return to_python(json::of(report));            dict, list, str, int, float, bool, None
 //   if (!s) fail(s.error());                       raises sdma.Error with all of them
 //   fail("the device is closed", "open another");  raises sdma.Error with one
+//   one_of<Ordering>(word, "an order", orders);    what a word means, or ValueError with all words
 //
 // Call these functions only while this thread holds the interpreter's lock. Errors of Python itself, such as no memory,
 // are thrown as pybind11::error_already_set.
 #include "json/json.hpp"
 #include "sdma/core/result.hpp"
 
+#include <fmt/format.h>
 #include <pybind11/pybind11.h>
 
+#include <initializer_list>
 #include <string>
 #include <utility>
 #include <vector>
@@ -62,6 +65,23 @@ inline py::object to_python(const json::Json& j) {
 
 [[noreturn]] inline void fail(std::string message, std::string hint) {
   fail(Diagnostic{.where = "sdma", .message = std::move(message), .hint = std::move(hint)});
+}
+
+/// The places of errors begin with the schedule's file, as the tool prints them.
+inline std::vector<Diagnostic> of_file(const std::string& file, std::vector<Diagnostic> all) {
+  for (auto& d : all) d.where = file + (d.where.empty() ? "" : ": " + d.where);
+  return all;
+}
+
+/// `what`: what such words are, with its article.
+template <class T>
+T one_of(const std::string& word, const char* what, std::initializer_list<std::pair<const char*, T>> all) {
+  std::string known;
+  for (const auto& [name, value] : all) {
+    if (name == word) return value;
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", name);
+  }
+  throw py::value_error(fmt::format("'{}' is not {}: pass one of {}", word, what, known));
 }
 
 /// The value, or the exception.

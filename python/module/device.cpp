@@ -100,9 +100,9 @@ DeviceKind kind_of(const std::string& word) {
   throw py::value_error(fmt::format("'{}' is not a device: pass {}", word, kDeviceNames));
 }
 Ordering order_of(const std::string& word) {
-  for (const auto o : {Ordering::strict, Ordering::rocr, Ordering::adversarial})
-    if (name(o) == word) return o;
-  throw py::value_error(fmt::format("'{}' is not an order: pass strict, rocr or adversarial", word));
+  return one_of<Ordering>(
+      word, "an order",
+      {{"strict", Ordering::strict}, {"rocr", Ordering::rocr}, {"adversarial", Ordering::adversarial}});
 }
 
 std::shared_ptr<Opened> open(const std::string& device, std::uint32_t gpus, const std::string& order,
@@ -139,28 +139,27 @@ std::size_t buffer_named(const Schedule& s, const std::string& what, const std::
        "schedule.buffers lists them");
 }
 
+/// An array for the first bytes of a buffer, or of them. `list`: the argument that has it, in errors.
+std::pair<std::size_t, Held> part_of(const Schedule& s, const char* list, const std::string& name,
+                                     const py::object& array, Access access) {
+  const auto what = fmt::format("{}['{}']", list, name);
+  const auto i = buffer_named(s, what, name);
+  auto h = held(array, what, access);
+  if (h.bytes().size() > s.buffers[i].bytes)
+    fail(fmt::format("{} has {} bytes, but the buffer has {}", what, h.bytes().size(), s.buffers[i].bytes),
+         "pass a slice of it, or make the buffer larger");
+  return {i, std::move(h)};
+}
 void set_inputs(Request& r, const Arrays& inputs) {
   for (const auto& [name, array] : inputs) {
-    const auto what = fmt::format("inputs['{}']", name);
-    const auto i = buffer_named(r.schedule, what, name);
-    const auto in = held(array, what, Access::read);
-    const auto bytes = in.bytes();
-    if (bytes.size() > r.schedule.buffers[i].bytes)
-      fail(fmt::format("{} has {} bytes, but the buffer has {}", what, bytes.size(), r.schedule.buffers[i].bytes),
-           "pass a slice of it, or make the buffer larger");
-    r.run.inputs.push_back({name, {bytes.begin(), bytes.end()}});
+    const auto in = part_of(r.schedule, "inputs", name, array, Access::read).second;
+    r.run.inputs.push_back({name, {in.bytes().begin(), in.bytes().end()}});
   }
 }
 void set_outputs(Request& r, const Arrays& outputs) {
   for (const auto& [name, array] : outputs) {
-    const auto what = fmt::format("outputs['{}']", name);
-    const auto i = buffer_named(r.schedule, what, name);
-    auto out = held(array, what, Access::write);
-    const auto bytes = out.bytes().size();
-    if (bytes > r.schedule.buffers[i].bytes)
-      fail(fmt::format("{} has {} bytes, but the buffer has {}", what, bytes, r.schedule.buffers[i].bytes),
-           "pass a smaller array");
-    r.outputs.emplace_back(Schedule::Range{link_buffer(i), bytes}, std::move(out));
+    auto [i, out] = part_of(r.schedule, "outputs", name, array, Access::write);
+    r.outputs.emplace_back(Schedule::Range{link_buffer(i), out.bytes().size()}, std::move(out));
   }
 }
 /// Arrays in the device's memory become the buffers themselves.
@@ -197,21 +196,11 @@ std::vector<std::shared_ptr<Block>> set_buffers(Request& r, Opened& device, cons
   return kept;
 }
 
-/// Errors of a schedule begin with its file.
-Diagnostic of_file(const Request& r, Diagnostic d) {
-  d.where = r.file + (d.where.empty() ? "" : ": " + d.where);
-  return d;
-}
-
 Result<Answer, std::vector<Diagnostic>> perform(Request& r, Device& device, const Stop& stop) {
   Stoppable stoppable{device, stop};
   r.run.map = r.map ? &*r.map : nullptr;
   const auto bound = bind(r.schedule, stoppable, r.bind);
-  if (!bound) {
-    std::vector<Diagnostic> all;
-    for (const auto& e : bound.error()) all.push_back(of_file(r, e));
-    return all;
-  }
+  if (!bound) return of_file(r.file, bound.error());
   auto report = sdma::run(*bound, r.run);
   Answer a{.report = json::of(report, *bound)};
   if (!report && !stop) a.diagnosis = json::of(doctor::diagnose(doctor::snapshot_of(*bound)));
@@ -220,6 +209,10 @@ Result<Answer, std::vector<Diagnostic>> perform(Request& r, Device& device, cons
     std::copy(from.begin(), from.end(), array.bytes().begin());
   }
   return a;
+}
+/// Without the lock of the interpreter.
+Answer performed(Request& r, Opened& device) {
+  return value_or_fail(long_call([&](const Stop& stop) { return perform(r, *device.device, stop); }, Ends::first));
 }
 
 Request request_of(Box& box, const std::vector<std::uint32_t>& gpus, std::uint64_t seed, double timeout,
@@ -242,8 +235,7 @@ py::tuple on_device(const std::shared_ptr<Opened>& device, Box& box, const std::
   const Use use{device};
   auto r = request_of(box, gpus, seed, timeout, inputs, outputs);
   const auto kept = set_buffers(r, *device, buffers);
-  const auto a = value_or_fail(
-      long_call([&r, &device](const Stop& stop) { return perform(r, *device->device, stop); }, Ends::first));
+  const auto a = performed(r, *device);
   return py::make_tuple(to_python(a.report), to_python(a.diagnosis));
 }
 
@@ -259,8 +251,7 @@ py::tuple once(Box& box, const std::string& kind, const std::string& order, cons
   auto needed = r.schedule.gpus;
   for (const auto g : gpus) needed = std::max(needed, g + 1);
   const auto device = open(kind, needed, order, seed, r.run.recorder);
-  const auto a = value_or_fail(
-      long_call([&r, &device](const Stop& stop) { return perform(r, *device->device, stop); }, Ends::first));
+  const auto a = performed(r, *device);
   py::object recording = py::none();
   if (recorder) recording = py::cast(Recording{r.file, std::make_shared<const trace::Trace>(recorder->snapshot())});
   return py::make_tuple(to_python(a.report), to_python(a.diagnosis), recording);
@@ -305,9 +296,7 @@ void add_device(py::module_& m) {
       .def("close", [](Opened& o) { o.closed = true; })
       .def_property_readonly("closed", [](const Opened& o) { return o.closed; })
       .def_property_readonly("kind", [](const Opened& o) { return name(o.kind); })
-      .def_property_readonly("gpus", [](const Opened& o) { return o.device->topology().gpus.size(); })
-      .def_property_readonly("topology", [](const Opened& o) { return to_python(json::of(o.device->topology())); })
-      .def_property_readonly("caveat", [](const Opened& o) { return caveat(*o.device); });
+      .def_property_readonly("topology", [](const Opened& o) { return to_python(json::of(o.device->topology())); });
   m.def("run", once);
 }
 

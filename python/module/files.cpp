@@ -81,7 +81,7 @@ py::object fitted(const std::string& path, const MachineDescription& start, doub
 }
 
 /// The plan of a collective: its schedule, the variant that was chosen, and notes about fallbacks.
-py::object plan(const std::vector<std::pair<std::string, std::string>>& settings) {
+py::object plan(const Words& settings) {
   collectives::Options o;
   for (const auto& [name, value] : settings)
     if (const auto wrong = collectives::set(o, name, value); !wrong.empty())

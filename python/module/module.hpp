@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The extension `sdma._sdma`: what the package in python/sdma consists of below its classes. The manual for users is
-// python/sdma/__init__.pyi; nothing else imports this extension, so its names may change.
+// The extension `sdma._sdma`: what the package in python/sdma consists of below its classes. The manual of its
+// classes is python/sdma/_sdma.pyi. Nothing else imports this extension, so the names of its functions may change.
 //
 //   packets.cpp    dwords and values
 //   schedule.cpp   schedules: read, built and printed

@@ -16,7 +16,6 @@ namespace sdma::python {
 namespace {
 
 using BoxPtr = std::shared_ptr<Box>;
-using Words = std::vector<std::pair<std::string, std::string>>;
 
 /// A number of a GPU, or "host".
 Place place_of(const py::object& o) {
@@ -33,10 +32,7 @@ Place place_of(const py::object& o) {
 }
 
 Init init_of(const std::string& word) {
-  if (word == "random") return Init::random;
-  if (word == "zero") return Init::zero;
-  if (word == "poison") return Init::poison;
-  throw py::value_error(fmt::format("'{}' is not an init: pass poison, random or zero", word));
+  return one_of<Init>(word, "an init", {{"poison", Init::poison}, {"random", Init::random}, {"zero", Init::zero}});
 }
 
 Compare compare_of(const std::string& word) {
@@ -51,12 +47,9 @@ Compare compare_of(const std::string& word) {
 /// Ranges of `bytes` bytes that begin at these addresses.
 Schedule::Sum sum_of(const py::args& parts, std::uint64_t bytes, const std::string& type, bool any_order) {
   using Type = Schedule::Sum::Type;
-  Schedule::Sum sum{.type = type == "i32"    ? Type::i32
-                            : type == "bf16" ? Type::bf16
-                                             : Type::f32,
-                    .any_order = any_order};
-  if (sum.type == Type::f32 && type != "f32")
-    throw py::value_error(fmt::format("'{}' is not a type of a sum: pass f32, bf16 or i32", type));
+  Schedule::Sum sum{
+      .type = one_of<Type>(type, "a type of a sum", {{"f32", Type::f32}, {"bf16", Type::bf16}, {"i32", Type::i32}}),
+      .any_order = any_order};
   for (const auto& p : parts) sum.parts.push_back({GpuVa{p.cast<std::uint64_t>()}, bytes});
   if (sum.parts.empty()) throw py::value_error("a sum needs at least one part");
   return sum;
@@ -213,8 +206,7 @@ class ScriptRef {
 };
 
 BoxPtr parse(const std::string& text, const std::string& file, const Words& params) {
-  ParseOptions options{.read = files_beside(file)};
-  for (const auto& [name, value] : params) options.set.push_back({name, value});
+  const auto options = parse_options(params, file);
   auto content = value_or_fail(long_call([=](const Stop&) -> Result<Content, std::vector<Diagnostic>> {
     Content c{.file = file, .source = text, .parse = options};
     auto given = options;

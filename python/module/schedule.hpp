@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace sdma::python {
@@ -28,6 +29,15 @@ struct Content {
   const SourceMap* lines() const noexcept { return source ? &map : nullptr; }
 };
 using Snapshot = std::shared_ptr<const Content>;
+
+/// (name, value) of each.
+using Words = std::vector<std::pair<std::string, std::string>>;
+/// How a text is read: with these params, and with the files beside it.
+inline ParseOptions parse_options(const Words& params, const std::string& file) {
+  ParseOptions o{.read = files_beside(file)};
+  for (const auto& [name, value] : params) o.set.push_back({name, value});
+  return o;
+}
 
 class Box {
  public:

@@ -4,10 +4,8 @@
 #include "json/json.hpp"
 #include "module.hpp"
 #include "sdma/trace/compare.hpp"
-#include "sdma/trace/page.hpp"
 #include "sdma/trace/write.hpp"
 
-#include <fmt/format.h>
 #include <pybind11/stl.h>
 
 namespace sdma::python {
@@ -19,11 +17,10 @@ Recording parse_trace(const std::string& text, const std::string& file) {
 }
 
 trace::Form form_of(const std::string& word) {
-  if (word == "perfetto") return trace::Form::perfetto;
-  if (word == "html") return trace::Form::html;
-  if (word == "jsonl") return trace::Form::jsonl;
-  if (word == "text") return trace::Form::text;
-  throw py::value_error(fmt::format("'{}' is not a form of a trace: pass perfetto, html, jsonl or text", word));
+  using trace::Form;
+  return one_of<Form>(
+      word, "a form of a trace",
+      {{"perfetto", Form::perfetto}, {"html", Form::html}, {"jsonl", Form::jsonl}, {"text", Form::text}});
 }
 
 std::string text_of(const Recording& r, const std::string& form) {
@@ -64,10 +61,6 @@ void add_trace(py::module_& m) {
       .def_property_readonly("lost", [](const Recording& r) { return r.trace->lost; })
       .def("__len__", [](const Recording& r) { return r.trace->events.size(); });
   m.def("compare", compare);
-  m.def("traces_page", [](const Recording& a, const Recording& b) {
-    const trace::PageTrace both[] = {{a.name, *a.trace}, {b.name, *b.trace}};
-    return trace::to_page(both);
-  });
 }
 
 }  // namespace sdma::python

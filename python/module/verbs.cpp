@@ -19,19 +19,18 @@ using Diagnostics = std::vector<Diagnostic>;
 using json::Json;
 
 Profile profile_of(const std::string& word, const std::vector<std::string>& assume) {
-  std::optional<Profile> p;
-  if (word == "conservative") p = Profile::conservative();
-  if (word == "rocr") p = Profile::rocr();
-  if (word == "strict") p = Profile::strict();
-  if (word == "cuda") p = Profile::cuda();
-  if (!p) throw py::value_error(fmt::format("'{}' is not a profile: pass conservative, rocr, strict or cuda", word));
+  auto p = one_of<Profile>(word, "a profile",
+                           {{"conservative", Profile::conservative()},
+                            {"rocr", Profile::rocr()},
+                            {"strict", Profile::strict()},
+                            {"cuda", Profile::cuda()}});
   for (const auto& option : assume)
-    if (!p->set(option)) {
+    if (!p.set(option)) {
       std::string all;
       for (const auto known : profile_options()) all += fmt::format(" {}", known);
       throw py::value_error(fmt::format("'{}' cannot be assumed: pass some of{}", option, all));
     }
-  return *p;
+  return p;
 }
 
 py::object check_schedule(Box& box, const std::string& profile, const std::vector<std::string>& assume,
@@ -58,21 +57,15 @@ py::object check_schedule(Box& box, const std::string& profile, const std::vecto
   return to_python(found);
 }
 
-/// The places of errors begin with the schedule's file, as the tool prints them.
-Diagnostics of_file(const Content& c, Diagnostics all) {
-  for (auto& d : all) d.where = c.file + (d.where.empty() ? "" : ": " + d.where);
-  return all;
-}
-
 py::object simulated(Box& box, const MachineDescription& machine, bool sensitive, bool contents, std::uint64_t seed) {
   const auto s = box.snapshot();
   const auto found = value_or_fail(long_call([=](const Stop&) -> Result<Json, Diagnostics> {
     const auto r = simulate(s->schedule, machine, {.contents = contents, .seed = seed, .map = s->lines()});
-    if (!r) return of_file(*s, r.error());
+    if (!r) return of_file(s->file, r.error());
     std::optional<Sensitivity> why;
     if (sensitive) {
       auto h = sensitivity(s->schedule, machine);
-      if (!h) return of_file(*s, h.error());
+      if (!h) return of_file(s->file, h.error());
       why = *std::move(h);
     }
     return json::of(*r, machine, why ? &*why : nullptr);
@@ -85,7 +78,7 @@ Recording recorded(Box& box, const MachineDescription& machine) {
   auto t = value_or_fail(long_call([=](const Stop&) -> Result<trace::Trace, Diagnostics> {
     trace::Recorder recorder(trace::Recorder::kDefaultEvents, "virtual");
     const auto r = simulate(s->schedule, machine, {.recorder = &recorder, .map = s->lines()});
-    if (!r) return of_file(*s, r.error());
+    if (!r) return of_file(s->file, r.error());
     return recorder.snapshot();
   }));
   return {"the simulation", std::make_shared<const trace::Trace>(std::move(t))};
@@ -107,16 +100,10 @@ py::object faster(Box& baseline, const std::vector<std::shared_ptr<Box>>& others
   return to_python(found);
 }
 
-ParseOptions settings(const std::vector<std::pair<std::string, std::string>>& params) {
-  ParseOptions o;
-  for (const auto& [name, value] : params) o.set.push_back({name, value});
-  return o;
-}
-
 /// `files`: (path, text) of each schedule. Returns the answer, and its curves as SVG.
-py::object sweep(const std::vector<std::pair<std::string, std::string>>& files, const std::vector<std::string>& axes,
-                 const MachineDescription& machine, const std::vector<std::pair<std::string, std::string>>& params) {
-  json::SweepInput in{.parse = settings(params), .machine = machine};
+py::object sweep(const Words& files, const std::vector<std::string>& axes, const MachineDescription& machine,
+                 const Words& params) {
+  json::SweepInput in{.parse = parse_options(params, ""), .machine = machine};
   for (const auto& [path, text] : files) in.files.push_back({path, text});
   for (const auto& text : axes) {
     auto axis = sweep_axis(text);
@@ -144,10 +131,8 @@ py::object sweep(const std::vector<std::pair<std::string, std::string>>& files, 
 
 /// `budget`: seconds; 0: none.
 py::object explore(const std::string& text, const std::string& file, const MachineDescription& machine,
-                   const std::vector<std::pair<std::string, std::string>>& params, std::uint64_t tries, double budget,
-                   std::size_t best, std::uint64_t seed) {
-  auto parse = settings(params);
-  parse.read = files_beside(file);
+                   const Words& params, std::uint64_t tries, double budget, std::size_t best, std::uint64_t seed) {
+  const auto parse = parse_options(params, file);
   const auto found =
       value_or_fail(long_call([=](const Stop& stop) -> Result<std::pair<Json, std::vector<std::string>>, Diagnostics> {
         SearchOptions o{.parse = parse, .best = best, .seed = seed, .proceed = [&](const auto&) { return !stop; }};
@@ -167,11 +152,9 @@ py::object explore(const std::string& text, const std::string& file, const Machi
   return py::make_tuple(to_python(found.first), found.second);
 }
 
-py::object reduced(const std::string& text, const std::string& file,
-                   const std::vector<std::pair<std::string, std::string>>& params, const std::string& profile,
+py::object reduced(const std::string& text, const std::string& file, const Words& params, const std::string& profile,
                    const std::vector<std::string>& assume, const std::string& rule, std::size_t tries) {
-  auto parse = settings(params);
-  parse.read = files_beside(file);
+  const auto parse = parse_options(params, file);
   const CheckOptions check{.profile = profile_of(profile, assume)};
   const auto found = value_or_fail(long_call([=](const Stop&) -> Result<Json, Diagnostics> {
     const auto r = reduce_text(text, file, parse, check, {.rule = rule, .max_tries = tries});
@@ -185,7 +168,6 @@ py::object reduced(const std::string& text, const std::string& file,
 
 void add_verbs(py::module_& m) {
   m.def("check", check_schedule);
-  m.def("check_rules", [] { return to_python(json::check_rules()); });
   m.def("simulate", simulated);
   m.def("simulate_trace", recorded);
   m.def("speed_ups", faster);

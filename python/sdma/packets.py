@@ -9,23 +9,30 @@ The names of classes are those of the C++ structs; `help(CopyLinear)` lists the 
 (True), names of enumerants ("ge") and lists of dwords. A field with a default may be left out. A packet never changes, and two packets
 are equal if their dwords are. Errors: TypeError for a field that the packet does not have, Error for a value that does not fit.
 """
+from __future__ import annotations
+
 import operator
 import struct
+from typing import TYPE_CHECKING, Any, Sequence
 
 from . import _sdma
 
-_classes = {}
-DEFAULT = _sdma.default_generation
+_classes: dict[str, type[Packet]] = {}
+DEFAULT: str = _sdma.default_generation
 
 
 class Packet:
-    """Any packet. `name` is its name in text, and `generation` the engines that it is for."""
+    """Any packet. It never changes. Fields are attributes, and keyword arguments of the class. `generation`: the engines that it is for;
+    `epochs`: the fields whose value depends on the epoch (sdma.EPOCH)."""
 
     __slots__ = ("_data", "_fields", "generation", "epochs")
-    name = None
+    name: str | None = None
+    """Its name in text; None of what is not a packet."""
+    generation: str
+    epochs: dict[str, Any]
     _described = None  # name -> (doc, kind, optional, default, enumerants); None: the fields are not known
 
-    def __init__(self, *, generation=DEFAULT, **fields):
+    def __init__(self, *, generation: str = DEFAULT, **fields: Any):
         line, epochs = _line(type(self), fields)
         self._make(_sdma.assemble(line, type(self).__name__, generation), generation, epochs)
 
@@ -37,20 +44,21 @@ class Packet:
         raise AttributeError(f"a packet does not change: make another {type(self).__name__}")
 
     @property
-    def fields(self):
-        """Every field, those that text leaves out, too. Values that depend on the epoch are 0 here, and listed in `epochs`."""
+    def fields(self) -> dict[str, Any]:
+        """Every field by name: int, bool, the name of an enumerant, or a list of dwords; those that text leaves out, too. Values that
+        depend on the epoch are 0 here, and listed in `epochs`."""
         if self._fields is None:
             object.__setattr__(self, "_fields", _sdma.fields(self._data, self.generation))
         return dict(self._fields)
 
     @property
-    def dwords(self):
+    def dwords(self) -> list[int]:
         return list(struct.unpack(f"={len(self._data) // 4}I", self._data))
 
-    def __bytes__(self):
+    def __bytes__(self) -> bytes:
         return self._data
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         if not name.startswith("_"):
             fields = self.fields
             if name in fields:
@@ -93,7 +101,7 @@ class Unknown(Packet):
     __slots__ = ()
     _described = {}
 
-    def __init__(self, dwords, *, generation=DEFAULT):
+    def __init__(self, dwords: Sequence[int], *, generation: str = DEFAULT):
         self._make(struct.pack(f"={len(dwords)}I", *dwords), generation, {})
 
     def __repr__(self):
@@ -171,6 +179,11 @@ def _all():
                 known = _classes[name]._described
                 for field, *about in fields:
                     known.setdefault(field, tuple(about))
+
+
+if TYPE_CHECKING:  # Each packet is a class of this module.
+
+    def __getattr__(name: str) -> type[Packet]: ...
 
 
 _all()

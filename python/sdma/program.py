@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
 """What starts the program `sdma`, which is not in the package."""
+from __future__ import annotations
+
 import functools
 import json
 import os
 import re
 import shutil
 import subprocess
+from typing import Any, Sequence
 
 from .errors import Error
 
@@ -57,7 +60,14 @@ def _text(message):
     return "\n".join(filter(None, lines))
 
 
-def tool(verb, *words, **options):
+def tool(verb: str, *words: str | os.PathLike[str], **options: Any) -> Any:
+    """What the program `sdma`, which must be in PATH, answers with --json: the object, or a list of objects if it prints several.
+
+        tool("check", "ring.bin", ring_bytes="1M", kernel=True)     # sdma check --json --ring-bytes=1M --kernel ring.bin
+
+    True gives an option without a value, a list repeats it, None and False leave it out. Findings (exit codes 1, 4 and 5) are an answer;
+    any other failure is an Error.
+    """
     given = [word for name, value in options.items() for word in _option(name, value)]
     done = _run([verb, "--json", *given, *map(os.fspath, words)], capture_output=True, stdin=subprocess.DEVNULL)
     answer = _values(done.stdout.decode())
@@ -69,10 +79,12 @@ def tool(verb, *words, **options):
     return answer[0] if len(answer) == 1 else answer
 
 
-def emulate(command, *, gpus=None, **options):
+def emulate(command: Sequence[str], *, gpus: int | None = None, **options: Any) -> subprocess.CompletedProcess[Any]:
+    """Runs a program on a software node, by the program `sdma`, which must be in PATH. `options`: as of subprocess.run."""
     words = [f"--gpus={gpus}"] if gpus is not None else []
     return _run(["emulate", *words, "--", *map(os.fspath, command)], **options)
 
 
-def contact(folder="contact", *, device="soft", **options):
+def contact(folder: str | os.PathLike[str] = "contact", *, device: str = "soft", **options: Any) -> subprocess.CompletedProcess[Any]:
+    """Runs `sdma contact`, which needs the installed tools: the folder then has contact.tar.gz. Options are those of subprocess.run."""
     return _run(["contact", f"--device={device}", os.fspath(folder)], **options)

@@ -1,5 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Answers: dicts with the members that `sdma VERB --json` prints. Some draw themselves in a notebook."""
+from __future__ import annotations
+
+from typing import Any, Callable, Sequence
+
+from . import _sdma
+
+Answer = dict[str, Any]
 
 
 def _escape(text):
@@ -20,11 +27,11 @@ def _findings(title, findings):
     return text + (_table(findings, ("severity", "rule", "where", "message", "hint")) if findings else "")
 
 
-class Check(dict):
-    """The verdict about a schedule: `sdma check --json`."""
+class Check(Answer):
+    """verdict, findings, what was assumed: the members of `sdma check --json`."""
 
     @property
-    def proved(self):
+    def proved(self) -> bool:
         """True only if no execution has a race, a deadlock or a missing wait."""
         return self["verdict"] == "proved"
 
@@ -32,12 +39,12 @@ class Check(dict):
         return _findings(self["summary"], self["findings"])
 
 
-class Run(dict):
-    """What holds after a run: `sdma run --json`, of one run. It is true if everything holds."""
+class Run(Answer):
+    """passed, findings, expectations, queues: what `sdma run --json` says of one run. True if everything holds."""
 
-    diagnosis = None
+    diagnosis: Answer | None = None
     """Why queues hang, as `sdma doctor --json` says it; None if everything holds."""
-    trace = None
+    trace: _sdma.Trace | None = None
     """The recording, if one was asked for."""
 
     def __bool__(self):
@@ -47,12 +54,12 @@ class Run(dict):
         return _findings("everything holds" if self else "the run failed", self["findings"])
 
 
-class Simulation(dict):
-    """How long a schedule takes: `sdma simulate --json`."""
+class Simulation(Answer):
+    """ns, uncertainty_ns, phases, path, busy, defaults: the members of `sdma simulate --json`. A notebook shows the timeline."""
 
-    _record = None
+    _record: Callable[[], _sdma.Trace]
 
-    def trace(self):
+    def trace(self) -> _sdma.Trace:
         """The recording of this simulation. The simulation runs again, with the same result."""
         return self._record()
 
@@ -60,14 +67,14 @@ class Simulation(dict):
         return self.trace().to_svg(f"{self['ns'] / 1000:.2f} us, simulated")
 
 
-class Sweep(dict):
-    """The times of schedules at each value of a parameter: `sdma simulate --sweep --json`."""
+class Sweep(Answer):
+    """param, files, points: the members of `sdma simulate --sweep --json`. A notebook shows the curves."""
 
     svg = ""
     """The curves: speed-ups over the first schedule, or the times of a single one."""
 
     @property
-    def rows(self):
+    def rows(self) -> list[dict[str, Any]]:
         """One dict per point and schedule, for pandas.DataFrame(sweep.rows): the values, file, ns, uncertainty_ns, speed_up,
         speed_up_uncertainty and tie."""
         names = self["param"] if isinstance(self["param"], list) else [self["param"]]
@@ -83,24 +90,24 @@ class Sweep(dict):
         return self.svg
 
 
-class Explore(dict):
-    """The fastest of the schedules that a text leaves open: `sdma explore --json`."""
+class Explore(Answer):
+    """machine, searches: the members of `sdma explore --json`."""
 
-    schedules = ()
-    """The best, as schedules with nothing left open; the fastest first."""
+    schedules: Sequence[_sdma.Schedule] = ()
+    """The best, with nothing left open; the fastest first. All are proved."""
 
 
-class Reduced(dict):
-    """The smallest schedule that still has a finding: `sdma reduce --json`."""
+class Reduced(Answer):
+    """text, rule, before, after: the members of `sdma reduce --json`."""
 
-    schedule = None
-    """It, as a schedule."""
+    schedule: _sdma.Schedule
+    """The text, as a schedule."""
 
     def _repr_html_(self):
         return f"<pre>{_escape(self['text'])}</pre>"
 
 
-class Text(dict):
+class Text(Answer):
     """An answer whose `str` is the report that the program prints."""
 
     _text = ""
@@ -112,8 +119,8 @@ class Text(dict):
         return f"<pre>{_escape(self._text)}</pre>"
 
 
-class Calibration(dict):
-    """A fit to measurements, or predictions of them: `sdma calibrate --json`."""
+class Calibration(Answer):
+    """A fit to measurements, or predictions of them: the members of `sdma calibrate --json`."""
 
-    machine = None
+    machine: _sdma.Machine | None = None
     """The fitted machine; None if nothing was fitted."""

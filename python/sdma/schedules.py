@@ -1,29 +1,28 @@
 # SPDX-License-Identifier: MIT
-"""Schedules: the classes of the extension, with the parts that are easier in Python."""
+"""Schedules: the classes of the extension, with the parts that are easier in Python; _sdma.pyi is their manual."""
+from __future__ import annotations
+
 import os
 
 from . import _sdma
-
-Queue = _sdma.Queue
-Schedule = _sdma.Schedule
-Script = _sdma.Script
+from ._sdma import Queue, Schedule, Script
 
 
 class Epoch:
-    """A value that depends on how often its queue was submitted, or on the round of a repeat."""
+    """A value that depends on how often its queue was submitted, or on the round of a repeat: `EPOCH * 2 + 1`."""
 
     __slots__ = ("factor", "constant")
 
-    def __init__(self, factor=1, constant=0):
+    def __init__(self, factor: int = 1, constant: int = 0):
         self.factor, self.constant = factor, constant
 
-    def __mul__(self, n):
+    def __mul__(self, n: int) -> Epoch:
         return Epoch(self.factor * n, self.constant * n)
 
-    def __add__(self, n):
+    def __add__(self, n: int) -> Epoch:
         return Epoch(self.factor, self.constant + n)
 
-    def __sub__(self, n):
+    def __sub__(self, n: int) -> Epoch:
         return self + -n
 
     __rmul__, __radd__ = __mul__, __add__
@@ -39,22 +38,23 @@ class Epoch:
 
 
 EPOCH = Epoch()
+"""1 in the first submit of a queue, and in the first round of a repeat."""
 
 
 class Sampled:
-    """What a thread has sampled under this name, plus a number or a value that depends on the epoch."""
+    """What a thread has sampled, plus a number or a value that depends on the epoch: `sampled("n") + 4`."""
 
     __slots__ = ("sample", "factor", "constant")
 
-    def __init__(self, sample, factor=0, constant=0):
+    def __init__(self, sample: str, factor: int = 0, constant: int = 0):
         self.sample, self.factor, self.constant = sample, factor, constant
 
-    def __add__(self, n):
+    def __add__(self, n: int | Epoch) -> Sampled:
         if isinstance(n, Epoch):
             return Sampled(self.sample, self.factor + n.factor, self.constant + n.constant)
         return Sampled(self.sample, self.factor, self.constant + n)
 
-    def __sub__(self, n):
+    def __sub__(self, n: int | Epoch) -> Sampled:
         return self + n * -1
 
     __radd__ = __add__
@@ -69,7 +69,8 @@ class Sampled:
         return f"sampled({self.sample!r}) + EPOCH * {self.factor} + {self.constant}"
 
 
-def sampled(name):
+def sampled(name: str) -> Sampled:
+    """The value of the last `Script.sample` with this name, in the actions of the same thread after it."""
     return Sampled(name)
 
 

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Recordings of runs and simulations."""
+"""Recordings of runs and simulations; _sdma.pyi is the manual of their class."""
 import os
 
-from . import _sdma
+from ._sdma import Trace
 
-Trace = _sdma.Trace
 _FORMS = {".html": "html", ".jsonl": "jsonl"}
 
 

@@ -1,15 +1,22 @@
 # SPDX-License-Identifier: MIT
-"""The verbs of the program `sdma` that the extension does, as functions."""
+"""The verbs of the program `sdma` that the extension does, as functions.
+
+A `schedule` is a Schedule, or the path of a file. A `machine` is a Machine, the name of a layout such as "ring:8", the path of a file, or
+None: eight MI300X. A node is the name of a layout, "kfd", "cuda", the path of a file, or None: eight MI300X.
+"""
+from __future__ import annotations
+
 import os
+from typing import Any, Mapping, Sequence
 
 from . import _sdma, results
+from ._sdma import Machine
 from .devices import Device
 from .schedules import Schedule, settings
 from .traces import Trace
 
 __all__ = ["Machine", "Plan", "calibrate", "check", "compare", "doctor", "explore", "plan", "reduce", "run", "simulate", "speed_ups", "sweep",
            "topology", "trace"]
-Machine = _sdma.Machine
 
 
 def _file(path):
@@ -54,18 +61,32 @@ def _node(node):
     return "", _file(node), os.fspath(node)
 
 
-def check(schedule, *, profile="conservative", assume=(), topology=None, max_findings=20, open=False, strict=False):
+def check(schedule: _sdma.AnySchedule, *, profile: str = "conservative", assume: Sequence[str] = (), topology: _sdma.Node = None,
+          max_findings: int = 20, open: bool = False, strict: bool = False) -> results.Check:
+    """Finds races, deadlocks and missing waits, or proves that there are none.
+
+    `profile` and `assume`: what is assumed about engines, as `sdma check` takes it: "rocr", ["poll=full"]. `open`: other programs
+    may satisfy polls. The verdict is "proved", "unproved" or "refuted"; what was not examined is never "proved". Notes are advice,
+    which changes no verdict; `strict` makes them errors. `exit_code` is that of `sdma check`.
+    """
     return results.Check(_sdma.check(_schedule(schedule), profile, list(assume), *_node(topology), max_findings, open, strict))
 
 
-def simulate(schedule, machine=None, *, sensitivity=True, contents=False, seed=0):
+def simulate(schedule: _sdma.AnySchedule, machine: _sdma.AnyMachine = None, *, sensitivity: bool = True, contents: bool = False,
+             seed: int = 0) -> results.Simulation:
+    """How long a schedule takes on a machine: a prediction, with its uncertainty.
+
+    `sensitivity=False` leaves out the uncertainty, which takes many simulations. `contents`: also moves the bytes, and checks the
+    expectations of the schedule.
+    """
     schedule, machine = _schedule(schedule).copy(), _machine(machine).copy()
     answer = results.Simulation(_sdma.simulate(schedule, machine, sensitivity, contents, seed))
     answer._record = lambda: _sdma.simulate_trace(schedule, machine)
     return answer
 
 
-def speed_ups(baseline, schedules, machine=None):
+def speed_ups(baseline: _sdma.AnySchedule, schedules: Sequence[_sdma.AnySchedule], machine: _sdma.AnyMachine = None) -> list[dict[str, Any]]:
+    """How many times as fast each schedule is as the baseline, with the uncertainty; `tie` if the model cannot tell."""
     return _sdma.speed_ups(_schedule(baseline), [_schedule(s) for s in schedules], _machine(machine))
 
 
@@ -81,7 +102,11 @@ def _source(schedule, given):
     return schedule.file, schedule.source
 
 
-def sweep(schedules, *axes, machine=None, **params):
+def sweep(schedules: _sdma.AnySchedule | Sequence[_sdma.AnySchedule], *axes: str, machine: _sdma.AnyMachine = None, **params: _sdma.Params) -> results.Sweep:
+    """The times of schedules for each value of one parameter or two: "chunk=1K..1G", "engine.poll_ns=500,1000".
+
+    Schedules are read again for each value, with the params that they were read with and those given here.
+    """
     if isinstance(schedules, (str, os.PathLike, Schedule)):
         schedules = [schedules]
     given = {}
@@ -92,7 +117,12 @@ def sweep(schedules, *axes, machine=None, **params):
     return answer
 
 
-def explore(schedule, *, machine=None, tries=0, budget=None, best=5, seed=0, **params):
+def explore(schedule: _sdma.AnySchedule, *, machine: _sdma.AnyMachine = None, tries: int = 0, budget: float | None = None, best: int = 5,
+            seed: int = 0, **params: _sdma.Params) -> results.Explore:
+    """The fastest of the schedules that a text leaves open (docs/explore.md).
+
+    `budget`: seconds; the default is 10, or no limit with `tries`, which makes the result repeatable.
+    """
     given = {}
     file, source = _source(schedule, given)
     if budget is None:
@@ -103,7 +133,9 @@ def explore(schedule, *, machine=None, tries=0, budget=None, best=5, seed=0, **p
     return answer
 
 
-def reduce(schedule, *, rule="", tries=5000, profile="conservative", assume=(), **params):
+def reduce(schedule: _sdma.AnySchedule, *, rule: str = "", tries: int = 5000, profile: str = "conservative", assume: Sequence[str] = (),
+           **params: _sdma.Params) -> results.Reduced:
+    """The smallest schedule in which the checker still finds this rule; "": the first error or warning (docs/check.md)."""
     given = {}
     file, source = _source(schedule, given)
     answer = results.Reduced(_sdma.reduce(source, file, settings({**given, **params}), profile, list(assume), rule, tries))
@@ -111,7 +143,15 @@ def reduce(schedule, *, rule="", tries=5000, profile="conservative", assume=(), 
     return answer
 
 
-def run(schedule, *, device="soft", order="strict", gpus=(), seed=0, timeout=10, inputs=None, outputs=None, trace=False):
+def run(schedule: _sdma.AnySchedule, *, device: str = "soft", order: str = "strict", gpus: Sequence[int] = (), seed: int = 0,
+        timeout: float = 10, inputs: Mapping[str, _sdma.Bytes] | None = None, outputs: Mapping[str, _sdma.Bytes] | None = None,
+        trace: bool = False) -> results.Run:
+    """Runs a schedule on a device of its own, and checks its expectations.
+
+    `inputs`: the first bytes of buffers, by name: {"gpu0.in": array}. `outputs`: arrays that receive those of buffers after the run.
+    `timeout`: seconds from the beginning of the run to its deadline. `trace`: record the run, on a software device. A run that fails is
+    an answer, not an exception.
+    """
     words = (list(gpus), seed, timeout, list((inputs or {}).items()), list((outputs or {}).items()))
     if isinstance(device, Device):
         raise TypeError("this device is open: use device.run(schedule)")
@@ -121,14 +161,17 @@ def run(schedule, *, device="soft", order="strict", gpus=(), seed=0, timeout=10,
     return answer
 
 
-def compare(measured, other, *, machine=None):
+def compare(measured: Trace | str | os.PathLike[str], other: Schedule | Trace | str | os.PathLike[str], *,
+            machine: _sdma.AnyMachine = None) -> dict[str, Any]:
+    """A recorded run beside the simulation of its Schedule, or beside another recording."""
     measured = _trace(measured)
     if isinstance(other, Schedule):
         return _sdma.compare(measured, _sdma.simulate_trace(other, _machine(machine)), True)
     return _sdma.compare(measured, _trace(other), False)
 
 
-def trace(source):
+def trace(source: Trace | str | os.PathLike[str]) -> Trace:
+    """The recording in a file that `sdma run --trace NAME.jsonl` or Trace.save has written."""
     return _trace(source)
 
 
@@ -138,14 +181,19 @@ def _trace(source):
     return Trace.read(source)
 
 
-def topology(node=None):
+def topology(node: _sdma.Node = None) -> dict[str, Any]:
+    """The GPUs, engines and links of a node. `str` of it is a table."""
     answer, text = _sdma.topology(*_node(node))
     answer = results.Text(answer)
     answer._text = text
     return answer
 
 
-def calibrate(table, *, start=None, predict=False, limit=600):
+def calibrate(table: str | os.PathLike[str], *, start: _sdma.AnyMachine = None, predict: bool = False, limit: float = 600) -> results.Calibration:
+    """Fits a machine to the measurements of a table, whose lines name the free parameters. `limit`: seconds.
+
+    `predict`: fit nothing, and compare what `start` predicts with the table.
+    """
     path, start = os.fspath(table), _machine(start)
     if predict:
         return results.Calibration(_sdma.predicted(path, start))
@@ -155,7 +203,11 @@ def calibrate(table, *, start=None, predict=False, limit=600):
     return answer
 
 
-def doctor(*sources):
+def doctor(*sources: Trace | bytes | str | os.PathLike[str]) -> dict[str, Any]:
+    """Why queues hang: from recordings, `.ring` files and dumps as text. `str` of it is the report. The verdict is "hung",
+    "undecided", "waits" (for the host) or "healthy". After a run that failed, `Run.diagnosis` has the answer already. Core files,
+    processes and the kernel's log are read by the program: `sdma doctor`.
+    """
     traces, dumps = [], []
     for i, source in enumerate(sources):
         if isinstance(source, Trace):
@@ -174,7 +226,8 @@ def doctor(*sources):
     return answer
 
 
-def plan(collective, *, bytes, gpus=8, **options):
+def plan(collective: str, *, bytes: _sdma.Params, gpus: int = 8, **options: Any) -> Plan:
+    """The schedule of a collective (docs/collectives.md): plan("all_gather", bytes="1M", variant="b2b", prelaunch="shared")."""
     words = [("collective", collective), ("bytes", str(bytes)), ("gpus", str(gpus))]
     for name, value in options.items():
         if isinstance(value, bool):
@@ -189,7 +242,7 @@ def plan(collective, *, bytes, gpus=8, **options):
 class Plan:
     """The schedule of a collective, the variant that was chosen, and notes about fallbacks."""
 
-    def __init__(self, schedule, variant, notes):
+    def __init__(self, schedule: Schedule, variant: str, notes: list[str]):
         self.schedule, self.variant, self.notes = schedule, variant, notes
 
     def __repr__(self):

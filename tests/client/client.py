@@ -15,7 +15,8 @@ import sys
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parents[1] / "examples" / "serving"))
+for room in ("examples", "bench"):  # the binding; and processes for ranks
+    sys.path.insert(0, str(HERE.parents[1] / room / "serving"))
 import numpy as np  # noqa: E402
 import ranks  # noqa: E402
 import sdma_client  # noqa: E402

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""examples/serving/parallel.py on the software device: ranks are forks of this process.
+"""bench/serving/parallel.py on the software device: ranks are forks of this process.
 
   parallel.py PARALLEL CASE
 
@@ -96,6 +96,7 @@ def errors():
     killed()
     sessions()
     interrupted()
+    silent()
 
 
 def killed():
@@ -164,6 +165,21 @@ def interrupted():
         assert not pathlib.Path(f"/proc/{pid}").exists(), pid
 
 
+def silent():
+    """Ranks that say nothing for too long are killed; those that speak are not."""
+
+    def work(rank, session, tell):
+        for i in range(8):
+            tell(i)
+        time.sleep(60 if rank else 0)
+
+    try:
+        ranks.run(2, work, silent=1)
+        raise AssertionError("nobody missed a word")
+    except ranks.Failed as error:
+        assert "1 said nothing for 1 s: all were killed" in str(error), error
+
+
 def measure():
     with tempfile.TemporaryDirectory() as work:
         script = PARALLEL.with_name("measure_parallel.py")
@@ -180,7 +196,7 @@ def measure():
         failures = [c for c in cells if "error" in c]
         assert [c["way"] for c in failures] == ["nccl"] and "not for the device soft" in failures[0]["error"], failures
         text = pathlib.Path(work, "tables.md").read_text()
-        assert "| `sdma` |" in text and "nccl is not for the device soft" in text, text
+        assert "| sdma |" in text and "nccl is not for the device soft" in text, text
 
 
 {"two": two, "chosen": chosen, "four": four, "errors": errors, "measure": measure}[sys.argv[2]]()

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""examples/serving on the software device, with a tiny model.
+"""examples/serving on the software device, with a tiny model, and bench/serving/measure.py.
 
-  serving.py SERVE SDMA CASE
+  serving.py SERVE MEASURE SDMA CASE
 
 evict      equal while prefixes are evicted to host memory and fetched back, also where that is full
 tokens     equal with and without offload, in each way and order; different without the wait
@@ -21,10 +21,11 @@ import subprocess
 import sys
 import tempfile
 
-SERVE, SDMA = map(pathlib.Path, sys.argv[1:3])
+SERVE, MEASURE, SDMA = map(pathlib.Path, sys.argv[1:4])
 sys.path.insert(0, str(SERVE.parent))
 sys.dont_write_bytecode = True
 import fetch  # noqa: E402
+import pools  # noqa: E402
 import serve  # noqa: E402
 
 
@@ -90,10 +91,10 @@ def evict():
 
 def boxes():
     """What merging makes of neighbours and strides."""
-    pools = fetch.Pools(serve.models.Shape(), 4, 1 << 20, 64, 1 << 30, 128)
-    one = lambda host, gpu: fetch.copies_of(pools, host, gpu)[0]
+    of = pools.Pools(serve.models.Shape(), 4, 1 << 20, 64, 1 << 30, 128)
+    one = lambda host, gpu: fetch.copies_of(of, host, gpu)[0]
     rows = one([3, 4, 5, 9], [1, 2, 3, 0])
-    block = pools.block
+    block = of.block
     assert rows["bytes"].tolist() == [3 * block, block] and rows["rows"].tolist() == [2, 2]
     assert rows["src_pitch"].tolist() == [128 * block] * 2 and rows["dst_pitch"].tolist() == [64 * block] * 2
     rows = one([2, 4, 6], [0, 3, 6])
@@ -164,8 +165,7 @@ def errors():
 
 def measure():
     with tempfile.TemporaryDirectory() as work:
-        script = SERVE.with_name("measure.py")
-        command = [sys.executable, script, work, "--small", "--rounds=1", "--ways=none;layer;hand: batch;block"]
+        command = [sys.executable, MEASURE, work, "--small", "--rounds=1", "--ways=none;layer;hand: batch;block"]
         # What a child left that ended in the middle of a line is not there; what is there is not measured again.
         done = {"prefix": 32, "share": 0, "way": "none", "beside": False, "ms": 1.0, "ms_min": 1.0, "ms_max": 1.0}
         pathlib.Path(work, "cells.jsonl").write_text(json.dumps(done) + "\n")
@@ -177,9 +177,45 @@ def measure():
         assert by[32, 0, "layer", False]["token"] == by[32, 0, "block", False]["token"]
         assert by[32, 0, "hand: batch", False]["error"] == "RuntimeError: no GPU"
         assert by[16, 0, "layer", "load"]["sum"] == by[16, 0, "none", "load"]["sum"]
-        text = pathlib.Path(work, "tables.txt").read_text()
+        text = pathlib.Path(work, "tables.md").read_text()
         assert "prefix 32, 50 % neighbours" in text and "under load" in text, text
+    killed()
 
 
-{"tokens": tokens, "evict": evict, "schedule": schedule, "errors": errors, "measure": measure}[sys.argv[3]]()
+def killed():
+    """A process that is killed in a cell leaves it as failed, and another one goes on after it. One that does not begin is the last."""
+    sys.path.insert(0, str(MEASURE.parent))
+    import measure as script
+    import torch
+
+    class Bench:
+        def __init__(self, small, rounds, note):
+            self.torch = torch
+
+        def measure(self, prefix, share, way, beside):
+            if way == "batch":
+                os.kill(os.getpid(), signal.SIGKILL)
+            return {"ms": 1.0, "ms_min": 1.0, "ms_max": 1.0}
+
+    class NoBench:
+        def __init__(self, small, rounds, note):
+            raise OSError("there is no such machine")
+
+    def measured(kind, work):
+        script.Bench, sys.argv = kind, ["measure.py", work, "--small", "--ways=none;batch;layer"]
+        with contextlib.redirect_stdout(io.StringIO()):
+            code = script.main()
+        return code, [json.loads(line) for line in pathlib.Path(work, "cells.jsonl").read_text().splitlines()]
+
+    with tempfile.TemporaryDirectory() as work:
+        code, cells = measured(Bench, work)
+        wanted = [c for c in script.cells(True) if c[2] in ("none", "batch", "layer")]
+        assert code == 0 and [script.key(c) for c in cells] == wanted, cells
+        for c in cells:
+            assert c.get("error") == ("its process was killed by signal 9 (Killed)" if c["way"] == "batch" else None), c
+    with tempfile.TemporaryDirectory() as work:
+        assert measured(NoBench, work) == (1, [{"error": "there is no such machine"}])
+
+
+{"tokens": tokens, "evict": evict, "schedule": schedule, "errors": errors, "measure": measure}[sys.argv[4]]()
 print("good")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Each verb, beside what the program prints with --json; and that the functions are those of the manual (verbs.py: that each verb has one)."""
+"""Each verb, beside what the program prints with --json; and the manuals (verbs.py: that each verb has one)."""
 import ast
 import inspect
 import json
@@ -30,43 +30,56 @@ def all_gather(schedules):
     return sdma.Schedule.read(schedules / ALL_GATHER, N=8, chunk="64K")
 
 
-def test_the_manual_and_the_module_have_the_same_names_and_parameters(root):
-    manual = ast.parse((root / "python/sdma/__init__.pyi").read_text())
-    described = {n.name: n for n in manual.body if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
+def public(of):
+    return {name: value for name, value in vars(of).items() if not name.startswith("_")}
+
+
+def test_the_public_names():
     modules = {"packets", "errors", "devices", "program", "results", "schedules", "traces", "verbs"}
-    public = {n for n in vars(sdma) if not n.startswith("_")} - modules
-    assert public - {"Packet", "EPOCH"} == set(described)
+    assert set(public(sdma)) - modules | {"packets"} == set(sdma.__all__)
 
-    def parameters(node, self):
-        names = [a.arg for a in node.args.posonlyargs + node.args.args][1 if self else 0 :]
-        return [*names, *([node.args.vararg.arg] if node.args.vararg else []), *(a.arg for a in node.args.kwonlyargs),
-                *([node.args.kwarg.arg] if node.args.kwarg else [])]
 
-    def compare(what, node, function, self):
-        try:
-            signature = inspect.signature(function)
-        except (TypeError, ValueError):
-            # Of the extension: the docstring has the signature.
-            doc = function.__doc__ or ""
-            for name in parameters(node, self):
-                assert name in doc or "*args" in doc, (what, name, doc)
-            return
-        have = [n for n in signature.parameters][1 if self and inspect.isfunction(function) else 0 :]
-        assert have == parameters(node, self), what
+def test_what_is_written_in_python_has_a_docstring_and_types():
+    def examine(what, function):
+        parameters = inspect.signature(function).parameters.values()
+        assert [p.name for p in parameters if p.annotation is p.empty and p.name != "self"] == [], what
+        assert inspect.signature(function).return_annotation is not inspect.Signature.empty or what.endswith("__init__"), what
 
-    for name, node in described.items():
+    for name in set(sdma.__all__) - {"EPOCH", "fmt", "packets"} - set(EXTENSION):
         value = getattr(sdma, name)
-        if isinstance(node, ast.FunctionDef):
-            if inspect.isfunction(value):
-                compare(name, node, value, False)
+        assert inspect.getdoc(value), name
+        if inspect.isfunction(value):
+            examine(name, value)
             continue
-        for member in node.body:
-            if isinstance(member, ast.FunctionDef) and not member.name.startswith("__"):
-                assert hasattr(value, member.name), (name, member.name)
-                static = any(getattr(d, "id", "") == "staticmethod" for d in member.decorator_list)
-                there = inspect.getattr_static(value, member.name)
-                if not isinstance(there, property) and not any(getattr(d, "id", "") == "property" for d in member.decorator_list):
-                    compare(f"{name}.{member.name}", member, getattr(value, member.name), not static)
+        for member, function in (public(value) | {"__init__": vars(value).get("__init__")}).items():
+            function = function.fget if isinstance(function, property) else function
+            if inspect.isfunction(function):
+                examine(f"{name}.{member}", function)
+
+
+EXTENSION = ("Machine", "Queue", "Schedule", "Script", "Trace")
+
+
+def test_the_manual_of_the_extension_has_the_names_and_parameters_of_its_classes(root):
+    manual = ast.parse((root / "python/sdma/_sdma.pyi").read_text())
+    classes = {n.name: n for n in manual.body if isinstance(n, ast.ClassDef)}
+    assert set(classes) == set(EXTENSION) and all(map(ast.get_docstring, classes.values()))
+    for name, described in classes.items():
+        value, members = getattr(sdma, name), {n.name: n for n in described.body if isinstance(n, ast.FunctionDef)}
+        assert set(public(value)) - {"append"} == {n for n in members if not n.startswith("_")}, name
+        for member, node in members.items():
+            words = [getattr(d, "id", "") for d in node.decorator_list]
+            if "property" in words or member.startswith("__"):
+                continue
+            given = [a.arg for a in [*node.args.posonlyargs, *node.args.args, node.args.vararg, *node.args.kwonlyargs, node.args.kwarg] if a]
+            given = given if "staticmethod" in words else given[1:]
+            function = getattr(value, member)
+            try:
+                have = list(inspect.signature(function).parameters)
+                assert have[0 if "staticmethod" in words else 1 :] == given, (name, member)
+            except ValueError:  # of the extension: its docstring has the signature, in which *NAME is *args
+                words = [r"\*args" if node.args.vararg and n == node.args.vararg.arg else rf"\b{n}: " for n in given]
+                assert all(re.search(word, function.__doc__) for word in words), (name, member, function.__doc__)
 
 
 def test_check_answers_as_the_program(root, schedules):

@@ -1,11 +1,19 @@
 # SPDX-License-Identifier: MIT
-"""What measure.py needs of a machine: streams, graphs, times, energy. Cuda for an NVIDIA GPU, Host for a test without one."""
+"""What measuring needs of a machine: streams, graphs, times, energy. Cuda for an NVIDIA GPU, Host for a test without one."""
 import ctypes
 import os
 import pathlib
 import shutil
 import subprocess
 import time
+
+
+def graph_of(torch, work, stream, pool=None):
+    """`work`, captured on `stream`, as a graph."""
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, pool=pool, stream=stream, capture_error_mode="thread_local"):
+        work()
+    return graph
 
 
 class Energy:
@@ -91,9 +99,7 @@ class Cuda:
             for _ in range(2):
                 work()
         torch.cuda.synchronize()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=self.pools.get(kind), stream=stream, capture_error_mode="thread_local"):
-            work()
+        graph = graph_of(torch, work, stream, self.pools.get(kind))
         torch.cuda.synchronize()
         self.pools.setdefault(kind, graph.pool())
         return graph.replay

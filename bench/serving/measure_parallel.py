@@ -5,22 +5,20 @@
   measure_parallel.py FOLDER             shapes of Llama 8B on two NVIDIA GPUs, at most 150 seconds
   measure_parallel.py FOLDER --small     a tiny model on the software device, to test this script; its times mean nothing
 
-FOLDER gets cells.jsonl (a line for each cell, as soon as it is measured), results.json, tables.md, and auto.json, the table of auto. Each
-way has processes of its own: if one fails or hangs, its error is a line, and the others are measured. A cell's time is that of its
-slowest rank, the median of the rounds with the smallest and the largest. `bits` is a checksum of what the last rows of the last layer
-are at the end, and `tokens` of all tokens: they are compared with those of one process.
+FOLDER gets what cells.py says. Each way has processes of its own: if one fails or hangs, the others are measured. A cell's time is that of
+its slowest rank. `bits` is a checksum of what the last rows of the last layer are at the end, and `tokens` of all tokens: they are compared
+with those of one process.
 """
 import argparse
 import json
-import pathlib
 import statistics
 import sys
 import time
 import zlib
 
 import parallel  # first: it sets what must be set before torch is loaded
-import gather
-import ranks
+import ways
+from cells import Record, of_all, spread, table
 
 WAYS = ("sdma", "nccl", "nccl-ce", "auto", "none")
 STEPS, CONTEXT = 4, 512  # decode steps of a round; tokens before the first
@@ -72,7 +70,7 @@ def measured(cell, way, mode, rounds):
     place, gpu, torch = cell.place, cell.place.gpu, cell.place.torch
     # Before streams wait for each other: all kernels are loaded, and torch has its memory.
     if way:
-        columns = parallel.Columns(place, cell.shards, cell.rows, gather.Way(place, "none"))
+        columns = parallel.Columns(place, cell.shards, cell.rows, ways.Way(place, "none"))
         cell.work(columns)[0]()
         place.finish()
     columns = parallel.Columns(place, cell.shards, cell.rows, way, mode)
@@ -102,8 +100,8 @@ def measured(cell, way, mode, rounds):
     bits = checksum(cell.shards[0].last[-128:])
     slowest = [max(of) for of in zip(*place.agree(ms[1:]))]
     columns.free()
-    return {"ms": statistics.median(slowest), "ms_min": min(slowest), "ms_max": max(slowest), "host_ms": statistics.median(host[1:]), "rounds": slowest,
-            "bits": bits, "tokens": zlib.crc32(json.dumps(tokens).encode()), "calls": {k: n for k, n in columns.calls.items()}}  # fmt: skip
+    return {**of_all("ms", slowest), "host_ms": statistics.median(host[1:]), "rounds": slowest, "bits": bits, "calls": dict(columns.calls),
+            "tokens": zlib.crc32(json.dumps(tokens).encode())}  # fmt: skip
 
 
 def work_of(o, torch, name, count, rank, session, tell):
@@ -113,61 +111,47 @@ def work_of(o, torch, name, count, rank, session, tell):
         if o.small:
             torch.set_num_threads(1)
         kind = "soft" if o.small else "cuda"
-        begin = time.perf_counter()
-        place = gather.Place(torch, kind, rank, count, session, "measure")
+        place = ways.Place(torch, kind, rank, count, session, "measure")
         if name in ("nccl", "nccl-ce", "gloo"):
             parallel.suits(name, kind)
-        way = gather.way_of(place, name, note=lambda text: tell({"note": text})) if name != "one process" else None
+        way = ways.way_of(place, name, note=lambda text: tell({"note": text})) if name != "one process" else None
         shards = parallel.shards_of(torch, place, o.shape, o.ranks)
         place.finish()
-        say({"note": f"{name}: ready after {time.perf_counter() - begin:.1f} s"})
         for kind, size in cells(o.small):
             cell = Cell(place, shards, kind, size, o.small, o.rounds)
             for mode in ("eager", "graphs") if way else ("eager",):
-                say({"current": f"{name}: {kind} {size}, {mode}"})
-                say({"way": name, "kind": kind, "size": size, "mode": mode, **measured(cell, way, mode, o.rounds)})
+                key = {"way": name, "kind": kind, "size": size, "mode": mode}
+                say({"current": key})
+                say({**key, **measured(cell, way, mode, o.rounds)})
             del cell
         if name == "auto":
-            say({"table": way.table})
-        say({"note": f"{name}: done after {time.perf_counter() - begin:.1f} s"})
+            say({"way": name, "table": way.table})
         if count > 1:
             place.agree("all are here")  # no rank ends before the others have read its words
 
 
-def report(folder, found, notes, o):
-    """results.json and tables.md."""
-    by = {(c["way"], c["kind"], c["size"], c["mode"]): c for c in found if "ms" in c}
-    ways = list(dict.fromkeys(c["way"] for c in found))
+def report(record, small):
+    by = {(c["way"], c["kind"], c["size"], c["mode"]): c for c in record.cells if "ms" in c}
+    names = list(dict.fromkeys(c["way"] for c in record.cells))
+
+    def shown(way, kind, size, mode):
+        c, one = by.get((way, kind, size, mode)), by.get(("one process", kind, size, "eager"))
+        wrong = "" if not c or not one else "!" if c["tokens"] != one["tokens"] else "*" if c["bits"] != one["bits"] else ""
+        return spread(c, "ms") + wrong
+
     lines = ["Medians in ms (smallest-largest) of the slowest rank; * other bits than one process, ! other tokens.", ""]
-    for kind in ("decode", "prefill"):
-        sizes = [size for k, size in cells(o.small) if k == kind]
+    for kind, unit in (("decode", "requests, a step"), ("prefill", "tokens")):
+        sizes = [size for k, size in cells(small) if k == kind]
         for mode in ("eager", "graphs"):
-            unit = "requests, a step" if kind == "decode" else "tokens"
-            lines += [f"{kind}, {mode}", "", f"| way | {' | '.join(f'{size:,} {unit}' for size in sizes)} |", "|---" * (len(sizes) + 1) + "|"]
-            for way in ways:
-                row = [by.get((way, kind, size, mode)) for size in sizes]
-                if any(row):
-                    lines.append(f"| {way if way == 'one process' else f'`{way}`'} | {' | '.join(shown(c, by, kind, size) for c, size in zip(row, sizes))} |")
-            lines.append("")
-    table = next((c["table"] for c in found if "table" in c), {})
-    for mode, rows in table.items():
-        names = list(dict.fromkeys(name for row in rows.values() for name in row))
-        lines += [f"a gather by bytes of a rank, {mode}, us (what `auto` chooses by)", "", f"| bytes | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|"]
-        lines += [f"| {int(size):,} | {' | '.join(f'{row[n]:.1f}' if n in row else '-' for n in names)} |" for size, row in sorted(rows.items(), key=lambda r: int(r[0]))]
-        lines.append("")
-    lines += [f"- {c['way']}: {c['error']}" for c in found if "error" in c] + [f"- {note}" for note in notes]
-    (folder / "tables.md").write_text("\n".join(lines) + "\n")
-    (folder / "results.json").write_text(json.dumps({"cells": found, "notes": notes}, indent=1) + "\n")
-    (folder / "auto.json").write_text(json.dumps(table, indent=1) + "\n")
-    print("\n".join(lines))
-
-
-def shown(c, by, kind, size):
-    if not c:
-        return "-"
-    one = by.get(("one process", kind, size, "eager"), c)
-    wrong = "!" if c["tokens"] != one["tokens"] else "*" if c["bits"] != one["bits"] else ""
-    return f"{c['ms']:.2f} ({c['ms_min']:.2f}-{c['ms_max']:.2f}){wrong}"
+            rows = [[way, *(shown(way, kind, size, mode) for size in sizes)] for way in names if any((way, kind, size, mode) in by for size in sizes)]
+            lines += table(f"{kind}, {mode}", ["way", *(f"{size:,} {unit}" for size in sizes)], rows)
+    chosen = next((c["table"] for c in record.cells if "table" in c), {})
+    for mode, found in chosen.items():
+        names = list(dict.fromkeys(name for row in found.values() for name in row))
+        by_size = sorted((int(size), row) for size, row in found.items())
+        rows = [[f"{size:,}", *(f"{row[n]:.1f}" if n in row else "-" for n in names)] for size, row in by_size]
+        lines += table(f"a gather by bytes of a rank, {mode}, us (what `auto` chooses by)", ["bytes", *names], rows)
+    record.report(lines)
 
 
 def main():
@@ -180,41 +164,19 @@ def main():
     p.add_argument("--layers", type=int, help="instead of the model's")
     p.add_argument("--ways", default=";".join(WAYS), help="only these, with ';' between them")
     o = p.parse_args()
-    folder, begin = pathlib.Path(o.folder), time.monotonic()
-    folder.mkdir(parents=True, exist_ok=True)
     o.shape = parallel.models.Shape() if o.small else parallel.models.LLAMA_8B
     o.shape = parallel.dataclasses.replace(o.shape, layers=o.layers or o.shape.layers)
-    found, notes, todo = [], [], ["one process", *(way for way in o.ways.split(";") if way)]
+    record, todo = Record(o.folder, o.seconds), ["one process", *filter(None, o.ways.split(";"))]
     import torch
 
-    notes.append(f"torch {torch.__version__}; import {time.monotonic() - begin:.1f} s")
+    record.note(f"torch {torch.__version__}")
     for i, name in enumerate(todo):
-        current = ["the beginning"]
-
-        def told(rank, what):
-            if "current" in what:
-                current[0] = what["current"]
-            elif "note" in what:
-                notes.append(what["note"] + ("" if rank == 0 else f" (rank {rank})"))
-                print(f"{time.monotonic() - begin:6.1f} s  {notes[-1]}", flush=True)
-            else:
-                found.append({"way": name, **what})
-                with open(folder / "cells.jsonl", "a") as f:
-                    f.write(json.dumps(found[-1]) + "\n")
-
-        left = o.seconds - (time.monotonic() - begin)
-        try:
-            if left < 5:
-                raise ranks.Failed(f"no time was left of {o.seconds:g} s")
-            count = 1 if name == "one process" else o.ranks
-            # Each of the rest may take its share, and what others have left.
-            limit = max(5.0, min(left - 3, left / (len(todo) - i) * 1.7))
-            ranks.run(count, lambda rank, session, tell: work_of(o, torch, name, count, rank, session, tell), told, limit)
-        except ranks.Failed as error:
-            told(0, {"error": f"in {current[0]}: {error}"})
-            print(f"{name}: in {current[0]}: {error}", flush=True)
-    report(folder, found, notes, o)
-    return 0 if any("ms" in c for c in found) else 1
+        count, left = 1 if name == "one process" else o.ranks, record.left()
+        # Each of the rest may take its share, and what others have left.
+        limit = max(5.0, min(left - 3, left / (len(todo) - i) * 1.7)) if left > 5 else 0
+        record.measure({"way": name}, count, lambda rank, session, tell: work_of(o, torch, name, count, rank, session, tell), limit)
+    report(record, o.small)
+    return 0 if any("ms" in c for c in record.cells) else 1
 
 
 if __name__ == "__main__":

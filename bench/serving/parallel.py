@@ -29,12 +29,11 @@ os.environ.setdefault("CUDA_MODULE_LOADING", "EAGER")
 for library in ("NCCL", "GLOO"):
     os.environ.setdefault(f"{library}_SOCKET_IFNAME", "lo")
 
-import gather  # noqa: E402
+import example  # noqa: E402, F401, I001
 import model as models  # noqa: E402
 import ranks  # noqa: E402
 import sdma_client  # noqa: E402
-
-WAYS = ("sdma", "nccl", "nccl-ce", "gloo", "auto", "none", "missing")
+import ways  # noqa: E402
 
 
 def divided(shape, count):
@@ -59,8 +58,9 @@ class Shard(models.Model):
 
         self.w = {"embed": weights("embed", whole.vocabulary, hidden) * math.sqrt(whole.vocabulary), "head": weights("head", hidden, whole.vocabulary)}
         for l in range(whole.layers):
-            for name, rows, columns in (("qkv", hidden, (s.heads + 2 * s.kv_heads) * s.head), ("out", hidden, s.hidden), ("up", hidden, 2 * s.ffn), ("down", whole.ffn, s.hidden)):
-                self.w[f"{name}{l}"] = weights(f"{name}{l} of {rank}/{count}", rows, columns)
+            sizes = {"qkv": (hidden, (s.heads + 2 * s.kv_heads) * s.head), "out": (hidden, s.hidden), "up": (hidden, 2 * s.ffn), "down": (whole.ffn, s.hidden)}
+            for name, size in sizes.items():
+                self.w[f"{name}{l}"] = weights(f"{name}{l} of {rank}/{count}", *size)
         self.rate = 10000.0 ** (-torch.arange(0, s.head, 2, device=device, dtype=torch.float32) / s.head)
 
     def attention(self, q, k, v, mask):
@@ -189,7 +189,7 @@ class Repeated:
     def run(self):
         parts = self.columns.parts
         if not self.first:
-            return gather.launch(self.place, list(parts.values()), self.work, self.mode)
+            return ways.launch(self.place, list(parts.values()), self.work, self.mode)
         self.work()
         self.first = False
         if self.mode == "graphs":
@@ -237,11 +237,6 @@ def suits(way, device):
         raise ValueError(f"{way} is not for the device {device}: gloo is for soft, nccl and nccl-ce are for cuda")
 
 
-def shape_of(o):
-    s = models.LLAMA_8B if o.model == "llama-8b" else models.Shape()
-    return dataclasses.replace(s, **{n: value for n in ("layers", "heads", "kv_heads", "head", "ffn", "vocabulary", "block") if (value := getattr(o, n))})
-
-
 def shards_of(torch, place, shape, count, seed=1):
     """This rank's, or of one process those of `count` ranks."""
     dtype = torch.bfloat16 if place.gpu else torch.float32
@@ -257,11 +252,12 @@ def work_of(o, torch, count, rank, session, tell):
             torch.set_num_threads(1)
         for order in o.order.split(","):
             for name in o.way.split(",") if count > 1 else [""]:
-                place = gather.Place(torch, o.device, rank, count, session, f"{order}-{name}", order, o.seed)
+                place = ways.Place(torch, o.device, rank, count, session, f"{order}-{name}", order, o.seed)
                 if rank == 0 and (note := place.device.caveat()):
                     tell(note)
-                way = gather.way_of(place, name, o.table, tell) if count > 1 else None
-                found.append((order, name or "one process", generate(place, shards_of(torch, place, shape_of(o), o.shards or o.ranks, o.seed), o, way)))
+                way = ways.way_of(place, name, o.table, tell) if count > 1 else None
+                shards = shards_of(torch, place, models.shape_of(o), o.shards, o.seed)
+                found.append((order, name or "one process", generate(place, shards, o, way)))
                 place.close()
     return found
 
@@ -271,13 +267,11 @@ def options(arguments):
     p.add_argument("--ranks", type=int, default=2)
     p.add_argument("--shards", type=int, default=2, help="with --ranks=1: of as many ranks")
     p.add_argument("--device", default="soft", help="soft, cuda")
-    p.add_argument("--way", default="sdma", help=", ".join(WAYS) + "; or several")
+    p.add_argument("--way", default="sdma", help=", ".join(ways.WAYS) + "; or several")
     p.add_argument("--order", default="strict", help="of the software device: strict, rocr, adversarial; or several")
     p.add_argument("--graphs", action="store_true", help="decode steps are graphs; on the software device, their rounds are published as those of graphs")
     p.add_argument("--table", default="", help="of auto: a file; by default, it is measured at the start")
-    p.add_argument("--model", default="tiny", choices=("tiny", "llama-8b"))
-    for name in ("layers", "heads", "kv-heads", "head", "ffn", "vocabulary", "block"):
-        p.add_argument(f"--{name}", type=int, help="instead of the model's")
+    models.add_options(p)
     p.add_argument("--batch", type=int, default=3)
     p.add_argument("--prompt", type=int, default=9, help="tokens")
     p.add_argument("--tokens", type=int, default=8, help="to generate for each request")
@@ -291,12 +285,12 @@ def options(arguments):
 def run(o):
     """[(order, way, tokens of each request)] of rank 0, which all ranks have."""
     for name in o.way.split(","):
-        if name not in WAYS:
-            raise ValueError(f"there is no way '{name}': {', '.join(WAYS)}")
+        if name not in ways.WAYS:
+            raise ValueError(f"there is no way '{name}': {', '.join(ways.WAYS)}")
         suits(name, o.device)
     if o.ranks < 1 or o.tokens < 2 or o.batch < 1 or o.prompt < 1:
         raise ValueError("ranks, batch and prompt are 1 or more, and tokens 2 or more")
-    divided(shape_of(o), o.shards)
+    divided(models.shape_of(o), o.shards)
     try:
         import torch
     except ImportError:

@@ -4,8 +4,10 @@
   results = ranks.run(2, lambda rank, session, tell: ..., seconds=60)
 
 `session` is an empty folder that all ranks share; tell(x) passes x to the caller's `told(rank, x)` at once. If a rank fails or is killed,
-the others get a few seconds to say what they see; then they are killed. Call it before the process uses CUDA.
+the others get a few seconds to say what they see; then they are killed. So are all after `seconds`, or if none has told anything for
+`silent` seconds. Call it before the process uses CUDA.
 """
+import math
 import multiprocessing
 import os
 import pathlib
@@ -38,9 +40,10 @@ def child(rank, work, session, pipes):
     os._exit(code)  # whatever a stream still waits for
 
 
-def run(count, work, told=lambda rank, x: None, seconds=600.0):
+def run(count, work, told=lambda rank, x: None, seconds=600.0, silent=math.inf):
     """The results of all ranks, in their order. Failed: the first failure."""
-    context, end, why, ended_at = multiprocessing.get_context("fork"), time.monotonic() + seconds, [], None
+    context, begin, why, ended_at = multiprocessing.get_context("fork"), time.monotonic(), [], None
+    heard = begin
     with tempfile.TemporaryDirectory(prefix="sdma-ranks-") as session:
         pipes = [context.Pipe(False) for _ in range(count)]
         all = [context.Process(target=child, args=(r, work, session, pipes), daemon=True) for r in range(count)]
@@ -61,6 +64,7 @@ def run(count, work, told=lambda rank, x: None, seconds=600.0):
                         if rank not in results and not any(r == rank for r, _ in why):
                             why.append((rank, ended(all[rank])))
                         continue
+                    heard = time.monotonic()
                     if kind == "told":
                         told(rank, what)
                     elif kind == "result":
@@ -69,7 +73,7 @@ def run(count, work, told=lambda rank, x: None, seconds=600.0):
                         why.append((rank, what))
                 now = time.monotonic()
                 ended_at = ended_at or (now if why else None)
-                if now > end or (ended_at and now > ended_at + PATIENCE):
+                if now > begin + seconds or now > heard + silent or (ended_at and now > ended_at + PATIENCE):
                     break
         finally:
             for process in all:
@@ -81,7 +85,8 @@ def run(count, work, told=lambda rank, x: None, seconds=600.0):
         raise Failed(text if all_say(why, count, text) else f"rank {rank}: {text}")
     if len(results) < count:
         late = ", ".join(str(r) for r in range(count) if r not in results)
-        raise Failed(f"rank {late} did not end within {seconds:g} s: all were killed")
+        what = f"said nothing for {silent:g} s" if time.monotonic() < begin + seconds else f"did not end within {seconds:g} s"
+        raise Failed(f"rank {late} {what}: all were killed")
     return [results[r] for r in range(count)]
 
 
