@@ -254,7 +254,7 @@ class Results : private Bytes {
     if (wrong_) report(*wrong_, true);
     if (unknown_) report(*unknown_, false);
   }
-  /// `wrong`: it does not hold; otherwise nobody knows.
+  /// `wrong`: it does not hold. Otherwise whether it holds is not known.
   void report(const Failed& f, bool wrong) {
     const auto bytes = f.end - f.begin;
     const auto& by = wrong || f.held.kind == Held::Kind::opaque ? f.held : f.wanted;

@@ -65,6 +65,12 @@ POSIX = {"core/deadline": {"sched.h", "time.h"}}
 
 # For clients in C: a part of what implements it.
 C_FACE = pathlib.PurePath("include/sdma/client.h")
+# The room of each header that lies in none. What forward.hpp declares, every module may pass on; sdma.hpp is for clients alone.
+FACES = {
+    C_FACE: "integration/client",
+    pathlib.PurePath("include/sdma/forward.hpp"): "core",
+    pathlib.PurePath("include/sdma/sdma.hpp"): "sync",
+}
 
 SOURCES = (".hpp", ".cpp", ".h", ".c")
 # Where a compiler searches for "...", after the folder of the source.
@@ -112,8 +118,8 @@ def room_of(path):
         return parts[2]
     if parts[0] == "lib" and len(parts) > 2:
         return "/".join(parts[1:3]) if parts[1] == "emulator" and len(parts) > 3 else parts[1]
-    if path == C_FACE:
-        return "integration/client"
+    if path in FACES:
+        return FACES[path]
     return next((str(folder) for folder in path.parents if str(folder) in CLIENTS), str(path.parent))
 
 

@@ -26,8 +26,8 @@
 // k, call bind<&Fence::value>(k): this applies to the next packet of the type, and the value that the packet holds is
 // added to the parameter. The sum is stored in the field's place in the frame's generation.
 //
-// Sizes: dwords_of(generation, [&](auto& w) { hsa::complete_signal(w, signal); }) is the exact number of dwords that the
-// same calls write, before there is a place for them (stream/writer.hpp).
+// Sizes: dwords_of(generation, [&](auto& w) { hsa::complete_signal(w, signal); }) is the exact number of dwords that
+// the same calls write, before there is a place for them (stream/writer.hpp).
 //
 // Indirect buffers: finish(kIndirectMultiple) pads the frame with NOPs, as INDIRECT requires. Relocate it, copy
 // dwords() to 32-byte aligned memory of the engine, and call submit_indirect(ring, there). An engine may prefetch the

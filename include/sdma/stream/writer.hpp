@@ -360,8 +360,8 @@ requires std::invocable < Write&, BasicWriter<Measured>
 
 /// How many dwords these write together, for Ring::reserve. Each is a packet, a request (Writer::Copy, Broadcast, Swap,
 /// Fill), an AtMost, or a callable that takes a writer of any kind and writes packets, requests and recipes. Nothing is
-/// checked: what a Writer would refuse is refused when it is written, and what a callable does not write counts nothing.
-/// Zero dwords are Errc::bad_argument in `reserve`.
+/// checked: what a Writer would refuse is refused when it is written, and what a callable does not write counts
+/// nothing. Zero dwords are Errc::bad_argument in `reserve`.
 template <class... What> constexpr std::size_t dwords_of(Generation g, const What&... what) noexcept {
   return (detail::dwords(g, what) + ...);
 }

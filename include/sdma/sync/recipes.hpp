@@ -19,8 +19,8 @@
 //
 // Recipes are transactional, like the Writer: a recipe writes all its packets, or it writes none and returns an error.
 // Errc::bad_packet: an address is misaligned or an event id does not fit. Errc::no_space: the Writer has less room than
-// the recipe needs (dwords_of). The Writer's error() includes them. A Writer belongs to one thread. Nothing here throws or
-// allocates.
+// the recipe needs (dwords_of). The Writer's error() includes them. A Writer belongs to one thread. Nothing here throws
+// or allocates.
 #include "sdma/core/compiler.hpp"
 #include "sdma/packets/control.hpp"
 #include "sdma/packets/poll.hpp"

@@ -93,7 +93,7 @@ struct Signal {
 };
 SDMA_DEVICE_END
 
-/// The half of a value that a poll of Signal::low_va() compares, and the half that a poll of Signal::high_va() compares.
+/// The half of a value that a poll of Signal::low_va() compares, and below it the one of Signal::high_va().
 constexpr std::uint32_t low_half(std::uint64_t v) noexcept { return static_cast<std::uint32_t>(v); }
 /// The high 32 bits of a value.
 constexpr std::uint32_t high_half(std::uint64_t v) noexcept { return static_cast<std::uint32_t>(v >> 32); }
