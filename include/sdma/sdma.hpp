@@ -56,7 +56,6 @@
 //   packets/generation.hpp      Generation: packets of other engines than those of MI300X
 //   queue/ring.hpp              RingMemory, Ring: reserve, publish, submit
 //   stream/writer.hpp           Writer: packets and long copies into a span; dwords_of: how long must a slot be?
-//   stream/reader.hpp           Reader: from dwords to packets
 //   sync/signal.hpp             Signal: the word
 //   sync/recipes.hpp            acquire, complete_with_atomic, complete_with_fence, full_barrier, interrupt
 //   sync/wait.hpp               wait, wait_all, wait_any, Backoff
@@ -65,9 +64,9 @@
 //   queue/queue.hpp             Queue: a ring that its owner destroys
 //
 // Not here, because not every program needs them: sync/hsa.hpp (signals of ROCr), sync/stream_order.hpp (streams of HIP
-// and CUDA), sync/device.hpp (kernels that put), stream/frame.hpp (packets that are built once), packets/registry.hpp
-// (every packet by name), stream/text.hpp (packets as text; the library), device/open.hpp (queues of this machine; the
-// library). forward.hpp has the names without the types.
+// and CUDA), sync/device.hpp (kernels that put), stream/frame.hpp (packets that are built once), stream/reader.hpp
+// (from dwords to packets); in the compiled library, stream/text.hpp (packets as text) and device/open.hpp (queues of
+// this machine). forward.hpp has the names without the types.
 //
 // Everything here is header-only, depends on the standard library alone, compiles with -fno-exceptions -fno-rtti, and
 // allocates nothing. Threads, ordering and errors: each header says it at its top.
@@ -82,7 +81,6 @@
 #include "sdma/packets/write.hpp"
 #include "sdma/queue/queue.hpp"
 #include "sdma/queue/ring.hpp"
-#include "sdma/stream/reader.hpp"
 #include "sdma/stream/writer.hpp"
 #include "sdma/sync/recipes.hpp"
 #include "sdma/sync/signal.hpp"

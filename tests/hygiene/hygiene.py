@@ -809,7 +809,7 @@ def names(root):
 
 
 # Of these a reader of tags sees nothing: macros, includes, another library's sources.
-WITHOUT_TAGS = {"include/sdma/core/standard.hpp", "lib/pch/runtime.hpp", "lib/standalone/fmt.cpp"}
+WITHOUT_TAGS = {"include/sdma/core/standard.hpp", "include/sdma/sdma.hpp", "lib/pch/runtime.hpp", "lib/standalone/fmt.cpp"}
 
 
 def tags(root, ctags):

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Names of 0.2 that are deprecated: they compile, and mean what their successors mean.
 #include "sdma/sdma.hpp"
+#include "sdma/stream/reader.hpp"
 #include "sdma/sync/hsa.hpp"
 #include "support/catch.hpp"
 
