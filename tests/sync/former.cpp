@@ -24,7 +24,7 @@ TEST_CASE("lengths by their former names") {
   STATIC_REQUIRE(hsa::kDependTwiceDwords == 24);
   STATIC_REQUIRE(hsa::kDependDwords == 12);
   STATIC_REQUIRE(hsa::kJoinDwords == 14);
-  STATIC_REQUIRE(Writer::dwords_of({.bytes = 5ull << 30}) == 42);
+  STATIC_REQUIRE(Writer::dwords_of({.src = GpuVa{}, .dst = GpuVa{}, .bytes = 5ull << 30}) == 42);
   STATIC_REQUIRE(AnyWriter::dwords_of(Writer::Fill{.bytes = 8 << 20}, Generation::v4_0) == 15);
   STATIC_REQUIRE(Writer::dwords_of(Writer::Broadcast{.bytes = 4}) == 9);
   STATIC_REQUIRE(Writer::dwords_of(Writer::Swap{.bytes = 64}) == 7);
