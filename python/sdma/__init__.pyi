@@ -228,7 +228,7 @@ def speed_ups(baseline: AnySchedule, schedules: Sequence[AnySchedule], machine: 
     """How many times as fast each schedule is as the baseline, with the uncertainty; `tie` if the model cannot tell."""
 
 class Sweep(dict[str, Any]):
-    """param, files, points: the members of `sdma simulate --sweep --json`. A notebook shows the curves."""
+    """param, files, points, defaults: the members of `sdma simulate --sweep --json`. A notebook shows the curves."""
     svg: str
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -241,7 +241,7 @@ def sweep(schedules: AnySchedule | Sequence[AnySchedule], *axes: str, machine: A
     """
 
 class Explore(dict[str, Any]):
-    """machine, searches: the members of `sdma explore --json`."""
+    """machine, defaults, searches: the members of `sdma explore --json`."""
     schedules: Sequence[Schedule]
     """The best, with nothing left open; the fastest first. All are proved."""
 
