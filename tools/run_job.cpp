@@ -150,10 +150,17 @@ int Job::run_here(Ordering order, BindOptions how, trace::Recorder* recorder) {
   elapsed_ = result.elapsed;
   lost_ = result.lost;
   if (options_.json) answer_.result = json::of(result, *bound, how);
-  if (timed && record_timestamps(*timed, *bound, *recorder, Deadline::in(result ? options_.timeout : 0s)) != Errc::ok)
-    tell({.severity = Severity::note,
-          .where = options_.trace,
-          .message = "some queues have not stored all their timestamps: only the stored ones are recorded"});
+  if (timed) {
+    const auto e = record_timestamps(*timed, *bound, *recorder, Deadline::in(result ? options_.timeout : 0s));
+    if (e == Errc::timed_out)
+      tell({.severity = Severity::note,
+            .where = options_.trace,
+            .message = "some queues have not stored all their timestamps: only the stored ones are recorded"});
+    else if (e != Errc::ok)
+      tell({.severity = Severity::warning,
+            .where = options_.trace,
+            .message = fmt::format("a GPU's packets have no times and are not recorded: {}", message(e))});
+  }
   for (auto f : result.findings) {
     f.message += context(order);
     if (const auto location = timed ? SourceMap::Location{} : stopped_at(f.where, **device, *bound);

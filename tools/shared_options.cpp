@@ -143,6 +143,19 @@ void add_machine(VerbOptions& verb, MachineOptions& o) {
                           "costs of HIP on MI300X");
 }
 
+void add_verbose(VerbOptions& verb, bool& verbose) {
+  verb.flag(
+      "--verbose", verbose,
+      "also print where the machine is from, and the defaults that are used because nothing was said; JSON always has "
+      "these");
+}
+
+std::string machine_text(const MachineDescription& m) {
+  auto out = fmt::format("machine     {}{}\n", m.name, m.origin.file.empty() ? "" : ", from " + m.origin.file);
+  for (const auto& d : defaults_of(m)) out += "default     " + d + "\n";
+  return out;
+}
+
 Result<std::string, Diagnostic> read_node(const std::string& path, std::string_view command) {
   auto text = read_text(path);
   if (!text && text.error().hint.empty()) {

@@ -88,6 +88,10 @@ std::optional<Cost> parameter_named(const std::string& option, const std::string
 std::optional<MachineDescription> load_machine(const MachineOptions&);
 /// The exit code after load_machine has returned nothing.
 int exit_code(const MachineOptions&);
+/// --verbose: `machine_text` follows the report.
+void add_verbose(VerbOptions&, bool&);
+/// Where the machine is from, and what is used of it although it was not said.
+std::string machine_text(const MachineDescription&);
 
 /// The function that it returns adds what --assume names, when the verb runs: a --profile may follow it.
 std::function<void()> add_profile(VerbOptions&, Profile&);

@@ -159,6 +159,7 @@ template <class Node> class DriverNode : public SharedNode<Node> {
   Result<Clock> clock(GpuId g) const noexcept final {
     if (g.value >= gpus_.size()) return Errc::bad_argument;
     if (!this->in_opening_process()) return Errc::stopped;
+    if (gpus_[g.value].clock_hz == 0) return Errc::unknown;
     // Reads the GPU's clock between two reads of the host's, several times, and takes the narrowest interval.
     constexpr int kClockReads = 5;
     Clock best{.hz = gpus_[g.value].clock_hz};
@@ -193,7 +194,7 @@ template <class Node> class DriverNode : public SharedNode<Node> {
   struct GpuState {
     std::uint32_t thunk_node{}, gpu_id{};
     volatile std::uint32_t* hdp_flush{};  ///< null: the driver does not offer it
-    std::uint64_t clock_hz = 100'000'000;
+    std::uint64_t clock_hz{};             ///< 0: unknown
   };
 
   DriverNode() = default;

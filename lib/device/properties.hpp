@@ -25,6 +25,7 @@ class Properties {
       if (v) values_.emplace(line.substr(0, space), *v);
     }
   }
+  bool has(std::string_view key) const { return values_.contains(key); }
   std::uint64_t operator[](std::string_view key) const {
     const auto it = values_.find(key);
     return it == values_.end() ? 0 : it->second;

@@ -10,6 +10,7 @@
 //
 // Freed memory: its mapping goes at once, and its pages when no engine can touch them any more, which a later call of
 // allocate or free finds out; until then they are in `leaving_`. Internal to the library.
+#include "../engine/execute.hpp"
 #include "bells.hpp"
 #include "driverless_node.hpp"
 #include "sdma/core/atomic_ref.hpp"
@@ -88,7 +89,7 @@ class SoftNode final : public DriverlessNode<SoftNode> {
     if (g.value >= topology_.gpus.size()) return Errc::bad_argument;
     const auto now = Deadline::Clock::now();
     const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now.time_since_epoch()).count();
-    return Clock{.ticks = static_cast<std::uint64_t>(ns) / 10, .host = now};
+    return Clock{.ticks = static_cast<std::uint64_t>(ns) / 10, .host = now, .hz = kTicksPerSecond};
   }
   bool kernels_stand_in() const noexcept override { return true; }
   Errc peek(GpuVa va, std::span<std::byte> out) const noexcept override {

@@ -265,7 +265,7 @@ class TreeReader {
                                               : type == 11 ? LinkType::xgmi
                                                            : LinkType::other,
                                       .rate = Rate::mb_per_s(p.u32("max_bandwidth")),
-                                      .atomics_64 = (p["flags"] & kNoAtomics64) == 0,
+                                      .atomics_64 = p.has("flags") && (p["flags"] & kNoAtomics64) == 0,
                                       .engine_mask = p["recommended_sdma_engine_id_mask"]});
     }
   }

@@ -98,9 +98,9 @@ class LaneReader {
       }
     }
     if (!q_.rptr) q_.rptr = {open_.empty() ? end : open_.begin()->first, Source::recording};
-    if (!q_.wptr) q_.wptr = q_.rptr;
-    // A ring that begins at its start and is not complete is a window of a ring whose size is known.
-    if (!q_.ring_bytes) q_.ring_bytes = {std::max<std::uint64_t>(q_.wptr.value, end) + 4, Source::recording};
+    // Without doorbells, it is known that what an engine has begun was published.
+    if (!q_.wptr) q_.wptr = {std::max(q_.rptr.value, end), Source::recording};
+    q_.part = !q_.ring_bytes && q_.first == 0;
     return std::move(q_);
   }
 

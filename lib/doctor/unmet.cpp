@@ -317,8 +317,8 @@ class WaitExplainer {
         } else if (v.is<Atomic>()) {
           const auto a = decode<Atomic>(v.dwords, *v.info);
           va = a.addr;
-          const auto old = value_.value_or(0);
-          value = apply(a.op, old, a.value, a.compare);
+          if (a.op == AtomicOp::write_64) value = a.value;
+          else if (value_) value = apply(a.op, *value_, a.value, a.compare);
         }
         if (!value || waited.contains(va.value) || va == w_.va || !w_.met(*value) || !c_.followed.executed(p)) continue;
         if (is_mailbox(line, i)) continue;

@@ -22,7 +22,7 @@ using detail::each_line;
 using detail::trimmed;
 
 /// A part of the text that holds one dump.
-struct Part {
+struct DumpPart {
   std::string_view text;
   std::size_t line = 1;  ///< number of its first line
   std::string ring{};
@@ -45,9 +45,9 @@ detail::DumpLayout coredump_layout() {
 }
 
 /// The rings of umr's print, each with the lines that have its positions. Nothing if the text has at most one.
-std::vector<Part> umr_rings(std::string_view text) {
+std::vector<DumpPart> umr_rings(std::string_view text) {
   constexpr std::string_view kRow = "ring[";
-  std::vector<Part> parts;
+  std::vector<DumpPart> parts;
   std::string_view name;
   std::uint64_t next = 0;    // index of the row that would go on with the last ring
   auto heading = text.npos;  // where the lines with the next ring's positions begin
@@ -81,7 +81,7 @@ std::vector<Part> umr_rings(std::string_view text) {
 }
 
 /// The ring's name and positions in the lines that umr prints before the dwords: "sdma0.sdma0.rptr == 64".
-void find_positions(Part& part) {
+void find_positions(DumpPart& part) {
   each_line(part.text, part.line, [&](std::string_view line, std::size_t n) {
     for (const std::string_view key : {".rptr ==", ".wptr =="}) {
       const auto value = dwords_as_bytes(detail::value_after(line, key));
@@ -116,7 +116,7 @@ std::string instead_of_dwords(std::string_view text, std::string_view first_word
 }
 
 /// A text with words and without dwords is not a dump.
-std::optional<Diagnostic> not_a_dump(const Part& part, std::string_view name) {
+std::optional<Diagnostic> not_a_dump(const DumpPart& part, std::string_view name) {
   std::optional<Diagnostic> wrong;
   each_line(part.text, part.line, [&](std::string_view line, std::size_t n) {
     const auto stripped = detail::without_stamp(line);
@@ -138,7 +138,7 @@ std::optional<Diagnostic> not_a_dump(const Part& part, std::string_view name) {
   return wrong;
 }
 
-Result<TextDump, Diagnostic> read_part(const Part& part, std::string_view name, std::vector<Diagnostic>& notes) {
+Result<TextDump, Diagnostic> read_part(const DumpPart& part, std::string_view name, std::vector<Diagnostic>& notes) {
   TextDump out{.ring = part.ring, .rptr = part.rptr, .wptr = part.wptr};
   const auto layout = part.layout ? *part.layout : detail::survey(part.text);
   if (!layout.any) {

@@ -40,7 +40,8 @@ struct TickSource {
   std::uint64_t (*now)(void* context) noexcept = nullptr;  ///< null: the host's steady clock
   void* context = nullptr;                                 ///< passed to `now`
 };
-/// The host's steady clock in ticks of 10 ns.
+inline constexpr std::uint64_t kTicksPerSecond = 100'000'000;
+/// The host's steady clock in these ticks.
 std::uint64_t host_ticks() noexcept;
 inline std::uint64_t ticks(const TickSource& t) noexcept { return t.now ? t.now(t.context) : host_ticks(); }
 

@@ -84,7 +84,7 @@ Errc record_timestamps(const TimedSchedule& t, const Bound& bound, trace::Record
       result = Errc::timed_out;
     const auto clock = bound.device().clock(queue.gpu());
     if (!clock) {
-      result = Errc::bad_argument;
+      result = clock.error();
       continue;
     }
     const auto lane = recorder.lane(trace::queue_lane(queue.gpu(), queue.engine(), t.schedule.queues[i].name));

@@ -21,11 +21,11 @@ namespace detail {
 namespace {
 
 /// A kind of step: what it does, and the kind of work that the time is counted as.
-struct Step {
+struct StepKind {
   std::string_view text, work;
 };
 // In the order of What.
-constexpr Step kSteps[] = {
+constexpr StepKind kStepKinds[] = {
     {"waits to begin", "the latency of copies"},
     {"builds {count} packets of {queue}", "the host thread, which builds packets and rings doorbells"},
     {"rings the doorbell of {queue}", "the host thread, which builds packets and rings doorbells"},
@@ -44,7 +44,7 @@ constexpr Step kSteps[] = {
     {"completion leaves and arrives: {queue}", "completions in flight"},
     {"completions on one word take turns: {queue}", "the host's side of completions, one after another"},
 };
-static_assert(std::size(kSteps) == static_cast<std::size_t>(What::atomics) + 1);
+static_assert(std::size(kStepKinds) == static_cast<std::size_t>(What::atomics) + 1);
 
 /// The path as a lane of the trace, because nothing else in it says what a step waited for.
 void record(const std::vector<PathStep>& path, trace::Recorder& out) {
@@ -74,7 +74,7 @@ void World::path(Simulation& r) const {
       if (n.what == What::moves || n.what == What::computes) r.working_ns += end - from;
       const auto until = std::exchange(end, from);
       if (times_alone_) continue;
-      const auto& step = kSteps[static_cast<std::size_t>(n.what)];
+      const auto& step = kStepKinds[static_cast<std::size_t>(n.what)];
       const auto text = [&](std::string_view form) {
         return fmt::format(fmt::runtime(form), fmt::arg("where", names_[n.where]), fmt::arg("count", n.count),
                            fmt::arg("queue", n.queue < programs_.size() ? programs_[n.queue].name : ""),

@@ -11,13 +11,13 @@
 namespace sdma { inline namespace v0 {
 namespace {
 
-struct Start {
+struct Unfitted {
   Cost cost{};
   double value{}, low{}, high{};
   std::string_view needs{};  ///< how the names of mechanisms begin that determine it; empty: all do
   std::string_view note{};
 };
-constexpr Start kStarts[] = {
+constexpr Unfitted kUnfitted[] = {
     {Cost::host_submit, 300, 1, 1e5, "submit_2_queues", "doorbells of one, two and four queues"},
     {Cost::host_issue, 300, 1, 1e5, "submit_2_copies", "two queues with a copy each"},
     {Cost::host_poll, 150, 1, 1e5, "engines_", "completions of two engines"},
@@ -98,7 +98,7 @@ std::optional<double> rate(const Measurements& m, LinkEnd from, LinkEnd to) {
 
 void detail::free_parameters(const Topology& node, Measurements& m) {
   m.options.unlike = kComposed;
-  for (const auto& s : kStarts) {
+  for (const auto& s : kUnfitted) {
     if (!s.needs.empty() && !has(m, s.needs)) continue;
     m.options.free.push_back({.cost = s.cost, .low = s.low, .high = s.high, .note = std::string(s.note)});
     m.start.emplace_back(s.cost, s.value);
@@ -131,7 +131,7 @@ MachineDescription unfitted(const Topology& node, const Measurements& m) {
       out.parameter(c).source = kMeasured;
       out.parameter(c).uncertainty = kSeveral;
     }
-  for (const auto& s : kStarts)
+  for (const auto& s : kUnfitted)
     if (out[s.cost] == 0 && s.needs.empty()) out.parameter(s.cost).value = s.value;
   return out;
 }

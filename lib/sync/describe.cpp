@@ -40,17 +40,17 @@ std::string line(const PacketView& v) {
 }
 
 /// What a packet does to a queue that has reached it.
-enum class Verdict {
+enum class AtPacket {
   passes,   ///< it does not wait
   holds,    ///< it waits for a condition that is true now
   waits,    ///< it waits for a condition that is false now
   unknown,  ///< it may wait: memory was not read, or cannot tell
 };
 
-struct Candidate {
+struct Reached {
   PacketView packet{};
   std::uint64_t position{};
-  Verdict verdict = Verdict::passes;
+  AtPacket verdict = AtPacket::passes;
   std::string value_text{};  ///< printed in parentheses after the packet
 };
 
@@ -91,7 +91,7 @@ class Explainer {
                        holds(now, r_.func, r_.reference) ? ", so it arrived after the deadline" : "");
     return s + ")";
   }
-  static std::string at(const Candidate& c) {
+  static std::string at(const Reached& c) {
     return fmt::format("{:#x} {}{}", c.position, line(c.packet), c.value_text);
   }
 
@@ -115,7 +115,7 @@ class Explainer {
     find();
     if (waiting_) {
       out_ = fmt::format("{}; {} waiting in {}{}", position_text(),
-                         waiting_->verdict == Verdict::waits ? "probably" : "perhaps", line(waiting_->packet),
+                         waiting_->verdict == AtPacket::waits ? "probably" : "perhaps", line(waiting_->packet),
                          waiting_->value_text);
       if (waiting_->position > r_.read)
         hint_ = fmt::format("that packet is at {:#x}: rptr lags the engine", waiting_->position);
@@ -179,21 +179,21 @@ class Explainer {
   /// Finds the packets around rptr, and the one that probably waits.
   void find() {
     if (r_.before_dwords != 0) examine_before();
-    std::optional<Candidate> further;
+    std::optional<Reached> further;
     for (Reader reader{r_.head_span(), packets_}; reader;) {
       const auto position = r_.read + reader.position_dwords() * 4;
       auto c = test(reader.next(), position);
-      const bool waits = c.verdict == Verdict::waits;
+      const bool waits = c.verdict == AtPacket::waits;
       if (!head_) head_ = std::move(c);
       else if (waits && !further) further = std::move(c);
       if (waits) break;
     }
     // In the order in which the engine reaches them; certain ones first.
-    if (before_ && before_->verdict == Verdict::waits) waiting_ = before_;
-    else if (head_ && head_->verdict == Verdict::waits) waiting_ = head_;
+    if (before_ && before_->verdict == AtPacket::waits) waiting_ = before_;
+    else if (head_ && head_->verdict == AtPacket::waits) waiting_ = head_;
     else if (further) waiting_ = further;
-    else if (head_ && head_->verdict == Verdict::unknown) waiting_ = head_;
-    else if (before_ && before_->verdict == Verdict::unknown) waiting_ = before_;
+    else if (head_ && head_->verdict == AtPacket::unknown) waiting_ = head_;
+    else if (before_ && before_->verdict == AtPacket::unknown) waiting_ = before_;
   }
 
   void examine_before() {
@@ -202,7 +202,7 @@ class Explainer {
       before_ = test(Reader{before, packets_}.next(), r_.read - last_length(before) * 4);
     } else if (before.size() >= kPollDwords) {  // start unknown: accept only a poll that ends here and waits
       auto c = test(Reader{before.last(kPollDwords), packets_}.next(), r_.read - kPollDwords * 4);
-      if (c.packet.is<PollMem>() && c.verdict == Verdict::waits) before_ = std::move(c);
+      if (c.packet.is<PollMem>() && c.verdict == AtPacket::waits) before_ = std::move(c);
     }
   }
   std::size_t last_length(std::span<const std::uint32_t> kept) const {
@@ -210,12 +210,12 @@ class Explainer {
     return v.info && v.info->head <= kept.size() ? v.info->length(kept.data()) : kept.size();
   }
 
-  Candidate test(const PacketView& v, std::uint64_t position) const {
-    Candidate c{v, position};
+  Reached test(const PacketView& v, std::uint64_t position) const {
+    Reached c{v, position};
     if (v.is<PollMem>()) {
       test_poll(decode<PollMem>(v.dwords, *v.info), c);
     } else if (v.whole() && role(*v.info, v.dwords) == Role::acquire) {
-      c.verdict = Verdict::unknown;
+      c.verdict = AtPacket::unknown;
       c.value_text = " (what it polls cannot be read from here)";
     } else if (v.is<Indirect>()) {
       test_indirect(decode<Indirect>(v.dwords, *v.info), c);
@@ -223,28 +223,28 @@ class Explainer {
     return c;
   }
 
-  void test_poll(const PollMem& p, Candidate& c) const {
+  void test_poll(const PollMem& p, Reached& c) const {
     std::uint32_t value = 0;
     const auto e = peek_ ? peek_(p.addr, std::as_writable_bytes(std::span(&value, 1))) : Errc::ok;
     const auto name = named(p.addr);
     if (!peek_) {
-      c.verdict = Verdict::unknown;
+      c.verdict = AtPacket::unknown;
       c.value_text = fmt::format(" ({}memory was not read)", name);
     } else if (e != Errc::ok) {
-      c.verdict = Verdict::waits;
+      c.verdict = AtPacket::waits;
       c.value_text = fmt::format(" ({}value: {})", name, message(e));
     } else {
-      c.verdict = holds(value & p.mask, p.func, p.reference) ? Verdict::holds : Verdict::waits;
+      c.verdict = holds(value & p.mask, p.func, p.reference) ? AtPacket::holds : AtPacket::waits;
       c.value_text = fmt::format(" ({}value: {})", name, number_text(value));
     }
   }
 
   /// The engine may be waiting at a poll inside the buffer while rptr is at the INDIRECT packet.
-  void test_indirect(const Indirect& i, Candidate& c) const {
+  void test_indirect(const Indirect& i, Reached& c) const {
     std::array<std::uint32_t, kIndirectSearched> buffer;
     const auto all = std::span(buffer).first(i.dwords < buffer.size() ? i.dwords : buffer.size());
     if (!peek_ || peek_(i.base, std::as_writable_bytes(all)) != Errc::ok) {
-      c.verdict = Verdict::unknown;
+      c.verdict = AtPacket::unknown;
       c.value_text = " (its buffer was not read)";
       return;
     }
@@ -252,10 +252,10 @@ class Explainer {
       const auto offset = reader.position_dwords() * 4;
       const auto v = reader.next();
       if (!v.is<PollMem>()) continue;
-      Candidate inner{v, offset};
+      Reached inner{v, offset};
       test_poll(decode<PollMem>(v.dwords, *v.info), inner);
-      if (inner.verdict != Verdict::waits) continue;
-      c.verdict = Verdict::waits;
+      if (inner.verdict != AtPacket::waits) continue;
+      c.verdict = AtPacket::waits;
       c.value_text = fmt::format(", at {:#x} in its buffer: {}{}", offset, line(v), inner.value_text);
       return;
     }
@@ -266,7 +266,7 @@ class Explainer {
   const NameOf& name_;
   const Catalogue& packets_;
   std::string out_, hint_;
-  std::optional<Candidate> before_, head_, waiting_;
+  std::optional<Reached> before_, head_, waiting_;
 };
 
 }  // namespace

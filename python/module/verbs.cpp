@@ -124,7 +124,7 @@ py::object sweep(const Words& files, const std::vector<std::string>& axes, const
     request.proceed = [&] { return !stop; };
     const auto r = json::swept(request);
     if (!r) return r.error().all;
-    return std::pair{json::of(*r), curves_svg(json::curves(*r))};
+    return std::pair{json::of(*r, request.machine), curves_svg(json::curves(*r))};
   }));
   return py::make_tuple(to_python(found.first), found.second);
 }

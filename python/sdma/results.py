@@ -68,7 +68,7 @@ class Simulation(Answer):
 
 
 class Sweep(Answer):
-    """param, files, points: the members of `sdma simulate --sweep --json`. A notebook shows the curves."""
+    """param, files, points, defaults: the members of `sdma simulate --sweep --json`. A notebook shows the curves."""
 
     svg = ""
     """The curves: speed-ups over the first schedule, or the times of a single one."""
@@ -91,7 +91,7 @@ class Sweep(Answer):
 
 
 class Explore(Answer):
-    """machine, searches: the members of `sdma explore --json`."""
+    """machine, defaults, searches: the members of `sdma explore --json`."""
 
     schedules: Sequence[_sdma.Schedule] = ()
     """The best, with nothing left open; the fastest first. All are proved."""

@@ -227,6 +227,22 @@ TEST_CASE("a tick is the host's time", "[kfd]") {
   CHECK(c.at(c.ticks + c.hz) == c.host + std::chrono::seconds(1));
 }
 
+TEST_CASE("a clock whose rate the driver does not give cannot be read", "[kfd]") {
+  auto o = options();
+  const auto* libdrm = std::getenv("SDMA_TEST_LIBDRM");
+  if (!libdrm) {
+    WARN("SDMA_TEST_LIBDRM names no library");
+    return;
+  }
+  o.libdrm = libdrm;
+  const auto d = *KfdDevice::open(o);
+  CHECK(d->gpus()[1].source == libdrm);
+  CHECK(d->gpus()[1].clock_hz == 0);
+  CHECK(d->clock(GpuId{1}).error() == Errc::unknown);
+  CHECK(d->clock(GpuId{99}).error() == Errc::bad_argument);
+  CHECK((*KfdDevice::open(options()))->clock(GpuId{1}));
+}
+
 TEST_CASE("the child of a fork of a KFD device ends, and says what it cannot do", "[kfd]") {
   sdma::test::forked(*KfdDevice::open(options()), soon, [](int&) {});
 }

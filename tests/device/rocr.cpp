@@ -251,6 +251,15 @@ TEST_CASE("queues of the earlier form have ROCr's size", "[rocr-stand-in]") {
   check_in("a ring of 65536 bytes", reason_of(d->create_queue({.ring_bytes = 1 << 20})));
 }
 
+TEST_CASE("without a render node, the rate of a GPU's clock is unknown, and it cannot be read", "[rocr]") {
+  auto o = with_library();
+  o.render = "/nowhere/renderD";
+  const auto d = RocrDevice::open(o);
+  REQUIRE(d);
+  CHECK((*d)->clock(GpuId{1}).error() == Errc::unknown);
+  CHECK(opened()->clock(GpuId{1}));
+}
+
 TEST_CASE("the child of a fork of a ROCr device ends, and says what it cannot do", "[rocr]") {
   auto d = opened();
   auto& device = *d;

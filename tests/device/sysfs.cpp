@@ -80,6 +80,15 @@ TEST_CASE("nodes that are neither a processor nor a GPU do not count") {
   CHECK(node->topology.gpus[1].gfx == 90402);
 }
 
+TEST_CASE("a link without flags does not promise 64-bit atomics") {
+  auto files = to_sysfs(numbered(*mi300x(2)));
+  const auto link = [&] { return *from_sysfs(files)->topology.link(LinkEnd::gpu(0), LinkEnd::gpu(1)); };
+  CHECK(link().atomics_64);
+  for (auto& [name, text] : files)
+    if (name.find("io_links") != std::string::npos) text.erase(text.find("flags"));
+  CHECK_FALSE(link().atomics_64);
+}
+
 TEST_CASE("a tree that is none says which file") {
   CHECK_FALSE(from_sysfs({}));
   auto files = to_sysfs(numbered(*mi300x(1)));

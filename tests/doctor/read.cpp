@@ -124,6 +124,27 @@ TEST_CASE("a recording shows the poll at which a queue ended") {
   CHECK(first_class(given_up) == HangClass::never_written);
 }
 
+TEST_CASE("a recording without doorbells shows the packet that has begun and not ended") {
+  trace::Recorder r;
+  const auto lane = r.lane("gpu2", "engine 5 push");
+  std::uint64_t end = 0;
+  const auto ring = polling_ring(end);
+  r.packet_begin(lane, 3, 0, std::span(ring).first(6));
+  r.signal(lane, 4, kWord, 0);
+  Snapshot s;
+  add(s, r.snapshot(), "run.jsonl");
+  REQUIRE(s.queues.size() == 1);
+  CHECK(*s.queues[0].rptr == 0);
+  CHECK(*s.queues[0].wptr == 24);  // the poll was published
+  CHECK_FALSE(s.queues[0].ring_bytes);
+  CHECK(first_class(s) == HangClass::never_written);
+  r.packet_end(lane, 5, 0);
+  Snapshot ended;
+  add(ended, r.snapshot(), "run.jsonl");
+  CHECK(*ended.queues[0].rptr == 24);
+  CHECK(*ended.queues[0].wptr == 24);
+}
+
 TEST_CASE("a recording shows faults, and queues that were destroyed under work") {
   trace::Recorder r;
   const auto lane = r.lane("gpu0", "engine 2 queue 0");

@@ -6,6 +6,7 @@
 
 CLANG is newer than that of COMPILER.
 """
+import json
 import pathlib
 import re
 import shutil
@@ -17,6 +18,7 @@ import unittest
 import file_map
 import hygiene
 import modules
+import units
 
 COMPILERS = []
 MODULES = ""  # the newest clang, if it can
@@ -257,6 +259,38 @@ class Modules(Tree):
             with self.subTest(text):
                 rest = header("core/c", "struct C;\n") | header("core/cc", "#include <cassert>\n#define MACRO 1\nstruct C { int x; };\n")
                 self.decided(False, self.VECTOR | rest | header("core/d", text + "\n"))
+
+
+class Units(Tree):
+    """A build of two sources in one group, with each compiler, and with a clang that reads modules."""
+
+    HEADER = header("core/a", "#include <string>\ninline std::string a() { return {}; }\n")
+    LEANS = "std::string b(); namespace { int same; } int c() { return same; }\n"
+
+    def check(self, root, *compilers):
+        build, sources = root / "build", [root / path for path in hygiene.files(root, "lib")]
+        (build / "meson-info").mkdir(parents=True)
+        (build / "x-unity0.cpp").write_text("".join(f"#include<{path}>\n" for path in sources))
+        made = {"generated_sources": [str(build / "x-unity0.cpp")], "parameters": ["-std=c++20", f"-I{root / 'include'}", "-O2"]}
+        (build / "meson-info" / "intro-targets.json").write_text(json.dumps([{"name": "x", "target_sources": [made]}]))
+        return units.units(root, build, *compilers)
+
+    def each(self, verdict, files, *more):
+        for compilers in ([compiler] for compiler in (*COMPILERS, MODULES) if compiler):
+            verdict(self.check, self.HEADER | files, *more, *compilers)
+
+    def test_complete(self):
+        self.each(self.good, {"lib/core/a.cpp": include("core/a"), "lib/core/b.cpp": "#include <string>\n" + self.LEANS})
+
+    def test_leans_on_its_group(self):
+        self.each(self.bad, {"lib/core/a.cpp": include("core/a"), "lib/core/b.cpp": self.LEANS}, "lib/core/b.cpp:1: alone")
+
+    def test_a_name_recurs(self):
+        same = "#include <string>\n" + self.LEANS
+        self.each(self.bad, {"lib/core/a.cpp": same, "lib/core/b.cpp": same.replace("c()", "d()")}, "lib/core/a.cpp:1: with 1 others")
+
+    def test_nothing_compiled(self):
+        self.bad(self.check, self.HEADER | {"lib/core/a.cpp": ""}, "nothing to compile")
 
 
 class Wire(Tree):

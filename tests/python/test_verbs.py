@@ -237,6 +237,7 @@ def test_a_link_of_unknown_rate_has_no_default(tool, schedules):
     machine["xgmi.rate"] = machine["pcie.rate"] = 64
     assert sdma.simulate(copy, machine)["ns"] == sdma.simulate(copy)["ns"]
     assert sdma.simulate(copy, machine)["defaults"] == ["all parameters are those of mi300x.json"]
+    assert sdma.sweep(schedules / "1_copy.sdma", "pcie.rate=64", machine=machine)["defaults"] == ["all parameters are those of mi300x.json"]
 
 
 @pytest.mark.parametrize("name", ["kfd", "cuda", "rocr"])

@@ -42,6 +42,13 @@ const std::string kTwo =
     "queue gpu0.q engine=3\n  poll_mem addr=host.go func=ge reference=epoch\n"
     "  copy_linear bytes=64K src=gpu0.in dst=gpu1.out\n  atomic op=add_rtn_64 addr=host.done value=1\nend\n";
 
+/// A driver that does not give the rate of a GPU's clock.
+class WithoutRate final : public ForwardingDevice {
+ public:
+  explicit WithoutRate(Device& to) : ForwardingDevice(to) {}
+  Result<Clock> clock(GpuId) const noexcept override { return Errc::unknown; }
+};
+
 }  // namespace
 
 TEST_CASE("a bar for each packet, in its lane, one after another, and the schedule does what it did") {
@@ -106,6 +113,18 @@ TEST_CASE("a queue that stands: its poll has begun, and has no end") {
   CHECK(bars(t).at("gpu0 engine 3 q")[0].packet.starts_with("poll_mem"));
   b.set(0, 1);
   CHECK(record_timestamps(timed, b, r, Deadline::in(10s)) == Errc::ok);
+}
+
+TEST_CASE("timestamps of a clock whose rate is unknown are no times: nothing is recorded") {
+  const auto d = node();
+  WithoutRate without(*d);
+  const auto timed =
+      with_timestamps(parse(kTwo + "host main\n  submit *\n  set host.go = 1\n  wait host.done == 1\nend\n"));
+  const auto b = link(timed.schedule, without);
+  CHECK(lines(run(b).findings) == "");
+  trace::Recorder r;
+  CHECK(record_timestamps(timed, b, r, Deadline::in(10s)) == Errc::unknown);
+  CHECK(r.snapshot().events.empty());
 }
 
 TEST_CASE("what a packet may skip stays behind it") {

@@ -90,7 +90,7 @@ void identify(const Device& device, Json& j) {
                       {"sdma_firmware", g.sdma_firmware},
                       {"sdma_feature", g.sdma_feature},
                       {"compute_firmware", g.compute_firmware},
-                      {"clock_hz", g.clock_hz}});
+                      {"clock_hz", g.clock_hz == 0 ? Json() : Json(g.clock_hz)}});
   } else if (const auto* cuda = dynamic_cast<const CudaDevice*>(&device)) {
     j["interface"] = cuda->version();
     for (const auto& g : cuda->gpus())

@@ -25,18 +25,19 @@ Explored explored(std::string title, SearchResult result, const MachineDescripti
   for (const auto& c : r.best) schedules.push_back(&c.schedule);
   const auto compared = [&](const Candidate& base) {
     const auto s = speed_ups(base.schedule, schedules, m);
-    auto out = s ? *s : std::vector<SpeedUp>(schedules.size());
+    std::vector<std::optional<SpeedUp>> out(schedules.size());
+    if (s) out.assign(s->begin(), s->end());
     for (std::size_t i = 0; i < out.size(); ++i)
       if (base.decisions == r.best[i].decisions) out[i] = {1, 0};
     return out;
   };
-  const auto over_default = r.initial ? compared(*r.initial) : std::vector<SpeedUp>{};
-  const auto over_best = r.best.empty() ? std::vector<SpeedUp>{} : compared(r.best.front());
+  std::vector<std::optional<SpeedUp>> over_default(schedules.size()), over_best;
+  if (r.initial) over_default = compared(*r.initial);
+  if (!r.best.empty()) over_best = compared(r.best.front());
   for (std::size_t i = 0; i < r.best.size(); ++i) {
     const auto s = sensitivity(r.best[i].schedule, m);
-    Explored::Row row{.uncertainty_ns = s ? s->uncertainty_ns : 0, .over_best = over_best[i]};
-    if (r.initial) row.over_default = over_default[i];
-    e.rows.push_back(row);
+    e.rows.push_back({.over_default = over_default[i], .over_best = over_best[i]});
+    if (s) e.rows.back().uncertainty_ns = s->uncertainty_ns;
   }
   return e;
 }
@@ -63,12 +64,13 @@ Json of(const Explored& e) {
                           {"message", f->reason.message}};
   j["default_ns"] = r.initial ? Json(r.initial->ns) : Json();
   auto& best = j["best"] = Json::array();
+  const auto known = [](const auto& v) { return v ? Json(of(*v)) : Json(); };
   for (std::size_t i = 0; i < e.rows.size(); ++i) {
     const auto& row = e.rows[i];
     best.push_back({{"ns", r.best[i].ns},
-                    {"uncertainty_ns", row.uncertainty_ns},
-                    {"over_default", row.over_default ? of(*row.over_default) : Json()},
-                    {"over_best", of(row.over_best)},
+                    {"uncertainty_ns", row.uncertainty_ns ? Json(*row.uncertainty_ns) : Json()},
+                    {"over_default", known(row.over_default)},
+                    {"over_best", known(row.over_best)},
                     {"same", r.best[i].same},
                     {"choices", choices_of(r.best[i].decisions)}});
   }
@@ -79,6 +81,7 @@ Json of(std::span<const Explored> all, const MachineDescription& m, const Interr
   Json out{{"machine", m.name},
            {"interrupted", i.interrupted},
            {"not_searched", i.not_searched},
+           {"defaults", defaults_of(m)},
            {"searches", Json::array()}};
   if (i.interrupted) out["complete"] = false;
   for (const auto& e : all) out["searches"].push_back(of(e));

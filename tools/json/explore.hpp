@@ -16,9 +16,9 @@ namespace sdma::json {
 /// A search, and what is known about the times that it found.
 struct Explored {
   struct Row {
-    double uncertainty_ns{};
-    std::optional<SpeedUp> over_default{};  ///< nothing if the default is refused
-    SpeedUp over_best{1, 0};                ///< how fast it is, compared with the best
+    std::optional<double> uncertainty_ns{};  ///< nothing if it takes too many simulations; so do the two that follow
+    std::optional<SpeedUp> over_default{};   ///< nothing if the default is refused, too
+    std::optional<SpeedUp> over_best{};      ///< how fast it is, compared with the best
   };
   std::string title{};  ///< the swept value, "chunk=64K", or ""
   SearchResult result{};
@@ -35,7 +35,7 @@ struct Interruption {
   bool interrupted{};                       ///< the last search, if there is one, was cut short
   std::vector<std::string> not_searched{};  ///< the swept values that were not reached: "chunk=64K"
 };
-/// All searches of a command, and their machine.
+/// All searches of a command, their machine, and its `defaults`, as in a simulation.
 Json of(std::span<const Explored>, const MachineDescription&, const Interruption& = {});
 
 }  // namespace sdma::json

@@ -275,7 +275,7 @@ Curves curves(const Swept& s) {
   return c;
 }
 
-Json of(const Swept& s) {
+Json of(const Swept& s, const MachineDescription& m) {
   Json params = Json::array(), points = Json::array();
   for (const auto& a : s.axes) params.push_back(a.name);
   for (const auto& r : s.rows) {
@@ -291,6 +291,7 @@ Json of(const Swept& s) {
     points.push_back(std::move(point));
   }
   Json j{{"param", params.size() == 1 ? params[0] : params}, {"files", s.names}, {"points", std::move(points)}};
+  j["defaults"] = defaults_of(m);
   if (!s.notes.empty()) j["notes"] = s.notes;
   if (!s.complete) j["complete"] = false;
   return j;

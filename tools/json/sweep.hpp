@@ -4,7 +4,7 @@
 //
 //   auto r = json::swept({.files = {{"a.sdma", text}}, .machine = *mi300x_machine(), .axes = {axis}});
 //   if (!r) for (const auto& d : r.error().all) puts(to_string(d).c_str());
-//   json::of(*r)["points"][0]["ns"]                one time per file; "uncertainty_ns" beside it
+//   json::of(*r, machine)["points"][0]["ns"]       one time per file; "uncertainty_ns" beside it
 //
 // Values that a file or the machine refuses have no row; Swept::refused says why. Errors: every value is refused, for
 // which all Diagnostics of the first one are the reason.
@@ -66,8 +66,8 @@ Result<Swept, SweepError> swept(const SweepInput&);
 /// The speed-ups over the first file, or the times of a single one, for curves_svg.
 Curves curves(const Swept&);
 
-/// param, files, points; notes, if there are any; and `complete`, if it is false. A point's value is a list if there
-/// are two parameters. Without intervals, points have times alone.
-Json of(const Swept&);
+/// param, files, points; `defaults`, as in a simulation; notes, if there are any; and `complete`, if it is false. A
+/// point's value is a list if there are two parameters. Without intervals, points have times alone.
+Json of(const Swept&, const MachineDescription&);
 
 }  // namespace sdma::json

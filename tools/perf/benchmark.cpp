@@ -376,7 +376,8 @@ class Benchmark {
     if (csv_) tell(csv_->close());
     if (saved_ || (as_json() && prints() && code_ != kPipe)) {
       const auto text = json::document(to_json(settings_, device_text_, points_, complete,
-                                               companions_ ? companions_->idle_watts() : std::nullopt, elsewhere_));
+                                               companions_ ? companions_->idle_watts() : std::nullopt, elsewhere_,
+                                               machine_ ? &*machine_ : nullptr));
       if (saved_) save(saved_, text);
       if (as_json() && prints()) tell(out_.write(text));
     }

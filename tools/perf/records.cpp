@@ -132,35 +132,38 @@ std::string csv_line(const Settings& s, const Point& p) {
 }
 
 Json to_json(const Settings& s, std::string_view device, std::span<const Point> points, bool complete,
-             std::optional<double> idle_watts, std::span<const Elsewhere> elsewhere) {
+             std::optional<double> idle_watts, std::span<const Elsewhere> elsewhere,
+             const sdma::MachineDescription* machine) {
   Json gpus = Json::array();
   for (std::uint32_t i = 0; i < s.options.gpus; ++i) gpus.push_back(s.gpus.empty() ? i : s.gpus[i].value);
   const auto plain = [](const auto& one) { return fields(one); };
   const auto ranges = [&](bool prelaunch) {
     return array(comparable(s) && s.axes.empty() ? best(points, prelaunch) : std::vector<Range>{}, plain);
   };
-  return {{"program", "sdma perf"},
-          {"version", sdma::version().string},
-          {"collective", name(s.options.collective)},
-          {"gpus", std::move(gpus)},
-          {"device", name(s.where)},
-          {"device_text", device},
-          {"order", order_of(s)},
-          {"seed", s.seed},
-          {"type", s.type.name},
-          {"iters", s.iterations},
-          {"warmup_iters", s.warmups},
-          {"check", s.checks},
-          {"complete", complete},
-          {"wrong", wrong_elements(points)},
-          {"average_busbw_gbps", average_busbw(points)},
-          {"best", ranges(true)},
-          {"best_without_prelaunch", ranges(false)},
-          {"against", array(compared(points), plain)},
-          {"settle_us", s.settle.count()},
-          {"idle_watts", idle_watts ? Json(*idle_watts) : Json()},
-          {"elsewhere", array(elsewhere, plain)},
-          {"points", array(points, [&](const Point& p) { return fields_of(s, points, p); })}};
+  Json j{{"program", "sdma perf"},
+         {"version", sdma::version().string},
+         {"collective", name(s.options.collective)},
+         {"gpus", std::move(gpus)},
+         {"device", name(s.where)},
+         {"device_text", device},
+         {"order", order_of(s)},
+         {"seed", s.seed},
+         {"type", s.type.name},
+         {"iters", s.iterations},
+         {"warmup_iters", s.warmups},
+         {"check", s.checks},
+         {"complete", complete},
+         {"wrong", wrong_elements(points)},
+         {"average_busbw_gbps", average_busbw(points)},
+         {"best", ranges(true)},
+         {"best_without_prelaunch", ranges(false)},
+         {"against", array(compared(points), plain)},
+         {"settle_us", s.settle.count()},
+         {"idle_watts", idle_watts ? Json(*idle_watts) : Json()},
+         {"elsewhere", array(elsewhere, plain)},
+         {"points", array(points, [&](const Point& p) { return fields_of(s, points, p); })}};
+  if (machine) j["defaults"] = defaults_of(*machine);
+  return j;
 }
 
 }  // namespace collectives::perf

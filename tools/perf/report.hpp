@@ -104,8 +104,10 @@ std::string against(std::span<const Point>);
 std::string csv_header();
 std::string csv_line(const Settings&, const Point&);
 /// `complete`: whether the sweep has finished. `idle_watts`: what --energy has subtracted. `elsewhere`: of --published.
+/// `machine`: the simulated one, for its `defaults`; null: a device was measured.
 sdma::json::Json to_json(const Settings&, std::string_view device, std::span<const Point>, bool complete,
-                         std::optional<double> idle_watts = {}, std::span<const Elsewhere> elsewhere = {});
+                         std::optional<double> idle_watts = {}, std::span<const Elsewhere> elsewhere = {},
+                         const sdma::MachineDescription* machine = nullptr);
 /// "" if there are no points. What was measured elsewhere has curves of its own in the second plot.
 std::string plot_svg(const Settings&, std::string_view device, std::span<const Point>, std::span<const Elsewhere> = {});
 

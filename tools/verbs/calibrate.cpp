@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // sdma calibrate: fits a machine's parameters to measurements.
 #include "json/calibrate.hpp"
+#include "input.hpp"
 #include "interrupt.hpp"
 #include "measure_device.hpp"
 #include "output.hpp"

@@ -3,6 +3,7 @@
 #include "contact/answer.hpp"
 #include "input.hpp"
 #include "interrupt.hpp"
+#include "shared_options.hpp"
 #include "verb.hpp"
 
 #include "core/abstract_address.hpp"

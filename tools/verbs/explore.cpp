@@ -32,13 +32,14 @@ struct ExploreArguments {
   std::optional<std::chrono::nanoseconds> budget;
   std::uint64_t tries = 0, seed = 0, best = 5;
   Goal goal = Goal::time;
-  bool force = false, json = false;
+  bool force = false, json = false, verbose = false;
 };
 
 using json::Explored;
 
 std::string time_of(const Explored& e, std::size_t i) {
-  return time_text(e.result.best[i].ns) + " +- " + time_text(e.rows[i].uncertainty_ns);
+  const auto& u = e.rows[i].uncertainty_ns;
+  return time_text(e.result.best[i].ns) + " +- " + (u ? time_text(*u) : "?");
 }
 
 std::string ratio(const std::optional<SpeedUp>& s) { return s ? json::text_of(*s) : "-"; }
@@ -181,10 +182,11 @@ class Exploring {
               .message = fmt::format("interrupted: {} of {} values were not searched", left.size(), n)});
     if (const auto code = write_files(); code != kOk) return code;
     const bool cut = interrupted != 0;
-    const auto out = options_.json ? json::document(json::of(found_, machine_, {cut, left}))
-                     : axis        ? explore_sweep_table(found_)
-                                   : explore_table(found_.front());
-    if (const auto code = write_text("-", out); code != kOk) return code;
+    auto out = options_.json ? json::document(json::of(found_, machine_, {cut, left}))
+               : axis        ? explore_sweep_table(found_)
+                             : explore_table(found_.front());
+    if (options_.verbose && !options_.json) out += "\n" + machine_text(machine_);
+    if (const auto code = write_text("-", std::move(out)); code != kOk) return code;
     if (cut) return kInterrupted;
     int worst = kOk;
     for (const auto& f : found_)
@@ -296,6 +298,7 @@ void add_explore(VerbOptions& verb, Action& action) {
       .type("FOLDER");
   verb.flag("--force", o->force, "allow --write to replace files");
   add_format(verb, "table", o->json, "form of the report (default: table)");
+  add_verbose(verb, o->verbose);
   verb.exits(
       {{kOk, "a proved candidate was found"},
        {kRefuted, "every candidate is refuted"},

@@ -100,22 +100,25 @@ class PhaseBench {
     const auto seen = Deadline::Clock::now();
     if (!r) fail(r.error(), device_, kPhasePatience);
     settle();
-    const auto clock = device_.clock(src_);
-    if (!clock) fail("the GPU's clock cannot be read");
-    const auto tick = 1e6 / static_cast<double>(clock->hz), copy = static_cast<double>(ticks(1) - ticks(0)) - overhead_;
+    const auto now = clock();
+    const auto tick = 1e6 / static_cast<double>(now.hz), copy = static_cast<double>(ticks(1) - ticks(0)) - overhead_;
     return {.control = Microseconds(rung - begin).count(),
-            .schedule = Microseconds(clock->at(ticks(0)) - rung).count(),
+            .schedule = Microseconds(now.at(ticks(0)) - rung).count(),
             .copy = std::max(copy, 0.0) * tick,
-            .sync = Microseconds(seen - clock->at(ticks(1))).count()};
+            .sync = Microseconds(seen - now.at(ticks(1))).count()};
   }
 
-  double overhead_ns() const {
-    const auto clock = device_.clock(src_);
-    return clock ? overhead_ * 1e9 / static_cast<double>(clock->hz) : 0;
-  }
+  double overhead_ns() const { return overhead_ * 1e9 / static_cast<double>(clock().hz); }
   EngineId engine() const noexcept { return queue_.engine(); }
 
  private:
+  Clock clock() const {
+    const auto c = device_.clock(src_);
+    if (!c)
+      fail(Diagnostic{.where = fmt::format("gpu{}", src_.value),
+                      .message = fmt::format("its clock cannot be read: {}", message(c.error()))});
+    return *c;
+  }
   bool atomics() const { return device_.topology().completion(src_, {}) == Completion::atomic; }
   GpuVa stamp(std::size_t i) const { return stamps_.va() + i * 8; }
   std::uint64_t ticks(std::size_t i) const { return stamps_.as<std::uint64_t>()[i]; }
@@ -221,6 +224,7 @@ int latency_verb(const LatencyArguments& o) {
     if (!m) return exit_code(o.machine);
     have(m->topology);
     answer["device_text"] = m->name;
+    answer["defaults"] = defaults_of(*m);
     return print_phases(o,
                         fmt::format("gpu{} to gpu{}, simulated: {}; no engine ran", o.src.value, o.dst.value, m->name),
                         answer, [&](std::uint64_t bytes) { return simulated(*m, o.src, o.dst, bytes); });

@@ -46,14 +46,15 @@ constexpr std::size_t kNameWidth = 10, kTimeWidth = 12;
 /// The times of a sweep, and how much faster each file is than the first.
 class SweepReport {
  public:
-  SweepReport(const SimulateArguments& o, const json::Swept& swept) : r_(o), s_(swept) {}
+  SweepReport(const SimulateArguments& o, const json::Swept& swept, const MachineDescription& m)
+      : r_(o), s_(swept), machine_(m) {}
 
   int write() const {
     if (!r_.csv.empty())
       if (const auto code = write_text(r_.csv, csv()); code != kOk) return code;
     if (!r_.plot.empty())
       if (const auto code = write_text(r_.plot, curves_svg(json::curves(s_))); code != kOk) return code;
-    return write_text("-", r_.json ? json::document(json::of(s_)) : table());
+    return write_text("-", r_.json ? json::document(json::of(s_, machine_)) : table());
   }
 
  private:
@@ -79,6 +80,7 @@ class SweepReport {
       out += "\n";
     }
     for (const auto& note : s_.notes) out += "note: " + note + "\n";
+    if (r_.verbose) out += "\n" + machine_text(machine_);
     return out;
   }
 
@@ -102,6 +104,7 @@ class SweepReport {
 
   const SimulateArguments& r_;
   const json::Swept& s_;
+  const MachineDescription& machine_;
 };
 
 /// If a parameter of the machine changes no time between two of its values, names what caps it.
@@ -125,7 +128,7 @@ int sweep(const SimulateArguments& o, const MachineDescription& m, std::vector<S
     return json::swept(in);
   }();
   if (swept)
-    if (const int code = SweepReport(o, *swept).write(); code != kOk || swept->complete) return code;
+    if (const int code = SweepReport(o, *swept, m).write(); code != kOk || swept->complete) return code;
   const auto& refused = swept ? swept->refused : swept.error();
   report(refused.all);
   if (interrupted != 0)
@@ -145,13 +148,6 @@ std::string title(const std::string& path, const std::vector<std::uint32_t>& gpu
   return shown(path) + (gpus.empty() ? "" : fmt::format(", GPU {}", fmt::join(gpus, ", "))) + ", " + time_text(r.ns) +
          (r.total_ns > r.ns * kOneRound ? " for the last round of " + time_text(r.total_ns) : "") + ", simulated on " +
          m.name;
-}
-
-/// Where the machine is from, and what is used of it although it was not said.
-std::string machine_text(const MachineDescription& m) {
-  auto out = fmt::format("machine     {}{}\n", m.name, m.origin.file.empty() ? "" : ", from " + m.origin.file);
-  for (const auto& d : defaults_of(m)) out += "default     " + d + "\n";
-  return out;
 }
 
 int one(const SimulateArguments& o, const MachineDescription& m) {
@@ -276,10 +272,7 @@ void add_simulate(VerbOptions& verb, Action& action) {
       "--explain", o->explain,
       "also print the parameters of the machine on which each phase of the critical path depends most; JSON always "
       "has them");
-  verb.flag(
-      "--verbose", o->verbose,
-      "also print where the machine is from, and the defaults that are used because nothing was said; JSON always has "
-      "these");
+  add_verbose(verb, o->verbose);
   verb.exits(
       {{kRefuted, "the schedule does not end, an engine refuses a packet, or an expectation fails"},
        {kInput,

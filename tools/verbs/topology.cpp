@@ -30,7 +30,8 @@ void identify(std::string& out) {
     const auto& g = (*d)->gpus()[i];
     out += "gpu" + std::to_string(i) + ": " + g.driver + ", sDMA firmware " + std::to_string(g.sdma_firmware) +
            ", compute firmware " + std::to_string(g.compute_firmware) + ", renderD" +
-           std::to_string(g.kernel.render_minor) + ", clock " + std::to_string(g.clock_hz / 1'000'000) + " MHz\n";
+           std::to_string(g.kernel.render_minor) + ", clock " +
+           (g.clock_hz == 0 ? "?" : std::to_string(g.clock_hz / 1'000'000)) + " MHz\n";
   }
 }
 

@@ -35,6 +35,7 @@ enum class Errc : std::uint8_t {
   wrong_generation,  ///< the packets are of another generation than the ring: RingMemory::generation
   two_producers,     ///< wptr is not what this producer left: another Ring publishes on the same memory
   epoch_overflow,    ///< the next epoch does not fit its field: restart the timeline, or the schedule
+  unknown,           ///< the driver does not give a number that this needs, such as the rate of a clock
 };
 
 /// What `e` means, in one phrase. It cannot name the packet, the address or the queue.
@@ -52,6 +53,7 @@ constexpr std::string_view message(Errc e) noexcept {
     case Errc::wrong_generation: return "the packets are of another generation than the ring's engines";
     case Errc::two_producers: return "another producer publishes on this ring, and neither knows of the other";
     case Errc::epoch_overflow: return "the next epoch does not fit its field (a poll compares 32 bits): restart";
+    case Errc::unknown: return "the driver does not give a number that this needs, such as the rate of a clock";
   }
   return "unknown error";
 }

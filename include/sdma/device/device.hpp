@@ -71,7 +71,7 @@ struct QueueRequest {
 struct Clock {
   std::uint64_t ticks{};               ///< what the GPU's clock shows
   Deadline::Clock::time_point host{};  ///< what the host's clock shows at that moment
-  std::uint64_t hz = 100'000'000;      ///< the rate of the GPU's clock, in ticks per second
+  std::uint64_t hz{};                  ///< the rate of the GPU's clock, in ticks per second; never 0
   /// The host's time at `tick`, which should be close to `ticks`.
   Deadline::Clock::time_point at(std::uint64_t tick) const noexcept {
     const auto difference = static_cast<std::int64_t>(tick - ticks);
@@ -131,7 +131,8 @@ class Device {
   /// Copies the bytes at an address as they are now, for reports. unmapped: they are not all mapped; the call never
   /// crashes. Takes a lock.
   [[nodiscard]] virtual Errc peek(GpuVa, std::span<std::byte>) const noexcept = 0;
-  /// Reads the clocks of this GPU and of the host. bad_argument: there is no such GPU.
+  /// Reads the clocks of this GPU and of the host. bad_argument: there is no such GPU; unknown: the driver does not
+  /// give the rate of the GPU's clock, so ticks have no time.
   virtual Result<Clock> clock(GpuId) const noexcept = 0;
   /// May a thread of the host stand in for a compute kernel (schedule/run.hpp)? Only in software, where nothing else
   /// would start one, and all memory is the host's.

@@ -71,7 +71,7 @@ struct KfdGpu {
   std::uint32_t sdma_firmware{};     ///< version of the firmware that the engines run
   std::uint32_t sdma_feature{};      ///< feature level of that firmware
   std::uint32_t compute_firmware{};  ///< version of the command processor's firmware
-  std::uint64_t clock_hz{};          ///< rate of the clock that TIMESTAMP stores
+  std::uint64_t clock_hz{};          ///< rate of the clock that TIMESTAMP stores; 0: unknown, and Device::clock fails
   std::string driver{};              ///< "amdgpu 3.61"
   std::string source{};              ///< what reported firmware, clock and driver: KfdOptions::libdrm, or "ioctl"
 };

@@ -51,8 +51,8 @@ struct TimedSchedule {
 TimedSchedule with_timestamps(const Schedule&);
 
 /// Records what the last round of each queue did. timed_out: a queue had not stored all its timestamps by the deadline,
-/// so it is stalled; bad_argument: a GPU's clock cannot be read. Timestamps that have been stored are recorded in any
-/// case.
+/// so it is stalled; an error of Device::clock: the queues of a GPU whose clock it cannot read are not recorded.
+/// Timestamps that have been stored are recorded in any other case.
 [[nodiscard]] Errc record_timestamps(const TimedSchedule&, const Bound&, trace::Recorder&, Deadline);
 
 }}  // namespace sdma::v0

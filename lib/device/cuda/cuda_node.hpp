@@ -9,6 +9,7 @@
 // `control`. Whether freed memory is still in use is asked without the pool's lock.
 //
 // Internal. Errors: Diagnostics, as Device gives them.
+#include "../../engine/execute.hpp"
 #include "../../engine/park.hpp"
 #include "../../engine/worker.hpp"
 #include "../busy_wait.hpp"
@@ -117,7 +118,7 @@ class Node final : public DriverlessNode<Node>, private Worker::Served {
     auto& gpu = physical(g);
     const std::lock_guard own(gpu.control());
     auto* const word = reinterpret_cast<std::uint64_t*>(gpu.bounce(0));
-    Clock best;
+    Clock best{.hz = kTicksPerSecond};
     auto shortest = Deadline::Clock::duration::max();
     for (int i = 0; i < 3; ++i) {
       const auto before = Deadline::Clock::now();

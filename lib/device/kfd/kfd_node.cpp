@@ -86,8 +86,7 @@ std::optional<Diagnostic> KfdNode::look_at_gpus(const KfdOptions& o) {
       return Diagnostic{.where = path,
                         .message = fmt::format("cannot be identified: {}", std::strerror(error)),
                         .hint = "it may not be a render node of amdgpu"};
-    if (who.clock_hz != 0) g.clock_hz = who.clock_hz;
-    who.clock_hz = g.clock_hz;
+    g.clock_hz = who.clock_hz;
   }
   return {};
 }

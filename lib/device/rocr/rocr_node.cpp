@@ -157,12 +157,12 @@ std::optional<Diagnostic> RocrNode::begin(const RocrOptions& o) {
     gpu_pools_.push_back(pools_of(agents_[i], false));
     HdpFlush hdp;
     if (hsa_.agent_info(agents_[i], kHdpFlush, &hdp) == kSuccess) gpus_[i].hdp_flush = hdp.memory;
-    // Only the rate of the clock: where the kernel does not say, the rate of every MI300 is assumed.
+    // Only the rate of the clock, which stays unknown where the kernel does not give it.
     if (const int render =
             ::open(fmt::format("{}{}", o.render, node_.gpus[i].render_minor).c_str(), O_RDWR | O_CLOEXEC);
         render >= 0) {
       KfdGpu who;
-      if (drm::identify(render, "", who) == 0 && who.clock_hz != 0) gpus_[i].clock_hz = who.clock_hz;
+      if (drm::identify(render, "", who) == 0) gpus_[i].clock_hz = who.clock_hz;
       ::close(render);
     }
   }

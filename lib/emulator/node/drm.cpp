@@ -62,7 +62,7 @@ DeviceInfo device_info(const SysfsGpu& g) {
   d.external_rev = p.revision;
   d.shader_engines = p.shader_engines;
   d.arrays_each = p.arrays_each;
-  d.counter_khz = 100'000;
+  d.counter_khz = kTicksPerSecond / 1000;
   d.max_engine_khz = p.engine_mhz * 1000;
   d.max_memory_khz = p.memory_mhz * 1000;
   d.cus = g.compute_units;
