@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "sysfs.hpp"
 
-#include "../core/append.hpp"
+#include "../core/file_texts.hpp"
 #include "../core/words.hpp"
+#include "device/sysfs_files.hpp"
 #include "gpus_text.hpp"
 #include "product.hpp"
 #include "properties.hpp"
@@ -20,7 +21,7 @@
 namespace sdma { inline namespace v0 {
 namespace {
 
-using detail::Properties;
+using detail::Properties, detail::Values;
 
 constexpr std::uint32_t kNoAtomics64 = 1u << 3, kLinkEnabled = 1u << 0;
 constexpr std::uint32_t kPublicVram = 1, kPrivateVram = 2, kSystemRam = 0;  // heap_type of a memory bank
@@ -33,48 +34,23 @@ std::string name_of(std::uint32_t device_id, std::string_view kernel_name, std::
 /// The only line of a file.
 std::string_view line_of(std::string_view s) noexcept { return detail::trimmed(detail::take_line(s)); }
 
-class Lines {
- public:
-  Lines& operator()(std::string_view key, std::uint64_t v) {
-    detail::append(text_, "{} {}\n", key, v);
-    return *this;
-  }
-  std::string take() { return std::move(text_); }
-
- private:
-  std::string text_;
-};
-
-std::string bank(std::uint32_t heap, std::uint64_t bytes, std::uint32_t width, std::uint32_t clock) {
-  return Lines()("heap_type", heap)("size_in_bytes", bytes)("flags", 0)("width", width)("mem_clk_max", clock).take();
-}
-
-struct Cache {
-  std::uint32_t level, kib, count;
-};
-
-/// The type of a GPU's cache has the bits DATA and HSACU set: runtimes require both.
-std::string cache(const Cache& c, std::uint32_t first_processor) {
-  constexpr std::uint32_t kData = 1, kHsacu = 8;
-  return Lines()("processor_id_low", first_processor)("level", c.level)("size", c.kib)("cache_line_size", 128)(
-             "cache_lines_per_tag", 1)("association", 16)("latency", 0)("type", kData | kHsacu)
-             .take() +
-         "sibling_map 1\n";
-}
-
 class TreeWriter {
  public:
   explicit TreeWriter(const SysfsNode& n) : node_(n) {}
 
   SysfsFiles take() {
-    files_["generation_id"] = "2\n";
-    files_["system_properties"] = Lines()("platform_oem", 0)("platform_id", 0)("platform_rev", 0).take();
+    fill("node", Values());
     for (std::uint32_t i = 0; i < node_.topology.cpus.size(); ++i) cpu_node(i);
     for (std::uint32_t i = 0; i < node_.topology.gpus.size(); ++i) gpu_node(i);
     return std::move(files_);
   }
 
  private:
+  void fill(std::string_view section, const Values& values) {
+    constexpr detail::FileTexts kTexts(detail::kSysfsFiles);
+    kTexts.fill(section, values, [&](detail::FileText f) { files_[std::move(f.path)] = std::move(f.text); });
+  }
+
   std::uint32_t number(LinkEnd e) const {
     return e.kind == LinkEnd::Kind::cpu ? node_.cpu_nodes[e.index] : node_.gpus[e.index].kfd_node;
   }
@@ -83,34 +59,37 @@ class TreeWriter {
     std::uint32_t n = 0;
     for (const auto& l : node_.topology.links) {
       if (l.from != from) continue;
-      const auto mb = l.rate.mb_per_s().value_or(0);  // the kernel writes an unknown rate so
-      files_[fmt::format("{}/io_links/{}/properties", at, n++)] =
-          Lines()("type", static_cast<std::uint32_t>(l.type))("version_major", 0)("version_minor", 0)(
-              "node_from", number(l.from))("node_to", number(l.to))("weight", l.type == LinkType::xgmi ? 15 : 20)(
-              "min_latency", 0)("max_latency", 0)("min_bandwidth", mb)("max_bandwidth", mb)(
-              "recommended_transfer_size", 0)("recommended_sdma_engine_id_mask", l.engine_mask)(
-              "flags", kLinkEnabled | (l.atomics_64 ? 0 : kNoAtomics64))
-              .take();
+      const auto mb_per_s = l.rate.mb_per_s().value_or(0);  // the kernel writes an unknown rate so
+      fill("link", Values()("at", at)("index", n++)("type", static_cast<std::uint32_t>(l.type))("from", number(l.from))(
+                       "to", number(l.to))("weight", l.type == LinkType::xgmi ? 15u : 20u)("mb_per_s", mb_per_s)(
+                       "engine_mask", l.engine_mask)("flags", kLinkEnabled | (l.atomics_64 ? 0 : kNoAtomics64)));
     }
     return n;
+  }
+
+  /// How many caches there are.
+  std::uint32_t caches(const std::string& at, const Product& p, const SysfsGpu& s) {
+    const struct {
+      std::uint32_t level, kib, count;
+    } kinds[] = {{1, p.l1_kib, s.compute_units}, {2, p.l2_kib, std::max(s.xcc, 1u)}, {3, p.l3_kib, p.l3_kib != 0}};
+    std::uint32_t n = 0;
+    for (const auto& c : kinds)
+      for (std::uint32_t i = 0; i < c.count; ++i)
+        fill("cache",
+             Values()("at", at)("index", n++)("first_processor", 0x80000000u + i)("level", c.level)("kib", c.kib));
+    return n;
+  }
+
+  void memory(const std::string& at, std::uint32_t heap, std::uint64_t bytes, std::uint32_t bits, std::uint32_t mhz) {
+    if (bytes != 0) fill("memory", Values()("at", at)("heap", heap)("bytes", bytes)("bits", bits)("mhz", mhz));
   }
 
   void cpu_node(std::uint32_t i) {
     const auto& c = node_.topology.cpus[i];
     const auto at = fmt::format("nodes/{}", node_.cpu_nodes[i]);
-    const auto n = links(at, LinkEnd::cpu(i));
-    files_[at + "/gpu_id"] = "0\n";
-    files_[at + "/name"] = (c.name == "host" ? "" : c.name) + "\n";
-    if (c.memory_bytes != 0) files_[at + "/mem_banks/0/properties"] = bank(kSystemRam, c.memory_bytes, 0, 0);
-    files_[at + "/properties"] =
-        Lines()("cpu_cores_count", node_.cpu_cores[i])("simd_count", 0)("mem_banks_count", c.memory_bytes != 0)(
-            "caches_count", 0)("io_links_count", n)("p2p_links_count", 0)("cpu_core_id_base", 0)("simd_id_base", 0)(
-            "max_waves_per_simd", 0)("lds_size_in_kb", 0)("gds_size_in_kb", 0)("num_gws", 0)("wave_front_size", 0)(
-            "array_count", 0)("simd_arrays_per_engine", 0)("cu_per_simd_array", 0)("simd_per_cu", 0)(
-            "max_slots_scratch_cu", 0)("gfx_target_version", 0)("vendor_id", 0)("device_id", 0)("location_id", 0)(
-            "domain", 0)("drm_render_minor", 0)("hive_id", 0)("num_sdma_engines", 0)("num_sdma_xgmi_engines", 0)(
-            "num_sdma_queues_per_engine", 0)("num_cp_queues", 0)("max_engine_clk_ccompute", 0)
-            .take();
+    memory(at, kSystemRam, c.memory_bytes, 0, 0);
+    fill("cpu", Values()("at", at)("name", c.name == "host" ? "" : c.name)("cores", node_.cpu_cores[i])(
+                    "banks", c.memory_bytes != 0 ? 1 : 0)("links", links(at, LinkEnd::cpu(i))));
   }
 
   void gpu_node(std::uint32_t i) {
@@ -118,35 +97,17 @@ class TreeWriter {
     const auto& s = node_.gpus[i];
     const auto& p = product_like(g.gfx);
     const auto at = fmt::format("nodes/{}", s.kfd_node);
-    const auto link_count = links(at, LinkEnd::gpu(i));
-    std::uint32_t caches = 0;
-    const Cache kinds[] = {
-        {1, p.l1_kib, s.compute_units}, {2, p.l2_kib, std::max(s.xcc, 1u)}, {3, p.l3_kib, p.l3_kib != 0}};
-    for (const auto& c : kinds)
-      for (std::uint32_t k = 0; k < c.count; ++k)
-        files_[fmt::format("{}/caches/{}/properties", at, caches++)] = cache(c, 0x80000000u + k);
-    files_[at + "/gpu_id"] = fmt::format("{}\n", s.gpu_id);
-    files_[at + "/name"] = fmt::format("{}\n", kernel_name(s.device_id, g.name));
-    if (g.memory_bytes != 0)
-      files_[at + "/mem_banks/0/properties"] = bank(kPublicVram, g.memory_bytes, p.memory_bits, p.memory_mhz);
-    // 64-bit doorbells that take AQL indices; watch points; error correction in caches and memory; firmware for
-    // debuggers, without which ROCr's shutdown fails.
-    constexpr std::uint32_t kCapability = 0x2410'2280;
-    files_[at + "/properties"] =
-        Lines()("cpu_cores_count", 0)("simd_count", s.compute_units * std::uint64_t{p.simds_per_unit()})(
-            "mem_banks_count", g.memory_bytes != 0)("caches_count", caches)("io_links_count", link_count)(
-            "p2p_links_count", 0)("cpu_core_id_base", 0)("simd_id_base", 0x80000000u)(
-            "max_waves_per_simd", p.waves_per_simd)("lds_size_in_kb", 64)("gds_size_in_kb", 0)("num_gws", 64)(
-            "wave_front_size", p.lanes)("array_count", p.shader_engines * p.arrays_each)(
-            "simd_arrays_per_engine", p.arrays_each)("cu_per_simd_array", p.units_per_array())(
-            "simd_per_cu", p.simds_per_unit())("max_slots_scratch_cu", 32)("gfx_target_version", g.gfx)(
-            "vendor_id", 0x1002)("device_id", s.device_id)("location_id", s.location_id)("domain", s.domain)(
-            "drm_render_minor", s.render_minor)("hive_id", s.hive_id)("num_sdma_engines", g.host_engines)(
-            "num_sdma_xgmi_engines", g.xgmi_engines)("num_sdma_queues_per_engine", g.queues_per_engine)(
-            "num_cp_queues", 24)("max_engine_clk_fcompute", p.engine_mhz)("local_mem_size", 0)(
-            "fw_version", s.firmware)("capability", kCapability)("debug_prop", 0)("sdma_fw_version", s.sdma_firmware)(
-            "unique_id", s.unique_id)("num_xcc", s.xcc)("max_engine_clk_ccompute", 2000)
-            .take();
+    memory(at, kPublicVram, g.memory_bytes, p.memory_bits, p.memory_mhz);
+    fill("gpu",
+         Values()("at", at)("gpu_id", s.gpu_id)("name", kernel_name(s.device_id, g.name))(
+             "simds", s.compute_units * std::uint64_t{p.simds_per_unit()})("banks", g.memory_bytes != 0 ? 1 : 0)(
+             "caches", caches(at, p, s))("links", links(at, LinkEnd::gpu(i)))("waves_per_simd", p.waves_per_simd)(
+             "lanes", p.lanes)("arrays", p.shader_engines * p.arrays_each)("arrays_each", p.arrays_each)(
+             "units_per_array", p.units_per_array())("simds_per_unit", p.simds_per_unit())("gfx", g.gfx)(
+             "device_id", s.device_id)("location_id", s.location_id)("domain", s.domain)(
+             "render_minor", s.render_minor)("hive_id", s.hive_id)("host_engines", g.host_engines)(
+             "xgmi_engines", g.xgmi_engines)("queues_per_engine", g.queues_per_engine)("engine_mhz", p.engine_mhz)(
+             "firmware", s.firmware)("sdma_firmware", s.sdma_firmware)("unique_id", s.unique_id)("xcc", s.xcc));
   }
 
   const SysfsNode& node_;

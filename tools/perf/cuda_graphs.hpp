@@ -9,6 +9,7 @@
 // Open the CUDA device before `rank`: device.md says why. One thread uses a Rank. Errors: those of cuda_library.hpp.
 // Streams and modules stay for the life of the process.
 #include "cuda_library.hpp"
+#include "device/cuda/kernels.hpp"
 #include "sdma/sync/stream_order.hpp"
 
 #include <algorithm>
@@ -19,39 +20,13 @@ namespace collectives::perf {
 
 inline constexpr unsigned kThreads = 256, kMostBlocks = 132;
 
-/// produce(to, words, value): to[i] = value + i, in strides of the grid.
-inline constexpr const char* kProduce = R"(.version 7.0
-.target sm_70
-.address_size 64
-.visible .entry produce(.param .u64 to, .param .u64 words, .param .u64 value)
-{
-  .reg .b64 %to, %n, %value, %i, %a, %step;
-  .reg .b32 %block, %thread, %size, %grid, %x;
-  .reg .pred %done;
-  ld.param.u64 %to, [to];
-  ld.param.u64 %n, [words];
-  ld.param.u64 %value, [value];
-  mov.u32 %block, %ctaid.x;
-  mov.u32 %thread, %tid.x;
-  mov.u32 %size, %ntid.x;
-  mov.u32 %grid, %nctaid.x;
-  mul.wide.u32 %i, %block, %size;
-  cvt.u64.u32 %a, %thread;
-  add.u64 %i, %i, %a;
-  mul.wide.u32 %step, %size, %grid;
-NEXT:
-  setp.ge.u64 %done, %i, %n;
-  @%done bra END;
+/// produce(to, words, value): to[i] = value + i.
+inline constexpr const char* kProduceWord = R"(  .reg .b32 %x;
   add.u64 %a, %value, %i;
   cvt.u32.u64 %x, %a;
   shl.b64 %a, %i, 2;
   add.u64 %a, %to, %a;
   st.global.u32 [%a], %x;
-  add.u64 %i, %i, %step;
-  bra NEXT;
-END:
-  ret;
-}
 )";
 
 struct CudaGraphs : CudaLibrary {
@@ -81,7 +56,9 @@ struct CudaGraphs : CudaLibrary {
     must("cuCtxPushCurrent", push_context(r.context));
     must("cuStreamCreateWithPriority", stream_create(&r.stream, kNonBlocking, 0));
     must("cuStreamCreateWithPriority", stream_create(&r.second, kNonBlocking, 0));
-    must("cuModuleLoadData", load_module(&module, kProduce));
+    const auto text = sdma::detail::cuda::kPtxHeader +
+                      sdma::detail::cuda::grid_kernel("produce", {"to", "words", "value"}, "words", kProduceWord);
+    must("cuModuleLoadData", load_module(&module, text.c_str()));
     if (first) must("cuModuleGetFunction", function(&r.produce, module, "produce"));
     if (!first) return std::move(first.error());
     return r;

@@ -45,7 +45,7 @@ std::string atomic(const Row& r, bool wide) {
   return text + "  ret;\n}\n";
 }
 
-constexpr const char* kOthers = R"(.visible .entry timestamp(.param .u64 a)
+constexpr const char* kTimestamp = R"(.visible .entry timestamp(.param .u64 a)
 {
   .reg .b64 %p, %t;
   ld.param.u64 %p, [a];
@@ -54,27 +54,9 @@ constexpr const char* kOthers = R"(.visible .entry timestamp(.param .u64 a)
   st.release.sys.global.u64 [%p], %t;
   ret;
 }
-.visible .entry merge(.param .u64 to, .param .u64 now, .param .u64 before, .param .u64 bytes)
-{
-  .reg .b64 %to, %now, %before, %n, %i, %step, %a;
-  .reg .b32 %block, %thread, %size, %grid;
-  .reg .b16 %x, %y;
-  .reg .pred %done, %same;
-  ld.param.u64 %to, [to];
-  ld.param.u64 %now, [now];
-  ld.param.u64 %before, [before];
-  ld.param.u64 %n, [bytes];
-  mov.u32 %block, %ctaid.x;
-  mov.u32 %thread, %tid.x;
-  mov.u32 %size, %ntid.x;
-  mov.u32 %grid, %nctaid.x;
-  mul.wide.u32 %i, %block, %size;
-  cvt.u64.u32 %a, %thread;
-  add.u64 %i, %i, %a;
-  mul.wide.u32 %step, %size, %grid;
-NEXT:
-  setp.ge.u64 %done, %i, %n;
-  @%done bra END;
+)";
+constexpr const char* kMergeByte = R"(  .reg .b16 %x, %y;
+  .reg .pred %same;
   add.u64 %a, %now, %i;
   ld.global.u8 %x, [%a];
   add.u64 %a, %before, %i;
@@ -84,11 +66,6 @@ NEXT:
   add.u64 %a, %to, %i;
   st.global.u8 [%a], %x;
 SKIP:
-  add.u64 %i, %i, %step;
-  bra NEXT;
-END:
-  ret;
-}
 )";
 
 }  // namespace
@@ -114,12 +91,12 @@ std::vector<const char*> atomic_kernels() {
 }
 
 std::string kernel_text() {
-  std::string text = ".version 7.0\n.target sm_70\n.address_size 64\n";
+  std::string text = kPtxHeader;
   for (const auto& r : kRows) {
     text += atomic(r, false);
     if (r.name_64) text += atomic(r, true);
   }
-  return text + kOthers;
+  return text + kTimestamp + grid_kernel("merge", {"to", "now", "before", "bytes"}, "bytes", kMergeByte);
 }
 
 }}}  // namespace sdma::v0::detail::cuda

@@ -5,6 +5,7 @@
 #include "../node_options.hpp"
 #include "../real.hpp"
 #include "tree/parts.hpp"
+#include "tree_files.hpp"
 
 #include <fmt/format.h>
 
@@ -47,33 +48,15 @@ Topology shown() {
   return t;
 }
 
-/// Directories that belong to no driver. A machine may lack some of them; then they are ours.
+/// A directory that belongs to no driver.
 bool common(std::string_view path) {
-  constexpr std::string_view kCommon[] = {"",
-                                          "/dev",
-                                          "/dev/dri",
-                                          "/dev/dri/by-path",
-                                          "/proc",
-                                          "/proc/self",
-                                          "/sys",
-                                          "/sys/bus",
-                                          "/sys/bus/pci",
-                                          "/sys/bus/pci/devices",
-                                          "/sys/bus/pci/drivers",
-                                          "/sys/class",
-                                          "/sys/class/drm",
-                                          "/sys/class/hwmon",
-                                          "/sys/class/pci_bus",
-                                          "/sys/dev",
-                                          "/sys/dev/char",
-                                          "/sys/devices",
-                                          "/sys/devices/virtual",
-                                          "/sys/kernel",
-                                          "/sys/kernel/debug",
-                                          "/sys/module"};
-  if (std::find(std::begin(kCommon), std::end(kCommon), path) != std::end(kCommon)) return true;
+  static const auto* all = [] {
+    auto* names = new std::set<std::string, std::less<>>;  // never destroyed, like the tree
+    tree_texts().fill("shared", Values(), [&](const detail::FileText& f) { names->insert(f.path); });
+    return names;
+  }();
   constexpr std::string_view kBus = "/sys/devices/pci";  // of the machine's bus with that number
-  return path.starts_with("/sys/devices/system") ||
+  return path.empty() || all->count(path) != 0 || path.starts_with("/sys/devices/system") ||
          (path.starts_with(kBus) && path.find('/', kBus.size()) == path.npos);
 }
 
@@ -135,6 +118,15 @@ void Tree::add_link(std::string path, std::string_view target) {
   add(std::move(path), {.kind = Kind::link, .text = std::move(text)});
 }
 
+void Tree::fill(std::string_view section, const Values& values, std::string_view directory) {
+  tree_texts().fill(section, values, [&](detail::FileText f) {
+    auto path = f.path.starts_with('/') ? std::move(f.path) : fmt::format("{}/{}", directory, f.path);
+    if (f.kind == detail::FileText::Kind::link) return add_link(std::move(path), f.text);
+    const bool text = f.kind == detail::FileText::Kind::file;
+    add(std::move(path), {.kind = text ? Kind::text : Kind::directory, .text = std::move(f.text)});
+  });
+}
+
 Tree::Tree() : node_(numbered(shown(), static_cast<std::uint32_t>(::sysconf(_SC_NPROCESSORS_CONF)))) {
   add_kfd(*this);
   add_processes(*this);
@@ -144,13 +136,7 @@ Tree::Tree() : node_(numbered(shown(), static_cast<std::uint32_t>(::sysconf(_SC_
   for (std::size_t g = 0; g < node_.gpus.size(); ++g) {
     const TreeGpu gpu{*this, g};
     add_pci(gpu);
-    add_drm(gpu);
-    add_memory(gpu);
-    add_power(gpu);
-    add_metrics(gpu);
-    add_ip_discovery(gpu);
-    add_xgmi(gpu);
-    add_board(gpu);
+    add_gpu(gpu);
   }
 }
 
@@ -198,6 +184,8 @@ const Entry* Tree::find(std::string_view path, bool follow) const {
   const auto* e = resolve(path, follow).entry;
   return e && !e->shared ? e : nullptr;
 }
+
+detail::FileTexts tree_texts() noexcept { return detail::FileTexts(kTreeFiles); }
 
 const Tree& tree() {
   static const auto* t = [] {

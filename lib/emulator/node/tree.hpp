@@ -5,13 +5,15 @@
 //   const Entry* e = tree().find("/sys/class/kfd/kfd/topology/nodes/1/gpu_id");  // null: use the machine's
 //   e->kind == Kind::text;  contents(*e) == "19713\n"
 //
+// tree.txt lists them. These sources fill in its values, and add what changes or is not text:
+//
 //   /sys/devices/virtual/kfd/kfd/topology/...   also below /sys/class/kfd/kfd         tree/kfd.cpp
 //   /sys/devices/virtual/kfd/kfd/proc/PID       processes that use a node             tree/processes.cpp
 //   /sys/kernel/debug/kfd/mqds                  their queues, for root               tree/debugfs.cpp
-//   /dev/kfd, /dev/dri/{renderD128,card0} ...   and their links below /sys/class      tree/kfd.cpp, links.cpp
+//   /dev/kfd, /dev/dri/{renderD128,card0} ...   and their links below /sys/class      tree/kfd.cpp, gpu.cpp
 //   /sys/devices/pci0000:10/0000:10:00.0/...    each GPU, linked from /sys/bus/pci    tree/pci.cpp
-//     mem_info_*, pp_dpm_*, gpu_metrics,        what the driver adds to the device    tree/sensors.cpp,
-//     ip_discovery, xgmi_*, fw_version, ...                                           metrics.cpp, board.cpp, links.cpp
+//     mem_info_*, pp_dpm_*, gpu_metrics,        what the driver adds to the device    tree/gpu.cpp, metrics.cpp
+//     ip_discovery, xgmi_*, fw_version, ...
 //   /sys/devices/system/node/node0/cpu0/cache   where the machine has none            tree/caches.cpp
 //   /proc/modules, /sys/module/amdgpu/...       the driver's module                   tree/kfd.cpp
 //   /proc/self/maps                             mappings of the node by their names   tree/maps.cpp
@@ -22,6 +24,7 @@
 //
 // The tree is built at its first use, and is never changed or destroyed afterwards, except for the directories of
 // processes, which are added when a program asks for them. Any thread may read it.
+#include "../../core/file_texts.hpp"
 #include "../../device/sysfs.hpp"
 
 #include <sys/types.h>
@@ -31,6 +34,8 @@
 #include <string_view>
 
 namespace sdma::emulator {
+
+using detail::Values;
 
 enum class Kind : std::uint8_t { directory, text, link, kfd, drm };
 
@@ -73,6 +78,8 @@ class Tree {
   void add_text(std::string path, std::string text);
   void add_live(std::string path, std::string (*live)(std::uint64_t argument), std::uint64_t argument);
   void add_link(std::string path, std::string_view target);
+  /// The files of a section of tree.txt. A path that does not begin with `/` is below `directory`.
+  void fill(std::string_view section, const Values&, std::string_view directory = "");
 
  private:
   const Entry* at(std::string_view canonical_path) const;
@@ -82,5 +89,7 @@ class Tree {
 };
 
 const Tree& tree();
+/// tree.txt.
+detail::FileTexts tree_texts() noexcept;
 
 }  // namespace sdma::emulator

@@ -34,20 +34,14 @@ std::uint64_t known(int name) {
 void add_processor(Tree& tree, const std::string& node, std::uint32_t processor) {
   unsigned index = 0;
   for (const auto& c : kCaches) {
+    const auto at = fmt::format("{}/cpu{}/cache/index{}", node, processor, index++);
     const auto bytes = known(c.bytes), ways = known(c.ways), line = known(c.line);
-    const auto file = [&](const char* name, const std::string& text) {
-      tree.add_text(fmt::format("{}/cpu{}/cache/index{}/{}", node, processor, index, name), text);
-    };
-    file("level", fmt::format("{}\n", c.level));
-    file("type", fmt::format("{}\n", c.type));
-    file("size", fmt::format("{}K\n", bytes / 1024));
-    file("coherency_line_size", fmt::format("{}\n", line));
-    file("physical_line_partition", "1\n");
-    file("ways_of_associativity", fmt::format("{}\n", ways));
-    file("number_of_sets", fmt::format("{}\n", ways * line == 0 ? 0 : bytes / (ways * line)));
-    file("shared_cpu_list", c.shared ? machine_file(node + "/cpulist") : fmt::format("{}\n", processor));
-    file("shared_cpu_map", c.shared ? machine_file(node + "/cpumap") : processor_mask(processor, 1));
-    ++index;
+    tree.fill("cache",
+              Values()("level", c.level)("type", c.type)("kib", bytes / 1024)("line_bytes", line)("ways", ways)(
+                  "sets", ways * line == 0 ? 0 : bytes / (ways * line)),
+              at);
+    tree.add_text(at + "/shared_cpu_list", c.shared ? machine_file(node + "/cpulist") : fmt::format("{}\n", processor));
+    tree.add_text(at + "/shared_cpu_map", c.shared ? machine_file(node + "/cpumap") : processor_mask(processor, 1));
   }
 }
 

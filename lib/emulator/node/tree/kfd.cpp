@@ -22,31 +22,13 @@ std::string machine_file(const std::string& path) {
 }
 
 void add_kfd(Tree& t) {
-  constexpr std::string_view kDevice = "/sys/devices/virtual/kfd/kfd";
-  for (auto& [path, text] : to_sysfs(t.node())) {
-    const auto file = fmt::format("{}/topology/{}", kDevice, path);
-    t.add_text(file, text);
-    // Each node has these directories, which contain nothing: one hive connects all GPUs, and there are no counters.
-    constexpr std::string_view kOfNode = "/gpu_id";
-    if (!file.ends_with(kOfNode)) continue;
-    for (const auto* empty : {"/p2p_links", "/perf"})
-      t.add(file.substr(0, file.size() - kOfNode.size()) + empty, {.kind = Kind::directory});
-  }
-  t.add_text(fmt::format("{}/dev", kDevice), "510:0\n");
-  t.add_text(fmt::format("{}/uevent", kDevice), "MAJOR=510\nMINOR=0\nDEVNAME=kfd\n");
-  t.add_link(fmt::format("{}/subsystem", kDevice), "/sys/class/kfd");
-  t.add_link("/sys/class/kfd/kfd", kDevice);
-  t.add_link("/sys/dev/char/510:0", kDevice);
+  for (auto& [path, text] : to_sysfs(t.node()))
+    t.add_text(fmt::format("/sys/devices/virtual/kfd/kfd/topology/{}", path), text);
+  for (const auto n : t.node().cpu_nodes) t.fill("kfd node", Values()("node", n));
+  for (const auto& g : t.node().gpus) t.fill("kfd node", Values()("node", g.kfd_node));
+  t.fill("kfd", Values()("no_system_mem_limit", options().no_system_mem_limit ? "Y" : "N"));
   t.add("/dev/kfd", {.kind = Kind::kfd});
-
   t.add_text("/proc/modules", machine_file("/proc/modules") + "amdgpu 16777216 0 - Live 0x0000000000000000\n");
-  const std::string module = "/sys/module/amdgpu/";
-  t.add_text(module + "initstate", "live\n");
-  t.add_text(module + "refcnt", "0\n");
-  t.add_text(module + "coresize", "16777216\n");
-  t.add_text(module + "version", "6.12.0\n");
-  t.add(module + "holders", {.kind = Kind::directory});
-  t.add_text(module + "parameters/no_system_mem_limit", options().no_system_mem_limit ? "Y\n" : "N\n");
 }
 
 }  // namespace sdma::emulator

@@ -48,14 +48,12 @@ void add_processes(Tree&);
 void add_debugfs(Tree&);
 void add_maps(Tree&);
 void add_caches(Tree&);
+void add_gpu(const TreeGpu&);
 void add_pci(const TreeGpu&);
-void add_drm(const TreeGpu&);
-void add_memory(const TreeGpu&);
-void add_power(const TreeGpu&);
 void add_metrics(const TreeGpu&);
-void add_ip_discovery(const TreeGpu&);
-void add_xgmi(const TreeGpu&);
-void add_board(const TreeGpu&);
+
+/// What [gpu] of tree.txt needs to know about its PCI device.
+Values pci_values(const TreeGpu&);
 
 /// An entry of the directory of a process that uses a node now, or of a descriptor in /proc; null for any other path.
 /// It remains valid. Any thread.
