@@ -228,7 +228,7 @@ class ProgramReader {
     fail(begin, "this 'put' has no 'end'", "add a line 'end' after its packets");
   }
   void fill(Name& to, const std::string& text) {
-    const AssembleOptions limits{.max_dwords = to.room - to.filled, .max_rounds = World::kRing, .max_text = 1 << 16};
+    const AssembleOptions limits{.max_dwords = to.room - to.filled, .max_rounds = World::kRing, .max_text = 65536};
     auto dwords = assemble(text, source_.file(), limits);
     if (!dwords) {
       for (auto& e : dwords.error()) source_.add(std::move(e));

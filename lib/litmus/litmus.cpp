@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The programs that the library contains, and how the outcome of one is named.
 #include "litmus.hpp"
 #include "texts.hpp"
 
