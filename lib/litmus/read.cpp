@@ -25,7 +25,7 @@ constexpr std::uint64_t kNames = std::uint64_t{1} << 40;
 
 std::vector<std::uint32_t> placed(const World& w, std::vector<std::uint32_t> dwords) {
   for (Reader r{dwords}; r;) {
-    auto* const at = dwords.data() + r.position();
+    auto* const at = dwords.data() + r.position_dwords();
     const auto v = r.next();
     if (!v.whole() || v.info->fields_unknown) continue;
     for (const auto& f : v.info->fields) {

@@ -9,7 +9,6 @@
 #include <vector>
 
 using namespace sdma::detail;
-using Kind = FileText::Kind;
 
 namespace {
 
@@ -39,11 +38,11 @@ std::vector<FileText> filled(std::string_view section, const Values& values) {
 
 TEST_CASE("each form of a file, with values") {
   const auto all = filled("gpu", Values()("minor", 128u)("slot", "10:00")("unused", 1));
-  const FileText expected[] = {{Kind::file, "vendor", "0x1002\n"},
-                               {Kind::file, "uevent", "MAJOR=226\nMINOR=0080\n"},
-                               {Kind::file, "empty", ""},
-                               {Kind::directory, "holders", ""},
-                               {Kind::link, "/sys/10:00", "/sys/bus/10:00/"}};
+  const FileText expected[] = {{FileText::Kind::file, "vendor", "0x1002\n"},
+                               {FileText::Kind::file, "uevent", "MAJOR=226\nMINOR=0080\n"},
+                               {FileText::Kind::file, "empty", ""},
+                               {FileText::Kind::directory, "holders", ""},
+                               {FileText::Kind::link, "/sys/10:00", "/sys/bus/10:00/"}};
   REQUIRE(all.size() == std::size(expected));
   for (std::size_t i = 0; i < all.size(); ++i) {
     CHECK(all[i].kind == expected[i].kind);

@@ -236,7 +236,7 @@ TEST_CASE("a descriptor goes on under another number") {
 TEST_CASE("render nodes say what GPU they are, and take no submissions") {
   Client c;
   const auto ask = [&](std::uint32_t query, auto& out, std::uint32_t type = 0) {
-    return raw::ask(c.render[1], query, out, type);
+    return sdma::raw::ask(c.render[1], query, out, type);
   };
   std::uint32_t word = 0;
   CHECK(ask(0x00, word) == 0);
