@@ -15,6 +15,13 @@ constexpr std::chrono::nanoseconds kLook = 1ms;
 
 }  // namespace
 
+std::string DeviceWorld::refused(Device& d, const Program& p) {
+  if (p.kernel) return "it needs a compute kernel";
+  if (!p.vram) return "";
+  const auto some = d.allocate({.where = GpuId{0}, .bytes = 4096, .purpose = Purpose::words});
+  return some && !some->host().empty() ? "" : "the host cannot read words in VRAM";
+}
+
 Result<std::unique_ptr<DeviceWorld>, Diagnostic> DeviceWorld::on(Device& d, const Program& p,
                                                                  std::chrono::nanoseconds still) {
   std::unique_ptr<DeviceWorld> w(new DeviceWorld(p, still));
@@ -49,11 +56,9 @@ void DeviceWorld::store_dword(std::uint32_t word, std::uint32_t dword, std::uint
   std::atomic_ref(this->dword(word, dword)).store(value, std::memory_order_release);
 }
 
-std::uint64_t DeviceWorld::put_dwords(std::uint32_t queue, std::span<const std::uint32_t> dwords) {
+void DeviceWorld::put(std::uint32_t queue, std::span<const std::uint32_t> dwords) {
   auto& l = lanes_[queue];
-  const auto begin = l.put;
   for (const auto d : dwords) l.queue.memory().dwords[l.put++ % kRing] = d;
-  return begin;
 }
 
 void DeviceWorld::ring(std::uint32_t queue) {
@@ -64,7 +69,7 @@ void DeviceWorld::ring(std::uint32_t queue) {
   if (m.on_doorbell) m.on_doorbell(m.on_doorbell_context, l.put * 4);
 }
 
-void DeviceWorld::patch(std::uint32_t queue, std::uint64_t dword, std::uint32_t value) {
+void DeviceWorld::patch(std::uint32_t queue, std::uint32_t dword, std::uint32_t value) {
   std::atomic_ref(lanes_[queue].queue.memory().dwords[dword % kRing]).store(value, std::memory_order_release);
 }
 
@@ -93,16 +98,14 @@ void DeviceWorld::settle() {
 }
 
 std::string DeviceWorld::run() {
-  program_.setup(*this);
-  for (const auto& step : program_.host) {
-    if (step.when_stands != Step::kAnyTime) settle();
-    step.act(*this);
+  for (const auto& step : program_.steps) {
+    if (step.when_stalled != Step::kAnyTime) settle();
+    step.perform(*this);
   }
   settle();
   auto outcome = program_.outcome(*this);
   // A thread that a busy machine has kept from its processor is not an order: what the rule excludes must last.
-  const auto& known = program_.outcomes;
-  if (std::none_of(known.begin(), known.end(), [&](const auto& e) { return e.outcome == outcome; })) {
+  if (!program_.find(outcome)) {
     still_ *= 10;
     settle();
     outcome = program_.outcome(*this);

@@ -19,11 +19,11 @@ namespace sdma::litmus {
 
 class DeviceWorld final : public World {
  public:
-  static constexpr std::size_t kRing = 256;  ///< dwords
-
   /// An engine in software may be kept from its processor for long: what has not moved for less may still move.
   static constexpr std::chrono::milliseconds kStill{50};
 
+  /// Why a program cannot run on this device; "" if it can.
+  static std::string refused(Device&, const Program&);
   /// `still`: what has not changed for so long will not change. Both arguments must outlive it.
   static Result<std::unique_ptr<DeviceWorld>, Diagnostic> on(Device&, const Program&,
                                                              std::chrono::nanoseconds still = kStill);
@@ -37,10 +37,9 @@ class DeviceWorld final : public World {
   void store_dword(std::uint32_t word, std::uint32_t dword, std::uint32_t value) override;
   std::uint32_t kernel_load(std::uint32_t word) override { return load(word); }
   void kernel_store(std::uint32_t word, std::uint32_t value) override { store(word, value); }
-  std::uint64_t put_dwords(std::uint32_t queue, std::span<const std::uint32_t>) override;
+  void put(std::uint32_t queue, std::span<const std::uint32_t>) override;
   void ring(std::uint32_t queue) override;
-  void patch(std::uint32_t queue, std::uint64_t dword, std::uint32_t value) override;
-  std::size_t ring_dwords() const override { return kRing; }
+  void patch(std::uint32_t queue, std::uint32_t dword, std::uint32_t value) override;
   std::uint64_t rptr(std::uint32_t queue) override;
 
  private:

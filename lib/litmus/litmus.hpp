@@ -1,23 +1,27 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Litmus programs: a few packets each, whose outcome shows which packets are ordered. docs/litmus.md is their table.
+// Litmus programs: a few packets each, whose outcome shows which packets are ordered. Each is a text; docs/litmus.md is
+// the manual of their form, and the table of those in share/sdma/litmus, which are a part of every program that runs
+// them.
 //
-//   Program{.rule = "Q5", .name = "copy-after-fence", .question = "...",
-//           .engines = {0},                                            // a queue on each of these engines
-//           .setup = [](World& w) { w.put(0, CopyLinear{...}); w.ring(0); },
-//           .outcome = [](World& w) { return w.load(kB) == 1 ? "before" : "after"; },
-//           .outcomes = {{"before", true, true}, {"after", false, false}}}
+//   const auto p = read_program(text, "mine.litmus");
+//   if (!p) for (const auto& e : p.error()) puts(to_string(e).c_str());     // each with its line
+//   histogram[world.run()] += 1;                                            // litmus/device.hpp: on a device
 //
 // A program speaks to a World only: words, rings, doorbells, and a kernel's loads and stores. It is run on the software
 // engine with every sequence of choices, and with many seeds; the same program runs on a device, as often as one
 // likes, and its histogram is compared with the table. A World of a device keeps the steps' order and gives each a
-// moment to happen.
-#include "sdma/packets/registry.hpp"
+// moment to happen. A Program is constant, and any thread may use it; a World belongs to one thread.
+#include "sdma/core/diagnostic.hpp"
+#include "sdma/core/result.hpp"
+#include "sdma/core/units.hpp"
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace sdma::litmus {
@@ -26,8 +30,8 @@ namespace sdma::litmus {
 /// the queues' GPU, the others in host memory.
 class World {
  public:
-  static constexpr std::uint32_t kWords = 16, kVram = 14;
-  static constexpr std::uint64_t kPitch = 64;
+  static constexpr std::uint32_t kWords = 16, kVram = 14, kPitch = 64;
+  static constexpr std::uint32_t kRing = 256;  ///< dwords
 
   virtual ~World() = default;
   virtual GpuVa va(std::uint32_t word) const = 0;
@@ -38,36 +42,29 @@ class World {
   /// By a wave of a kernel on the queues' GPU, through its L2, with no cache action before or after.
   virtual std::uint32_t kernel_load(std::uint32_t word) = 0;
   virtual void kernel_store(std::uint32_t word, std::uint32_t value) = 0;
-  /// Dwords into the ring of a queue; gives the position of the first, in dwords.
-  virtual std::uint64_t put_dwords(std::uint32_t queue, std::span<const std::uint32_t>) = 0;
-  virtual void ring(std::uint32_t queue) = 0;  ///< the doorbell, for all that was put
-  /// Overwrites a published dword: what nobody may do, which is why it is a test.
-  virtual void patch(std::uint32_t queue, std::uint64_t dword, std::uint32_t value) = 0;
-  virtual std::size_t ring_dwords() const = 0;
+  /// Dwords into the ring of a queue, after those that it has.
+  virtual void put(std::uint32_t queue, std::span<const std::uint32_t>) = 0;
+  virtual void ring(std::uint32_t queue) = 0;  ///< publishes all that was put
+  /// A dword of the ring that may have been published already.
+  virtual void patch(std::uint32_t queue, std::uint32_t dword, std::uint32_t value) = 0;
   virtual std::uint64_t rptr(std::uint32_t queue) = 0;  ///< bytes, as the host sees it
-
-  template <Packet P> std::uint64_t put(std::uint32_t queue, const P& p) {
-    std::vector<std::uint32_t> d(length(p));
-    encode_to(p, d.data());
-    return put_dwords(queue, d);
-  }
-  /// Orders all later packets of the queue after all earlier ones: the only full barrier (rule Q7).
-  void barrier(std::uint32_t queue, std::uint32_t word, std::uint32_t fresh) {
-    put(queue, Fence{.addr = va(word), .value = fresh});
-    put(queue, PollMem{.addr = va(word), .func = Compare::eq, .reference = fresh});
-  }
 };
 
-/// Something that the host does, in the order of the list.
+/// What the host does without a pause.
 struct Step {
   static constexpr std::uint32_t kAnyTime = ~0u;
-  std::function<void(World&)> act;
-  std::uint32_t when_stands = kAnyTime;  ///< this queue can do no more, for now
+  std::uint32_t when_stalled = kAnyTime;  ///< this queue can do no more, for now
+  std::vector<std::function<void(World&)>> actions{};
+
+  void perform(World& w) const {
+    for (const auto& a : actions) a(w);
+  }
 };
 
 struct Expected {
-  std::string_view outcome;
-  bool rocr, strict;  ///< seen in these orderings as well; adversarial shows all
+  std::string name{};
+  bool strict = false, rocr = false;  ///< seen in these orderings as well; adversarial shows all
+  std::vector<std::function<bool(World&)>> conditions{};
 };
 
 /// Parts of the model that a program is about: leaving others out keeps the search small. Seeded runs have all.
@@ -77,19 +74,25 @@ struct Parts {
 };
 
 struct Program {
-  std::string_view rule, name, question;
-  std::vector<std::uint32_t> engines{0};
-  std::function<void(World&)> setup;
-  std::vector<Step> host{};
-  std::function<std::string(World&)> outcome;
-  std::vector<Expected> outcomes;
-  std::optional<std::uint32_t>
-      release{};  ///< after the outcome, 1 is stored to this word, so that no poll waits for ever
+  std::string rule{}, name{}, question{};
+  std::vector<std::uint32_t> engines{};                        ///< of each queue
+  std::vector<std::pair<std::string, std::uint32_t>> words{};  ///< the name of each, and its number in a World
+  std::vector<Step> steps{1};                                  ///< the first comes before anything else
+  std::vector<Expected> outcomes{};
+  /// After the outcome, 1 is stored to this word, so that no poll waits for ever.
+  std::optional<std::uint32_t> release{};
   Parts parts{};
-  bool vram = false;  ///< it uses the words from World::kVram on: only for a device that maps VRAM for the host
+  bool vram = false;    ///< it uses words from World::kVram on: only for a device that maps VRAM for the host
+  bool kernel = false;  ///< it needs a compute kernel: only for the software engine
+
+  /// The first whose conditions hold; if there is none, what all words hold, which `find` does not know.
+  std::string outcome(World&) const;
+  const Expected* find(std::string_view outcome) const;
 };
 
-std::vector<Program> queue_programs();   ///< inside one queue: Q
-std::vector<Program> engine_programs();  ///< between queues, rings, registers: X, H, E
+/// `file`: the name of the text in errors.
+Result<Program, std::vector<Diagnostic>> read_program(std::string_view text, std::string_view file);
+/// Those of share/sdma/litmus, in the order of docs/litmus.md.
+std::vector<Program> shipped_programs();
 
 }  // namespace sdma::litmus

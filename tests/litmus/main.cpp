@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
-// litmus [--device=soft|kfd|cuda|rocr] [--seeds=N] [--runs=N] [RULE|NAME...]
+// litmus [--device=soft|kfd|cuda|rocr] [--seeds=N] [--runs=N] [--list] [RULE|NAME|FILE.litmus...]
 // Runs each program and prints how often each outcome was seen. On the software engine: once with every sequence of
-// choices in each ordering, which must give exactly the outcomes of the table, and with N seeds of the whole model,
+// choices in each ordering, which must give exactly the outcomes of the program, and with N seeds of the whole model,
 // which must give no other. On the kernel driver's device: N runs of each program that needs no kernel, which must give
-// no outcome that the table does not have. Exit code: 0 as the table says, 1 not so, 2 usage.
-#include "cache_programs.hpp"
+// no outcome that the program does not have. --list prints the programs instead, as rows of docs/litmus.md.
+// Exit code: 0 as the programs say, 1 not so, 2 usage or a file with errors.
 #include "litmus/device.hpp"
+#include "sdma/core/file.hpp"
+#include "sdma/core/number.hpp"
 #include "sdma/device/open.hpp"
 #include "soft.hpp"
 #include "support/enumerator.hpp"
 
-#include <charconv>
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <set>
@@ -25,15 +27,12 @@ using Histogram = std::map<std::string, std::uint64_t, std::less<>>;
 /// Programs are small: a search that does not end has a bug, in the program or in the model.
 constexpr std::uint64_t kMostRuns = 5'000'000;
 
-bool allowed(const Program& p, Ordering o, std::string_view outcome) {
-  for (const auto& e : p.outcomes)
-    if (e.outcome == outcome) return o == Ordering::adversarial || (o == Ordering::rocr ? e.rocr : e.strict);
-  return false;
+bool allowed(const Expected* e, Ordering o) {
+  return e && (o == Ordering::adversarial || (o == Ordering::rocr ? e->rocr : e->strict));
 }
 
 void print(const Program& p, const char* how, const Histogram& seen) {
-  std::printf("%-4.*s %-32.*s %-22s", static_cast<int>(p.rule.size()), p.rule.data(), static_cast<int>(p.name.size()),
-              p.name.data(), how);
+  std::printf("%-4s %-32s %-22s", p.rule.c_str(), p.name.c_str(), how);
   const char* separator = "";
   for (const auto& [outcome, n] : seen) {
     std::printf("%s%s: %llu", separator, outcome.c_str(), static_cast<unsigned long long>(n));
@@ -46,10 +45,9 @@ void print(const Program& p, const char* how, const Histogram& seen) {
 bool as_expected(const Program& p, Ordering o, const Histogram& seen, bool all) {
   bool good = true;
   for (const auto& [outcome, n] : seen)
-    if (!allowed(p, o, outcome)) std::printf("  NOT ALLOWED: %s\n", outcome.c_str()), good = false;
+    if (!allowed(p.find(outcome), o)) std::printf("  NOT ALLOWED: %s\n", outcome.c_str()), good = false;
   for (const auto& e : p.outcomes)
-    if (all && allowed(p, o, e.outcome) && !seen.contains(e.outcome))
-      std::printf("  NOT SEEN: %.*s\n", static_cast<int>(e.outcome.size()), e.outcome.data()), good = false;
+    if (all && allowed(&e, o) && !seen.contains(e.name)) std::printf("  NOT SEEN: %s\n", e.name.c_str()), good = false;
   return good;
 }
 
@@ -78,11 +76,17 @@ bool run_on_soft(const Program& p, std::uint64_t seeds) {
   return good;
 }
 
-bool needs_kernel(const Program& p) { return p.rule.starts_with('C'); }
-
-bool maps_vram(Device& d) {
-  const auto some = d.allocate({.where = GpuId{0}, .bytes = 4096, .purpose = Purpose::words});
-  return some && !some->host().empty();
+void list(const Program& p) {
+  const auto has_comma = [](const Expected& o) { return o.name.find(',') != o.name.npos; };
+  const bool commas = std::any_of(p.outcomes.begin(), p.outcomes.end(), has_comma);
+  std::printf("| %s | %s | %s |", p.rule.c_str(), p.name.c_str(), p.question.c_str());
+  const char* separator = " ";
+  for (const auto& o : p.outcomes) {
+    const char* flags = o.strict && o.rocr ? " (s r)" : o.strict ? " (s)" : o.rocr ? " (r)" : "";
+    std::printf("%s%s%s", separator, o.name.c_str(), flags);
+    separator = commas ? "; " : ", ";
+  }
+  std::printf(" |\n");
 }
 
 bool run_on_device(Device& d, DeviceKind kind, const Program& p, std::uint64_t runs) {
@@ -98,8 +102,20 @@ bool run_on_device(Device& d, DeviceKind kind, const Program& p, std::uint64_t r
 
 int usage(const char* what) {
   std::fprintf(stderr,
-               "litmus: %s\nusage: litmus [--device=soft|kfd|cuda|rocr] [--seeds=N] [--runs=N] [RULE|NAME...]\n", what);
+               "litmus: %s\nusage: litmus [--device=soft|kfd|cuda|rocr] [--seeds=N] [--runs=N] [--list] "
+               "[RULE|NAME|FILE.litmus...]\n",
+               what);
   return 2;
+}
+
+/// Adds the program of a file, or prints what is wrong with it.
+bool add_file(const std::string& path, std::vector<Program>& programs) {
+  const auto text = read_file(path);
+  if (!text) return std::fprintf(stderr, "%s\n", to_string(text.error()).c_str()), false;
+  auto program = read_program(*text, path);
+  if (program) return programs.push_back(std::move(*program)), true;
+  for (const auto& e : program.error()) std::fprintf(stderr, "%s\n", to_string(e).c_str());
+  return false;
 }
 
 }  // namespace
@@ -107,40 +123,46 @@ int usage(const char* what) {
 int main(int argc, char** argv) {
   std::uint64_t seeds = 2000, runs = 100;
   auto kind = DeviceKind::soft;
+  bool only_list = false, readable = true;
   std::set<std::string, std::less<>> wanted;
+  std::vector<Program> programs;
   for (int i = 1; i < argc; ++i) {
     const std::string_view arg = argv[i];
     if (arg.starts_with("--seeds=") || arg.starts_with("--runs=")) {
-      const auto number = arg.substr(arg.find('=') + 1);
-      auto& to = arg.starts_with("--seeds=") ? seeds : runs;
-      if (std::from_chars(number.data(), number.data() + number.size(), to).ec != std::errc{})
-        return usage("--seeds and --runs need a number");
+      const auto number = parse_count(arg.substr(arg.find('=') + 1));
+      if (!number) return usage("--seeds and --runs need a number");
+      (arg.starts_with("--seeds=") ? seeds : runs) = *number;
     } else if (arg.starts_with("--device=")) {
       const auto named = device_kind(arg.substr(arg.find('=') + 1));
       if (!named) return usage("a device is soft, kfd, cuda or rocr");
       kind = *named;
+    } else if (arg == "--list") {
+      only_list = true;
     } else if (arg.starts_with("-")) {
       return usage("no such option");
+    } else if (arg.ends_with(".litmus")) {
+      readable = add_file(argv[i], programs) && readable;
     } else {
       wanted.emplace(arg);
     }
   }
-  auto programs = queue_programs();
-  for (auto* more : {&engine_programs, &cache_programs})
-    for (auto& p : (*more)()) programs.push_back(std::move(p));
+  if (!readable) return 2;
+  const bool all = wanted.empty() && programs.empty();
+  const auto given = programs.size();
+  for (auto& p : shipped_programs())
+    if (all || wanted.contains(p.rule) || wanted.contains(p.name)) programs.push_back(std::move(p));
+  if (!wanted.empty() && programs.size() == given) return usage("no such rule or program");
+  if (only_list) return std::for_each(programs.begin(), programs.end(), list), 0;
   std::unique_ptr<Device> device;
   if (kind != DeviceKind::soft) {
     auto d = open_device(kind);
     if (!d) return std::fprintf(stderr, "%s\n", to_string(d.error()).c_str()), 2;
     device = std::move(*d);
   }
-  bool good = true, found = wanted.empty();
+  bool good = true;
   for (const auto& p : programs) {
-    if (!wanted.empty() && !wanted.contains(p.rule) && !wanted.contains(p.name)) continue;
-    found = true;
-    if (device && (needs_kernel(p) || (p.vram && !maps_vram(*device)))) continue;
+    if (device && !DeviceWorld::refused(*device, p).empty()) continue;
     good = (device ? run_on_device(*device, kind, p, runs) : run_on_soft(p, seeds)) && good;
   }
-  if (!found) return usage("no such rule or program");
   return good ? 0 : 1;
 }

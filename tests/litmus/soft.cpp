@@ -39,13 +39,13 @@ bool SoftWorld::may_step(std::size_t queue) {
 }
 
 bool SoftWorld::host_may_step() {
-  if (host_at_ == program_.host.size()) return false;
-  const auto queue = program_.host[host_at_].when_stands;
+  if (next_step_ == program_.steps.size()) return false;
+  const auto queue = program_.steps[next_step_].when_stalled;
   return queue == Step::kAnyTime || !queues_[queue].pipeline->ready();
 }
 
 std::string SoftWorld::run() {
-  program_.setup(*this);
+  program_.steps[next_step_++].perform(*this);
   for (;;) {
     // Who may step: queues, then the host, then the lines of the L2 that may be evicted.
     std::array<std::size_t, 64> who{};
@@ -60,7 +60,7 @@ std::string SoftWorld::run() {
     if (next < queues_.size()) {
       queues_[next].pipeline->step(1);
     } else if (next == queues_.size()) {
-      program_.host[host_at_++].act(*this);
+      program_.steps[next_step_++].perform(*this);
     } else {
       const auto word = next - queues_.size() - 1;
       memory_[word * kPitch / 4] = lines_[word].value;
@@ -82,14 +82,12 @@ void SoftWorld::kernel_store(std::uint32_t word, std::uint32_t value) {
   else store(word, value);
 }
 
-std::uint64_t SoftWorld::put_dwords(std::uint32_t queue, std::span<const std::uint32_t> dwords) {
+void SoftWorld::put(std::uint32_t queue, std::span<const std::uint32_t> dwords) {
   auto& q = queues_[queue];
-  const auto first = q.wptr / 4;
   for (auto d : dwords) {
     q.dwords[q.wptr / 4 % kRing] = d;
     q.wptr += 4;
   }
-  return first;
 }
 
 }  // namespace sdma::litmus

@@ -17,7 +17,6 @@ namespace sdma::litmus {
 
 class SoftWorld final : public World {
  public:
-  static constexpr std::size_t kRing = 256;  ///< dwords
   static constexpr GpuVa kBase{0x7f0000000000};
 
   /// `all_parts`: the whole model, whatever the program is about.
@@ -32,12 +31,11 @@ class SoftWorld final : public World {
   }
   std::uint32_t kernel_load(std::uint32_t word) override;
   void kernel_store(std::uint32_t word, std::uint32_t value) override;
-  std::uint64_t put_dwords(std::uint32_t queue, std::span<const std::uint32_t>) override;
+  void put(std::uint32_t queue, std::span<const std::uint32_t>) override;
   void ring(std::uint32_t queue) override { queues_[queue].pipeline->doorbell(queues_[queue].wptr); }
-  void patch(std::uint32_t queue, std::uint64_t dword, std::uint32_t v) override {
+  void patch(std::uint32_t queue, std::uint32_t dword, std::uint32_t v) override {
     queues_[queue].dwords[dword % kRing] = v;
   }
-  std::size_t ring_dwords() const override { return kRing; }
   std::uint64_t rptr(std::uint32_t queue) override { return queues_[queue].rptr; }
 
  private:
@@ -62,7 +60,7 @@ class SoftWorld final : public World {
   alignas(kPitch) std::array<std::uint32_t, kWords * kPitch / 4> memory_{};
   std::array<Line, kWords> lines_{};
   std::vector<Queue> queues_;
-  std::size_t host_at_ = 0;
+  std::size_t next_step_ = 0;
   AddressSpace space_;
   AddressSpace::Reader reader_{space_, GpuId{0}};
 };

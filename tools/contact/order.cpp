@@ -9,26 +9,17 @@
 #include "contact/steps.hpp"
 #include "litmus/device.hpp"
 
-#include <algorithm>
-
 namespace sdma::tool::contact {
 namespace {
 
 using namespace std::chrono_literals;
 
-bool maps_vram(Device& d) {
-  const auto some = d.allocate({.where = GpuId{0}, .bytes = 4096, .purpose = Purpose::words});
-  return some && !some->host().empty();
-}
-
 Json judge(const litmus::Program& p, const std::map<std::string, std::uint64_t>& seen) {
   Json j = with_state("open"), excluded = Json::array();
   std::string breaks;
   for (const auto& one : seen) {
-    const auto& outcome = one.first;
-    const auto at =
-        std::find_if(p.outcomes.begin(), p.outcomes.end(), [&](const auto& e) { return e.outcome == outcome; });
-    if (at == p.outcomes.end()) excluded.push_back(outcome);
+    const auto* at = p.find(one.first);
+    if (!at) excluded.push_back(one.first);
     else if (!at->rocr) breaks = "rocr";
     else if (!at->strict && breaks.empty()) breaks = "strict";
   }
@@ -40,7 +31,7 @@ Json judge(const litmus::Program& p, const std::map<std::string, std::uint64_t>&
 }
 
 Json run_program(Device& d, const Settings& s, const litmus::Program& p, std::chrono::nanoseconds share) {
-  if (p.vram && !maps_vram(d)) return with_state("left out", "the host cannot read words in VRAM");
+  if (const auto why = litmus::DeviceWorld::refused(d, p); !why.empty()) return with_state("left out", why);
   std::map<std::string, std::uint64_t> seen;
   std::uint64_t runs = 0;
   const auto end = Deadline::in(share);
@@ -61,12 +52,12 @@ Json run_program(Device& d, const Settings& s, const litmus::Program& p, std::ch
 }  // namespace
 
 Json what_order(const Settings& s, const Topology&, Deadline end) {
-  auto programs = litmus::queue_programs();
-  for (auto& p : litmus::engine_programs()) programs.push_back(std::move(p));
+  auto programs = litmus::shipped_programs();
+  std::erase_if(programs, [](const auto& p) { return p.kernel; });
   const auto share = end.left() / static_cast<int>(programs.size());
   std::vector<Item> items;
   for (const auto& p : programs)
-    items.push_back({.id = std::string(p.name),
+    items.push_back({.id = p.name,
                      .group = "litmus programs",
                      .work = [&s, &p, share](Device* d) { return run_program(*d, s, p, share); },
                      .limit = share + 2 * s.patience});
