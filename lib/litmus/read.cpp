@@ -49,8 +49,12 @@ class ProgramReader {
     for (const auto& s : kStatements)
       if ((s.rules & kNeeded) && source_.count() == 0 && !given_.contains(&s))
         fail(rest_, "there is no line '" + std::string(s.word()) + "'", "add: " + std::string(s.form));
-    if (source_.count() > 0) return source_.take_errors();
-    return std::move(program_);
+    if (source_.count() == 0) return std::move(program_);
+    auto errors = source_.take_errors();
+    // Those of packets are among them. One without a line says how many are not shown, and comes last.
+    const auto before = [](const auto& a, const auto& b) { return a.at.line - 1 < b.at.line - 1; };
+    std::stable_sort(errors.begin(), errors.end(), before);
+    return errors;
   }
 
  private:
@@ -147,7 +151,7 @@ class ProgramReader {
       const auto key = kind.substr(0, kind.size() - 1);
       const auto n = got.starts_with(key) ? parse_count(got.substr(key.size())) : std::nullopt;
       a.number = static_cast<std::uint32_t>(n.value_or(0));
-      return (n && *n < 256) || expected(std::string(key) + "0 to 255", got);
+      return (n && *n < 256) || expected(std::string(kind) + ", from 0 to 255", got);
     }
     const bool quoted = got.size() > 2 && got.front() == '"' && got.back() == '"';
     if (got.empty() || quoted != (kind.front() == '"')) return expected(kind, got);
@@ -228,7 +232,7 @@ class ProgramReader {
     fail(begin, "this 'put' has no 'end'", "add a line 'end' after its packets");
   }
   void fill(Name& to, const std::string& text) {
-    const AssembleOptions limits{.max_dwords = to.room - to.filled, .max_rounds = World::kRing, .max_text = 65536};
+    const AssembleOptions limits{.max_dwords = to.room - to.filled, .max_rounds = World::kRing, .max_text = 64 * 1024};
     auto dwords = assemble(text, source_.file(), limits);
     if (!dwords) {
       for (auto& e : dwords.error()) source_.add(std::move(e));
@@ -247,7 +251,8 @@ class ProgramReader {
     if (program_.find(o.name)) fail(a.texts[0], "a second line for this outcome", "choose another name");
     for (; peek() == "strict" || peek() == "rocr"; take()) (peek() == "strict" ? o.strict : o.rocr) = true;
     for (std::string_view joint = "if"; !peek().empty(); joint = "and")
-      if (const auto got = take(); got != joint) return void(expected(joint, got));
+      if (const auto got = take(); got != joint)
+        return void(expected(joint, got, did_you_mean(got, {"strict", "rocr", joint})));
       else if (!condition(o)) return;
     program_.outcomes.push_back(std::move(o));
   }

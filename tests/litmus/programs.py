@@ -54,19 +54,21 @@ def attack(litmus, *texts):
     known = [pathlib.Path(t).read_text(encoding="utf-8") for t in texts]
     extremes = ["", "\n", "\0", "\"", "put", "put q\n" * 500, "word a\n" * 500, "x" * 100_000, "queue q engine=0\nput q\nnop times=99999999999\nend\n",
                 "queue q engine=0\nput q\nfor i in 0..1000000000\nnop\nend\nend\n", "word a\n\rput a\n" + "for i in 0..9\n" * 200]
-    rejected = 0
+    texts = extremes + [damaged(dice.choice(known), dice) for _ in range(600)]
     with tempfile.TemporaryDirectory() as folder:
-        for number, text in enumerate(extremes + [damaged(dice.choice(known), dice) for _ in range(600)]):
-            path = pathlib.Path(folder, f"{number}.litmus")
-            path.write_text(text, encoding="latin-1", newline="")
-            ran = subprocess.run([litmus, "--list", path.name], cwd=folder, capture_output=True, text=True, errors="replace")
-            has_line = re.match(rf"{number}\.litmus:\d+:\d+: error: .+", ran.stderr)
-            if ran.returncode not in (0, 2) or (ran.returncode == 2) != bool(has_line) or (number < len(extremes) and not has_line):
-                print(f"exit code {ran.returncode} of this text:\n{text[:2000]}\n--- stderr\n{ran.stderr[:2000]}")
-                return False
-            rejected += ran.returncode == 2
-    print(f"{rejected} of {number + 1} texts were rejected")
-    return 0 < rejected < number + 1
+        for number, text in enumerate(texts):
+            pathlib.Path(folder, f"{number}.litmus").write_text(text, encoding="latin-1", newline="")
+        run = lambda numbers: subprocess.run([litmus, "--list", *(f"{n}.litmus" for n in numbers)], cwd=folder, capture_output=True, errors="replace")
+        ran = run(range(len(texts)))
+        rejected = {int(n) for n in re.findall(r"^(\d+)\.litmus:\d+:\d+: error: .+", ran.stderr, re.M)}
+        # What has no error is read.
+        good = [n for n in range(len(texts)) if n not in rejected]
+        again = run(good)
+    print(f"{len(rejected)} of {len(texts)} texts were rejected")
+    if ran.returncode != 2 or again.returncode != 0 or again.stdout.count("\n") != len(good):
+        print(f"exit codes {ran.returncode} and {again.returncode}; of {len(good)} texts without an error, not all are read\n{again.stderr}")
+        return False
+    return rejected >= set(range(len(extremes))) and len(good) > 0
 
 
 if __name__ == "__main__":
