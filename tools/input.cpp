@@ -27,7 +27,8 @@ constexpr std::uint64_t kMostText = std::uint64_t{1} << 30;
 
 static_assert(std::endian::native == std::endian::little, "a ring's bytes are copied as they are");
 
-/// A log may have letters of any language, colours, separators of JSON, or two bytes per letter. A ring has zeros in every header.
+/// A log may have letters of any language, colours, separators of JSON, or two bytes per letter. A ring has zeros in
+/// every header.
 bool is_text(std::string_view bytes) noexcept {
   if (is_wide_text(bytes)) return true;
   // journald's export form has lengths in binary between its texts.

@@ -50,8 +50,8 @@ struct JsonWalk {
   std::size_t end{};
   bool whole{};
 };
-/// Reads the first value of a text, whatever follows it, without building it: for records of logs, which may be cut off.
-/// Takes time linear in what it reads, and stops at nesting that is deeper than kDeepestJson.
+/// Reads the first value of a text, whatever follows it, and builds nothing: for records of logs, which may be cut
+/// off. Takes time linear in what it reads, and stops at nesting that is deeper than kDeepestJson.
 JsonWalk walk_json(std::string_view text, JsonVisitor&);
 /// On one line, or with this indentation. Invalid UTF-8 becomes U+FFFD.
 std::string json_text(const Json& j, int indent = -1);

@@ -193,10 +193,11 @@ class FactReader {
       f.write.reset();
       return;
     }
-    constexpr unsigned kClient = 9, kWrite = 18, kVmid = 20;
-    if (f.client.empty()) f.client = fmt::format("{:#x}", status >> kClient & 0x1ff);
-    if (!f.write) f.write = (status >> kWrite & 1) != 0;
-    if (!f.vmid) f.vmid = status >> kVmid & 0xf;
+    // In units of the field's lowest bit.
+    constexpr std::uint32_t kClient = 0x200, kClients = 0x200, kWrite = 0x40000, kVmid = 0x100000, kVmids = 16;
+    if (f.client.empty()) f.client = fmt::format("{:#x}", status / kClient % kClients);
+    if (!f.write) f.write = status / kWrite % 2 != 0;
+    if (!f.vmid) f.vmid = status / kVmid % kVmids;
   }
 
   void name_process(Block& b) {
@@ -224,6 +225,9 @@ class FactReader {
                .to_do = std::string(l.message->to_do),
                .from = std::string(name_)};
     e.ring = l.match["ring"];
+    constexpr std::string_view kRing = "ring ";
+    if (l.message->what == LogWord::timeout)
+      e.ring = e.said.substr(kRing.size(), e.said.find(' ', kRing.size()) - kRing.size());
     e.engine = small(l.match.number("engine"));
     e.queue = small(l.match.number("queue"));
     e.process = small(l.match.number("pid"));

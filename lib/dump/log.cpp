@@ -207,7 +207,7 @@ class LogReader {
       mark(n_, kinds_[of.first - 1]);
       return true;
     };
-    if (std::exchange(of.goes_on, false)) return of.goes_on = r.goes_on, more(r.part);
+    if (std::exchange(of.goes_on, false) && r.part.data()) return of.goes_on = r.goes_on, more(r.part);
     if (r.fragment && *r.fragment > 0 && r.sequence == of.sequence) return more(r.part);
     if (of.sequence && l.starts_with(' '))
       if (const auto key = journal_key(trimmed(l))) {
@@ -232,7 +232,7 @@ class LogReader {
     flush();
     const bool says = r.evident || names_kernel(r.text) || find_message(r.text).has_value();
     if (!says && !r.date && !r.priority) return;
-    if (may_be_dump_row(r.text) && is_dump_row(r.text)) {
+    if (may_be_dump_row(r.text) && is_dump_row(r.text) && !find_message(r.text)) {
       const bool ours = names_ring(r.text);
       ++(ours ? rows_ : bare_rows_);
       return mark(n_, ours ? LineKind::row : LineKind::bare_row);
@@ -270,6 +270,7 @@ class LogReader {
     log_.of_runtime = log_.of_runtime || runtime;
     log_.of_kernel = log_.of_kernel || (!runtime && (r.evident || found || names_kernel(text)));
     if (!found) return;
+    ++said_;
     log_.texts.emplace_back(text);
     const std::string_view kept = log_.texts.back();
     LogLine line{.first = r.first, .last = r.last, .record = number, .seconds = r.seconds, .moment = moment};

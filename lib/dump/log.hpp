@@ -12,13 +12,13 @@
 //        `------------ prefixes ------------------'       `- device -'          `--- text and match ---
 //
 // A text is a log if its lines have a log's prefixes, are records of JSON or of journald, name the driver, or say what
-// messages.hpp has. The other lines of a log are ordinary: no line of a log is ever a dword of a ring, apart from a dump
-// that was printed into the log, which is a block of rows: numbers alone, or behind an offset with a colon. If such a
-// row has the log's own prefix, its words name the driver or a ring, or most lines of the log are rows.
+// messages.hpp has. The other lines of a log are ordinary: no line of a log is ever a dword of a ring. A dump that was
+// printed into the log, or stands beside it, is a block of rows: numbers alone, or after an offset with a colon. If
+// such a row has the log's own prefix, its words name the driver or a ring, or most lines of the log are rows.
 //
-// A line that mail has wrapped, or that a terminal has cut at its width, is joined with the next ones. Lines are ordered
-// by their own times: first by the direction in which most of the text's times go (the newest line may be the first),
-// then within a start of the machine. Without times, the order of the lines of faults decides the direction.
+// A line that mail has wrapped, or that a terminal has cut at its width, is joined with the next ones. Lines are
+// ordered by their own times: first by the direction in which most of the text's times go (the newest line may be the
+// first), then within a start of the machine. Without times, the order of the lines of faults decides the direction.
 //
 // Pure functions that allocate; of a log, lines without a message are not kept. Any thread. No errors.
 #include "messages.hpp"

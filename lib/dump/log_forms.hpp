@@ -7,9 +7,9 @@
 //   take_prefixes("<3>[  812.400126] amdgpu ...", r);        // r.seconds, r.priority, r.text, r.evident
 //   take_field("_SOURCE_MONOTONIC_TIMESTAMP", "812400126", r);
 //
-// One table has what may stand before a message (kLogPrefixes), and one the fields of records (kLogFields): those of journald
-// in its export, verbose and JSON forms, and those of dmesg, of containers and of collectors of logs. A new form is a
-// row there. Pure functions; any thread. No errors: what is not known stays in the text.
+// One table has what may stand before a message (kLogPrefixes), and one the fields of records (kLogFields): those of
+// journald in its export, verbose and JSON forms, and those of dmesg, of containers and of collectors of logs. A new
+// form is a row there. Pure functions; any thread. No errors: what is not known stays in the text.
 #include <cstdint>
 #include <optional>
 #include <string>

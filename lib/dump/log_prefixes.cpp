@@ -5,6 +5,7 @@
 #include "log_times.hpp"
 
 #include <algorithm>
+#include <cctype>
 
 namespace sdma { inline namespace v0 { namespace detail {
 namespace {
@@ -144,7 +145,7 @@ bool log_program(LogCursor& c, LogRecord& r) noexcept {
   t.word();
   if (!t.blanks()) return false;
   const auto name = t.rest().substr(0, t.rest().find_first_of(" \t"));
-  if (name.size() < 3 || !name.ends_with(':') || !((name[0] | 0x20) >= 'a' && (name[0] | 0x20) <= 'z')) return false;
+  if (name.size() < 3 || !name.ends_with(':') || std::isalpha(static_cast<unsigned char>(name[0])) == 0) return false;
   t.word();
   c = t;
   return true;

@@ -6,11 +6,15 @@
 #include "messages.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 #include <deque>
 #include <vector>
 
 namespace sdma { inline namespace v0 { namespace detail {
 namespace {
+
+static_assert(std::endian::native == std::endian::little, "journald's lengths are copied as they are");
 
 /// How deep JSON may be written inside strings of JSON.
 constexpr int kDeepestRecord = 3;
@@ -187,7 +191,7 @@ RecordsRead read_export(std::string_view text, const TakeRecord& take) {
     constexpr std::size_t kLength = 8;
     if (rest.size() < kLength || line.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != line.npos) break;
     std::uint64_t size = 0;
-    for (std::size_t i = kLength; i-- > 0;) size = size << 8 | static_cast<unsigned char>(rest[i]);
+    std::memcpy(&size, rest.data(), kLength);
     const auto value = rest.substr(kLength, static_cast<std::size_t>(std::min<std::uint64_t>(size, rest.size())));
     e.take(line, value);
     rest.remove_prefix(std::min(kLength + value.size() + 1, rest.size()));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bitset>
+#include <cstring>
 #include <unordered_map>
 #include <vector>
 
@@ -43,14 +44,16 @@ class MessageIndex {
  private:
   static std::uint32_t key_of(const char* at) noexcept {
     std::uint32_t key = 0;
-    for (int i = 0; i < 4; ++i) key = key << 8 | static_cast<unsigned char>(at[i]);
+    std::memcpy(&key, at, sizeof key);
     return key;
   }
-  static std::size_t slot(std::uint32_t key) noexcept { return key * 2654435761u >> 16; }
+  static std::size_t slot(std::uint32_t key) noexcept { return key % kSlots; }
+
+  static constexpr std::size_t kSlots = 65521;
 
   std::vector<Phrase> phrases_;
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> rows_;
-  std::bitset<65536> seen_;
+  std::bitset<kSlots> seen_;
 };
 
 }  // namespace

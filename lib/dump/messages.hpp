@@ -6,8 +6,8 @@
 //   if (const auto f = find_message("amdgpu: ring sdma0 timeout, signaled seq=5, emitted seq=7"))
 //     use(f->message->means, f->match["ring"]);
 //
-// Adding a message is adding a row to message_table.cpp, with the versions that print it, what it means for copies, and what to
-// do. If several rows fit a line, the first one counts. Source: the driver of each version, and public reports.
+// Adding a message is adding a row to message_table.cpp, with the versions that print it, what it means for copies, and
+// what to do. If several rows fit a line, the first one counts. Source: the driver of each version, and public reports.
 //
 // Pure functions, of which the first call builds an index; any thread. No errors.
 #include "phrase.hpp"

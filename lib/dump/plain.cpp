@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstdint>
 #include <utility>
 
@@ -197,7 +198,7 @@ void from_html(std::string& text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto name = i + 1 + (text.compare(i, 2, "</") == 0);
-    const auto close = text[i] == '<' && name < text.size() && (text[name] | 0x20) >= 'a' && (text[name] | 0x20) <= 'z'
+    const auto close = text[i] == '<' && name < text.size() && std::isalpha(static_cast<unsigned char>(text[name])) != 0
                            ? text.find_first_of("<>\n", i + 1)
                            : text.npos;
     if (close == text.npos || text[close] != '>') {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Page faults in logs: whose they are, what joins their lines, and what a diagnosis makes of them. log_forms.cpp has the
-// forms of logs, and the messages.
+// Page faults in logs: whose they are, what joins their lines, and what a diagnosis makes of them. log_forms.cpp has
+// the forms of logs, and the messages.
 #include "doctor/kernel_log.hpp"
 #include "sdma/doctor/read.hpp"
 

@@ -37,7 +37,7 @@ std::string words(std::string_view phrase) {
 }
 
 std::string page() {
-  std::string out = "\n| line | printed by Linux | what it says of copies | what to do |\n|---|---|---|---|\n";
+  std::string out = "\n| line | printed by Linux | meaning for copies | what to do |\n|---|---|---|---|\n";
   for (const auto& m : detail::messages()) {
     if (m.what != detail::LogWord::event && m.what != detail::LogWord::timeout) continue;
     out.append("| `")
