@@ -40,7 +40,8 @@ class Unpacking {
     } else {
       for (const auto support :
            {archive_read_support_filter_gzip, archive_read_support_filter_xz, archive_read_support_filter_zstd,
-            archive_read_support_filter_bzip2, archive_read_support_format_raw, archive_read_support_format_empty})
+            archive_read_support_filter_lz4, archive_read_support_filter_bzip2, archive_read_support_format_raw,
+            archive_read_support_format_empty})
         (void)support(in.get());
     }
     const auto broken = [&] {

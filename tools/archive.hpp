@@ -37,6 +37,7 @@ inline constexpr Packing kTar{"ustar", 257, "tar", "tar xf"};
 inline constexpr Packing kPackings[] = {{"\x1f\x8b\x08", 0, "gzip", "gzip -d"},
                                         {"\3757zXZ", 0, "xz", "xz -d"},
                                         {"\x28\xb5\x2f\xfd", 0, "zstd", "zstd -d"},
+                                        {"\x04\x22\x4d\x18", 0, "lz4", "lz4 -d"},
                                         {"BZh", 0, "bzip2", "bzip2 -d"},
                                         kTar};
 

@@ -4,6 +4,7 @@
 #include "core/nearest.hpp"
 #include "output.hpp"
 #include "sdma/doctor/read.hpp"
+#include "sdma/schedule/copies.hpp"
 #include "sdma/trace/write.hpp"
 
 #include <fcntl.h>
@@ -55,7 +56,7 @@ class Files {
  public:
   explicit Files(const DoctorFiles& o) : o_(o) {}
 
-  Result<doctor::Snapshot, Diagnostic> read() {
+  Result<FilesRead, Diagnostic> read() {
     // Memory first: the rings of a gpucore file's queues may be in the kernel's core file.
     const auto host_core = [](const std::string& path) {
       const auto file = path == "-" ? nullptr : MappedFile::open(path);
@@ -64,9 +65,11 @@ class Files {
     auto paths = o_.files;
     std::stable_partition(paths.begin(), paths.end(), host_core);
     for (const auto& path : paths)
-      if (auto done = add({.path = path, .form = o_.form, .archives = true}); !done) return std::move(done.error());
-    if (auto done = place_all(); !done) return std::move(done.error());
-    if (s_.queues.empty()) return no_queue();
+      if (auto done = add({.path = path, .form = o_.form, .archives = true}); !done) wrong(std::move(done.error()));
+    if (auto done = place_all(); !done) wrong(std::move(done.error()));
+    for (auto& p : s_.page_faults) name_copy(p);
+    if (s_.queues.empty() && !logs_) return nothing();
+    for (const auto& e : errors_) report(e);
     if (s_.from.empty())
       s_.from = o_.files.size() == 1
                     ? shown(o_.files.front())
@@ -75,7 +78,9 @@ class Files {
       s_.peek = [peek = std::move(s_.peek), cores = cores_](GpuVa va, std::span<std::byte> out) {
         return peek(va, out);
       };
-    return std::move(s_);
+    const bool several = o_.files.size() > 1 || members_ > 1;
+    const bool faulted = several && s_.queues.empty() && !s_.page_faults.empty();
+    return FilesRead{std::move(s_), !errors_.empty(), faulted};
   }
 
  private:
@@ -107,14 +112,15 @@ class Files {
         std::find_if(members.begin(), members.end(), [](const Member& m) { return doctor::is_snapshot(m.bytes); });
     if (saved != members.end()) return add({.path = name, .contents = std::move(saved->bytes)});
     const bool report_of_all = members.size() > 1;
+    members_ += members.size();
     std::string left;
     for (auto& m : members) {
       const InputOptions file{.path = report_of_all ? name + ": " + m.name : name, .contents = std::move(m.bytes)};
       in_report_ = report_of_all;
       auto done = add(file);
       in_report_ = false;
-      if (!done && done.error().rule != kNotKnown) return done;
-      if (!done) left += fmt::format("{}{} ({})", left.empty() ? "" : ", ", m.name, done.error().message);
+      if (!done && done.error().rule != kNotKnown) wrong(std::move(done.error()));
+      else if (!done) left += fmt::format("{}{} ({})", left.empty() ? "" : ", ", m.name, done.error().message);
     }
     if (!left.empty())
       s_.notes.push_back(
@@ -123,16 +129,34 @@ class Files {
                       name, left));
     return {};
   }
-  /// What the input says all the same is reported. A log without a queue is a warning: its lines decide nothing.
-  Diagnostic no_queue() const {
+  /// A page that a recorded copy reads or writes. The log of another process says nothing about it.
+  void name_copy(doctor::PageFault& p) const {
+    constexpr std::uint64_t kPage = 4096;
+    for (const auto& [all, text] : copies_) {
+      if (p.process != 0 && text.find("pid:") != text.npos &&
+          text.find(fmt::format("[pid:{} ", p.process)) == text.npos)
+        continue;
+      for (const auto& c : all.copies)
+        for (const auto& [side, at] : {std::pair("source", c.source), std::pair("destination", c.destination)}) {
+          const auto page = p.page.value;
+          if (!p.copy.empty() || !at || page + kPage <= *at || page >= *at + c.bytes) continue;
+          const auto mb = [](std::uint64_t bytes) { return static_cast<double>(bytes) / 1e6; };
+          p.copy = fmt::format("the {} of the copy of {} of {}, {:.1f} MB into {:.1f} MB", side,
+                               c.when.substr(c.when.rfind(", ") == c.when.npos ? 0 : c.when.rfind(", ") + 2), all.file,
+                               mb(page > *at ? page - *at : 0), mb(c.bytes));
+        }
+    }
+  }
+  void wrong(Diagnostic d) { errors_.push_back(std::move(d)); }
+  /// Neither a queue nor a log. The last error is the answer.
+  Diagnostic nothing() {
     for (const auto& n : s_.notes) report({.severity = Severity::note, .message = n});
-    std::string message = "there is no queue in this input";
-    if (log_) message += ", so nothing is decided";
-    for (const auto& p : s_.page_faults) message += fmt::format("; {} reports a page fault at {}", p.from, in_words(p));
-    return {.severity = log_ ? Severity::warning : Severity::error,
-            .where = shown(o_.files.front()),
-            .message = std::move(message),
-            .hint = "give the dump of a ring, a trace.jsonl or a gpucore file as well"};
+    if (errors_.empty())
+      return {.where = shown(o_.files.front()),
+              .message = "there is no queue in this input",
+              .hint = "give the dump of a ring, a trace.jsonl or a gpucore file as well"};
+    for (std::size_t i = 0; i + 1 < errors_.size(); ++i) report(errors_[i]);
+    return std::move(errors_.back());
   }
 
   Result<void, Diagnostic> core(const InputOptions& in) {
@@ -180,10 +204,12 @@ class Files {
   Result<void, Diagnostic> text(Input& in) {
     auto all = in.whole_text();
     if (!all) return std::move(all.error());
-    if (doctor::is_kernel_log(*all)) {
-      log_ = true;
-      doctor::add_kernel_log(s_, *all, in.name(), o_.pid);
-    }
+    const auto notes = s_.notes.size() + s_.page_faults.size() + s_.events.size();
+    doctor::add_kernel_log(s_, *all, in.name(), o_.pid);
+    logs_ += s_.notes.size() + s_.page_faults.size() + s_.events.size() > notes;
+    if (constexpr std::string_view kCopy = "HSA Copy copy_engine="; all->find(kCopy) != all->npos)
+      if (auto c = read_copies(*all, in.name())) copies_.push_back({std::move(*c), std::move(*all)});
+    if (!copies_.empty() && copies_.back().copies.file == in.name()) return {};
     auto dumps = read_text_dump(*all, in.name());
     if (!dumps && dumps.error().rule == kLogWithoutDump) return {};
     if (!dumps) return not_known(std::move(dumps.error()));
@@ -245,7 +271,7 @@ class Files {
                       ? "choose one: --ring=" + names_.front()
                       : "give `.ring` files, which have positions of their own"};
     for (auto& r : rings_)
-      if (auto done = place(r.dump, r.name, (o_.rptr || o_.wptr) && is_open(r)); !done) return done;
+      if (auto done = place(r.dump, r.name, (o_.rptr || o_.wptr) && is_open(r)); !done) wrong(std::move(done.error()));
     return {};
   }
   /// A ring whose positions are `given` on the command line, or come from its dump: they have to lie in it.
@@ -268,6 +294,10 @@ class Files {
     return {};
   }
 
+  struct Copies {
+    RecordedCopies copies;
+    std::string text;  ///< of the file
+  };
   struct Ring {
     TextDump dump;
     std::string name;  ///< of its file
@@ -276,14 +306,16 @@ class Files {
   const DoctorFiles& o_;
   doctor::Snapshot s_;
   std::vector<Ring> rings_{};                         // of dumps, until all files are read
+  std::vector<Copies> copies_{};                      // of logs of the HIP runtime
   std::vector<std::string> names_{};                  // of the rings of texts
   std::vector<std::shared_ptr<MappedFile>> cores_{};  // `peek` reads them
-  bool log_ = false;                                  // a log has been read
+  std::vector<Diagnostic> errors_{};                  // of files and parts that could not be read
+  std::size_t logs_ = 0, members_ = 0;                // logs that were read; files of archives
   bool in_report_ = false;                            // the file that is read is one of several in an archive
 };
 
 }  // namespace
 
-Result<doctor::Snapshot, Diagnostic> read_files(const DoctorFiles& o) { return Files{o}.read(); }
+Result<FilesRead, Diagnostic> read_files(const DoctorFiles& o) { return Files{o}.read(); }
 
 }  // namespace sdma::tool

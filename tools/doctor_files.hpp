@@ -2,7 +2,8 @@
 #pragma once
 // The files of `sdma doctor`, of every form, as one snapshot. Core files stay mapped as long as it reads them.
 //
-//   auto s = read_files({.files = {"stuck.ring", "dmesg.txt"}});
+//   auto all = read_files({.files = {"stuck.ring", "dmesg.txt"}});
+//   if (all) diagnose(all->snapshot);
 #include "input.hpp"
 #include "sdma/doctor/snapshot.hpp"
 
@@ -24,7 +25,13 @@ struct DoctorFiles {
 
   bool has_positions() const noexcept { return rptr || wptr || base != 0; }
 };
-/// A diagnostic that is a warning: a log has been read, and there is no queue.
-Result<doctor::Snapshot, Diagnostic> read_files(const DoctorFiles&);
+/// What all files say together. A file that cannot be read hides nothing of the others: its error is reported.
+struct FilesRead {
+  doctor::Snapshot snapshot{};
+  bool unread = false;   ///< a file that was named, or a part of it, could not be read
+  bool faulted = false;  ///< several inputs, of which no one has a queue, and a log reports a page fault
+};
+/// A diagnostic: nothing could be read.
+Result<FilesRead, Diagnostic> read_files(const DoctorFiles&);
 
 }  // namespace sdma::tool

@@ -27,13 +27,18 @@ constexpr std::uint64_t kMostText = std::uint64_t{1} << 30;
 
 static_assert(std::endian::native == std::endian::little, "a ring's bytes are copied as they are");
 
-/// A log may have letters of any language, colours, or two bytes per letter. A ring has zeros in every header.
+/// A log may have letters of any language, colours, separators of JSON, or two bytes per letter. A ring has zeros in
+/// every header.
 bool is_text(std::string_view bytes) noexcept {
   if (is_wide_text(bytes)) return true;
+  // journald's export form has lengths in binary between its texts.
+  for (const std::string_view journal : {"__CURSOR=", "__REALTIME_TIMESTAMP="})
+    if (bytes.starts_with(journal)) return true;
   std::size_t others = 0;
   for (const char c : bytes) {
     const bool high = static_cast<unsigned char>(c) >= 0x80;
-    if (!(high || (c >= ' ' && c <= '~') || c == '\t' || c == '\n' || c == '\r' || c == '\033')) return false;
+    if (!(high || (c >= ' ' && c <= '~') || c == '\t' || c == '\n' || c == '\r' || c == '\033' || c == '\x1e'))
+      return false;
     others += high || c == '\033';
   }
   return !bytes.empty() && others <= bytes.size() / 4;

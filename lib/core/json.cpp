@@ -78,6 +78,31 @@ class JsonBuilder final : public nlohmann::json_sax<Json> {
   std::string message_;
 };
 
+/// Tells a visitor, which decides nothing: what the JSON library reports goes on to it.
+class JsonWalker final : public nlohmann::json_sax<Json> {
+ public:
+  explicit JsonWalker(JsonVisitor& to) : to_(to) {}
+  bool null() override { return to_.value({}, false), true; }
+  bool boolean(bool v) override { return to_.value(v ? "true" : "false", false), true; }
+  bool number_integer(number_integer_t v) override { return to_.value(fmt::format_int(v).c_str(), true), true; }
+  bool number_unsigned(number_unsigned_t v) override { return to_.value(fmt::format_int(v).c_str(), true), true; }
+  bool number_float(number_float_t, const string_t& digits) override { return to_.value(digits, true), true; }
+  bool string(string_t& v) override { return to_.value(v, false), true; }
+  bool binary(binary_t&) override { return false; }
+  bool start_object(std::size_t) override { return open(true); }
+  bool start_array(std::size_t) override { return open(false); }
+  bool end_object() override { return close(true); }
+  bool end_array() override { return close(false); }
+  bool key(string_t& name) override { return to_.key(name), true; }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
+
+ private:
+  bool open(bool object) { return depth_++ < kDeepestJson && (to_.open(object), true); }
+  bool close(bool object) { return --depth_, to_.close(object), true; }
+  JsonVisitor& to_;
+  std::size_t depth_ = 0;
+};
+
 /// Iterates over a text, and notes the furthest character that was read.
 struct Noting {
   using iterator_category = std::input_iterator_tag;
@@ -102,6 +127,15 @@ Result<Json, JsonError> parse_json(std::string_view text) {
       Json::sax_parse(Noting{text.data(), &furthest}, Noting{text.data() + text.size(), &furthest}, &builder);
   if (good) return builder.take();
   return JsonError{static_cast<std::size_t>(furthest - text.data()), builder.take_message()};
+}
+
+JsonWalk walk_json(std::string_view text, JsonVisitor& visitor) {
+  JsonWalker walker{visitor};
+  const char* furthest = text.data();
+  const auto* const end = text.data() + text.size();
+  const bool whole = Json::sax_parse(Noting{text.data(), &furthest}, Noting{end, &furthest}, &walker,
+                                     Json::input_format_t::json, false);
+  return {text.empty() ? 0 : static_cast<std::size_t>(furthest - text.data()) + 1, whole};
 }
 
 std::string json_text(const Json& j, int indent) { return j.dump(indent, ' ', false, Json::error_handler_t::replace); }

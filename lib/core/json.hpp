@@ -36,6 +36,23 @@ inline constexpr std::size_t kDeepestJson = 64;
 /// The only parser of JSON that is read. Refuses what is not JSON; a key that an object has twice, of which one value
 /// would be ignored; and nesting that is deeper than kDeepestJson. Takes time and memory linear in the text.
 Result<Json, JsonError> parse_json(std::string_view text);
+/// What walk_json meets, in the order of the text. A number is given as its digits.
+class JsonVisitor {
+ public:
+  virtual ~JsonVisitor() = default;
+  virtual void open(bool object) = 0;
+  virtual void close(bool object) = 0;
+  virtual void key(std::string_view) = 0;
+  virtual void value(std::string_view, bool number) = 0;
+};
+/// Where the first value of a text ends; if it is not `whole`, up to where it could be read.
+struct JsonWalk {
+  std::size_t end{};
+  bool whole{};
+};
+/// Reads the first value of a text, whatever follows it, and builds nothing: for records of logs, which may be cut
+/// off. Takes time linear in what it reads, and stops at nesting that is deeper than kDeepestJson.
+JsonWalk walk_json(std::string_view text, JsonVisitor&);
 /// On one line, or with this indentation. Invalid UTF-8 becomes U+FFFD.
 std::string json_text(const Json& j, int indent = -1);
 

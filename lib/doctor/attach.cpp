@@ -318,13 +318,12 @@ class Examination {
       return note(fmt::format("Page faults that the driver reported are not known: the kernel's log {} ({}).",
                               log.error().message, log.error().hint));
     const auto began = start_of(pid_);
-    for (const auto& f : doctor::page_faults(*log)) {
-      if (f.process != static_cast<std::uint32_t>(pid_) || !f.page) continue;
+    for (auto& f : facts_of(*log, "the kernel's log").faults) {
+      if (f.process != static_cast<std::uint32_t>(pid_)) continue;
       if (f.seconds && began && *f.seconds < *began) continue;
-      s_.page_faults.push_back(to_page_fault(f, "the kernel's log"));
-      auto& added = s_.page_faults.back();
       for (std::uint32_t g = 0; g < node_.gpus.size(); ++g)
-        if (pci_address(node_.gpus[g]) == added.device) added.gpu = {GpuId{g}, Source::driver};
+        if (pci_address(node_.gpus[g]) == f.device) f.gpu = {GpuId{g}, Source::driver};
+      s_.page_faults.push_back(std::move(f));
     }
   }
 

@@ -60,6 +60,18 @@ void healthy(const Case& c, Finding& f) {
   if (c.lines.empty()) say(f, Basis::seen, "There are no sDMA queues.", "the snapshot");
 }
 
+/// A log without a queue: what it says decides nothing, and is not hidden.
+void no_queue(const Snapshot& s, Finding& f) {
+  constexpr std::size_t kMost = 3;
+  say(f, Basis::seen, "There is no queue in this input, so nothing is decided.",
+      "the snapshot, whose notes say what is missing");
+  for (std::size_t i = 0; i < std::min(kMost, s.page_faults.size()); ++i)
+    say(f, Basis::seen,
+        fmt::format("{} reports a page fault at {}.", s.page_faults[i].from, in_words(s.page_faults[i])),
+        s.page_faults[i].from);
+  f.to_do = "give the dump of a ring, a trace.jsonl or a gpucore file as well";
+}
+
 NearPacket near(const Packet& p, Part part) {
   return {part, p.position, (p.inside ? "ib: " : "") + packet_text(p.view)};
 }
@@ -113,10 +125,12 @@ Diagnosis diagnosis_of(const Case& c, std::vector<Finding> findings) {
     const bool examined = !c.lines.empty() || c.snapshot.all_queues;
     Finding f{.what = examined ? HangClass::healthy : HangClass::unknown, .basis = Basis::inferred};
     if (examined) healthy(c, f);
-    else say(f, Basis::seen, "No queue was examined.", "the snapshot, whose notes say what is missing");
+    else no_queue(c.snapshot, f);
     d.findings.push_back(std::move(f));
   }
   d.from = c.snapshot.from;
+  d.page_faults = c.snapshot.page_faults;
+  d.events = c.snapshot.events;
   d.watched_ns = c.snapshot.watched_ns;
   d.notes = c.snapshot.notes;
   for (std::size_t q = 0; q < c.lines.size(); ++q)

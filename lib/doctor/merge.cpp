@@ -60,6 +60,7 @@ Snapshot merged(std::vector<Snapshot> all) {
       s.queues.push_back(std::move(q));
     }
     for (auto& f : from.page_faults) address(f.page), s.page_faults.push_back(std::move(f));
+    std::move(from.events.begin(), from.events.end(), std::back_inserter(s.events));
     for (auto& w : from.waits) address(w.signal), s.waits.push_back(std::move(w));
     for (auto& w : from.posts) address(w.signal), s.posts.push_back(w);
     for (auto& w : from.moving) address(w.va), s.moving.push_back(w);

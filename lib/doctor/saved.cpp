@@ -51,7 +51,16 @@ template <class F> void fields(F& f, Like<HostWait> auto& w) {
   f("asleep", w.asleep);
 }
 template <class F> void fields(F& f, Like<PageFault> auto& p) {
-  f("page", p.page), f("gpu", p.gpu), f("device", p.device), f("process", p.process), f("by", p.by), f("from", p.from);
+  f("page", p.page), f("gpu", p.gpu), f("device", p.device), f("process", p.process), f("program", p.program);
+  f("seconds", p.seconds), f("hub", p.hub), f("client", p.client), f("die", p.die), f("vmid", p.vmid);
+  f("pasid", p.pasid), f("status", p.status), f("write", p.write), f("reports", p.reports), f("copy", p.copy);
+  f("from", p.from);
+}
+template <class F> void fields(F& f, Like<LogEvent> auto& e) {
+  f("seconds", e.seconds), f("device", e.device), f("ring", e.ring), f("engine", e.engine), f("queue", e.queue);
+  f("process", e.process), f("program", e.program), f("pasid", e.pasid), f("doorbell", e.doorbell);
+  f("address", e.address), f("said", e.said), f("means", e.means), f("to_do", e.to_do), f("reports", e.reports);
+  f("from", e.from);
 }
 template <class F> void fields(F& f, Like<HostPost> auto& p) {
   f("signal", p.signal), f("value", p.value), f("happened", p.happened);
@@ -64,7 +73,8 @@ template <class F> void fields(F& f, Like<SharedRange> auto& r) {
 }
 template <class F> void fields(F& f, Like<Snapshot> auto& s) {
   f("from", s.from), f("queues", s.queues), f("words", s.words), f("ranges", s.ranges);
-  f("ranges_complete", s.ranges_complete), f("page_faults", s.page_faults), f("waits", s.waits), f("posts", s.posts);
+  f("ranges_complete", s.ranges_complete), f("page_faults", s.page_faults), f("events", s.events), f("waits", s.waits),
+      f("posts", s.posts);
   f("all_queues", s.all_queues), f("all_threads", s.all_threads), f("others_run", s.others_run);
   f("watched_ns", s.watched_ns), f("stalls", s.stalls), f("moving", s.moving), f("shared", s.shared);
   f("notes", s.notes);
@@ -85,6 +95,8 @@ struct JsonOut {
   requires std::is_enum_v<E>
   static Json of(E v) { return static_cast<std::uint64_t>(v); }
   static Json of(const std::string& v) { return v; }
+  static Json of(double v) { return v; }
+  template <class T> static Json of(const std::optional<T>& v) { return v ? of(*v) : Json(nullptr); }
   template <Unit T> static Json of(const T& v) { return v.value; }
   template <class T> static Json of(const Known<T>& k) {
     return k ? Json::array({of(k.value), of(k.from)}) : Json(nullptr);
@@ -119,6 +131,8 @@ struct JsonIn {
   }
 
   bool take(const Json& j, bool& v) { return j.is_boolean() && (v = j.get<bool>(), true); }
+  bool take(const Json& j, double& v) { return j.is_number() && (v = j.get<double>(), true); }
+  template <class T> bool take(const Json& j, std::optional<T>& v) { return j.is_null() || take(j, v.emplace()); }
   bool take(const Json& j, std::string& v) { return j.is_string() && (v = j.get<std::string>(), true); }
   template <std::unsigned_integral T> bool take(const Json& j, T& v) {
     return j.is_number_unsigned() && std::in_range<T>(j.get<std::uint64_t>()) && (v = j.get<T>(), true);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 namespace sdma { inline namespace v0 { namespace doctor {
 namespace {
@@ -140,8 +141,65 @@ std::string packets(const QueueState& q) {
   return out;
 }
 
+/// What logs say, of each GPU in the order of time.
+std::string timeline(const Diagnosis& d) {
+  struct Row {
+    std::optional<double> seconds;
+    std::string text;
+  };
+  std::map<std::pair<std::string, std::string>, std::vector<Row>> all;  // by log and GPU
+  for (const auto& f : d.page_faults) {
+    auto text = "page fault at " + in_words(f);
+    if (!f.hub.empty()) text += ", " + f.hub;
+    if (!f.die.empty()) text += ", die " + f.die;
+    if (f.vmid && f.pasid) text += fmt::format(", VMID {}, PASID {}", *f.vmid, *f.pasid);
+    all[{f.from, f.device}].push_back({f.seconds, std::move(text)});
+  }
+  for (const auto& e : d.events) {
+    auto text = fmt::format("\"{}\"", e.said);
+    if (e.reports > 1) text += fmt::format(", {} times", e.reports);
+    if (e.process)
+      text += fmt::format(", process {}{}", *e.process, e.program.empty() ? "" : fmt::format(" ({})", e.program));
+    text += ": " + e.means;
+    if (!e.to_do.empty()) text += fmt::format(" To do: {}.", e.to_do);
+    all[{e.from, e.device}].push_back({e.seconds, std::move(text)});
+  }
+  std::string out;
+  for (auto& [of, rows] : all) {
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const Row& a, const Row& b) { return a.seconds.value_or(-1) < b.seconds.value_or(-1); });
+    out += fmt::format("\n{}{}:\n", of.first, of.second.empty() ? "" : ", GPU " + of.second);
+    for (const auto& r : rows)
+      out += "  " + wrapped(fmt::format("{} {}", r.seconds ? fmt::format("{:.3f} s", *r.seconds) : "-", r.text), 6);
+  }
+  return out;
+}
+
 template <class T, class To> detail::Json known(const Known<T>& k, To to) {
   return k ? detail::Json{{"value", to(*k)}, {"from", name(k.from)}} : detail::Json(nullptr);
+}
+/// A member only if it is known.
+template <class T> void put(detail::Json& j, const char* key, const std::optional<T>& v) {
+  if (v) j[key] = *v;
+}
+void put(detail::Json& j, const char* key, const std::string& v) {
+  if (!v.empty()) j[key] = v;
+}
+detail::Json json_of(const PageFault& f) {
+  detail::Json j{{"page", f.page.value}, {"from", f.from}, {"reports", f.reports}};
+  put(j, "seconds", f.seconds), put(j, "device", f.device), put(j, "hub", f.hub), put(j, "client", f.client);
+  put(j, "die", f.die), put(j, "vmid", f.vmid), put(j, "pasid", f.pasid), put(j, "status", f.status);
+  put(j, "write", f.write), put(j, "program", f.program), put(j, "copy", f.copy);
+  if (f.gpu) j["gpu"] = f.gpu.value.value;
+  if (f.process != 0) j["process"] = f.process;
+  return j;
+}
+detail::Json json_of(const LogEvent& e) {
+  detail::Json j{{"said", e.said}, {"means", e.means}, {"to_do", e.to_do}, {"from", e.from}, {"reports", e.reports}};
+  put(j, "seconds", e.seconds), put(j, "device", e.device), put(j, "ring", e.ring), put(j, "engine", e.engine);
+  put(j, "queue", e.queue), put(j, "process", e.process), put(j, "program", e.program), put(j, "pasid", e.pasid);
+  put(j, "doorbell", e.doorbell), put(j, "address", e.address);
+  return j;
 }
 detail::Json json_of(const Place& p, const Diagnosis& d) {
   return {{"queue", d.queues[p.queue].name}, {"position", p.position}, {"packet", p.packet}};
@@ -182,11 +240,12 @@ std::string to_text(const Diagnosis& d) {
     out += wrapped(paragraph(d, f));
     out += '\n';
   }
-  out += table(d);
+  if (!d.queues.empty()) out += table(d);
   for (const auto& q : d.queues) {
     if (q.what == HangClass::healthy || q.near.empty()) continue;
     out += fmt::format("\n{}:\n", q.name) + packets(q);
   }
+  out += timeline(d);
   for (const auto& n : d.notes) out += (&n == d.notes.data() ? "\n" : "") + wrapped("note: " + n, 6);
   return out;
 }
@@ -218,6 +277,10 @@ std::string to_json(const Diagnosis& d) {
                                   {"text", p.text}});
     j["queues"].push_back(std::move(queue));
   }
+  j["page_faults"] = detail::Json::array();
+  for (const auto& f : d.page_faults) j["page_faults"].push_back(json_of(f));
+  j["events"] = detail::Json::array();
+  for (const auto& e : d.events) j["events"].push_back(json_of(e));
   j["notes"] = d.notes;
   return detail::json_text(j) + "\n";
 }

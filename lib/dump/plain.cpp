@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstdint>
 #include <utility>
 
@@ -174,24 +175,51 @@ void from_decimals(std::string& text) {
   }
 }
 
-/// The lines of `dmesg --json` as dmesg prints them without it: "[  812.400126] amdgpu ..."; its other lines are empty.
-void from_dmesg_json(std::string& text) {
-  std::string out, time;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const auto end = std::min(text.find('\n', begin), text.size());
-    const auto line = trimmed(std::string_view(text).substr(begin, end - begin));
-    const auto member = [&](std::string_view key) {
-      return trimmed(line.starts_with(key) ? line.substr(key.size()) : std::string_view{});
-    };
-    if (const auto at = member("\"time\":"); !at.empty()) time = at.substr(0, at.find(','));
-    if (const auto said = member("\"msg\":"); !said.empty()) {
-      out.append("[").append(std::exchange(time, {})).append("] ");
-      out += said.starts_with('"') && said.ends_with('"') && said.size() > 1 ? said.substr(1, said.size() - 2) : said;
-    }
-    if (end < text.size()) out += '\n';
-    begin = end + 1;
+/// Mail in quoted-printable: "=3D" is '=', and a line that ends with '=' goes on in the next one. Lines that are joined
+/// leave empty ones behind them, so that numbers of lines hold.
+void from_quoted_printable(std::string& text) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  std::string out;
+  std::size_t joined = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto high = i + 2 < text.size() ? kDigits.find(text[i + 1]) : kDigits.npos;
+    const auto low = high != kDigits.npos ? kDigits.find(text[i + 2]) : kDigits.npos;
+    if (text[i] == '=' && low != kDigits.npos) out += static_cast<char>(high * 16 + low), i += 2;
+    else if (text.compare(i, 2, "=\n") == 0) ++joined, ++i;
+    else if (text.compare(i, 3, "=\r\n") == 0) ++joined, i += 2;
+    else out += text[i];
+    if (text[i] == '\n' && out.ends_with('\n')) out.append(std::exchange(joined, 0), '\n');
   }
-  replace_all(out, "\\t", "\t");
+  text = std::move(out);
+}
+
+/// A page: without its tags, of which some end a line, and with the characters that it names.
+void from_html(std::string& text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto name = i + 1 + (text.compare(i, 2, "</") == 0);
+    const auto close = text[i] == '<' && name < text.size() && std::isalpha(static_cast<unsigned char>(text[name])) != 0
+                           ? text.find_first_of("<>\n", i + 1)
+                           : text.npos;
+    if (close == text.npos || text[close] != '>') {
+      out += text[i];
+      continue;
+    }
+    for (const std::string_view end : {"br", "div", "p>", "li", "tr"})
+      if (std::string_view(text).substr(name).starts_with(end) && text[name - 1] == '<' && close + 1 < text.size() &&
+          text[close + 1] != '\n' && !out.empty() && out.back() != '\n') {
+        out += '\n';
+        break;
+      }
+    i = close;
+  }
+  struct Entity {
+    std::string_view name, character;
+  };
+  for (const auto& [name, character] :
+       {Entity{"&lt;", "<"}, Entity{"&gt;", ">"}, Entity{"&quot;", "\""}, Entity{"&#39;", "'"}, Entity{"&#x27;", "'"},
+        Entity{"&nbsp;", " "}, Entity{"&amp;", "&"}})
+    replace_all(out, name, character);
   text = std::move(out);
 }
 
@@ -212,7 +240,7 @@ bool is_utf16(std::string_view bytes) noexcept {
   return false;
 }
 
-std::string plain_text(std::string_view bytes) {
+std::string decoded_text(std::string_view bytes) {
   std::string text = is_utf16(bytes) ? from_utf16(bytes) : std::string(bytes);
   constexpr std::string_view kUtf8 = "\xef\xbb\xbf";
   if (text.starts_with(kUtf8)) text.erase(0, kUtf8.size());
@@ -222,13 +250,18 @@ std::string plain_text(std::string_view bytes) {
        {"\xc2\xa0", "\xe2\x80\xaf", "\xe2\x80\x87", "\xe2\x80\x8b", "\xe2\x80\x8e", "\xe2\x81\xa0", "\xef\xbb\xbf"})
     replace_all(text, blank, " ");
   for (std::size_t i = 0; i + 1 < text.size(); ++i)
-    if (text[i] == '\r' && text[i + 1] != '\n' && text[i + 1] != '\r') text[i] = '\n';
+    if (text[i] == '\r' && text[i + 1] != '\n' && text[i + 1] != '\r' && text[i + 1] != '\0') text[i] = '\n';
+  if (text.find("quoted-printable") != text.npos) from_quoted_printable(text);
+  if (text.find("<br") != text.npos || text.find("</pre>") != text.npos) from_html(text);
+  return text;
+}
+
+std::string plain_text(std::string text) {
   for (std::size_t begin = 0; begin < text.size();) {
     const auto end = std::min(text.find('\n', begin), text.size());
     unmark(text, begin, end > begin && text[end - 1] == '\r' ? end - 1 : end);
     begin = end + 1;
   }
-  if (text.find("\"dmesg\": [") != text.npos) from_dmesg_json(text);
   from_decimals(text);
   if (text.find('`') != text.npos) join_halves(text);
   if (text.find("<repeats") != text.npos) expand_repeats(text);

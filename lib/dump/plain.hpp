@@ -3,17 +3,20 @@
 // The text of a dump without what terminals, editors, mail and Markdown
 // have put around it. Lines stay lines, so their numbers hold.
 //
-//   auto plain = plain_text(bytes);
+//   auto text = decoded_text(bytes);                        // first: quotes and marks stay, for records of a log
+//   auto plain = plain_text(std::move(text));               // for a dump
 //
 //   UTF-16, with a mark or not      decoded; a letter that is not in ASCII becomes '?'
 //   byte order mark, colours        removed
 //   \r without \n                   ends a line
 //   no-break and invisible blanks   blanks
+//   mail in quoted-printable        its characters
+//   HTML with <br> or <pre>         without tags
+//                                                             ---- and only for a dump:
 //   > quoted, | a | table |, `code` blanks
 //   TIMEZ stdout F ...              what container runtimes put before each line: blanks
 //   "0x5" '0x5'                     the quotes are blanks
 //   00007ff8`a1b20000               one number: a debugger's mark in the middle
-//   dmesg --json                    the messages and their times alone
 //   [1, 4294967295], dtype=int32    hexadecimal, if it is certain that these are decimals
 //   0x0 <repeats 41 times>          written 41 times, at most 16 Mi in all; more is left as it is, and not a dump
 //
@@ -23,7 +26,9 @@
 
 namespace sdma { inline namespace v0 { namespace detail {
 
-std::string plain_text(std::string_view bytes);
+std::string decoded_text(std::string_view bytes);
+/// `text` is decoded.
+std::string plain_text(std::string text);
 /// Is this UTF-16, with a mark or letters of ASCII alone?
 bool is_utf16(std::string_view bytes) noexcept;
 

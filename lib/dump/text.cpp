@@ -2,9 +2,9 @@
 #include "sdma/dump/text.hpp"
 
 #include "coredump.hpp"
-#include "driver_log.hpp"
 #include "engine_generation.hpp"
 #include "layout.hpp"
+#include "log.hpp"
 #include "plain.hpp"
 #include "rows.hpp"
 #include "sdma/dump/descriptors.hpp"
@@ -176,10 +176,10 @@ std::optional<Diagnostic> umr_stream(std::string_view text, std::string_view nam
   return refused;
 }
 
-Diagnostic only_a_log(std::string_view name) {
+Diagnostic only_a_log(std::string_view name, const detail::Log& log) {
   return {.rule = std::string(kLogWithoutDump),
           .where = std::string(name),
-          .message = "this is a log of the kernel, and no dump of a ring",
+          .message = "this is " + detail::describe(log) + ", and no dump of a ring",
           .hint = "sdma doctor RING LOG uses it"};
 }
 
@@ -188,11 +188,12 @@ Diagnostic only_a_log(std::string_view name) {
 bool is_wide_text(std::string_view bytes) noexcept { return detail::is_utf16(bytes); }
 
 Result<TextDumps, Diagnostic> read_text_dump(std::string_view bytes, std::string_view name) {
-  auto plain = detail::plain_text(bytes);
-  if (auto beside = detail::without_log(plain)) {
-    if (detail::coredump_rings(plain).empty() && !detail::survey(beside->rest).any) return only_a_log(name);
-    plain = std::move(beside->without_faults);
+  auto decoded = detail::decoded_text(bytes);
+  if (auto log = detail::read_log(decoded); log.is_log) {
+    if (!log.has_dump) return only_a_log(name, log);
+    decoded = std::move(log.rest);
   }
+  const auto plain = detail::plain_text(std::move(decoded));
   const std::string_view text = plain;
   if (has_descriptors(text))
     return Diagnostic{.where = std::string(name),

@@ -106,7 +106,7 @@ TEST_CASE("a log of the kernel has no dwords, whatever hexadecimal numbers stand
       "amdgpu 0000:ab:00.0: amdgpu: [mmhub0] no-retry page fault (src_id:0 ring:157 vmid:8 pasid:1)\n"
       "amdgpu 0000:ab:00.0: amdgpu:   in page starting at address 0x00007f3555c00000 from client 18\n"
       "amdgpu 0000:ab:00.0: amdgpu: \t MORE_FAULTS: 0x1\namdgpu 0000:ab:00.0: amdgpu: \t RW: 0x1\n";
-  CHECK(message_of(fault) == "f: this is a log of the kernel, and no dump of a ring");
+  CHECK(message_of(fault) == "f: this is a kernel's log of 4 lines, and no dump of a ring");
   CHECK(read_text_dump(fault, "f").error().rule == kLogWithoutDump);
   // A dump in the same text is read, without the lines of the log.
   const auto both = read_text_dump("0x00000005 0x00001008\n0x00007f00 0x00000001\n" + fault, "f");

@@ -12,6 +12,7 @@
 | tests/trace/golden           | tests/trace/sample.hpp                 | the test in tests/trace/perfetto.cpp |
 | docs/packets.md: tables      | include/sdma/packets                   | tests/packets/document.cpp           |
 | packets/length_table.hpp     | include/sdma/packets                   | tests/packets/document.cpp           |
+| docs/messages.md: its table  | lib/dump/message_table.cpp             | tests/doctor/messages.cpp            |
 | docs/reproduction.md: tables | the simulator                          | bench/reproduce.cpp                  |
 | docs/figures                 | the simulator                          | bench/reproduce.cpp                  |
 | docs/figures/serving.svg     | docs/serving.md, examples/serving      | tests/client/picture.py              |
@@ -109,12 +110,17 @@ def file_map(source, _):
     output(sys.executable, source / "tests/hygiene/file_map.py", "--write", source)
 
 
+def messages(source, program):
+    subprocess.run([program, "--write", source / "docs/messages.md"], check=True)
+
+
 KINDS = [
     ("tests/stream/golden", "sdma", stream),
     ("tests/schedule/golden", "sdma", schedule),
     ("tests/collectives/golden", "plan", collectives),
     ("tests/trace/golden", "trace", trace),
     ("docs/packets.md, packets/length_table.hpp", "document", packets),
+    ("docs/messages.md", "messages", messages),
     ("docs/reproduction.md, docs/figures", "reproduce", reproduction),
     ("docs/figures/serving.svg", "sdma", picture),
     ("docs/figures/race.svg", "sdma", race),

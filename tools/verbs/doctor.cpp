@@ -65,6 +65,14 @@ int no_file(const LiveOptions& o) {
   return complain("no FILE given", "sdma doctor --help"), kUsage;
 }
 
+/// What hangs or faulted comes first; then what could not be read, because it may have said more.
+int code_of(doctor::Verdict v, const FilesRead& read) {
+  if (v == doctor::Verdict::hung || read.faulted) return kRefuted;
+  if (read.unread) return kInput;
+  if (v == doctor::Verdict::undecided) return kUndecided;
+  return v == doctor::Verdict::waits ? kWaits : kOk;
+}
+
 int doctor_verb(const DoctorArguments& o) {
   if (!o.live.program.empty()) return run_under_doctor(o);
   std::vector<std::string> inputs = o.files;
@@ -81,9 +89,18 @@ int doctor_verb(const DoctorArguments& o) {
                                             pids.size() == 1 ? fmt::format("process {}", pids[0])
                                                              : fmt::format("{} processes", pids.size()),
                                             o.live.watch / std::chrono::milliseconds(1)));
-  auto s = pids.empty() ? read_files(o) : examine_processes(pids, o.live);
+  FilesRead read;
+  if (pids.empty()) {
+    auto all = read_files(o);
+    if (!all) return report(all.error()), kInput;
+    read = std::move(*all);
+  } else {
+    auto live = examine_processes(pids, o.live);
+    if (!live) return report(live.error()), kInput;
+    read.snapshot = std::move(*live);
+  }
   watching.now("examining what was read");
-  if (!s) return report(s.error()), s.error().severity == Severity::warning ? kUndecided : kInput;
+  auto* const s = &read.snapshot;
   auto buffers = read_buffers(o.buffers);
   if (!buffers) return report(buffers.error()), kInput;
   for (const auto& b : *buffers) s->words.add(GpuVa{b.va}, std::as_bytes(std::span(b.dwords)));
@@ -103,13 +120,7 @@ int doctor_verb(const DoctorArguments& o) {
   int code = write_text(o.output, text_of(o, d));
   if (code == kOk) code = save(o, *s, d);
   if (code != kOk) return code;
-  switch (d.verdict()) {
-    case doctor::Verdict::hung: return kRefuted;
-    case doctor::Verdict::undecided: return kUndecided;
-    case doctor::Verdict::waits: return kWaits;
-    case doctor::Verdict::healthy: break;
-  }
-  return kOk;
+  return code_of(d.verdict(), read);
 }
 
 std::optional<std::uint32_t> parse_process(const std::string& text) {
@@ -182,7 +193,7 @@ void add_doctor(VerbOptions& verb, Action& action) {
       .type("FILE.tar.gz");
   verb.exits({{kOk, "nothing hangs; with a program: the program's own exit code"},
               {kRefuted, "something hangs, or --end ended the program"},
-              {kInput, "something cannot be read, or a process cannot be examined"},
+              {kInput, "a FILE cannot be read, and nothing is known to hang; or a process cannot be examined"},
               {kUndecided, "too little is known, or the reason is a guess"},
               {kWaits, "a queue waits for the host, which may still continue"}});
   verb.manual("docs/doctor.md, docs/messages.md");

@@ -168,11 +168,13 @@ enum class Verdict : std::uint8_t { healthy, undecided, hung, waits };
 std::string_view name(Verdict) noexcept;
 
 struct Diagnosis {
-  std::string from{};                ///< as Snapshot::from
-  std::vector<Finding> findings{};   ///< causes first, then what follows from them; never empty
-  std::vector<QueueState> queues{};  ///< in the order of Snapshot::queues
-  std::uint64_t watched_ns{};        ///< how long the queues were watched; 0: a single moment
-  std::vector<std::string> notes{};  ///< what was not examined
+  std::string from{};                    ///< as Snapshot::from
+  std::vector<Finding> findings{};       ///< causes first, then what follows from them; never empty
+  std::vector<QueueState> queues{};      ///< in the order of Snapshot::queues
+  std::vector<PageFault> page_faults{};  ///< as Snapshot::page_faults
+  std::vector<LogEvent> events{};        ///< as Snapshot::events
+  std::uint64_t watched_ns{};            ///< how long the queues were watched; 0: a single moment
+  std::vector<std::string> notes{};      ///< what was not examined
 
   /// That of all findings: hung if one is; else undecided, if one is; else waits, if one does.
   Verdict verdict() const noexcept;

@@ -23,7 +23,8 @@
 //
 // The kernel's log has page faults of GPUs, and other lines about copies, such as a ring that timed out. Neither a
 // queue's state nor a core file says this. The log is a ring, and the driver limits the rate of its messages, so a
-// fault may have happened even if the log does not have it.
+// fault may have happened even if the log does not have it. A fault has a process only if its own lines name one, or if
+// a fault of the same GPU, VMID and PASID does, both within a second: who uses an address space changes.
 //
 // Everything here allocates, in proportion to its input. No shared state; any thread may call these functions. Errors:
 // one Diagnostic with the name of the file.
@@ -56,12 +57,13 @@ bool is_gpu_core(std::span<const std::byte>) noexcept;
 /// The bytes of a core file: they have to stay until the snapshot is diagnosed, because its `peek` reads them. Add the
 /// core file of the kernel first: the memory of a file that is added later is read first.
 Result<void, Diagnostic> add_core(Snapshot&, std::span<const std::byte>, std::string_view name);
-/// Is this a log of the kernel, with a page fault or with another line that says something about copies?
+/// Is this a log, of the kernel or of a runtime, in whatever form, or does it have one beside a dump?
 bool is_kernel_log(std::string_view text);
 /// The log of this machine's kernel, as dmesg reads it. Diagnostic: this user may not read it; root may.
 Result<std::string, Diagnostic> kernel_log();
-/// Adds the faults of a text, and its other lines as notes. With several processes: those of `process` and those whose
-/// process is not named; without `process`, all: `diagnose` then believes the fault whose page a packet touches.
+/// Adds the faults and events of a log, and a note of how many lines it has; nothing if the text is not a log. With
+/// several processes: those of `process` and those whose process is not named; without `process`, all: `diagnose` then
+/// believes the fault whose page a packet touches.
 void add_kernel_log(Snapshot&, std::string_view text, std::string_view name, std::optional<std::uint32_t> process = {});
 
 }}}  // namespace sdma::v0::doctor

@@ -37,6 +37,7 @@
 #include "sdma/sync/describe.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -130,17 +131,46 @@ struct HostWait {
   Known<bool> asleep{};        ///< it sleeps until an interrupt wakes it, and does not read the word meanwhile
 };
 
-/// A page fault that the driver reported for the process, not for one of its queues: read.hpp.
+/// A page fault that the driver reported, not for one of the queues: read.hpp. What the report does not say is empty.
 struct PageFault {
-  GpuVa page{};             ///< address of its first byte
-  Known<GpuId> gpu{};       ///< whose engine made the access
-  std::string device{};     ///< the PCI address of that GPU: "0000:c1:00.0"
-  std::uint32_t process{};  ///< whose access it was; 0: not known
-  std::string by{};         ///< what else the report says: "unit SDMA0, 812.400 s after the start of the machine"
-  std::string from{};       ///< "the kernel's log", "dmesg.txt"
+  GpuVa page{};                           ///< address of its first byte
+  Known<GpuId> gpu{};                     ///< whose engine made the access
+  std::string device{};                   ///< the PCI address of that GPU: "0000:c1:00.0"; of ROCr: "node-1"
+  std::uint32_t process{};                ///< whose access it was; 0: not known
+  std::string program{};                  ///< its name, at most 15 characters
+  std::optional<double> seconds{};        ///< since the machine started, of the first report
+  std::string hub{};                      ///< "mmhub0"
+  std::string client{};                   ///< the unit that made the access: "SDMA0"; or its number: "0xd"
+  std::string die{};                      ///< "AID0.XCD0"
+  std::optional<std::uint32_t> vmid{};    ///< the address space, as the GPU counts them
+  std::optional<std::uint32_t> pasid{};   ///< the address space, as the driver counts them; not a process
+  std::optional<std::uint32_t> status{};  ///< the status register; all ones: the GPU did not answer
+  std::optional<bool> write{};            ///< it stored
+  std::uint32_t reports = 1;              ///< how often it was reported: by each die, and for each retry
+  std::string copy{};                     ///< the recorded copy that touches the page, in words
+  std::string from{};                     ///< "the kernel's log", "dmesg.txt"
 };
-/// "0x7f0901400000, GPU 0000:c1:00.0, unit SDMA0".
+/// "0x7f0901400000, GPU 0000:c1:00.0, unit SDMA0, a write, process 4711 (trainer)".
 std::string in_words(const PageFault&);
+
+/// Another line of a log that says something about copies: that a ring timed out, or that a GPU was reset.
+struct LogEvent {
+  std::optional<double> seconds{};          ///< since the machine started, of the first such line
+  std::string device{};                     ///< PCI address, or ""
+  std::string ring{};                       ///< the driver's name of a ring: "sdma1.0"
+  std::optional<std::uint32_t> engine{};    ///< as the line counts it
+  std::optional<std::uint32_t> queue{};     ///< of its process, as the line counts it
+  std::optional<std::uint32_t> process{};   ///< that the line names, or the one below it
+  std::string program{};                    ///< its name
+  std::optional<std::uint32_t> pasid{};     ///< an address space, as the driver counts them
+  std::optional<std::uint64_t> doorbell{};  ///< of the queue
+  std::optional<std::uint64_t> address{};   ///< that the line names
+  std::string said{};                       ///< the line, without what stands before its message
+  std::string means{};                      ///< one sentence or two
+  std::string to_do{};                      ///< what to do, without a full stop, or ""
+  std::uint32_t reports = 1;                ///< how often the log says it
+  std::string from{};                       ///< "dmesg.txt"
+};
 
 /// A word that changed while the queues were watched.
 struct MovingWord {
@@ -188,6 +218,7 @@ struct Snapshot {
   std::vector<Range> ranges{};           ///< what the process has mapped
   bool ranges_complete = false;          ///< an address outside all ranges is not mapped
   std::vector<PageFault> page_faults{};  ///< those that the driver reported
+  std::vector<LogEvent> events{};        ///< what else its log says about copies
   std::vector<HostWait> waits{};         ///< host threads that wait for a word
   std::vector<HostPost> posts{};         ///< stores that the host has made or will make
   bool all_queues = false;               ///< no other queue of the process exists

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// Decides once what the lines of a text are: a log's, a dump's, or others; and reads the log. Internal: the reader of
+// dumps leaves a log out, and the doctor uses it as evidence (doctor/kernel_log.hpp).
+//
+//   const Log log = read_log(decoded_text(bytes));
+//   for (const LogLine& l : log.lines) use(l.message->what, l.match["address"], l.seconds);    // in the order of time
+//   if (log.is_log && log.has_dump) ... read_text_dump(log.rest) ...
+//
+//   12:> Nov 22 10:00:01 n7 kernel: [  812.400126] amdgpu 0000:c1:00.0: amdgpu:   in page starting at
+//   13:> address 0x00007f5566778000 from client 18
+//        `------------ prefixes ------------------'       `- device -'          `--- text and match ---
+//
+// A text is a log if its lines have a log's prefixes, are records of JSON or of journald, name the driver, or say what
+// messages.hpp has. The other lines of a log are ordinary: no line of a log is ever a dword of a ring. A dump that was
+// printed into the log, or stands beside it, is a block of rows: numbers alone, or after an offset with a colon. If
+// such a row has the log's own prefix, its words name the driver or a ring, or most lines of the log are rows.
+//
+// A line that mail has wrapped, or that a terminal has cut at its width, is joined with the next ones. Lines are
+// ordered by their own times: first by the direction in which most of the text's times go (the newest line may be the
+// first), then within a start of the machine. Without times, the order of the lines of faults decides the direction.
+//
+// Pure functions that allocate; of a log, lines without a message are not kept. Any thread. No errors.
+#include "messages.hpp"
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sdma { inline namespace v0 { namespace detail {
+
+/// A line of a log that has a message.
+struct LogLine {
+  std::size_t first = 1, last = 1;  ///< numbers of its lines in the text
+  std::size_t record = 0;           ///< how many records of the log come before it in time
+  std::optional<double> seconds{};  ///< since the machine started
+  std::optional<double> moment{};   ///< seconds, or those of a clock: only differences mean something
+  std::size_t start = 0;            ///< differs for lines of different starts of the machine
+  std::string device{};             ///< PCI address: "0000:c1:00.0"; "" if the line has none
+  std::string_view text{};          ///< what is said, without prefixes
+  const Message* message{};
+  PhraseMatch match{};
+
+  /// The text from the message on, without blanks and quotes at its end.
+  std::string_view said() const noexcept;
+};
+
+struct Log {
+  Log() = default;
+  Log(Log&&) = default;  // and no copy: views refer to `texts`
+
+  bool is_log = false;       ///< the text is one, or has one
+  bool of_runtime = false;   ///< it has lines of a runtime
+  bool of_kernel = false;    ///< it has lines of the kernel
+  std::string form{};        ///< "dmesg", "JSON", ...
+  std::size_t records = 0;   ///< all of them, with a message or without
+  std::string from{}, to{};  ///< the first and the last time, as the text has them; "" if it has none
+  std::deque<std::string> texts{};
+  std::vector<LogLine> lines{};
+  bool has_dump = false;  ///< lines of the text are rows of a dump
+  std::string rest{};     ///< if it is a log: the lines of the dump alone, where they stood; the others are empty
+};
+/// `text` is decoded (plain.hpp), and not plain: records keep their quotes.
+Log read_log(std::string_view text);
+
+/// "a kernel's log of 15 lines, from 8123.402 to 8123.405"
+std::string describe(const Log&);
+
+}}}  // namespace sdma::v0::detail
