@@ -255,7 +255,7 @@ TEST_CASE("render nodes say what GPU they are, and take no submissions") {
   CHECK(ask(0x14, sizes) == 0);
   CHECK(sizes[0] == c.node.topology.gpus[1].memory_bytes);
   CHECK(ask(0x7f, word) == EINVAL);
-  CHECK(raw::ask(c.render[1], {.pointer = 8, .bytes = 4}) == EFAULT);
+  CHECK(sdma::raw::ask(c.render[1], {.pointer = 8, .bytes = 4}) == EFAULT);
   for (const unsigned nr : {0x40u, 0x42u, 0x44u, 0x09u, 0xffu}) {  // buffers, contexts, submissions
     std::array<std::uint64_t, 8> args{};
     CHECK(::ioctl(c.render[1], _IOC(_IOC_READ | _IOC_WRITE, 'd', nr, sizeof args), args.data()) == -1);
