@@ -5,6 +5,7 @@
 //   Probe p = probe(options);      // p.missing: in the order in which a user would fix it
 //
 // Any thread may call these functions. Internal to the library.
+#include "../sysfs.hpp"
 #include "sdma/device/kfd.hpp"
 #include "thunk.hpp"
 

@@ -7,6 +7,7 @@
 //
 // Callbacks never hold a pointer to a node: a number leads to it as long as the queue exists. Internal to the library.
 #include "../driver_node.hpp"
+#include "../sysfs.hpp"
 #include "hsa.hpp"
 #include "sdma/device/rocr.hpp"
 
