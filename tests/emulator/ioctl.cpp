@@ -236,7 +236,7 @@ TEST_CASE("a descriptor goes on under another number") {
 TEST_CASE("render nodes say what GPU they are, and take no submissions") {
   Client c;
   const auto ask = [&](std::uint32_t query, auto& out, std::uint32_t type = 0) {
-    return raw::ask(c.render[1], query, out, type);
+    return sdma::raw::ask(c.render[1], query, out, type);
   };
   std::uint32_t word = 0;
   CHECK(ask(0x00, word) == 0);
@@ -255,7 +255,7 @@ TEST_CASE("render nodes say what GPU they are, and take no submissions") {
   CHECK(ask(0x14, sizes) == 0);
   CHECK(sizes[0] == c.node.topology.gpus[1].memory_bytes);
   CHECK(ask(0x7f, word) == EINVAL);
-  CHECK(raw::ask(c.render[1], {.pointer = 8, .bytes = 4}) == EFAULT);
+  CHECK(sdma::raw::ask(c.render[1], {.pointer = 8, .bytes = 4}) == EFAULT);
   for (const unsigned nr : {0x40u, 0x42u, 0x44u, 0x09u, 0xffu}) {  // buffers, contexts, submissions
     std::array<std::uint64_t, 8> args{};
     CHECK(::ioctl(c.render[1], _IOC(_IOC_READ | _IOC_WRITE, 'd', nr, sizeof args), args.data()) == -1);
