@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// What a log says of copies: page faults of GPUs, and what else the driver or a runtime has printed, such as that a
-// ring timed out. sdma/doctor/read.hpp adds it to a snapshot.
+// What a log reports about copies: page faults of GPUs, and what else the driver or a runtime has printed, such as that
+// a ring timed out. sdma/doctor/read.hpp adds it to a snapshot.
 //
 //   [ 812.4] amdgpu 0000:c1:00.0: amdgpu: [mmhub0] no-retry page fault (src_id:0 ring:157 vmid:8 pasid:32771)
 //   [ 812.4] amdgpu 0000:c1:00.0: amdgpu:  Process trainer pid 4711 thread trainer pid 4720

@@ -333,12 +333,12 @@ class LogReader {
       if (reversed) all[i].record = log_.records - 1 - all[i].record;
     }
     if (reversed) std::reverse(all.begin(), all.end());
-    std::optional<double> last;
+    double last = -1;  // before all times
     std::vector<std::pair<double, std::size_t>> keys;
     for (std::size_t i = 0; i < all.size(); ++i) {
-      if (i > 0 && all[i].start != all[i - 1].start) last.reset();
-      if (all[i].moment) last = all[i].moment;
-      keys.emplace_back(last.value_or(-1), i);
+      if (i > 0 && all[i].start != all[i - 1].start) last = -1;
+      last = all[i].moment.value_or(last);
+      keys.emplace_back(last, i);
     }
     std::stable_sort(keys.begin(), keys.end(), [&](const auto& a, const auto& b) {
       return std::pair(all[a.second].start, a.first) < std::pair(all[b.second].start, b.first);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The members of a record, such as one of JSON or of journald, that say its time, its priority and its text.
 #include "log_forms.hpp"
 
 #include "../core/words.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The forms in which people have a log: what stands before a message in a line, and the fields of a record. Internal:
+// The forms in which people have a log: what precedes a message in a line, and the fields of a record. Internal:
 // log.hpp reads whole logs with them.
 //
 //   LogRecord r;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// What precedes a message in a line of a log: time, host, priority, and the fields of containers and collectors.
 #include "log_forms.hpp"
 
 #include "../core/words.hpp"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The table of messages: what kernels, drivers and runtimes print about copies, and what each of them means.
 #include "messages.hpp"
 
 namespace sdma { inline namespace v0 { namespace detail {
