@@ -6,6 +6,7 @@
 #include "layout.hpp"
 #include "line.hpp"
 #include "log_records.hpp"
+#include "plain.hpp"
 #include "sdma/dump/descriptors.hpp"
 
 #include <fmt/format.h>
@@ -252,6 +253,9 @@ class LogReader {
 
   /// A whole record, of whatever form.
   void record(const LogRecord& r, std::string_view text) {
+    std::string plain;
+    for (const std::string_view escape : {"\033[", "33[", "1b["})
+      if (text.find(escape) != text.npos) text = plain = without_colours(text);
     if (!r.form.empty() && log_.form.empty()) log_.form = r.form;
     evident_ += r.evident && r.form == "JSON";
     const auto number = log_.records++;
