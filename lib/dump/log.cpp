@@ -3,8 +3,8 @@
 
 #include "../core/plural.hpp"
 #include "coredump.hpp"
-#include "layout.hpp"
 #include "line.hpp"
+#include "log_lines.hpp"
 #include "log_records.hpp"
 #include "plain.hpp"
 #include "sdma/dump/descriptors.hpp"
@@ -33,73 +33,6 @@ enum class LineKind : std::uint8_t {
   row,      ///< of a dump that the driver printed into the log
   bare_row  ///< the same without a word about what it shows
 };
-
-/// "0000:c1:00.0" at the beginning: its length, or 0.
-std::size_t pci_address_at(std::string_view s) noexcept {
-  constexpr std::string_view kForm = "xxxx:xx:xx.x";
-  if (s.size() < kForm.size()) return 0;
-  for (std::size_t i = 0; i < kForm.size(); ++i)
-    if (kForm[i] == 'x' ? !is_hex(s[i]) : s[i] != kForm[i]) return 0;
-  return kForm.size();
-}
-
-/// The last address of a device before `end`.
-std::string_view device_in(std::string_view text, std::size_t end) noexcept {
-  std::string_view found;
-  for (std::size_t at = 0; at < end; ++at) {
-    if (at > 0 && is_hex(text[at - 1])) continue;
-    if (const auto n = pci_address_at(text.substr(at))) found = text.substr(at, n);
-  }
-  return found;
-}
-
-/// Does it name the driver, or say something as only the kernel does?
-bool names_kernel(std::string_view text) noexcept {
-  for (const std::string_view words : {"amdgpu: ", "[amdgpu]", "amdgpu 0000:"})
-    if (text.find(words) != text.npos) return true;
-  // "mlx5_core 0000:9d:00.0: text": a driver and its device
-  const auto blank = text.find(' ');
-  if (blank != text.npos && blank > 1 && blank < 24)
-    if (const auto n = pci_address_at(text.substr(blank + 1)); n > 0 && text.substr(blank + 1 + n).starts_with(':'))
-      return true;
-  for (const std::string_view words : {"Linux version ", "audit: type=", "AMD-Vi: ", "BIOS-e820: "})
-    if (text.starts_with(words)) return true;
-  return false;
-}
-
-/// A row of a dump: numbers alone, or behind an offset that is marked as one.
-bool is_dump_row(std::string_view line) {
-  const auto cut = cut_characters(line);
-  const auto& l = cut.line;
-  if (l.cells.empty() || (!l.tail.empty() && !l.equals)) return false;
-  const auto marked = l.marked();
-  if (marked > 0) return l.cells.size() > marked;
-  // "DW1: 0x5", "$1 = {0x5, ..."
-  const auto behind = trimmed(line.substr(static_cast<std::size_t>(l.label.data() + l.label.size() - line.data())));
-  if (!l.label.empty() && !l.label.starts_with("DW") && !behind.starts_with('{') && !behind.starts_with('['))
-    return false;
-  // An offset may stand before the dwords, or bytes or words.
-  constexpr std::size_t kBytes = 8;
-  const auto sure =
-      std::count_if(l.cells.begin(), l.cells.end(), [](const DumpCell& c) { return c.prefixed || c.digits >= 8; });
-  return static_cast<std::size_t>(sure) * 2 >= l.cells.size() || l.cells.size() >= kBytes;
-}
-
-/// Is it worth the time to look? Most lines of a log have words, and no offset.
-bool may_be_dump_row(std::string_view line) noexcept {
-  if (line.find_first_not_of("0123456789abcdefABCDEFxX,: \t") == line.npos) return true;
-  for (auto at = line.find_first_of(":]=", 1); at != line.npos; at = line.find_first_of(":]=", at + 1)) {
-    const auto next = line.find_first_not_of(":]= \t", at);
-    if (is_hex(line[at - 1]) && next != line.npos && is_hex(line[next])) return true;
-  }
-  return false;
-}
-
-bool names_ring(std::string_view text) noexcept {
-  for (const std::string_view word : {"amdgpu", "sdma", "ring", "SDMA"})
-    if (text.find(word) != text.npos) return true;
-  return false;
-}
 
 class LogReader {
  public:
@@ -233,7 +166,7 @@ class LogReader {
     flush();
     const bool says = r.evident || names_kernel(r.text) || find_message(r.text).has_value();
     if (!says && !r.date && !r.priority) return;
-    if (may_be_dump_row(r.text) && is_dump_row(r.text) && !find_message(r.text)) {
+    if (const auto said = behind_driver(r.text); may_be_dump_row(said) && is_dump_row(said) && !find_message(said)) {
       const bool ours = names_ring(r.text);
       ++(ours ? rows_ : bare_rows_);
       return mark(n_, ours ? LineKind::row : LineKind::bare_row);
