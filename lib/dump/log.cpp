@@ -24,6 +24,7 @@ constexpr std::size_t kMostWrapped = 4;
 constexpr std::size_t kMailWidth = 100;
 /// A terminal's width.
 constexpr std::size_t kNarrow = 40, kWide = 400;
+constexpr std::size_t kLongWord = 12;
 
 /// What a line of the text is.
 enum class LineKind : std::uint8_t {
@@ -43,6 +44,14 @@ class LogReader {
       as_wide_ += n == width_;
       return true;
     });
+    // A terminal cuts at the width; mail before the word that goes beyond it.
+    std::size_t nearly = 0;
+    each_line(text, 1, [&](std::string_view line, std::size_t) {
+      const auto n = line.size() - line.ends_with('\r');
+      nearly += n < width_ && n + kLongWord > width_;
+      return true;
+    });
+    cut_ = width_ >= kNarrow && width_ <= kWide && as_wide_ > 1 && as_wide_ > nearly;
   }
 
   Log take() {
@@ -152,13 +161,15 @@ class LogReader {
     if (r.evident || r.date || r.priority || trimmed(l).empty()) return false;
     if (names_kernel(r.text)) return false;
     // A terminal has cut the line before at its width.
-    if (width_ >= kNarrow && width_ <= kWide && as_wide_ > 1 && open_.width == width_) return more(l);
+    if (cut_ && open_.width == width_) return more(l);
     if (r.text.starts_with('(') && r.text.ends_with(')') && find_message(open_.text())) return more(" "), flush(), true;
-    if (open_.lines >= kMostWrapped || is_dump_row(r.text) || find_message(r.text)) return false;
+    if (open_.lines >= kMostWrapped || is_dump_row(r.text)) return false;
     // Mail has wrapped it: the next word did not fit, or the words do not make a message yet.
     const auto word = r.text.substr(0, r.text.find(' '));
     const bool full = width_ <= kMailWidth && open_.width + 1 + word.size() > width_;
-    if (!full && (!names_kernel(open_.text()) || find_message(open_.text()))) return false;
+    if (find_message(r.text) ? !full || !trimmed(open_.text()).ends_with(':')
+                             : !full && (!names_kernel(open_.text()) || find_message(open_.text())))
+      return false;
     return more(" "), open_.joined += r.text, true;
   }
 
@@ -298,6 +309,7 @@ class LogReader {
 
   std::string_view text_;
   std::size_t at_ = 0, n_ = 1;           // where the reader is, and the number of that line
+  bool cut_ = false;                     // a terminal has cut lines at width_
   std::size_t width_ = 0, as_wide_ = 0;  // of the longest line; how many are as long
   std::size_t json_left_;                // how much may be read as JSON in vain
   std::vector<LineKind> kinds_;          // of each line
