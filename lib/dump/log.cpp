@@ -243,33 +243,26 @@ class LogReader {
     }
     const bool own = rows_ > 1, bare = bare_rows_ > 1 && bare_rows_ > log_.records;
     kinds_.resize(n_ + 1);
-    std::string block;
+    // Two rows between lines of the log, or beside them, show a dump; then nothing that may be one is left out.
     std::size_t rows = 0;
-    const auto end_of_block = [&] {
-      const bool dump = rows > 1;
-      log_.has_dump = log_.has_dump || dump;
-      for (const char c : block)
-        if (dump || c == '\n') log_.rest += c;
-      block.clear();
-      rows = 0;
-    };
+    bool beside = headings;
+    each_line(text_, 1, [&](std::string_view line, std::size_t n) {
+      if (kinds_[n - 1] != LineKind::other) rows = 0;
+      else rows += is_dump_row(without_stamp(line));
+      beside = beside || rows > 1;
+      return !beside;
+    });
+    log_.has_dump = beside || own || bare;
     each_line(text_, 1, [&](std::string_view line, std::size_t n) {
       const auto kind = kinds_[n - 1];
-      if (kind == LineKind::other && !headings) {
-        rows += is_dump_row(without_stamp(line));
-        block.append(line) += '\n';
-        return true;
-      }
-      end_of_block();
-      const bool kept = headings                ? kind != LineKind::log
-                        : kind == LineKind::row ? own
-                                                : kind == LineKind::bare_row && bare;
-      log_.has_dump = log_.has_dump || kept;
+      const bool kept = kind == LineKind::other      ? beside
+                        : kind == LineKind::row      ? own || headings
+                        : kind == LineKind::bare_row ? bare || headings
+                                                     : kind == LineKind::said && headings;
       if (kept) log_.rest += line;
       log_.rest += '\n';
       return true;
     });
-    end_of_block();
   }
 
   void order() {
