@@ -150,11 +150,12 @@ class Files {
   void wrong(Diagnostic d) { errors_.push_back(std::move(d)); }
   /// Neither a queue nor a log. The last error is the answer.
   Diagnostic nothing() {
-    for (const auto& n : s_.notes) report({.severity = Severity::note, .message = n});
-    if (errors_.empty())
+    if (errors_.empty()) {
+      for (const auto& n : s_.notes) report({.severity = Severity::note, .message = n});
       return {.where = shown(o_.files.front()),
               .message = "there is no queue in this input",
               .hint = "give the dump of a ring, a trace.jsonl or a gpucore file as well"};
+    }
     for (std::size_t i = 0; i + 1 < errors_.size(); ++i) report(errors_[i]);
     return std::move(errors_.back());
   }
@@ -208,7 +209,11 @@ class Files {
     doctor::add_kernel_log(s_, *all, in.name(), o_.pid);
     logs_ += s_.notes.size() + s_.page_faults.size() + s_.events.size() > notes;
     if (constexpr std::string_view kCopy = "HSA Copy copy_engine="; all->find(kCopy) != all->npos)
-      if (auto c = read_copies(*all, in.name())) copies_.push_back({std::move(*c), std::move(*all)});
+      if (auto c = read_copies(*all, in.name())) {
+        s_.notes.push_back(
+            fmt::format("{}: it lists copies: sdma trace --schedule FILE writes them as a schedule", in.name()));
+        copies_.push_back({std::move(*c), std::move(*all)});
+      }
     if (!copies_.empty() && copies_.back().copies.file == in.name()) return {};
     auto dumps = read_text_dump(*all, in.name());
     if (!dumps && dumps.error().rule == kLogWithoutDump) return {};

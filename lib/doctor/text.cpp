@@ -240,7 +240,8 @@ std::string to_text(const Diagnosis& d) {
     out += wrapped(paragraph(d, f));
     out += '\n';
   }
-  if (!d.queues.empty()) out += table(d);
+  if (d.queues.empty()) out.pop_back();
+  else out += table(d);
   for (const auto& q : d.queues) {
     if (q.what == HangClass::healthy || q.near.empty()) continue;
     out += fmt::format("\n{}:\n", q.name) + packets(q);

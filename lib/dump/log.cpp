@@ -3,9 +3,10 @@
 
 #include "../core/plural.hpp"
 #include "coredump.hpp"
-#include "layout.hpp"
 #include "line.hpp"
+#include "log_lines.hpp"
 #include "log_records.hpp"
+#include "plain.hpp"
 #include "sdma/dump/descriptors.hpp"
 
 #include <fmt/format.h>
@@ -23,6 +24,7 @@ constexpr std::size_t kMostWrapped = 4;
 constexpr std::size_t kMailWidth = 100;
 /// A terminal's width.
 constexpr std::size_t kNarrow = 40, kWide = 400;
+constexpr std::size_t kLongWord = 12;
 
 /// What a line of the text is.
 enum class LineKind : std::uint8_t {
@@ -33,73 +35,6 @@ enum class LineKind : std::uint8_t {
   bare_row  ///< the same without a word about what it shows
 };
 
-/// "0000:c1:00.0" at the beginning: its length, or 0.
-std::size_t pci_address_at(std::string_view s) noexcept {
-  constexpr std::string_view kForm = "xxxx:xx:xx.x";
-  if (s.size() < kForm.size()) return 0;
-  for (std::size_t i = 0; i < kForm.size(); ++i)
-    if (kForm[i] == 'x' ? !is_hex(s[i]) : s[i] != kForm[i]) return 0;
-  return kForm.size();
-}
-
-/// The last address of a device before `end`.
-std::string_view device_in(std::string_view text, std::size_t end) noexcept {
-  std::string_view found;
-  for (std::size_t at = 0; at < end; ++at) {
-    if (at > 0 && is_hex(text[at - 1])) continue;
-    if (const auto n = pci_address_at(text.substr(at))) found = text.substr(at, n);
-  }
-  return found;
-}
-
-/// Does it name the driver, or say something as only the kernel does?
-bool names_kernel(std::string_view text) noexcept {
-  for (const std::string_view words : {"amdgpu: ", "[amdgpu]", "amdgpu 0000:"})
-    if (text.find(words) != text.npos) return true;
-  // "mlx5_core 0000:9d:00.0: text": a driver and its device
-  const auto blank = text.find(' ');
-  if (blank != text.npos && blank > 1 && blank < 24)
-    if (const auto n = pci_address_at(text.substr(blank + 1)); n > 0 && text.substr(blank + 1 + n).starts_with(':'))
-      return true;
-  for (const std::string_view words : {"Linux version ", "audit: type=", "AMD-Vi: ", "BIOS-e820: "})
-    if (text.starts_with(words)) return true;
-  return false;
-}
-
-/// A row of a dump: numbers alone, or behind an offset that is marked as one.
-bool is_dump_row(std::string_view line) {
-  const auto cut = cut_characters(line);
-  const auto& l = cut.line;
-  if (l.cells.empty() || (!l.tail.empty() && !l.equals)) return false;
-  const auto marked = l.marked();
-  if (marked > 0) return l.cells.size() > marked;
-  // "DW1: 0x5", "$1 = {0x5, ..."
-  const auto behind = trimmed(line.substr(static_cast<std::size_t>(l.label.data() + l.label.size() - line.data())));
-  if (!l.label.empty() && !l.label.starts_with("DW") && !behind.starts_with('{') && !behind.starts_with('['))
-    return false;
-  // An offset may stand before the dwords, or bytes or words.
-  constexpr std::size_t kBytes = 8;
-  const auto sure =
-      std::count_if(l.cells.begin(), l.cells.end(), [](const DumpCell& c) { return c.prefixed || c.digits >= 8; });
-  return static_cast<std::size_t>(sure) * 2 >= l.cells.size() || l.cells.size() >= kBytes;
-}
-
-/// Is it worth the time to look? Most lines of a log have words, and no offset.
-bool may_be_dump_row(std::string_view line) noexcept {
-  if (line.find_first_not_of("0123456789abcdefABCDEFxX,: \t") == line.npos) return true;
-  for (auto at = line.find_first_of(":]=", 1); at != line.npos; at = line.find_first_of(":]=", at + 1)) {
-    const auto next = line.find_first_not_of(":]= \t", at);
-    if (is_hex(line[at - 1]) && next != line.npos && is_hex(line[next])) return true;
-  }
-  return false;
-}
-
-bool names_ring(std::string_view text) noexcept {
-  for (const std::string_view word : {"amdgpu", "sdma", "ring", "SDMA"})
-    if (text.find(word) != text.npos) return true;
-  return false;
-}
-
 class LogReader {
  public:
   explicit LogReader(std::string_view text) : text_(text), json_left_(text.size() * 4 + 4096) {
@@ -109,6 +44,14 @@ class LogReader {
       as_wide_ += n == width_;
       return true;
     });
+    // A terminal cuts at the width; mail before the word that goes beyond it.
+    std::size_t nearly = 0;
+    each_line(text, 1, [&](std::string_view line, std::size_t) {
+      const auto n = line.size() - line.ends_with('\r');
+      nearly += n < width_ && n + kLongWord > width_;
+      return true;
+    });
+    cut_ = width_ >= kNarrow && width_ <= kWide && as_wide_ > 1 && as_wide_ > nearly;
   }
 
   Log take() {
@@ -218,13 +161,15 @@ class LogReader {
     if (r.evident || r.date || r.priority || trimmed(l).empty()) return false;
     if (names_kernel(r.text)) return false;
     // A terminal has cut the line before at its width.
-    if (width_ >= kNarrow && width_ <= kWide && as_wide_ > 1 && open_.width == width_) return more(l);
+    if (cut_ && open_.width == width_) return more(l);
     if (r.text.starts_with('(') && r.text.ends_with(')') && find_message(open_.text())) return more(" "), flush(), true;
-    if (open_.lines >= kMostWrapped || is_dump_row(r.text) || find_message(r.text)) return false;
+    if (open_.lines >= kMostWrapped || is_dump_row(r.text)) return false;
     // Mail has wrapped it: the next word did not fit, or the words do not make a message yet.
     const auto word = r.text.substr(0, r.text.find(' '));
     const bool full = width_ <= kMailWidth && open_.width + 1 + word.size() > width_;
-    if (!full && (!names_kernel(open_.text()) || find_message(open_.text()))) return false;
+    if (find_message(r.text) ? !full || !trimmed(open_.text()).ends_with(':')
+                             : !full && (!names_kernel(open_.text()) || find_message(open_.text())))
+      return false;
     return more(" "), open_.joined += r.text, true;
   }
 
@@ -232,7 +177,7 @@ class LogReader {
     flush();
     const bool says = r.evident || names_kernel(r.text) || find_message(r.text).has_value();
     if (!says && !r.date && !r.priority) return;
-    if (may_be_dump_row(r.text) && is_dump_row(r.text) && !find_message(r.text)) {
+    if (const auto said = behind_driver(r.text); may_be_dump_row(said) && is_dump_row(said) && !find_message(said)) {
       const bool ours = names_ring(r.text);
       ++(ours ? rows_ : bare_rows_);
       return mark(n_, ours ? LineKind::row : LineKind::bare_row);
@@ -252,6 +197,9 @@ class LogReader {
 
   /// A whole record, of whatever form.
   void record(const LogRecord& r, std::string_view text) {
+    std::string plain;
+    for (const std::string_view escape : {"\033[", "33[", "1b["})
+      if (text.find(escape) != text.npos) text = plain = without_colours(text);
     if (!r.form.empty() && log_.form.empty()) log_.form = r.form;
     evident_ += r.evident && r.form == "JSON";
     const auto number = log_.records++;
@@ -295,33 +243,26 @@ class LogReader {
     }
     const bool own = rows_ > 1, bare = bare_rows_ > 1 && bare_rows_ > log_.records;
     kinds_.resize(n_ + 1);
-    std::string block;
+    // Two rows between lines of the log, or beside them, show a dump; then nothing that may be one is left out.
     std::size_t rows = 0;
-    const auto end_of_block = [&] {
-      const bool dump = rows > 1;
-      log_.has_dump = log_.has_dump || dump;
-      for (const char c : block)
-        if (dump || c == '\n') log_.rest += c;
-      block.clear();
-      rows = 0;
-    };
+    bool beside = headings;
+    each_line(text_, 1, [&](std::string_view line, std::size_t n) {
+      if (kinds_[n - 1] != LineKind::other) rows = 0;
+      else rows += is_dump_row(without_stamp(line));
+      beside = beside || rows > 1;
+      return !beside;
+    });
+    log_.has_dump = beside || own || bare;
     each_line(text_, 1, [&](std::string_view line, std::size_t n) {
       const auto kind = kinds_[n - 1];
-      if (kind == LineKind::other && !headings) {
-        rows += is_dump_row(without_stamp(line));
-        block.append(line) += '\n';
-        return true;
-      }
-      end_of_block();
-      const bool kept = headings                ? kind != LineKind::log
-                        : kind == LineKind::row ? own
-                                                : kind == LineKind::bare_row && bare;
-      log_.has_dump = log_.has_dump || kept;
+      const bool kept = kind == LineKind::other      ? beside
+                        : kind == LineKind::row      ? own || headings
+                        : kind == LineKind::bare_row ? bare || headings
+                                                     : kind == LineKind::said && headings;
       if (kept) log_.rest += line;
       log_.rest += '\n';
       return true;
     });
-    end_of_block();
   }
 
   void order() {
@@ -361,6 +302,7 @@ class LogReader {
 
   std::string_view text_;
   std::size_t at_ = 0, n_ = 1;           // where the reader is, and the number of that line
+  bool cut_ = false;                     // a terminal has cut lines at width_
   std::size_t width_ = 0, as_wide_ = 0;  // of the longest line; how many are as long
   std::size_t json_left_;                // how much may be read as JSON in vain
   std::vector<LineKind> kinds_;          // of each line

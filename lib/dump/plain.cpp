@@ -26,21 +26,6 @@ std::string from_utf16(std::string_view bytes) {
   return out;
 }
 
-void remove_colours(std::string& text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text.compare(i, 2, "\033[") == 0) {
-      const auto end = text.find_first_not_of("0123456789;", i + 2);
-      if (end != text.npos) {
-        i = end;
-        continue;
-      }
-    }
-    out += text[i];
-  }
-  text = std::move(out);
-}
-
 void replace_all(std::string& text, std::string_view what, std::string_view by) {
   if (text.find(what) == text.npos) return;
   std::string out;
@@ -225,6 +210,18 @@ void from_html(std::string& text) {
 
 }  // namespace
 
+std::string without_colours(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    auto end = text.npos;
+    for (const std::string_view escape : {"\033[", "#033[", "\\x1b[", "\\033["})
+      if (text.substr(i).starts_with(escape)) end = text.find_first_not_of("0123456789;", i + escape.size());
+    if (end == text.npos) out += text[i];
+    else i = end;
+  }
+  return out;
+}
+
 bool is_utf16(std::string_view bytes) noexcept {
   if (bytes.starts_with(kLittleMark) || bytes.starts_with(kBigMark)) return true;
   constexpr std::size_t kEnough = 16;
@@ -244,7 +241,7 @@ std::string decoded_text(std::string_view bytes) {
   std::string text = is_utf16(bytes) ? from_utf16(bytes) : std::string(bytes);
   constexpr std::string_view kUtf8 = "\xef\xbb\xbf";
   if (text.starts_with(kUtf8)) text.erase(0, kUtf8.size());
-  if (text.find('\033') != text.npos) remove_colours(text);
+  if (text.find('\033') != text.npos) text = without_colours(text);
   // No-break blanks, then blanks without width.
   for (const std::string_view blank :
        {"\xc2\xa0", "\xe2\x80\xaf", "\xe2\x80\x87", "\xe2\x80\x8b", "\xe2\x80\x8e", "\xe2\x81\xa0", "\xef\xbb\xbf"})

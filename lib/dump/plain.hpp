@@ -29,6 +29,8 @@ namespace sdma { inline namespace v0 { namespace detail {
 std::string decoded_text(std::string_view bytes);
 /// `text` is decoded.
 std::string plain_text(std::string text);
+/// Without the colours of terminals, also if ESC was written as #033, \x1b or \033, as syslog and the kernel do.
+std::string without_colours(std::string_view text);
 /// Is this UTF-16, with a mark or letters of ASCII alone?
 bool is_utf16(std::string_view bytes) noexcept;
 

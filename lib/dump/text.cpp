@@ -103,16 +103,23 @@ Diagnostic at(std::string_view name, std::size_t line, std::size_t column, std::
   return error_at({.file = std::string(name), .line = line, .column = column + 1}, std::move(message), std::move(hint));
 }
 
+/// What to do with a text that lists copies; "" for another one.
+std::string instead_of_copies(std::string_view text) {
+  for (const std::string_view copies : {"HSA Copy copy_engine=", "MEMORY_COPY"})
+    if (text.find(copies) != text.npos)
+      return "it lists copies that were made, and not what a queue holds: sdma trace --schedule FILE writes them as a "
+             "schedule";
+  return {};
+}
+
 /// What to do with a text that has packets or copies, and no dwords.
 std::string instead_of_dwords(std::string_view text, std::string_view first_word) {
   const auto is_packet = [&](const auto& p) { return p.name == first_word; };
   if (std::any_of(std::begin(kPackets), std::end(kPackets), is_packet))
     return "sdma as turns packet lines into dwords: sdma as FILE | sdma check";
-  for (const std::string_view copies : {"HSA Copy copy_engine=", "MEMORY_COPY"})
-    if (text.find(copies) != text.npos)
-      return "it lists copies that were made, and not what a queue holds: sdma trace --schedule FILE writes them as a "
-             "schedule";
-  return "this text has no dwords: a dump writes them in hexadecimal, with 8 digits or after 0x";
+  auto copies = instead_of_copies(text);
+  return copies.empty() ? "this text has no dwords: a dump writes them in hexadecimal, with 8 digits or after 0x"
+                        : copies;
 }
 
 /// A text with words and without dwords is not a dump.
@@ -176,11 +183,12 @@ std::optional<Diagnostic> umr_stream(std::string_view text, std::string_view nam
   return refused;
 }
 
-Diagnostic only_a_log(std::string_view name, const detail::Log& log) {
+Diagnostic only_a_log(std::string_view name, const detail::Log& log, std::string_view text) {
+  auto copies = instead_of_copies(text);
   return {.rule = std::string(kLogWithoutDump),
           .where = std::string(name),
           .message = "this is " + detail::describe(log) + ", and no dump of a ring",
-          .hint = "sdma doctor RING LOG uses it"};
+          .hint = copies.empty() ? "sdma doctor RING LOG uses it" : std::move(copies)};
 }
 
 }  // namespace
@@ -190,7 +198,7 @@ bool is_wide_text(std::string_view bytes) noexcept { return detail::is_utf16(byt
 Result<TextDumps, Diagnostic> read_text_dump(std::string_view bytes, std::string_view name) {
   auto decoded = detail::decoded_text(bytes);
   if (auto log = detail::read_log(decoded); log.is_log) {
-    if (!log.has_dump) return only_a_log(name, log);
+    if (!log.has_dump) return only_a_log(name, log, decoded);
     decoded = std::move(log.rest);
   }
   const auto plain = detail::plain_text(std::move(decoded));

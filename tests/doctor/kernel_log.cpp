@@ -341,6 +341,19 @@ TEST_CASE("the status register says what its lines would, and when nothing is kn
   CHECK(in_words(of("0xFFFFFFFF", lines)).find("the GPU did not answer") != std::string::npos);
 }
 
+TEST_CASE("colours in a record are not part of a name") {
+  for (const std::string escape : {"\\u001b", "#033"}) {
+    const auto all = page_faults(
+        "{\"MESSAGE\": \"amdgpu 0000:c1:00.0: amdgpu: [mmhub0] no-retry page fault (src_id:0 ring:157 vmid:8 pasid:1)\"}\n"
+        "{\"MESSAGE\": \"amdgpu 0000:c1:00.0: amdgpu:  for process " +
+        escape +
+        "[1mworker pid 4711 thread worker pid 4711\"}\n"
+        "{\"MESSAGE\": \"amdgpu 0000:c1:00.0: amdgpu:   in page starting at address 0x00007f1122334000 from client 18\"}\n");
+    REQUIRE(all.size() == 1);
+    CHECK(all[0].program == "worker");
+  }
+}
+
 TEST_CASE("an address that is cut off is not another address") {
   const auto all = facts_of("amdgpu 0000:c1:00.0: amdgpu:   in page starting at address 0x00007bbb", "log");
   CHECK(all.faults.empty());
