@@ -50,6 +50,7 @@ def damaged(text, dice):
 
 
 def attack(litmus, *texts):
+    litmus = pathlib.Path(litmus).resolve()  # it runs in another folder
     dice = random.Random(1)
     known = [pathlib.Path(t).read_text(encoding="utf-8") for t in texts]
     extremes = ["", "\n", "\0", "\"", "put", "put q\n" * 500, "word a\n" * 500, "x" * 100_000, "queue q engine=0\nput q\nnop times=99999999999\nend\n",

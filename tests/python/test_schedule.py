@@ -128,7 +128,7 @@ def test_formatting():
     (lambda: sdma.Schedule(-1), TypeError, ""),
     (lambda: sdma.Schedule(2).add_buffer("a", 64, place="gpu0"), ValueError, 'or "host"'),
     (lambda: sdma.Schedule(2).add_buffer("a", 64, place=-1), ValueError, "is not a place"),
-    (lambda: sdma.Schedule(2).add_buffer("a", 64, init="ones"), ValueError, "poison, random or zero"),
+    (lambda: sdma.Schedule(2).add_buffer("a", 64, init="ones"), ValueError, "one of poison, random, zero"),
     (lambda: sdma.Schedule(2).add_buffer("a", -64), TypeError, ""),
     (lambda: sdma.Schedule(2)["gpu0.a"], KeyError, "no buffer and no signal"),
     (lambda: two()["gpu0.b"], KeyError, "did you mean"),
