@@ -24,8 +24,9 @@ extern "C" bool typical(sdma::Ring<>& ring, std::uint64_t src, std::uint64_t dst
   using sdma::AnyWriter, sdma::GpuVa, sdma::Errc;
   const auto g = ring.generation();
   const AnyWriter::Copy copy{.src = GpuVa{src}, .dst = GpuVa{dst}, .bytes = bytes};
-  const auto slot =
-      ring.reserve(sdma::dwords_of(g, sdma::hsa::kDependAtMost, sdma::Timestamp{}, copy, sdma::hsa::kCompleteAtMost));
+  constexpr auto kAround =
+      sdma::hsa::kDependAtMost.dwords + sdma::dwords_of<sdma::Timestamp>() + sdma::hsa::kCompleteAtMost.dwords;
+  const auto slot = ring.reserve(kAround + sdma::dwords_of(g, copy));
   if (!slot) return false;
   AnyWriter w{slot->dwords, {g}};
   sdma::hsa::depend(w, before);

@@ -11,7 +11,7 @@ constexpr std::string_view kFewer = "let fewer processes or streams copy on this
 constexpr std::string_view kCheckGpu = "check the GPU's memory before you look for a fault of a program";
 
 // Rows are compared in this order. What is more special comes first.
-struct Rows {
+struct MessageTable {
   using enum LogWord;  // no wider, for the sources that are compiled with this one
   static constexpr Message kAll[] = {
       // A page fault.
@@ -286,6 +286,6 @@ struct Rows {
 
 }  // namespace
 
-std::span<const Message> messages() noexcept { return Rows::kAll; }
+std::span<const Message> messages() noexcept { return MessageTable::kAll; }
 
 }}}  // namespace sdma::v0::detail
