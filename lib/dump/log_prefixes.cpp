@@ -126,9 +126,14 @@ bool log_stream(LogCursor& c, LogRecord& r) noexcept {
   return true;
 }
 
+/// What a container's program printed: "kernel: 6.12" has no host and no time of its own.
+bool printed(const LogCursor& c, const LogRecord& r) noexcept {
+  return r.part.data() && r.part.data() == c.rest().data();
+}
+
 /// "node7 kernel: ", "node7 kernel[0]: ", "node7 kernel - - - ", "kernel: "
 bool log_host(LogCursor& c, LogRecord& r) noexcept {
-  if (!r.date && !r.seconds && !r.priority) return false;
+  if ((!r.date && !r.seconds && !r.priority) || printed(c, r)) return false;
   LogCursor t = c;
   for (int words = 0; words < 2; ++words) {
     for (const std::string_view name : {"kernel: ", "kernel:", "kernel[0]: ", "kernel - - - ", "kernel - - "})
@@ -141,7 +146,7 @@ bool log_host(LogCursor& c, LogRecord& r) noexcept {
 
 /// "node7 sh[4711]: ": another program's
 bool log_program(LogCursor& c, LogRecord& r) noexcept {
-  if (!r.date) return false;
+  if (!r.date || printed(c, r)) return false;
   LogCursor t = c;
   t.word();
   if (!t.blanks()) return false;

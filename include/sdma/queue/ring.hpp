@@ -325,8 +325,8 @@ template <Producers K, class OrderOf> class Ring {  // the defaults are in forwa
   /// Refuses what is too long, pads where submissions have a shortest length, and skips the end of the ring. Rare, so
   /// it is not inlined, and `take` stays short.
   template <bool Rest> SDMA_COLD Result<Slot> take_rare(std::size_t dwords) noexcept {
-    if (bytes_ == 0) return Errc::bad_ring;
-    if (dwords - 1 >= max_slot_) return dwords == 0 ? Errc::bad_argument : Errc::too_large;
+    if (dwords - 1 >= max_slot_)
+      return bytes_ == 0 ? Errc::bad_ring : dwords == 0 ? Errc::bad_argument : Errc::too_large;
     if (intruded()) return Errc::two_producers;
     auto s = take<Rest, true>((dwords + m_.least_dwords - 1) & ~(std::size_t{m_.least_dwords} - 1));
     if (!s || s->dwords.size() <= dwords) return s;
