@@ -2,7 +2,7 @@
 // Prints figures of the node: the cost while idle, the latency while busy and while sleeping, and packets per second.
 //
 //   build/tools/sdma emulate --doorbells=protect|park|spin -- build/bench/bench-node
-#include "device/kfd/raw_client.hpp"
+#include "../lib/device/kfd/raw_client.hpp"
 #include "sdma/packets/copy.hpp"
 #include "sdma/packets/sync.hpp"
 

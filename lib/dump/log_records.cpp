@@ -163,9 +163,9 @@ struct JournalEntry {
 }  // namespace
 
 bool begins_json(std::string_view text) noexcept {
-  constexpr std::string_view kBlank = " \t\r\n";
+  constexpr std::string_view kJsonBlank = " \t\r\n";
   if (text.empty() || (text[0] != '{' && text[0] != '[')) return false;
-  const auto next = text.find_first_not_of(kBlank, 1);
+  const auto next = text.find_first_not_of(kJsonBlank, 1);
   if (next == text.npos) return false;
   if (text[next] == '"') return true;
   if (text[0] != '[') return false;
