@@ -67,7 +67,7 @@ constexpr Assumed kAssumptions[] = {
     {Cost::engine_large_swap, 1},
 };
 
-bool measured(const Measurements& m, std::string_view prefix) {
+bool has_rows(const Measurements& m, std::string_view prefix) {
   return std::any_of(m.rows.begin(), m.rows.end(), [&](const auto& r) { return r.schedule.starts_with(prefix); });
 }
 
@@ -99,7 +99,7 @@ std::optional<double> rate(const Measurements& m, LinkEnd from, LinkEnd to) {
 void detail::free_parameters(const Topology& node, Measurements& m) {
   m.options.unlike = kComposed;
   for (const auto& s : kUnfitted) {
-    if (!s.needs.empty() && !measured(m, s.needs)) continue;
+    if (!s.needs.empty() && !has_rows(m, s.needs)) continue;
     m.options.free.push_back({.cost = s.cost, .low = s.low, .high = s.high, .note = std::string(s.note)});
     m.start.emplace_back(s.cost, s.value);
   }
