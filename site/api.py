@@ -205,19 +205,20 @@ def header_page(file, names, source, up):
 def main(compounds, source, pages):
     source, pages = pathlib.Path(source), pathlib.Path(pages)
     names = explain(read(compounds, source), source)
-    files = sorted(str(p.relative_to(source / "include")) for p in (source / "include/sdma").rglob("*.hpp"))
+    files = sorted((str(p.relative_to(source / "include")) for p in (source / "include/sdma").rglob("*.hpp")), key=lambda f: (f.count("/"), f))
     index = ["# The library, header by header\n", "Each page has the manual of a header and all its public names. [Architecture](../docs/architecture.md) says what the modules are.\n"]
     module = ""
     for file in files:
         page = pages / pathlib.PurePath(file).relative_to("sdma").with_suffix(".md")
         page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text(header_page(file, [n for n in names if n.file == file], source, "../../"), encoding="utf-8")
-        if page.parent.name != module:
-            module = page.parent.name
+        below = page.relative_to(pages)
+        page.write_text(header_page(file, [n for n in names if n.file == file], source, "../" * len(below.parts)), encoding="utf-8")
+        if below.parent.name != module:
+            module = below.parent.name
             index += [f"\n## {module}\n"]
         whole = " ".join(headers.manual((source / "include" / file).read_text(encoding="utf-8")))
         first = re.match(r".*?[.:](?= |$)", whole)
-        index.append(f"- [{file}]({page.relative_to(pages)}): {escape(first[0] if first else whole[:100])}")
+        index.append(f"- [{file}]({below}): {escape(first[0] if first else whole[:100])}")
     (pages / "README.md").write_text("\n".join(index) + "\n", encoding="utf-8")
     bare = sorted({full: f"include/{n.file}:{n.line}" for full, n in undocumented(names)}.items())
     every = sorted({n.full for n in names} | {f"{n.full}::{v[0]}" for n in names for v in n.values})

@@ -137,6 +137,7 @@ class Builder:
                 named.add(page)
         lines = ["nav:", '  - "Start": README.md', '  - "Journeys":', *journeys, '  - "Guide":', f"      - {index}", *guide]
         lines += ['  - "API":', "      - api/README.md"]
+        lines += [f'      - "{p.stem}": api/{p.name}' for p in sorted((self.pages / "api").glob("*.md")) if p.name != "README.md"]
         for module in sorted(p for p in (self.pages / "api").iterdir() if p.is_dir()):
             lines += [f'      - "{module.name}":', *(f'          - "{p.stem}": api/{module.name}/{p.name}' for p in sorted(module.glob("*.md")))]
         if self.playground:

@@ -277,19 +277,22 @@ template <class Target> class BasicWriter : public WriterRequests {
     return Errc::ok;
   }
 
-  // Deprecated: the function dwords_of below, which takes packets and callables, too.
+  /// Deprecated: the function dwords_of below, which takes packets and callables, too.
   [[deprecated("use sdma::dwords_of(generation, request)")]] static constexpr std::size_t dwords_of(
       const Copy& c, Generation g = Target{}.value()) noexcept {
     return detail::dwords(g, c);
   }
+  /// Deprecated, too.
   [[deprecated("use sdma::dwords_of(generation, request)")]] static constexpr std::size_t dwords_of(
       const Broadcast& c, Generation g = Target{}.value()) noexcept {
     return detail::dwords(g, c);
   }
+  /// Deprecated, too.
   [[deprecated("use sdma::dwords_of(generation, request)")]] static constexpr std::size_t dwords_of(
       const Swap& c, Generation g = Target{}.value()) noexcept {
     return detail::dwords(g, c);
   }
+  /// Deprecated, too.
   [[deprecated("use sdma::dwords_of(generation, request)")]] static constexpr std::size_t dwords_of(
       const Fill& c, Generation g = Target{}.value()) noexcept {
     return detail::dwords(g, c);

@@ -54,9 +54,13 @@ inline constexpr AtMost kDependAtMost{dwords_of<PollMem, PollMem>()}, kDependTwi
 inline constexpr AtMost kJoinAtMost{dwords_of<PollMem, Atomic>()};
 static_assert(dwords_of<Fence, Fence>() >= dwords_of<Atomic>());
 // Deprecated: dwords_of(kCompleteAtMost) and so on.
+/// Deprecated.
 [[deprecated("use dwords_of")]] inline constexpr std::size_t kCompleteDwords = kCompleteAtMost.dwords;
+/// Deprecated.
 [[deprecated("use dwords_of")]] inline constexpr std::size_t kDependDwords = kDependAtMost.dwords;
+/// Deprecated.
 [[deprecated("use dwords_of")]] inline constexpr std::size_t kDependTwiceDwords = kDependTwiceAtMost.dwords;
+/// Deprecated.
 [[deprecated("use dwords_of")]] inline constexpr std::size_t kJoinDwords = kJoinAtMost.dwords;
 
 namespace detail {
@@ -137,6 +141,7 @@ SDMA_ALWAYS_INLINE inline Errc complete_signal(BasicWriter<T>& w, const S& s,
       When{woken, completion_fence(w, GpuVa{s.event_mailbox_ptr}, s.event_id)}, When{woken, Trap{s.event_id}});
 }
 
+/// Deprecated: complete_signal.
 template <class T, class S>
 [[deprecated("use complete_signal")]] Errc complete(BasicWriter<T>& w, const S& s,
                                                     const CompleteOptions& o = {}) noexcept {

@@ -49,12 +49,19 @@ template <class T> constexpr Fence completion_fence(const BasicWriter<T>& w, Gpu
 template <Packet... P>
 [[deprecated("use dwords_of<P...>()")]] inline constexpr std::size_t kDwordsOf = dwords_of<P...>();
 // Deprecated, as are those of hsa.hpp: ask dwords_of what a callable writes, or let Submission::with do so.
+/// Deprecated.
 [[deprecated("use dwords_of")]] inline constexpr std::size_t kCompleteWithAtomicDwords = dwords_of<Atomic>();
+/// Deprecated.
 [[deprecated("use dwords_of")]] inline constexpr std::size_t kCompleteWithFenceDwords = dwords_of<Fence>();
+/// Deprecated.
 [[deprecated("use dwords_of")]] inline constexpr std::size_t kCompleteWithTwoFencesDwords = dwords_of<Fence, Fence>();
+/// Deprecated.
 [[deprecated("use dwords_of")]] inline constexpr std::size_t kInterruptDwords = dwords_of<Fence, Trap>();
+/// Deprecated.
 [[deprecated("use dwords_of")]] inline constexpr std::size_t kAcquireDwords = dwords_of<PollMem>();
+/// Deprecated.
 [[deprecated("use dwords_of")]] inline constexpr std::size_t kAcquireZeroDwords = dwords_of<PollMem, PollMem>();
+/// Deprecated.
 [[deprecated("use dwords_of")]] inline constexpr std::size_t kFullBarrierDwords = dwords_of<Fence, PollMem>();
 
 /// Adds `n` (default: -1) to the 64-bit `word` once every earlier copy, fill and write of this queue is complete. The
