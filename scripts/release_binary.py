@@ -32,7 +32,7 @@ PROGRAMS = {"tools/sdma": "bin/sdma", "lib/emulator/libsdma-emulator.so": "lib/s
 FILES = ("LICENSE", "docs", "examples/schedules", "share/machines", "share/schemas", "share/sdma")
 # One file of each package that is compiled or linked into the programs, and the package that should have it.
 INSIDE = {"libstdc++.a": "libstdc++-12-dev", "libarchive.a": "libarchive-dev", "libz.a": "zlib1g-dev", "libbz2.a": "libbz2-dev",
-          "liblzma.a": "liblzma-dev", "libzstd.a": "libzstd-dev", "/usr/include/fmt/format-inl.h": "libfmt-dev",
+          "liblzma.a": "liblzma-dev", "libzstd.a": "libzstd-dev", "liblz4.a": "liblz4-dev", "/usr/include/fmt/format-inl.h": "libfmt-dev",
           "/usr/include/nlohmann/json.hpp": "nlohmann-json3-dev", "/usr/include/CLI/CLI.hpp": "libcli11-dev"}  # fmt: skip
 
 
