@@ -16,7 +16,7 @@
 //   using namespace sdma;
 //
 //   // 1  The memory of a queue: of KFD, ROCr, a software device (device/device.hpp), or an array in a test.
-//   RingMemory memory{.dwords = dwords, .rptr = rptr, .wptr = wptr, .doorbell = doorbell};
+//   RingMemory memory{.dwords = ring_dwords, .rptr = rptr, .wptr = wptr, .doorbell = doorbell};
 //   if (auto why = validate(memory); !why.empty()) return fail(why);
 //   Ring<> ring{memory};                                              // Ring<Producers::many>: any threads
 //
@@ -33,7 +33,7 @@
 //   const auto slot = ring.reserve(dwords_of(copy) + dwords_of<PollMem, Atomic>());
 //   if (!slot) return slot.error();                                   // no_space: try again later
 //   Writer w{slot->dwords};
-//   acquire(w, go.low_va(), 1);                                       // waits for another queue, or for this program
+//   acquire(w, go, 1);                                                // waits for another queue, or for this program
 //   w.copy(copy);
 //   complete_with_atomic(w, done.va, 1);
 //   ring.publish(*slot, w.error() == Errc::ok ? w.position_dwords() : 0);   // 0 abandons the slot

@@ -16,10 +16,11 @@
 //
 // Room: how long must a slot be? One function answers: dwords_of, of packets, requests, and callables that write.
 //
-//   auto slot = ring.reserve(dwords_of(PollMem{}, Writer::Copy{.src = a, .dst = b, .bytes = 5ull << 30}, Atomic{}));
-//   dwords_of<PollMem, Fence>()                                         // packets of fixed length: a constant
-//   dwords_of(generation, copy, [&](auto& w) { acquire(w, go, 1); })    // as long as what the callable writes
-//   dwords_of(generation, copy, hsa::kCompleteAtMost)                   // the most that a recipe may write
+//   auto room = ring.reserve(dwords_of(PollMem{}, Writer::Copy{.src = a, .dst = b, .bytes = 5ull << 30}, Atomic{}));
+//   constexpr auto fixed = dwords_of<PollMem, Fence>();                               // types are enough: a constant
+//   auto exact = dwords_of(ring.generation(), [&](auto& w) { acquire(w, go, 1); });   // as long as what this writes
+//
+// Where the length of a recipe depends on values, an AtMost is its bound: dwords_of(hsa::kCompleteAtMost).
 //
 // Generations: a Writer writes packets of 4.4.2. BasicWriter does so for any generation (packets/generation.hpp):
 //
