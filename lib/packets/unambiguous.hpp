@@ -18,8 +18,8 @@ template <std::size_t N> consteval bool unambiguous(const std::array<PacketInfo,
   for (std::size_t i = 0; i < N; ++i)
     for (std::size_t j = i + 1; j < N; ++j) {
       bool meet = true, within = true, narrower = false;
+      const auto &a = all[i].pattern, &b = all[j].pattern;
       for (std::size_t d = 0; d < Pattern::kDwords; ++d) {
-        const auto &a = all[i].pattern, &b = all[j].pattern;
         if ((a.value[d] ^ b.value[d]) & a.mask[d] & b.mask[d]) meet = false;
         if (b.mask[d] & ~a.mask[d]) within = false;
         if (a.mask[d] & ~b.mask[d]) narrower = true;
