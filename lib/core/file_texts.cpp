@@ -26,7 +26,8 @@ FileText begun(std::string_view line) {
 
 }  // namespace
 
-void FileTexts::fill(std::string_view section, const Values& values, const std::function<void(FileText)>& take) const {
+void FileTexts::fill(std::string_view section, const FileValues& values,
+                     const std::function<void(FileText)>& take) const {
   constexpr std::string_view kIndent = "  ";
   auto rest = text_.substr(std::min(text_.find(fmt::format("\n[{}]\n", section)), text_.size()));
   if (rest.empty()) throw std::invalid_argument(fmt::format("no section [{}] in a text of files", section));

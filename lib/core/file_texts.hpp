@@ -12,7 +12,7 @@
 //   # ...                           a remark
 //
 //   const FileTexts texts(kTexts);
-//   texts.fill("gpu", Values()("minor", 128)("slot", "10:00"), [&](FileText f) { files[f.path] = f.text; });
+//   texts.fill("gpu", FileValues()("minor", 128)("slot", "10:00"), [&](FileText f) { files[f.path] = f.text; });
 //
 // Any thread may fill. It allocates. A section that the text does not have, or a place for which there is no value, is
 // a mistake in our own text: std::invalid_argument, or fmt's exception.
@@ -25,10 +25,10 @@
 
 namespace sdma { inline namespace v0 { namespace detail {
 
-/// Values by their names: texts and numbers. It copies them.
-class Values {
+/// FileValues by their names: texts and numbers. It copies them.
+class FileValues {
  public:
-  template <class T> Values& operator()(const char* name, const T& value) {
+  template <class T> FileValues& operator()(const char* name, const T& value) {
     store_.push_back(fmt::arg(name, value));
     return *this;
   }
@@ -48,7 +48,7 @@ class FileTexts {
  public:
   explicit constexpr FileTexts(std::string_view text) noexcept : text_(text) {}
   /// Calls `take` for each file of a section, in the order of the text.
-  void fill(std::string_view section, const Values&, const std::function<void(FileText)>& take) const;
+  void fill(std::string_view section, const FileValues&, const std::function<void(FileText)>& take) const;
 
  private:
   std::string_view text_;

@@ -21,7 +21,7 @@
 namespace sdma { inline namespace v0 {
 namespace {
 
-using detail::Properties, detail::Values;
+using detail::Properties, detail::FileValues;
 
 constexpr std::uint32_t kNoAtomics64 = 1u << 3, kLinkEnabled = 1u << 0;
 constexpr std::uint32_t kPublicVram = 1, kPrivateVram = 2, kSystemRam = 0;  // heap_type of a memory bank
@@ -39,14 +39,14 @@ class TreeWriter {
   explicit TreeWriter(const SysfsNode& n) : node_(n) {}
 
   SysfsFiles take() {
-    fill("node", Values());
+    fill("node", FileValues());
     for (std::uint32_t i = 0; i < node_.topology.cpus.size(); ++i) cpu_node(i);
     for (std::uint32_t i = 0; i < node_.topology.gpus.size(); ++i) gpu_node(i);
     return std::move(files_);
   }
 
  private:
-  void fill(std::string_view section, const Values& values) {
+  void fill(std::string_view section, const FileValues& values) {
     constexpr detail::FileTexts kTexts(detail::kSysfsFiles);
     kTexts.fill(section, values, [&](detail::FileText f) { files_[std::move(f.path)] = std::move(f.text); });
   }
@@ -60,9 +60,10 @@ class TreeWriter {
     for (const auto& l : node_.topology.links) {
       if (l.from != from) continue;
       const auto mb_per_s = l.rate.mb_per_s().value_or(0);  // the kernel writes an unknown rate so
-      fill("link", Values()("at", at)("index", n++)("type", static_cast<std::uint32_t>(l.type))("from", number(l.from))(
-                       "to", number(l.to))("weight", l.type == LinkType::xgmi ? 15u : 20u)("mb_per_s", mb_per_s)(
-                       "engine_mask", l.engine_mask)("flags", kLinkEnabled | (l.atomics_64 ? 0 : kNoAtomics64)));
+      fill("link",
+           FileValues()("at", at)("index", n++)("type", static_cast<std::uint32_t>(l.type))("from", number(l.from))(
+               "to", number(l.to))("weight", l.type == LinkType::xgmi ? 15u : 20u)("mb_per_s", mb_per_s)(
+               "engine_mask", l.engine_mask)("flags", kLinkEnabled | (l.atomics_64 ? 0 : kNoAtomics64)));
     }
     return n;
   }
@@ -76,19 +77,19 @@ class TreeWriter {
     for (const auto& c : kinds)
       for (std::uint32_t i = 0; i < c.count; ++i)
         fill("cache",
-             Values()("at", at)("index", n++)("first_processor", 0x80000000u + i)("level", c.level)("kib", c.kib));
+             FileValues()("at", at)("index", n++)("first_processor", 0x80000000u + i)("level", c.level)("kib", c.kib));
     return n;
   }
 
   void memory(const std::string& at, std::uint32_t heap, std::uint64_t bytes, std::uint32_t bits, std::uint32_t mhz) {
-    if (bytes != 0) fill("memory", Values()("at", at)("heap", heap)("bytes", bytes)("bits", bits)("mhz", mhz));
+    if (bytes != 0) fill("memory", FileValues()("at", at)("heap", heap)("bytes", bytes)("bits", bits)("mhz", mhz));
   }
 
   void cpu_node(std::uint32_t i) {
     const auto& c = node_.topology.cpus[i];
     const auto at = fmt::format("nodes/{}", node_.cpu_nodes[i]);
     memory(at, kSystemRam, c.memory_bytes, 0, 0);
-    fill("cpu", Values()("at", at)("name", c.name == "host" ? "" : c.name)("cores", node_.cpu_cores[i])(
+    fill("cpu", FileValues()("at", at)("name", c.name == "host" ? "" : c.name)("cores", node_.cpu_cores[i])(
                     "banks", c.memory_bytes != 0 ? 1 : 0)("links", links(at, LinkEnd::cpu(i))));
   }
 
@@ -99,7 +100,7 @@ class TreeWriter {
     const auto at = fmt::format("nodes/{}", s.kfd_node);
     memory(at, kPublicVram, g.memory_bytes, p.memory_bits, p.memory_mhz);
     fill("gpu",
-         Values()("at", at)("gpu_id", s.gpu_id)("name", kernel_name(s.device_id, g.name))(
+         FileValues()("at", at)("gpu_id", s.gpu_id)("name", kernel_name(s.device_id, g.name))(
              "simds", s.compute_units * std::uint64_t{p.simds_per_unit()})("banks", g.memory_bytes != 0 ? 1 : 0)(
              "caches", caches(at, p, s))("links", links(at, LinkEnd::gpu(i)))("waves_per_simd", p.waves_per_simd)(
              "lanes", p.lanes)("arrays", p.shader_engines * p.arrays_each)("arrays_each", p.arrays_each)(

@@ -28,7 +28,7 @@ holders/
 name = {name} = {name}
 )";
 
-std::vector<FileText> filled(std::string_view section, const Values& values) {
+std::vector<FileText> filled(std::string_view section, const FileValues& values) {
   std::vector<FileText> all;
   FileTexts(kText).fill(section, values, [&](FileText f) { all.push_back(std::move(f)); });
   return all;
@@ -37,7 +37,7 @@ std::vector<FileText> filled(std::string_view section, const Values& values) {
 }  // namespace
 
 TEST_CASE("each form of a file, with values") {
-  const auto all = filled("gpu", Values()("minor", 128u)("slot", "10:00")("unused", 1));
+  const auto all = filled("gpu", FileValues()("minor", 128u)("slot", "10:00")("unused", 1));
   const FileText expected[] = {{FileText::Kind::file, "vendor", "0x1002\n"},
                                {FileText::Kind::file, "uevent", "MAJOR=226\nMINOR=0080\n"},
                                {FileText::Kind::file, "empty", ""},
@@ -52,7 +52,7 @@ TEST_CASE("each form of a file, with values") {
 }
 
 TEST_CASE("a value is copied, and is no text to fill in") {
-  Values values;
+  FileValues values;
   {
     const std::string name = "{braces}, which are longer than any short string";
     values("name", name);
@@ -65,6 +65,6 @@ TEST_CASE("a value is copied, and is no text to fill in") {
 }
 
 TEST_CASE("a mistake in a text is no silent default") {
-  CHECK_THROWS_AS(filled("no such section", Values()), std::invalid_argument);
-  CHECK_THROWS_AS(filled("gpu", Values()("minor", 128u)), fmt::format_error);
+  CHECK_THROWS_AS(filled("no such section", FileValues()), std::invalid_argument);
+  CHECK_THROWS_AS(filled("gpu", FileValues()("minor", 128u)), fmt::format_error);
 }

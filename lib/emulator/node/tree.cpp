@@ -52,7 +52,7 @@ Topology shown() {
 bool common(std::string_view path) {
   static const auto* all = [] {
     auto* names = new std::set<std::string, std::less<>>;  // never destroyed, like the tree
-    tree_texts().fill("shared", Values(), [&](const detail::FileText& f) { names->insert(f.path); });
+    tree_texts().fill("shared", FileValues(), [&](const detail::FileText& f) { names->insert(f.path); });
     return names;
   }();
   constexpr std::string_view kBus = "/sys/devices/pci";  // of the machine's bus with that number
@@ -118,7 +118,7 @@ void Tree::add_link(std::string path, std::string_view target) {
   add(std::move(path), {.kind = Kind::link, .text = std::move(text)});
 }
 
-void Tree::fill(std::string_view section, const Values& values, std::string_view directory) {
+void Tree::fill(std::string_view section, const FileValues& values, std::string_view directory) {
   tree_texts().fill(section, values, [&](detail::FileText f) {
     auto path = f.path.starts_with('/') ? std::move(f.path) : fmt::format("{}/{}", directory, f.path);
     if (f.kind == detail::FileText::Kind::link) return add_link(std::move(path), f.text);

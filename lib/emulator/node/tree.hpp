@@ -35,7 +35,7 @@
 
 namespace sdma::emulator {
 
-using detail::Values;
+using detail::FileValues;
 
 enum class Kind : std::uint8_t { directory, text, link, kfd, drm };
 
@@ -79,7 +79,7 @@ class Tree {
   void add_live(std::string path, std::string (*live)(std::uint64_t argument), std::uint64_t argument);
   void add_link(std::string path, std::string_view target);
   /// The files of a section of tree.txt. A path that does not begin with `/` is below `directory`.
-  void fill(std::string_view section, const Values&, std::string_view directory = "");
+  void fill(std::string_view section, const FileValues&, std::string_view directory = "");
 
  private:
   const Entry* at(std::string_view canonical_path) const;

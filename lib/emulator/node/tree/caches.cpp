@@ -37,7 +37,7 @@ void add_processor(Tree& tree, const std::string& node, std::uint32_t processor)
     const auto at = fmt::format("{}/cpu{}/cache/index{}", node, processor, index++);
     const auto bytes = known(c.bytes), ways = known(c.ways), line = known(c.line);
     tree.fill("cache",
-              Values()("level", c.level)("type", c.type)("kib", bytes / 1024)("line_bytes", line)("ways", ways)(
+              FileValues()("level", c.level)("type", c.type)("kib", bytes / 1024)("line_bytes", line)("ways", ways)(
                   "sets", ways * line == 0 ? 0 : bytes / (ways * line)),
               at);
     tree.add_text(at + "/shared_cpu_list", c.shared ? machine_file(node + "/cpulist") : fmt::format("{}\n", processor));

@@ -53,7 +53,7 @@ void add_hive(const TreeGpu& g) {
   const auto index = static_cast<std::uint32_t>(g.index);
   std::string links;
   for (std::uint32_t i = 0; i < node.gpus.size(); ++i) links += connected(node.topology, index, i) ? "01 " : "00 ";
-  Values values;
+  FileValues values;
   values("at", g.device)("hive", TreeGpu(g.tree, 0).device + "/xgmi_hive_info")("hive_id", g.gpu.hive_id);
   values("links", links)("number", g.index + 1);
   g.tree.fill("hive", values, g.device);
@@ -73,12 +73,12 @@ void add_blocks(const TreeGpu& g) {
     for (std::string base; row >> base; ++bases) lines += (lines.empty() ? "" : "\n") + base;
     for (std::uint32_t i = 0; i < instances; ++i, ++all)
       g.tree.fill("block",
-                  Values()("at", g.device)("name", block.path)("id", id)("major", major)("minor", minor)(
+                  FileValues()("at", g.device)("name", block.path)("id", id)("major", major)("minor", minor)(
                       "revision", revision)("instance", i)("bases", bases)("base_lines", lines),
                   g.device);
   };
-  tree_texts().fill("blocks of " + target, Values()("engines", g.properties.engines())("dies", g.gpu.xcc), add);
-  g.tree.fill("all blocks", Values()("instances", all), g.device);
+  tree_texts().fill("blocks of " + target, FileValues()("engines", g.properties.engines())("dies", g.gpu.xcc), add);
+  g.tree.fill("all blocks", FileValues()("instances", all), g.device);
 }
 
 }  // namespace

@@ -24,9 +24,9 @@ std::string machine_file(const std::string& path) {
 void add_kfd(Tree& t) {
   for (auto& [path, text] : to_sysfs(t.node()))
     t.add_text(fmt::format("/sys/devices/virtual/kfd/kfd/topology/{}", path), text);
-  for (const auto n : t.node().cpu_nodes) t.fill("kfd node", Values()("node", n));
-  for (const auto& g : t.node().gpus) t.fill("kfd node", Values()("node", g.kfd_node));
-  t.fill("kfd", Values()("no_system_mem_limit", options().no_system_mem_limit ? "Y" : "N"));
+  for (const auto n : t.node().cpu_nodes) t.fill("kfd node", FileValues()("node", n));
+  for (const auto& g : t.node().gpus) t.fill("kfd node", FileValues()("node", g.kfd_node));
+  t.fill("kfd", FileValues()("no_system_mem_limit", options().no_system_mem_limit ? "Y" : "N"));
   t.add("/dev/kfd", {.kind = Kind::kfd});
   t.add_text("/proc/modules", machine_file("/proc/modules") + "amdgpu 16777216 0 - Live 0x0000000000000000\n");
 }

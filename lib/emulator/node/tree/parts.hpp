@@ -53,7 +53,7 @@ void add_pci(const TreeGpu&);
 void add_metrics(const TreeGpu&);
 
 /// What [gpu] of tree.txt needs to know about its PCI device.
-Values pci_values(const TreeGpu&);
+FileValues pci_values(const TreeGpu&);
 
 /// An entry of the directory of a process that uses a node now, or of a descriptor in /proc; null for any other path.
 /// It remains valid. Any thread.

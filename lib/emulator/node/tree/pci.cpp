@@ -100,10 +100,10 @@ std::string processor_mask(std::uint32_t first, std::uint32_t count) {
   return text + "\n";
 }
 
-Values pci_values(const TreeGpu& g) {
+FileValues pci_values(const TreeGpu& g) {
   const auto b = bars(g);
   const auto kind = device_class(g);
-  Values values;
+  FileValues values;
   values("at", g.device)("slot", g.slot)("bus", g.bus)("device_id", g.gpu.device_id);
   values("base_class", kind / 256)("sub_class", kind % 256)("numa_node", numa_node(g));
   values("memory", b.memory.begin)("memory_end", b.memory.end());
