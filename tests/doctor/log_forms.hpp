@@ -27,7 +27,7 @@ struct LogForm {
 
 inline double seconds(const Record& r) { return static_cast<double>(r.us) / 1e6; }
 inline std::string stamp(const Record& r) { return fmt::format("[{:12.6f}] ", seconds(r)); }
-inline std::string quoted(std::string_view s) {
+inline std::string in_quotes(std::string_view s) {
   std::string out = "\"";
   for (const char c : s)
     if (c == '"' || c == '\\') (out += '\\') += c;
@@ -64,7 +64,7 @@ inline std::vector<std::pair<std::string, std::string>> journal(const Record& r)
 }
 inline std::string journal_json(const Record& r, const char* open, const char* between, const char* close) {
   std::string out = open;
-  for (const auto& [key, value] : journal(r)) out += (out == open ? "" : between) + quoted(key) + " : " + quoted(value);
+  for (const auto& [key, value] : journal(r)) out += (out == open ? "" : between) + in_quotes(key) + " : " + in_quotes(value);
   return out + close;
 }
 inline std::string wrapped(const std::string& line, std::size_t width, bool at_blank) {
@@ -99,7 +99,7 @@ inline const std::vector<LogForm>& log_forms() {
          std::string out = "{\n   \"dmesg\": [\n      {\n";
          for (const auto& r : all)
            out += fmt::format("         \"pri\": 3,\n         \"time\": {:12.6f},\n         \"msg\": {}\n      {}",
-                              seconds(r), quoted(r.said), &r == &all.back() ? "}\n   ]\n}\n" : "},{\n");
+                              seconds(r), in_quotes(r.said), &r == &all.back() ? "}\n   ]\n}\n" : "},{\n");
          return out;
        }},
       {"dmesg -F FILE --json", true,
@@ -112,7 +112,7 @@ inline const std::vector<LogForm>& log_forms() {
          }
          for (std::size_t i = 0; i < all.size(); ++i)
            out += fmt::format("         \"pri\": 3,\n         \"time\": {:12.6f},\n         \"msg\": {}\n      {}",
-                              seconds(all[i]), quoted(tails[i]), i + 1 == all.size() ? "}\n   ]\n}\n" : "},{\n");
+                              seconds(all[i]), in_quotes(tails[i]), i + 1 == all.size() ? "}\n   ]\n}\n" : "},{\n");
          return out;
        }},
       {"/dev/kmsg", true, each([](const Record& r) {
@@ -204,7 +204,7 @@ inline const std::vector<LogForm>& log_forms() {
        each([](const Record& r) { return "<3>1 2026-11-22T10:00:01.402117Z node7 kernel - - - " + r.said; })},
       {"Docker's files", false, each([](const Record& r) {
          return fmt::format("{{\"log\":{},\"stream\":\"stderr\",\"time\":\"2026-11-22T10:00:01.402117000Z\"}}",
-                            quoted(r.said + "\n"));
+                            in_quotes(r.said + "\n"));
        })},
       {"a container's runtime", true, behind("2026-11-22T10:00:01.402117000Z stdout F ")},
       {"a container's runtime, in parts", true, each([](const Record& r) {
@@ -238,7 +238,7 @@ inline const std::vector<LogForm>& log_forms() {
              "\"values\": [";
          for (const auto& r : all)
            out += fmt::format("{}[\"{}\", {}]", &r == all.data() ? "" : ", ", 1790000000000000000 + r.us * 1000,
-                              quoted(r.said));
+                              in_quotes(r.said));
          return out + "]}]}}";
        }},
       {"Elastic", false,
@@ -248,19 +248,19 @@ inline const std::vector<LogForm>& log_forms() {
            out += fmt::format(
                "{}{{\"_id\": \"a0b1\", \"_source\": {{\"@timestamp\": \"2026-11-22T10:00:{:02}.{:06}Z\", "
                "\"message\": {}}}}}",
-               &r == all.data() ? "" : ",\n", r.us / 1000000 % 60, r.us % 1000000, quoted(r.said));
+               &r == all.data() ? "" : ",\n", r.us / 1000000 % 60, r.us % 1000000, in_quotes(r.said));
          return out + "]}}\n";
        }},
       {"fluent-bit", false,
-       each([](const Record& r) { return fmt::format("[1790000000.5, {{\"log\": {}}}]", quoted(r.said)); })},
+       each([](const Record& r) { return fmt::format("[1790000000.5, {{\"log\": {}}}]", in_quotes(r.said)); })},
       {"ansible", true,
        [](const Records& all) {
          std::string lines, text;
          for (const auto& r : all) {
-           lines += (lines.empty() ? "" : ", ") + quoted(stamp(r) + r.said);
+           lines += (lines.empty() ? "" : ", ") + in_quotes(stamp(r) + r.said);
            text += stamp(r) + r.said + "\n";
          }
-         return "{\"changed\": true, \"stdout\": " + quoted(text) + ", \"stdout_lines\": [" + lines + "]}\n";
+         return "{\"changed\": true, \"stdout\": " + in_quotes(text) + ", \"stdout_lines\": [" + lines + "]}\n";
        }},
       {"pstore", true,
        [](const Records& all) {
