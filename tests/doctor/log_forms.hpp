@@ -64,7 +64,8 @@ inline std::vector<std::pair<std::string, std::string>> journal(const Record& r)
 }
 inline std::string journal_json(const Record& r, const char* open, const char* between, const char* close) {
   std::string out = open;
-  for (const auto& [key, value] : journal(r)) out += (out == open ? "" : between) + in_quotes(key) + " : " + in_quotes(value);
+  for (const auto& [key, value] : journal(r))
+    out += (out == open ? "" : between) + in_quotes(key) + " : " + in_quotes(value);
   return out + close;
 }
 inline std::string wrapped(const std::string& line, std::size_t width, bool at_blank) {
