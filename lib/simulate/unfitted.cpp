@@ -108,9 +108,8 @@ void detail::free_parameters(const Topology& node, Measurements& m) {
     return std::any_of(node.links.begin(), node.links.end(),
                        [&](const Link& l) { return l.rate.known() && (l.type == LinkType::xgmi) == xgmi; });
   };
-  for (const auto& [cost, xgmi, of] :
-       {std::tuple{Cost::xgmi_efficiency, true, "large copies to a peer"},
-        std::tuple{Cost::pcie_efficiency, false, "large copies to and from the host"}}) {
+  for (const auto& [cost, xgmi, of] : {std::tuple{Cost::xgmi_efficiency, true, "large copies to a peer"},
+                                       std::tuple{Cost::pcie_efficiency, false, "large copies to and from the host"}}) {
     if (!states(xgmi)) continue;
     m.options.free.push_back({.cost = cost, .low = 1e-4, .high = 1, .note = of});
     m.start.emplace_back(cost, 0.5);
