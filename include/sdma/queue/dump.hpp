@@ -7,7 +7,7 @@
 //   auto d = load_dump("stuck.ring");                      // or from_bytes(bytes, "<stdin>") for what came from a pipe
 //   auto p = pending(*d);                                  // what the engine has not read yet, in order and unwrapped
 //   for (Reader r{p->dwords}; r;) {
-//     auto offset = p->ring_offset(r.position_dwords());          // bytes from the start of the ring
+//     auto offset = p->ring_offset(r.position_dwords());    // bytes from the start of the ring
 //     auto packet = r.next();
 //   }
 //

@@ -43,8 +43,6 @@
 #include "sdma/packets/encode.hpp"
 #include "sdma/packets/write.hpp"
 
-#include <concepts>
-
 namespace sdma { inline namespace v0 {
 
 inline constexpr std::uint32_t kChunk = 0x3fffffc0;    ///< bytes: the largest multiple of 64 below 2^30
@@ -353,9 +351,13 @@ struct AtMost {
 namespace detail {
 constexpr std::size_t dwords(Generation, AtMost most) noexcept { return most.dwords; }
 template <Packet P> constexpr std::size_t dwords(Generation g, const P& p) noexcept { return length(p, g); }
-template <class Write>
-requires std::invocable < Write&, BasicWriter<Measured>
-& > constexpr std::size_t dwords(Generation g, Write& write) noexcept {
+template <class T>
+concept NoGeneration = !std::is_same_v<T, Generation>;
+template <class W>
+concept Writes = requires(W& write, BasicWriter<Measured>& w) {
+  write(w);
+};
+template <Writes W> constexpr std::size_t dwords(Generation g, W& write) noexcept {
   BasicWriter<Measured> w{Measured{{g}}};
   write(w);
   return w.position_dwords();
@@ -370,9 +372,8 @@ template <class... What> constexpr std::size_t dwords_of(Generation g, const Wha
   return (detail::dwords(g, what) + ...);
 }
 /// The same for 4.4.2.
-template <class First, class... What>
-requires(!std::is_same_v<First, Generation>) constexpr std::size_t
-    dwords_of(const First& first, const What&... what) noexcept {
+template <detail::NoGeneration First, class... What>
+constexpr std::size_t dwords_of(const First& first, const What&... what) noexcept {
   return dwords_of(kDefaultGeneration, first, what...);
 }
 /// Packets of fixed length: their types are enough.

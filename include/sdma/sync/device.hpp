@@ -38,6 +38,8 @@
 #include "sdma/sync/recipes.hpp"
 #include "sdma/sync/signal.hpp"
 
+#include <concepts>
+
 namespace sdma { inline namespace v0 {
 
 SDMA_DEVICE_BEGIN
