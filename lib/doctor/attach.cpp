@@ -162,10 +162,12 @@ class Examination {
         FoundQueue f{.ring = ring_of(d),
                      .rptr = GpuVa{d.value("rptr_va").value_or(0)},
                      .ring_bytes = d.value("ring_bytes").value_or(0)};
-        const auto slot = d.queue().value_or(0);
-        f.queue.id = engine_of(d).value * std::uint64_t{8} + slot;
+        const auto slot = d.queue();
+        if (slot) f.queue.id = engine_of(d).value * std::uint64_t{8} + *slot;
         place(f.queue, *d.device);
-        f.queue.name += fmt::format(" (engine {} slot {})", engine_of(d).value, slot);
+        if (slot) f.queue.name += fmt::format(" (engine {} slot {})", engine_of(d).value, *slot);
+        else f.queue.name = fmt::format("gpu id {}, engine {}, the queue with ring {:#x}", *d.device, engine_of(d).value,
+                                        f.ring.value);
         f.queue.engine = {engine_of(d), Source::driver};
         found_.push_back(std::move(f));
       }

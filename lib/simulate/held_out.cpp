@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <random>
 #include <set>
@@ -137,7 +138,7 @@ double half_interval(const Observation& o, const MachineDescription& m) {
 double HeldOut::mean_error() const noexcept {
   double sum = 0;
   for (const auto& c : cells) sum += std::abs(c.prediction.error);
-  return cells.empty() ? 0 : sum / static_cast<double>(cells.size());
+  return cells.empty() ? std::numeric_limits<double>::quiet_NaN() : sum / static_cast<double>(cells.size());
 }
 
 std::string_view name(HeldOut::Kind k) noexcept {

@@ -24,13 +24,15 @@ Result<Sensitivity, std::vector<Diagnostic>> sensitivity(const Schedule& s, cons
     double ns{};
     std::array<double, kPhases> phase_ns{};
   };
+  std::vector<Diagnostic> failed;  // of the first machine on which the simulation ends with an error
   const auto at = [&](const MachineDescription& there) -> Times {
     const Times same{base.ns, base.phase_ns};
-    if (!found->depends(there)) return same;
+    if (!failed.empty() || !found->depends(there)) return same;
     enough = enough && left >= base.steps;
     if (!enough) return same;
     left -= base.steps;
     const auto r = found->on(there);
+    if (!r) failed = r.error();
     return r ? Times{r->ns, r->phase_ns} : same;
   };
   std::vector<double> moved;
@@ -38,7 +40,17 @@ Result<Sensitivity, std::vector<Diagnostic>> sensitivity(const Schedule& s, cons
   Sensitivity out{.ns = base.ns};
   for (std::size_t i = 0; i < kCosts; ++i) {
     const auto& p = m.parameters[i];
-    const auto with = [&](double value) { return at(machine.with(i, value)); };
+    const auto with = [&](double value) {
+      const auto before = failed.empty();
+      const auto t = at(machine.with(i, value));
+      if (before && !failed.empty())
+        failed.insert(failed.begin(), {.where = "sensitivity",
+                                       .message = fmt::format("with {} = {:g}, which is within its uncertainty, the "
+                                                              "schedule cannot be simulated",
+                                                              name(static_cast<Cost>(i)), value),
+                                       .hint = "give the parameter a smaller uncertainty; or use --no-sensitivity"});
+      return t;
+    };
     // A step of a tenth is large enough that rounding to packets and turns
     // does not hide the effect. It goes down if the value cannot go up.
     const auto step = unit(static_cast<Cost>(i)) == "fraction" && p.value * 1.1 > 1 ? 0.9 : 1.1;
@@ -58,6 +70,7 @@ Result<Sensitivity, std::vector<Diagnostic>> sensitivity(const Schedule& s, cons
       if (n.parameter == i) moved.push_back(row.together ? with(n.value).ns : n.value < p.value ? low : high);
   }
   out.alternatives = detail::alternatives_of(m, base.ns, [&](const auto& there) { return at(there).ns; });
+  if (!failed.empty()) return failed;
   if (!enough)
     return std::vector<Diagnostic>{
         {.where = "sensitivity",

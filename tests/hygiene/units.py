@@ -25,7 +25,7 @@ import modules
 
 FOLDERS = ("lib", "tools", "collectives", "python")
 # Headers of others that many sources include, and that take long to read.
-OTHERS = {"fmt": ("fmt/format.h", "fmt/ranges.h", "fmt/chrono.h"), "json": ("nlohmann/json.hpp",)}
+OTHERS = {"fmt": ("fmt/format.h", "fmt/ranges.h", "fmt/chrono.h"), "json": ("nlohmann/json.hpp",), "command_line": ("CLI/CLI.hpp",)}
 
 
 def libraries(root, build):
@@ -62,7 +62,8 @@ def module_flags(compiler, root, folder, macros):
     text += "".join(modules.module(name, named(headers), "[system]") for name, headers in OTHERS.items())
     (folder / "map").write_text(text + modules.module("headers", own), encoding="utf-8")
     flags = ["-fmodules", "-fno-implicit-module-maps", f"-fmodule-map-file={folder / 'map'}", f"-fmodules-cache-path={folder}",
-             "-Xclang", "-fmodules-local-submodule-visibility", *(f"-fmodules-ignore-macro={name}" for name in sorted(macros))]  # fmt: skip
+             "-Xclang", "-fmodules-local-submodule-visibility", "-DFMT_CONSTEVAL=",
+             *(f"-fmodules-ignore-macro={name}" for name in sorted({*macros, "_FILE_OFFSET_BITS"}))]  # fmt: skip
     first = next(iter(own), None)
     command = [compiler, "-std=c++20", "-fsyntax-only", f"-I{root / 'include'}", *flags, "-x", "c++", "-"]
     done = first and subprocess.run(command, input=f'#include "{first}"\n', capture_output=True, text=True).returncode == 0

@@ -116,6 +116,7 @@ LaunchedEnd perform_launched(const Request& request, const Launched& at) {
     report(world.error());
     return {{kUsage}, true};
   }
+  listen();  // until here, Ctrl-C ends a rank that waits for the others
   auto& w = **world;
   const auto settings = settings_of(request, asks_for_hardware(request) ? hardware() : std::nullopt, at.size);
   Ranks ranks(w.exchange(), at.rank, at.size, request.timeout + kRankPatience);

@@ -26,7 +26,6 @@ namespace {
 using namespace collectives::perf;
 
 int perf_verb(const Request& request) {
-  listen();
   const auto at = launched();
   if (!at) return report(at.error()), kUsage;
   if (const auto& mine = *at) {
@@ -36,6 +35,7 @@ int perf_verb(const Request& request) {
     if (ended.at_once) end_at_once(code);
     return code;
   }
+  listen();
   const auto found = !asks_for_hardware(request) ? std::nullopt : request.ranks ? hardware_before_a_fork() : hardware();
   const auto settings = settings_of(request, found);
   if (!settings) return report(settings.error()), kUsage;

@@ -45,7 +45,7 @@ struct HeldOut {
   std::string name{};            ///< "column all_gather_bcst.sdma prelaunch=1"
   std::vector<Cell> cells{};     ///< those that were held out
   MachineDescription machine{};  ///< that was fitted to the rest
-  /// The mean of |error| over the cells: 0.09 is 9 %. 0 if there are none.
+  /// The mean of |error| over the cells: 0.09 is 9 %. Not a number if there are none.
   double mean_error() const noexcept;
 };
 /// "lines that are never fitted to", "columns", "halves", ...
