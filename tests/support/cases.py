@@ -13,7 +13,8 @@ A case has these lines, in any order, and ends with `--- stdout`, `--- stderr` a
   # ENV: NAME=value  sets a variable
   # FILE: name       the lines that follow are a file in the case's folder
   # STDIN:           the lines that follow are the command's input
-  # NEEDS: program   skips the case where there is no such program; the driver then exits with 77, which Meson reports
+  # NEEDS: program   skips the case where there is no such program; the driver then exits with 77, which Meson reports.
+                     With arguments: where this command fails, such as one that takes rights
 and comments. Output that is not UTF-8 has \\xNN.
 """
 import concurrent.futures
@@ -58,12 +59,20 @@ def parse(head):
     return script, env, files, needs
 
 
+def present(need):
+    """Is the program that a case needs there, and does its command, where one is given, succeed?"""
+    program, *arguments = need.split()
+    if not shutil.which(program):
+        return False
+    return not arguments or subprocess.run([program, *arguments], capture_output=True, timeout=SECONDS).returncode == 0
+
+
 def outcome(programs, head):
     """What the case prints, or None where a program that it needs is missing."""
     script, env, files, needs = parse(head)
     if not script:
         return "a case without '# RUN: '\n"
-    if not all(map(shutil.which, needs)):
+    if not all(map(present, needs)):
         return None
     with tempfile.TemporaryDirectory() as folder:
         for name, text in files.items():
