@@ -166,8 +166,9 @@ class Examination {
         if (slot) f.queue.id = engine_of(d).value * std::uint64_t{8} + *slot;
         place(f.queue, *d.device);
         if (slot) f.queue.name += fmt::format(" (engine {} slot {})", engine_of(d).value, *slot);
-        else f.queue.name = fmt::format("gpu id {}, engine {}, the queue with ring {:#x}", *d.device, engine_of(d).value,
-                                        f.ring.value);
+        else
+          f.queue.name = fmt::format("gpu id {}, engine {}, the queue with ring {:#x}", *d.device, engine_of(d).value,
+                                     f.ring.value);
         f.queue.engine = {engine_of(d), Source::driver};
         found_.push_back(std::move(f));
       }
