@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 
 #include <cmath>
+#include <cstdio>
 #include <sstream>
 #include <stdexcept>
 
@@ -39,9 +40,12 @@ Refused refused(std::string where, std::string message, std::string hint) {
   return refused(Diagnostic{.where = std::move(where), .message = std::move(message), .hint = std::move(hint)});
 }
 Refused refused(const std::string& where, const StreamRefusal& r) {
+  char status[80] = "";
+  if (r.status != 0)
+    (void)std::snprintf(status, sizeof status, "the stream refused the word at 0x%llx, with status %d",
+                        static_cast<unsigned long long>(r.word.value), r.status);
   return refused(
-      where,
-      r.status != 0 ? "the stream refused, with status " + std::to_string(r.status) : std::string(message(r.error)),
+      where, r.status != 0 ? status : std::string(message(r.error)),
       "does the stream belong to this device, and does it take such words (docs/stream_order.md)?");
 }
 Refused refused(const std::string& where, Errc e, const Opened& o, const Queue& q) {

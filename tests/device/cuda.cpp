@@ -339,6 +339,31 @@ TEST_CASE("cuda: an error of the driver stops the GPU's queues", "[.][cuda-error
   CHECK(wait(*far.done, Compare::eq, 1, soon(), far.ring));
 }
 
+TEST_CASE("cuda: host memory lies in what the driver has pinned, wherever that begins", "[cuda]") {
+  namespace c = sdma::detail::cuda;
+  const auto d = cuda();
+  const auto& driver = *must(c::load_driver("libcuda.so.1"));
+  c::Context context{}, former{};
+  REQUIRE(driver.retain_context(&context, 0) == 0);
+  // A program's small pieces, after which a driver's next piece begins inside a page. They stay, as above.
+  REQUIRE(driver.push_context(context) == 0);
+  for (int i = 0; i < 3; ++i) {
+    void* small = nullptr;
+    REQUIRE(driver.host_allocate(&small, 1000, c::kPortable | c::kDeviceMapped) == 0);
+  }
+  for (const std::uint64_t bytes : {64, 4096, 5000, 100'000}) {
+    const auto m = must(d->allocate({.bytes = bytes, .purpose = Purpose::words}));
+    CAPTURE(bytes);
+    CHECK(m.va().value % 4096 == 0);
+    c::Pointer begin = 0;
+    std::size_t pinned = 0;
+    REQUIRE(driver.pointer_attribute(&begin, c::kRangeStart, m.va().value) == 0);
+    REQUIRE(driver.pointer_attribute(&pinned, c::kRangeBytes, m.va().value) == 0);
+    CHECK(begin + pinned >= m.va().value + (bytes + 4095) / 4096 * 4096);
+  }
+  REQUIRE(driver.pop_context(&former) == 0);
+}
+
 TEST_CASE("cuda: memory of others is adopted, and stays theirs", "[cuda]") {
   const auto d = cuda();
   const auto& driver = *must(sdma::detail::cuda::load_driver("libcuda.so.1"));

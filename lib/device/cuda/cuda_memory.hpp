@@ -35,9 +35,6 @@
 namespace sdma { inline namespace v0 { namespace detail::cuda {
 
 inline constexpr auto kLong = std::chrono::seconds(60);  // for one piece of a flush or a peek
-inline std::byte* aligned(std::byte* p, std::uint64_t to) noexcept {
-  return p + (round_up(reinterpret_cast<std::uintptr_t>(p), to) - reinterpret_cast<std::uintptr_t>(p));
-}
 
 /// The shadow's word, with the bytes of `gpu` where the host has not stored since `base`.
 inline void take_over(std::uint64_t* shadow, std::uint64_t base, std::uint64_t gpu) noexcept {

@@ -8,12 +8,17 @@
 
 namespace stand_in {
 
+namespace {
+/// Where a piece begins in its page: the driver packs small pieces.
+constexpr std::size_t kPacked = 0x400;
+}  // namespace
+
 struct HostMemory::Pages {
   Pages(void* a, std::size_t b, bool o) : at(static_cast<std::byte*>(a)), bytes(b), own(o) {}
   Pages(const Pages&) = delete;
   Pages& operator=(const Pages&) = delete;
   ~Pages() {
-    if (own) ::munmap(at, bytes);
+    if (own) ::munmap(at - kPacked, kPacked + bytes);
   }
 
   std::byte* at;
@@ -28,8 +33,9 @@ HostMemory& HostMemory::get() {
 
 Status HostMemory::allocate(void** out, std::size_t bytes) {
   if (bytes == 0) return kInvalidValue;
-  void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* at = ::mmap(nullptr, kPacked + bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (at == MAP_FAILED) return kOutOfMemory;
+  at = static_cast<std::byte*>(at) + kPacked;
   auto pages = std::make_shared<Pages>(at, bytes, true);
   const std::lock_guard lock(mutex_);
   all_.emplace(reinterpret_cast<Pointer>(at), std::move(pages));
