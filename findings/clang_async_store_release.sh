@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# clang 22.1.8, gfx1250: a release to the system after global_store_async_from_lds does not wait for that store: it waits for storecnt, and
-# the store counts in asynccnt. A flag that is stored with release order can therefore be seen before the bytes. Expected: that a release
-# covers all stores of its wave, as on other targets, or a warning. What helps is __builtin_amdgcn_s_wait_asynccnt(0) before the flag.
-# Seen: the store, global_wb, s_wait_storecnt, the flag; and with the builtin s_wait_asynccnt after the store.
+# clang 22.1.8, gfx1250: a release to the system does not wait for an earlier global_store_async_from_lds. It waits for
+# storecnt, but such a store counts in asynccnt, so another agent can see the flag before the bytes. Expected: a release
+# covers all earlier stores of its wave, as on other targets. Remedy: __builtin_amdgcn_s_wait_asynccnt(0) before the
+# flag. Seen: the store, global_wb, s_wait_storecnt, the flag; with the builtin, s_wait_asynccnt follows the store.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 
@@ -21,6 +21,8 @@ extern "C" __attribute__((global)) void k(global* to, unsigned* flag, local* lds
 HIP
 }
 
-still "no wait for asynccnt" $'global_store_async_from_lds_b32\nglobal_wb\ns_wait_storecnt\nglobal_store_b32' "$(release '')"
-still "with the builtin" $'global_store_async_from_lds_b32\ns_wait_asynccnt\nglobal_wb\ns_wait_storecnt\nglobal_store_b32' \
+still "no wait for asynccnt" $'global_store_async_from_lds_b32\nglobal_wb\ns_wait_storecnt\nglobal_store_b32' \
+  "$(release '')"
+still "with the builtin" \
+  $'global_store_async_from_lds_b32\ns_wait_asynccnt\nglobal_wb\ns_wait_storecnt\nglobal_store_b32' \
   "$(release '__builtin_amdgcn_s_wait_asynccnt(0)')"

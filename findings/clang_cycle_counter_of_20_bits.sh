@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# clang 22.1.8, gfx1100: __builtin_readcyclecounter is a counter of 20 bits: the register SHADER_CYCLES, zero-extended. It
-# wraps every 1,048,576 cycles, less than half a millisecond at 2.5 GHz, so the difference of two values is wrong for longer times and may be negative.
-# Expected: 64 bits, as its type says and as on gfx942 (s_memtime) and gfx1201 (two registers, read until they agree).
-# What helps is __builtin_readsteadycounter, which is 64 bits on all of them. Seen: one s_getreg_b32 of 20 bits.
+# clang 22.1.8, gfx1100: __builtin_readcyclecounter returns 20 bits, those of the register SHADER_CYCLES, with zeroes
+# above them. It wraps every 1,048,576 cycles, which is less than half a millisecond at 2.5 GHz, so differences over a
+# longer time are wrong. Expected: 64 bits, as the type suggests, and as on gfx942 (s_memtime) and gfx1201 (two
+# registers, read until they agree). Remedy: __builtin_readsteadycounter, which has 64 bits on all three. Seen: one
+# s_getreg_b32 of 20 bits.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# clang 22.1.8, gfx942: volatile turns accesses into flat ones. A volatile store through a kernel's pointer is flat_store, where a plain or
-# an atomic one is global_store; a volatile __shared__ variable is not read by ds_read but by flat_load, from an address of 64 bits that is made
-# of src_shared_base. Expected: the same instruction as without volatile, with other cache bits. Flat accesses go through the check
-# of apertures, and count in two counters. What helps: relaxed atomics. Seen: the instructions below.
+# clang 22.1.8, gfx942: volatile accesses become flat ones. A volatile store through a kernel's pointer is flat_store,
+# whereas a plain store is global_store; a volatile __shared__ variable is accessed by flat_store and flat_load, with a
+# 64-bit address that is made from src_shared_base, instead of ds_write and ds_read. Expected: the same instructions as
+# without volatile, with other cache bits. Remedy: relaxed atomics. Seen: the instructions below.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 

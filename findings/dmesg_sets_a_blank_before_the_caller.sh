@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# util-linux 2.38.1: with CONFIG_PRINTK_CALLER the kernel writes `[    3.500000][  T123] text`, without a blank between the brackets, and `dmesg`
-# prints `[    3.500000] [  T123] text`, with one, also of a file. With -t the caller stays and becomes the begin of the text. Expected: what
-# the kernel wrote, or a caller that is known as such. A pattern for such logs has to allow both forms, and a prefix that is a caller alone.
-# Seen: the two lines below.
+# util-linux 2.38.1: with CONFIG_PRINTK_CALLER, the kernel writes `[    3.500000][  T123] text`. dmesg, also with -F,
+# prints a blank between the brackets; with -t it removes the stamp, but not the caller, which then begins the line.
+# Expected: the kernel's text, or no caller. A pattern for such logs has to accept both forms, and a caller without a
+# stamp. Seen: the lines below.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 

@@ -1,16 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# gdb 13.1: generate-core-file (gcore) writes every byte of a PROT_NONE reservation that nobody has touched: 512 MiB of address space become
-# 512 MiB of zeroes on the disk, not even as a hole. A runtime for GPUs reserves far more than the machine has. Expected: what the
-# kernel does with it, a header and no bytes; and that untouched pages are holes. Memory with MADV_DONTDUMP gets no header at all,
-# so nothing in the core says that it was there. What helps: MADV_DONTDUMP on the reservation. Seen: filesz 512 MiB, blocks as many.
+# gdb 13.1: generate-core-file (gcore) writes every byte of an untouched PROT_NONE reservation: 512 MiB of reserved
+# addresses become 512 MiB of zeroes on the disk, without a hole. Runtimes of GPUs reserve far more than a disk has.
+# Memory with MADV_DONTDUMP has no program header at all. Expected: what Linux 6.18 writes for both, a header without
+# bytes. Remedy: MADV_DONTDUMP on the reservation. Seen: 512 MiB in the file and on the disk; no header.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 
-debian gdb-minimal=13.1-3 libdebuginfod1=0.188-2.1 libdebuginfod-common=0.188-2.1 libipt2=2.0.5-1 libxxhash0=0.8.1-1
+gdb_13
 needs gcc python3
-gdb=$(echo "$root"/usr/bin/gdb*)
-"$gdb" --version | head -1
 cat > "$tmp/p.c" << 'C'
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -31,7 +29,7 @@ gcc -o "$tmp/p" "$tmp/p.c"
 "$tmp/p" > "$tmp/out" &
 pid=$!
 for _ in $(seq 100); do [[ -s $tmp/out ]] || sleep 0.1; done
-timeout 120 "$gdb" -nx -batch -p "$pid" -ex "generate-core-file $tmp/core" > "$tmp/log" 2>&1 || cannot "gdb cannot attach here"
+core_of "$pid"
 kill "$pid"
 read -r reserved hidden < "$tmp/out"
 segment() {

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# HIP 5.2.3 on a machine without a GPU: hipGetDeviceCount returns hipErrorNoDevice (100) and 0 devices. Every other call, hipInit and a copy from host to
-# host among them, returns hipErrorInvalidDevice (101), as if a wrong number had been given; and hipGetLastError, which clears the error, returns 101
-# each time, also as the very first call of a program: a check after a launch can then never succeed. Expected: 100 from all, and success from
-# the second hipGetLastError. hipGetErrorString returns the name again, not a text. Ask hipGetDeviceCount first. Seen: 101, 100, 101...
+# HIP 5.2.3 on a machine without a GPU: hipGetDeviceCount returns hipErrorNoDevice (100), but every other call that was
+# tried returns hipErrorInvalidDevice (101), as for a wrong number: hipInit, hipMemcpy from host to host, and
+# hipGetLastError, each time and even as the first call. So a program that clears an error with hipGetLastError and
+# checks again never sees success. Expected: 100 from all, then success. hipGetErrorString returns the name, not a text.
+# Remedy: call hipGetDeviceCount first. Seen: the codes below.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 
-debian libamdhip64-5=5.2.3-8 libamd-comgr2=5.2.3-2 libhsa-runtime64-1=5.2.3-3 libhsakmt1=5.2.3+dfsg-1 libdrm-amdgpu1=2.4.114-1+b1 \
-  libdrm2=2.4.114-1+b1 libnuma1=2.0.16-1
+debian libamdhip64-5=5.2.3-8 libamd-comgr2=5.2.3-2 libhsa-runtime64-1=5.2.3-3 libhsakmt1=5.2.3+dfsg-1 \
+  libdrm-amdgpu1=2.4.114-1+b1 libdrm2=2.4.114-1+b1 libnuma1=2.0.16-1
 needs python3
 [[ ! -e /dev/kfd && ! -e /dev/dri ]] || cannot "this is about a machine without a GPU"
 

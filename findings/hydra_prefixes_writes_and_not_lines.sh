@@ -1,14 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# MPICH 4.0.2: `mpiexec.hydra -prepend-rank` sets [RANK] before what it reads at a time, not before lines: of a line that a rank writes in two
-# pieces, the second piece gets a prefix of its own, on the same line, and the pieces of other ranks come in between.
-# Expected: one prefix at the begin of each line, as the option's name in the manual ("prepend rank to output") suggests and
-# as `srun --label` does. A program that reads the output by lines has to write whole lines at once. Seen: [0] first [0] second
+# MPICH 4.0.2: `mpiexec.hydra -prepend-rank` writes [RANK] before each piece of output that it reads, not before each
+# line. If a rank writes a line in two pieces, the second has a prefix of its own within the line, and output of other
+# ranks may come between. Expected: one prefix per line. Remedy: whole lines in one write, or one file per rank with
+# -outfile-pattern. Seen: [0] first [0] second
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 
-debian mpich=4.0.2-3+b1 libmpich12=4.0.2-3+b1 libhwloc15=2.9.0-1 libslurm38=22.05.8-4+deb12u3
-hydra=$root/usr/bin/mpiexec.hydra
-"$hydra" --version | sed -n 's/^ *Version: */hydra /p'
+mpich
 
-still "two pieces of one line" '[0] first [0] second' "$(timeout 60 "$hydra" -prepend-rank -n 1 sh -c 'printf "first "; sleep 1; echo second')"
+still "two pieces of one line" '[0] first [0] second' \
+  "$(hydra -prepend-rank -n 1 sh -c 'printf "first "; sleep 1; echo second')"

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# systemd 252.39: the forms short of `journalctl` (also short-iso, short-monotonic and with-unit) write eight blanks for a TAB in a message, whatever
-# its column; cat, json and export keep the TAB. Some of amdgpu's lines begin with one. Expected: one text in all forms, or `#011`
-# as rsyslog writes. So a comparison of two exports of one journal, and a pattern that expects a TAB, fails on the default form.
-# Seen: eight blanks in `short`, a TAB in `cat`. The journal is made from export format, with invented ids.
+# systemd 252.39: `journalctl -o short`, the default, and short-monotonic replace a TAB within a message by eight
+# blanks, whatever its column; cat and json keep it. Some lines of amdgpu begin with a TAB. Expected: the same text in
+# all forms, or an escape such as `#011` of rsyslog. A pattern that expects a TAB fails on the default form, and two
+# exports of one journal differ. Seen: the forms below. The journal is made from the export format, with invented ids.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 
-debian systemd=252.39-1~deb12u2 libsystemd-shared=252.39-1~deb12u2 systemd-journal-remote=252.39-1~deb12u2 libmicrohttpd12=0.9.75-6
+debian systemd{,-journal-remote}=252.39-1~deb12u2 libsystemd-shared=252.39-1~deb12u2 libmicrohttpd12=0.9.75-6
 LD_LIBRARY_PATH=$root/usr/lib/x86_64-linux-gnu/systemd:$LD_LIBRARY_PATH
 "$root/bin/journalctl" --version | head -1
 boot=0123456789abcdef0123456789abcdef

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# libdrm 2.4.114: amdgpu_device_initialize returns -1 for a descriptor that is no DRM device, whatever the reason; its header promises a negative POSIX
-# error code, and -1 would be EPERM. A program that prints strerror(-result) says "Operation not permitted", and users look for
-# permissions. Expected: -ENOTTY for /dev/null and -EBADF for a closed descriptor. errno still has the reason. It also prints
-# a line to standard error by itself. Seen: -1 with errno 25, and -1 with errno 9.
+# libdrm 2.4.114: if a descriptor is not that of a DRM device, amdgpu_device_initialize returns -1, whatever the reason.
+# Its header promises a negative POSIX error code, as which -1 is EPERM: a program that prints it reports "Operation not
+# permitted". Expected: -ENOTTY for /dev/null and -EBADF for a closed descriptor. Remedy: errno, which has the reason.
+# The function also prints a line to standard error. Seen: -1 with errno 25, and -1 with errno 9.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 

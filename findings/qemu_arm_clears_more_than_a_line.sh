@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# qemu-user 7.2.22, aarch64, its default processor (max): DC ZVA zeroes 512 bytes, while CTR_EL0 says that a line of the data cache has 32. On hardware both
-# are usually 64. Code that takes the line, or 64, for the block of DC ZVA clears its neighbours; code that pads to a line by
-# CTR_EL0 pads to 32. Expected: 64 and 64, or at least one number. Ask DCZID_EL0, as libraries do; -cpu cortex-a72 has 64 and 64.
-# Seen: 512 bytes zeroed, 32 announced as line; with cortex-a72 64 and 64.
+# qemu-user 7.2.22, aarch64, default CPU (max): DC ZVA zeroes 512 bytes, whereas CTR_EL0 gives a data cache line of 32.
+# On hardware, both are usually 64. Code that takes either for the other, or 64 for both, clears too much or pads too
+# little. Expected: 64 and 64, as -cpu cortex-a72 has. Remedy: read DCZID_EL0. Seen: line 32, zeroed 512; with
+# cortex-a72, line 64, zeroed 64.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# qemu-user 7.2.22: mmap with MAP_FIXED_NOREPLACE over a mapping neither fails nor replaces it: it returns another address, without an error, like
-# a kernel before 4.17 that takes the address for a hint. Expected: EEXIST, since the host's kernel has the flag and uname in the guest shows that kernel.
-# A program that needs the address, as one that maps a ring where another process has it, must compare what it got with what it asked for.
-# process_vm_readv is ENOSYS besides. Seen: another address, and errno 38.
+# qemu-user 7.2.22: mmap with MAP_FIXED_NOREPLACE over a mapping returns another address, without an error, as kernels
+# before 4.17 do. Expected: EEXIST, because the kernel of the host has the flag. Remedy: compare the address with the
+# one that was asked for. A process that maps a ring at an agreed address would otherwise use a wrong one.
+# process_vm_readv returns ENOSYS. Seen: another address, and errno 38; without qemu, an error, and 8 bytes read.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# qemu-user 7.2.22: set_robust_list is ENOSYS, which the C library does not report: pthread_mutexattr_setrobust succeeds, and when a process ends that
-# holds such a mutex, nobody is told. Expected: EOWNERDEAD for the next process that locks it, as without qemu. A program that
-# shares memory between processes and relies on robust mutexes can then not be tested for a process that dies. Use pthread_mutex_timedlock under qemu.
-# Seen: setrobust 0, then a timed lock that ends with ETIMEDOUT (110); without qemu EOWNERDEAD (130).
+# qemu-user 7.2.22: robust mutexes are not robust, because set_robust_list is ENOSYS. pthread_mutexattr_setrobust
+# succeeds nevertheless. If the process that holds the mutex ends, the next one to lock it waits. Expected: EOWNERDEAD,
+# as without qemu. A program whose processes rely on it cannot be tested for the death of one of them. Remedy:
+# pthread_mutex_timedlock. Seen: setrobust 0, lock ETIMEDOUT (110); without qemu EOWNERDEAD (130).
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# qemu-user 7.2.22: a guest that reads /proc/self/maps or /proc/PID/maps of itself sees its own mappings. /proc/self/smaps,
-# /proc/thread-self/maps and /proc/self/task/TID/maps are the emulator's: addresses of the host, with qemu's code and libraries, and other
-# permissions. Expected: the guest's in all of them. Code that looks for a page's size or a mapping's flags in smaps reads of another
-# process under qemu, so look in maps only. Seen: which file names qemu, by its lines.
+# qemu-user 7.2.22: /proc/self/maps and /proc/PID/maps show a guest its own mappings. /proc/self/smaps,
+# /proc/thread-self/maps and /proc/self/task/TID/maps show those of the emulator: addresses of the host, with the code
+# of qemu. Expected: those of the guest in all of them. Code that reads page sizes or flags of a mapping from smaps
+# finds another process there. Remedy: /proc/self/maps. Seen: which files name the program qemu-aarch64.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 

@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# rocm-smi 5.2.3: on a machine where amdgpu is not loaded, every command exits with 0, after an error line on standard error. With --json
-# it prints nothing on standard output, which is not JSON. Expected: an exit code other than 0, as rocminfo 5.2.3 has (1), and an
-# object, be it empty. A script that checks a node has to look at the output, not at the exit code.
-# Seen: exit code 0, 0 bytes, "Driver not initialized".
+# rocm-smi 5.2.3: on a machine where amdgpu is not loaded, it prints an error to standard error and exits with 0. With
+# --json, it prints nothing at all. Expected: another exit code, as rocminfo 5.2.3 has (1), and an object, even if it is
+# empty. Remedy: check the output, not the exit code. Seen: exit code 0, 0 bytes, "Driver not initialized".
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 
@@ -16,5 +15,6 @@ smi() { timeout 60 python3 "$root/usr/libexec/rocm_smi/rocm_smi.py" "$@"; }
 
 still "exit code" 0 "$(smi --showuse > "$tmp/out" 2> "$tmp/errors" && echo 0)"
 still "the line" 'Driver not initialized' "$(grep -o 'Driver not initialized' "$tmp/errors")"
-still "JSON: exit code and bytes" '0 0' "$(smi --showuse --json > "$tmp/out" 2> "$tmp/errors" && echo "0 $(wc -c < "$tmp/out")")"
+still "JSON: exit code and bytes" '0 0' \
+  "$(smi --showuse --json > "$tmp/out" 2> "$tmp/errors" && echo "0 $(wc -c < "$tmp/out")")"
 still "rocminfo" 1 "$(code=0; timeout 60 "$root/usr/bin/rocminfo" > "$tmp/out" 2>&1 || code=$?; echo $code)"
