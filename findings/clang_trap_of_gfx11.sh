@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# clang 22.1.8: __builtin_trap is one instruction, s_trap 2, on gfx942 and gfx1201. On gfx1100 it is eleven: after
-# s_trap 2 they read the number of the queue's doorbell, send it to the host with an interrupt, and halt the wave in an
-# endless loop; ttmp2, a register of the trap handler, keeps m0 meanwhile. Expected: s_trap 2 on all of them. Code that
-# counts instructions or reads disassembly has to expect the rest. Seen: the instructions below.
+# clang 22.1.8: __builtin_trap is one instruction, s_trap 2, on gfx942 and gfx1201. On gfx1100 it is eleven, besides
+# s_delay_alu: after s_trap 2 they read the number of the queue's doorbell, send it to the host with an interrupt, and
+# halt the wave in an endless loop; ttmp2, a register of the trap handler, keeps m0 meanwhile. Expected: s_trap 2 on all
+# of them. Code that counts instructions or reads disassembly has to expect the rest. Seen: the instructions below.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 
