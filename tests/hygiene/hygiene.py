@@ -641,7 +641,7 @@ def waits(root):
 
 # Forms that have comments, where the first line is ours to write. .reuse/dep5 speaks for all others.
 COMMENTED = SOURCES + (".hpp.in", ".py", ".pyi", ".js", ".css", ".html", ".sh", ".toml", ".map", "meson.build", "meson_options.txt", "CMakeLists.txt")
-SPDX_FOLDERS = ("bench", "collectives", "docs", "examples", "include", "integration", "lib", "playground", "python", "scripts", "share", "site", "tests", "tools")
+SPDX_FOLDERS = ("bench", "collectives", "docs", "examples", "findings", "include", "integration", "lib", "playground", "python", "scripts", "share", "site", "tests", "tools")
 SPDX = "SPDX-License-Identifier: MIT"
 
 
