@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The documentation as a static site: build.py SOURCE OUTPUT [--playground PAGE] [--url URL] [--work DIR]
 
-Collects README.md (the front page), CONTRIBUTING.md, CHANGELOG.md, docs and the README of integration/runtime, adds a page for each
+Collects README.md (the front page), CONTRIBUTING.md, CHANGELOG.md, docs and the READMEs of findings and integration/runtime, adds a page for each
 public header (api.py) and a view of each file that a page links to, and has mkdocs render them. Needs Debian's doxygen, mkdocs and
 mkdocs-material, and neither a compiler nor a network. Ends with an error if doxygen or mkdocs warns, if a link leads nowhere, or if
 a public name has no comment. With --playground, copies that page to OUTPUT/playground/index.html, if it has been built, and adds it to the
@@ -49,7 +49,7 @@ def outside_code(text, change):
 
 def collected(source):
     """The pages of SOURCE that the site shows."""
-    found = [p for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "integration/runtime/README.md") if (p := source / name).is_file()]
+    found = [p for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "findings/README.md", "integration/runtime/README.md") if (p := source / name).is_file()]
     return sorted(p.relative_to(source) for p in found + sorted((source / "docs").rglob("*.md")))
 
 

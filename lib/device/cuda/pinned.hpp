@@ -2,11 +2,11 @@
 #pragma once
 // Pinned host memory of the whole process: what devices have freed serves later requests.
 //
-//   auto p = PinnedMemory::of_process().take(gpu, bytes);      // zeroed; at least so many bytes, from a page's begin on
+//   auto p = PinnedMemory::of_process().take(gpu, bytes);   // zeroed; at least so many bytes, from a page on
 //   PinnedMemory::of_process().give(p);
 //
 // Nothing is given back to the driver: that call blocks while a stream of the process waits, and a stream may wait for
-// ever. A piece serves requests of at least half its size. The driver's own pieces begin at any multiple of some hundred
+// ever. A piece serves requests of at least half its size. The driver's pieces begin at any multiple of some hundred
 // bytes once a program has pinned small ones: with driver 580.159 on an H200, a piece of 4,096 bytes at 0x...2b400.
 // Any thread; internal. Errors: the driver's status.
 #include "../request.hpp"
