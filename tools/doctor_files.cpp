@@ -14,7 +14,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
+#include <set>
 
 namespace sdma::tool {
 namespace {
@@ -65,7 +67,8 @@ class Files {
     auto paths = o_.files;
     std::stable_partition(paths.begin(), paths.end(), host_core);
     for (const auto& path : paths)
-      if (auto done = add({.path = path, .form = o_.form, .archives = true}); !done) wrong(std::move(done.error()));
+      if (auto done = add({.path = path, .form = o_.form, .archives = true, .streams = true}); !done)
+        wrong(std::move(done.error()));
     if (auto done = place_all(); !done) wrong(std::move(done.error()));
     for (auto& p : s_.page_faults) name_copy(p);
     if (s_.queues.empty() && !logs_) return nothing();
@@ -202,20 +205,40 @@ class Files {
     s_.queues.back().generation = chosen_for(in.name(), {});
     return {};
   }
+  /// While a log is waited for, what it has said by now.
+  void tell(const std::string& name, const std::function<void(doctor::Snapshot&)>& known) {
+    doctor::Snapshot now;
+    known(now);
+    const auto say = [&](const doctor::PageFault* f, const doctor::LogEvent* e) {
+      auto line = f ? "page fault at " + in_words(*f)
+                    : fmt::format("{}{}: {}{}", e->device.empty() ? "" : e->device + ": ", e->said, e->means,
+                                  e->to_do.empty() ? "" : " To do: " + e->to_do + ".");
+      if (told_.insert(line).second) report({.severity = Severity::note, .where = name, .message = std::move(line)});
+    };
+    for (const auto& f : now.page_faults) say(&f, nullptr);
+    for (const auto& e : now.events) say(nullptr, &e);
+  }
   Result<void, Diagnostic> text(Input& in) {
-    auto all = in.whole_text();
-    if (!all) return std::move(all.error());
+    std::string listed;  // what the HIP runtime has printed, which may list copies
+    const auto more = [&](std::string& to, const auto& known) -> Result<bool, Diagnostic> {
+      auto any = in.next(to, [&] { tell(in.name(), known); });
+      if (constexpr std::string_view kSource = ".cpp"; any && (!listed.empty() || to.find(kSource) != to.npos))
+        listed += to;
+      return any;
+    };
     const auto notes = s_.notes.size() + s_.page_faults.size() + s_.events.size();
-    doctor::add_kernel_log(s_, *all, in.name(), o_.pid);
+    auto rest = doctor::add_kernel_log(s_, more, in.name(), o_.pid);
+    if (!rest) return std::move(rest.error());
     logs_ += s_.notes.size() + s_.page_faults.size() + s_.events.size() > notes;
-    if (constexpr std::string_view kCopy = "HSA Copy copy_engine="; all->find(kCopy) != all->npos)
-      if (auto c = read_copies(*all, in.name())) {
+    if (constexpr std::string_view kCopy = "HSA Copy copy_engine="; listed.find(kCopy) != listed.npos)
+      if (auto c = read_copies(listed, in.name())) {
         s_.notes.push_back(
             fmt::format("{}: it lists copies: sdma trace --schedule FILE writes them as a schedule", in.name()));
-        copies_.push_back({std::move(*c), std::move(*all)});
+        copies_.push_back({std::move(*c), std::move(listed)});
+        return {};
       }
-    if (!copies_.empty() && copies_.back().copies.file == in.name()) return {};
-    auto dumps = read_text_dump(*all, in.name());
+    if (!rest->has_dump) return {};
+    auto dumps = read_text_dump(rest->text, in.name());
     if (!dumps && dumps.error().rule == kLogWithoutDump) return {};
     if (!dumps) return not_known(std::move(dumps.error()));
     for (auto& d : dumps->dumps) {
@@ -314,6 +337,7 @@ class Files {
   std::vector<Copies> copies_{};                      // of logs of the HIP runtime
   std::vector<std::string> names_{};                  // of the rings of texts
   std::vector<std::shared_ptr<MappedFile>> cores_{};  // `peek` reads them
+  std::set<std::string> told_{};                      // while a log was waited for
   std::vector<Diagnostic> errors_{};                  // of files and parts that could not be read
   std::size_t logs_ = 0, members_ = 0;                // logs that were read; files of archives
   bool in_report_ = false;                            // the file that is read is one of several in an archive

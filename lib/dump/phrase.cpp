@@ -26,8 +26,10 @@ std::size_t after_words(std::string_view text, std::size_t at, std::string_view 
 }
 
 std::size_t find_words(std::string_view text, std::size_t from, std::string_view words) noexcept {
-  const auto first = words.front() == ' ' ? std::string_view(" \t") : words.substr(0, 1);
-  for (auto at = text.find_first_of(first, from); at != text.npos; at = text.find_first_of(first, at + 1))
+  const auto next = [&](std::size_t at) {
+    return words.front() == ' ' ? text.find_first_of(" \t", at) : text.find(words.front(), at);
+  };
+  for (auto at = next(from); at != text.npos; at = next(at + 1))
     if (after_words(text, at, words) != text.npos) return at;
   return text.npos;
 }
@@ -64,6 +66,16 @@ std::optional<std::uint64_t> PhraseMatch::number(std::string_view place, int rad
   auto text = (*this)[place];
   if (text.starts_with("0x") || text.starts_with("0X")) text.remove_prefix(2), radix = 16;
   return whole_number<std::uint64_t>(text, radix);
+}
+
+PhraseMatch PhraseMatch::in_copy(std::string_view text, std::string_view copy) const noexcept {
+  const auto moved = [&](std::string_view part) {
+    return copy.substr(static_cast<std::size_t>(part.data() - text.data()), part.size());
+  };
+  auto m = *this;
+  m.said = moved(said);
+  for (std::size_t i = 0; i < used_; ++i) m.places_[i].value = moved(places_[i].value);
+  return m;
 }
 
 Phrase::Phrase(std::string_view text) {

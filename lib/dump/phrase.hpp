@@ -28,6 +28,8 @@ class PhraseMatch {
   std::string_view operator[](std::string_view place) const noexcept;
   /// The same as a number: decimal, or hexadecimal after 0x or if `radix` is 16.
   std::optional<std::uint64_t> number(std::string_view place, int radix = 10) const noexcept;
+  /// The same in a copy of the text.
+  PhraseMatch in_copy(std::string_view text, std::string_view copy) const noexcept;
 
  private:
   friend class Phrase;

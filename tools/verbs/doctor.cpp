@@ -120,6 +120,10 @@ int doctor_verb(const DoctorArguments& o) {
   int code = write_text(o.output, text_of(o, d));
   if (code == kOk) code = save(o, *s, d);
   if (code != kOk) return code;
+  if (interrupted != 0) {
+    if (o.json && o.output == "-") (void)write_text("-", "{\"complete\":false}\n");
+    return stopped("the answer is that of what had come by then");
+  }
   return code_of(d.verdict(), read);
 }
 
