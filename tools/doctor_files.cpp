@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "doctor_files.hpp"
 
+#include "../lib/core/words.hpp"
 #include "core/nearest.hpp"
+#include "doctor_collect.hpp"
 #include "output.hpp"
 #include "sdma/doctor/read.hpp"
 #include "sdma/schedule/copies.hpp"
@@ -9,6 +11,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -107,14 +110,30 @@ class Files {
   }
 
   /// A bug report has files of many kinds. Those that are neither a log nor a ring with positions are named in a note.
-  Result<void, Diagnostic> archive(const std::string& name, std::vector<Member> members) {
+  Result<void, Diagnostic> archive(const std::string& name, Unpacked all) {
+    auto& members = all.members;
+    if (all.rest) wrong(std::move(*all.rest));
+    if (!all.left_out.empty())
+      s_.notes.push_back(
+          fmt::format("{}: not followed, because only files are read: {}", name, fmt::join(all.left_out, ", ")));
     std::stable_partition(members.begin(), members.end(),
                           [](const Member& m) { return is_host_core(std::as_bytes(std::span(m.bytes))); });
     // With --save, the doctor has written everything into one of them.
     const auto saved =
         std::find_if(members.begin(), members.end(), [](const Member& m) { return doctor::is_snapshot(m.bytes); });
     if (saved != members.end()) return add({.path = name, .contents = std::move(saved->bytes)});
-    const bool report_of_all = members.size() > 1;
+    const auto collected = std::find_if(members.begin(), members.end(), [](const Member& m) {
+      return m.name == kCollectedName && m.bytes.starts_with(kCollectedFirst);
+    });
+    if (collected != members.end()) {
+      note_collected(name, collected->bytes);
+      std::string others;
+      for (const auto& m : members)
+        if (!is_evidence(m.name)) others += fmt::format("{}{}", others.empty() ? "" : ", ", m.name);
+      s_.notes.push_back(fmt::format("{}: for people: {}", name, others));
+      std::erase_if(members, [](const Member& m) { return !is_evidence(m.name); });
+    }
+    const bool report_of_all = members.size() > 1 || collected != members.end();
     members_ += members.size();
     std::string left;
     for (auto& m : members) {
@@ -131,6 +150,13 @@ class Files {
                       "nor rings with positions: {}.",
                       name, left));
     return {};
+  }
+  /// What a collector could not read may have said more.
+  void note_collected(const std::string& name, std::string_view text) {
+    s_.notes.push_back(fmt::format("{}: {}", name, detail::take_line(text)));
+    while (!text.empty())
+      if (const auto line = detail::take_line(text); line.starts_with("not read: ") || line.starts_with("left out"))
+        s_.notes.push_back(fmt::format("{}: {}", name, line));
   }
   /// A page that a recorded copy reads or writes. The log of another process says nothing about it.
   void name_copy(doctor::PageFault& p) const {
@@ -209,14 +235,17 @@ class Files {
   void tell(const std::string& name, const std::function<void(doctor::Snapshot&)>& known) {
     doctor::Snapshot now;
     known(now);
-    const auto say = [&](const doctor::PageFault* f, const doctor::LogEvent* e) {
-      auto line = f ? "page fault at " + in_words(*f)
-                    : fmt::format("{}{}: {}{}", e->device.empty() ? "" : e->device + ": ", e->said, e->means,
-                                  e->to_do.empty() ? "" : " To do: " + e->to_do + ".");
+    const auto say = [&](std::string line) {
       if (told_.insert(line).second) report({.severity = Severity::note, .where = name, .message = std::move(line)});
     };
-    for (const auto& f : now.page_faults) say(&f, nullptr);
-    for (const auto& e : now.events) say(nullptr, &e);
+    for (auto& f : now.page_faults) {
+      f.reports = 1;  // it is the same one
+      say("page fault at " + in_words(f));
+    }
+    for (const auto& e : now.events) {
+      const auto device = e.device.empty() ? "" : "GPU " + e.device + ": ";
+      say(fmt::format("{}{}: {}{}", device, e.said, e.means, e.to_do.empty() ? "" : " To do: " + e.to_do + "."));
+    }
   }
   Result<void, Diagnostic> text(Input& in) {
     std::string listed;  // what the HIP runtime has printed, which may list copies

@@ -100,7 +100,7 @@ Result<Input, Diagnostic> Input::open(const InputOptions& o) {
   if (o.streams) in.pipe_ = open_pipe(o.path);
   while (in.buffer_.size() < kSniffed && !in.ended_) {
     // A log of few lines may be all for a long time.
-    if (o.streams && in.buffer_.ends_with('\n') && is_text(in.buffer_) && !in.has_come(kPatience)) break;
+    if (o.streams && in.buffer_.ends_with('\n') && tool::is_text(in.buffer_) && !in.has_come(kPatience)) break;
     if (auto more = in.fill(); !more) return std::move(more.error());
   }
   if (o.form == Form::automatic && is_packed(in.buffer_))
@@ -164,19 +164,20 @@ Result<bool, Diagnostic> Input::next(std::string& to, const std::function<void()
 /// Replaces the bytes of an archive by those of its only file; if the verb reads `all` of them, keeps them.
 Result<void, Diagnostic> Input::unpack(bool all) {
   if (auto whole = read_whole(); !whole) return std::move(whole.error());
-  auto members = tool::unpack(buffer_, name_);
+  auto members = tool::unpack_parts(buffer_, name_);
   if (!members) return std::move(members.error());
   buffer_.clear();
   if (all) return members_ = std::move(*members), Result<void, Diagnostic>{};
-  if (members->size() != 1) {
+  if (members->rest) return std::move(*members->rest);
+  if (members->members.size() != 1) {
     std::vector<std::string_view> names;
-    for (const auto& m : *members) names.push_back(m.name);
+    for (const auto& m : members->members) names.push_back(m.name);
     return Diagnostic{
         .where = name_,
         .message = fmt::format("the archive has {} files, and not one: {}", names.size(), fmt::join(names, ", ")),
         .hint = "unpack it, and give one file; sdma doctor reads all files of an archive"};
   }
-  buffer_ = std::move(members->front().bytes);
+  buffer_ = std::move(members->members.front().bytes);
   return {};
 }
 

@@ -72,7 +72,7 @@ class Input {
   /// Its name in diagnostics.
   const std::string& name() const noexcept { return name_; }
   /// The files of an archive, if InputOptions::archives is set and this is one. Call it once.
-  std::optional<std::vector<Member>> members() noexcept { return std::exchange(members_, std::nullopt); }
+  std::optional<Unpacked> members() noexcept { return std::exchange(members_, std::nullopt); }
   /// The beginning, without a byte order mark: enough to detect the form.
   std::string_view beginning() const noexcept;
   /// The whole input as text. Call it before any dwords were taken.
@@ -123,7 +123,7 @@ class Input {
   FileReader file_;
   std::shared_ptr<std::FILE> pipe_{};  // a named one, instead of file_
   std::string name_, ring_, buffer_;
-  std::optional<std::vector<Member>> members_{};
+  std::optional<Unpacked> members_{};
   Form form_ = Form::binary;
   std::optional<Generation> given_;
   Generation generation_;

@@ -45,7 +45,7 @@ class LogReader::Impl {
     if (least_.any) log_.from = least_.text(), log_.to = most_.text();
     log_.is_log = is_certain() || perhaps_ * 2 > n_;
     log_.has_dump = !log_.is_log || rest_.has_dump(log_.records);
-    log_.rest = log_.is_log ? rest_.take(log_.records) : std::move(rest_).whole();
+    log_.rest = log_.is_log ? rest_.take(log_.records) : rest_.whole();
     return std::move(log_);
   }
 

@@ -80,27 +80,18 @@ PhraseMatch PhraseMatch::in_copy(std::string_view text, std::string_view copy) c
 
 Phrase::Phrase(std::string_view text) {
   std::string_view longest;
-  while (!text.empty()) {
-    if (text.front() == '{') {
-      const auto close = text.find('}');
-      auto name = text.substr(1, close - 1);
-      const bool typed = std::string_view("#$*").find(name.front()) != std::string_view::npos;
-      const char kind = typed ? name.front() : '\0';
-      if (typed) name.remove_prefix(1);
-      parts_.push_back({.place = name, .kind = kind});
-      text.remove_prefix(close + 1);
-      continue;
-    }
-    const auto words = text.substr(0, text.find('{'));
-    parts_.push_back({.words = words});
-    text.remove_prefix(words.size());
-    for (auto rest = words; !rest.empty();) {
-      const auto word = rest.substr(0, rest.find(' '));
-      if (word.size() > longest.size()) longest = word;
-      rest.remove_prefix(std::min(word.size() + 1, rest.size()));
-    }
-    if (needle_.empty()) needle_ = words.substr(0, kNeedle);
-  }
+  each_place(
+      text,
+      [&](std::string_view words) {
+        parts_.push_back({.words = words});
+        for (auto rest = words; !rest.empty();) {
+          const auto word = rest.substr(0, rest.find(' '));
+          if (word.size() > longest.size()) longest = word;
+          rest.remove_prefix(std::min(word.size() + 1, rest.size()));
+        }
+        if (needle_.empty()) needle_ = words.substr(0, kNeedle);
+      },
+      [&](char kind, std::string_view name) { parts_.push_back({.place = name, .kind = kind}); });
   if (longest.size() >= kNeedle) needle_ = longest.substr(0, kNeedle);
 }
 
