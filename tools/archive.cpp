@@ -73,22 +73,26 @@ class Unpacking {
         if (archive_entry_filetype(e) != AE_IFDIR) left_out.push_back(std::move(m.name));
         continue;
       }
+      std::optional<Diagnostic> cut;
       for (std::string piece(std::size_t{1} << 16, '\0');;) {
         const auto n = archive_read_data(in.get(), piece.data(), piece.size());
-        if (n < 0) return broken();
-        if (n == 0) break;
-        if (bytes_ + m.bytes.size() + static_cast<std::size_t>(n) > kMostUnpacked)
+        if (n < 0) cut = broken();
+        if (n <= 0) break;
+        if (std::max(bytes_, packed_) + m.bytes.size() + static_cast<std::size_t>(n) > kMostUnpacked)
           return too_much(name, size_text(kMostUnpacked) + " of contents");
         m.bytes.append(piece, 0, static_cast<std::size_t>(n));
       }
       if (is_packed(m.bytes)) {
         const auto inner = tar ? fmt::format("{}: {}", name, m.name) : name;
-        bytes_ += m.bytes.size();  // while it is there
+        packed_ += m.bytes.size();
         auto done = add(m.bytes, inner, m.name, layers - 1);
-        bytes_ -= m.bytes.size();
+        packed_ -= m.bytes.size();
+        if (cut) return std::move(*cut);
         if (!done) return done;
         continue;
       }
+      // A part of a dump would be another dump.
+      if (cut) return std::move(*cut);
       if (all.size() == kMostMembers) return too_much(name, fmt::format("{} files", kMostMembers));
       bytes_ += m.bytes.size();
       all.push_back(std::move(m));
@@ -98,7 +102,8 @@ class Unpacking {
   std::vector<std::string> left_out{};
 
  private:
-  std::uint64_t bytes_ = 0;
+  std::uint64_t bytes_ = 0;   // of members and headers
+  std::uint64_t packed_ = 0;  // of the layers around them
 };
 
 }  // namespace

@@ -8,9 +8,9 @@
 //
 // A compressed file is one member, whose name has no suffix: "dmesg.gz" has "dmesg". Members that are packed themselves
 // are unpacked, too, down to eight layers. Nothing is written to disk. At most kMostMembers files and kMostUnpacked
-// bytes, those of headers and of packed members included: beyond, an error names the limit. Only regular files count: a
-// link or a device of an archive is left out, and nothing is followed. A name is only a name: "../../etc/passwd" is
-// printed, and its control characters are '?'. What was unpacked before an error stays.
+// bytes, headers included, and as many in the layers around them: beyond, an error names the limit. Only regular files
+// count: a link or a device of an archive is left out, and nothing is followed. A name is only a name:
+// "../../etc/passwd" is printed, and its control characters are '?'. What was unpacked before an error stays.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 

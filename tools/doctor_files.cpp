@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <set>
@@ -251,8 +252,8 @@ class Files {
     std::string listed;  // what the HIP runtime has printed, which may list copies
     const auto more = [&](std::string& to, const auto& known) -> Result<bool, Diagnostic> {
       auto any = in.next(to, [&] { tell(in.name(), known); });
-      if (constexpr std::string_view kSource = ".cpp"; any && (!listed.empty() || to.find(kSource) != to.npos))
-        listed += to;
+      constexpr std::string_view kSource = ".cpp";
+      if (any && (!listed.empty() || ::memmem(to.data(), to.size(), kSource.data(), kSource.size()))) listed += to;
       return any;
     };
     const auto notes = s_.notes.size() + s_.page_faults.size() + s_.events.size();

@@ -156,8 +156,8 @@ Result<bool, Diagnostic> Input::next(std::string& to, const std::function<void()
     else if (auto more = fill(); !more) return std::move(more.error());
   }
   if (buffer_.empty()) return false;
-  to += buffer_;
-  buffer_.clear();
+  if (to.empty()) to.swap(buffer_);  // each keeps its memory
+  else to += std::exchange(buffer_, {});
   return true;
 }
 

@@ -82,9 +82,11 @@ class LogReader::Impl {
     rest_.look(text_);
     while (at_ < text_.size()) {
       auto step = json();
-      if (step == Step::other) step = journal();
-      if (step == Step::other) line();
+      if (step == Step::read) continue;
+      const auto l = text_.substr(at_, text_.find('\n', at_) - at_);
+      if (step == Step::other) step = journal(l);
       if (step == Step::wait) break;
+      if (step == Step::other) line(l);
     }
     waits_ = text_.substr(at_);
     enough_ = waits_.size() * 2;
@@ -120,7 +122,6 @@ class LogReader::Impl {
     n_ += static_cast<std::size_t>(std::count(passed.begin(), passed.end(), '\n'));
     at_ += passed.size();
   }
-  void next_line(LineKind kind) { go_on(std::min(text_.find('\n', at_), text_.size()) + 1 - at_, kind); }
 
   Step json() {
     std::size_t skip = 0;
@@ -149,9 +150,8 @@ class LogReader::Impl {
     go_on(end - at_, kind);
     return Step::read;
   }
-  Step journal() {
+  Step journal(std::string_view line) {
     const auto rest = text_.substr(at_);
-    const auto line = rest.substr(0, rest.find('\n'));
     const bool exported = begins_export(line);
     if (!exported && !begins_verbose(line)) return Step::other;
     flush();
@@ -167,15 +167,16 @@ class LogReader::Impl {
     return Step::read;
   }
 
-  void line() {
-    const auto rest = text_.substr(at_);
-    auto l = rest.substr(0, rest.find('\n'));
+  void line(std::string_view whole) {
+    auto l = whole;
     if (l.ends_with('\r')) l.remove_suffix(1);
     LogRecord r;
     take_prefixes(l, r);
     r.first = r.last = n_;
     const auto joined = continues(l, r);
-    next_line(joined ? *joined : begin(l, r));
+    rest_.add(n_, joined ? *joined : begin(l, r), whole);
+    at_ += whole.size();
+    if (at_ < text_.size()) ++at_, ++n_;
   }
 
   /// Its kind, if this line is by its form a part of the record before it.

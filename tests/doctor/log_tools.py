@@ -110,13 +110,13 @@ class Forms:
             return
         # As the kernel's log comes to it: printk.time puts the seconds into the text.
         source = self.path("rsyslog.in", "".join(f"[{us / 1e6:12.6f}] {said}\n" for us, said in self.records))
-        names = ["TraditionalFileFormat", "FileFormat", "SyslogProtocol23Format", "TraditionalForwardFormat", "ForwardFormat"]
+        names = ["TraditionalFileFormat", "FileFormat", "SyslogProtocol23Format"]
         text = (f'global(workDirectory="{self.folder}")\nmodule(load="imfile" PollingInterval="1")\n'
                 'template(name="json" type="string" string="%jsonmesg%\\n")\n'
-                'template(name="own" type="string" string="%timegenerated:::date-rfc3339%|%syslogpriority-text%|%programname%|%msg%\\n")\n'
+                'template(name="forward" type="string" string="<%PRI%>%TIMESTAMP% %HOSTNAME% %syslogtag%%msg%\\n")\n'
                 f'input(type="imfile" File="{source}" Tag="kernel:" Facility="kern" Severity="error" addMetadata="off")\n')
         outputs = {}
-        for name, template in [(n, "RSYSLOG_" + n) for n in names] + [("json", "json"), ("own", "own")]:
+        for name, template in [(n, "RSYSLOG_" + n) for n in names] + [("json", "json"), ("forward", "forward")]:
             outputs[name] = self.path("rsyslog." + name)
             text += f'*.* action(type="omfile" File="{outputs[name]}" template="{template}" asyncWriting="off")\n'
         self.daemon(["rsyslogd", "-n", "-f", self.path("rsyslog.conf", text), "-i", self.path("rsyslog.pid")], outputs.values())
