@@ -52,7 +52,7 @@ bool is_of_gpus(std::string_view line) {
   return std::any_of(kDrivers.begin(), kDrivers.end(), [&](std::string_view d) { return line.find(d) != line.npos; });
 }
 
-/// A mapped file by whose name nobody is known.
+/// A mapped file whose name says nothing about a user or a program.
 bool is_of_system(std::string_view file) {
   if (file.empty() || file.starts_with('[')) return true;
   constexpr auto kFolders = std::to_array<std::string_view>(
@@ -122,14 +122,14 @@ AnonymousNames names_of_machine() {
     if (const auto dot = name.find('.'); dot != name.npos) words.emplace_back(name.substr(0, dot), "host");
   }
   // Of people, and not of services: daemon, bin.
-  constexpr unsigned kFirstUser = 1000, kNobody = 65534;
+  constexpr unsigned kFirstUser = 1000, kOverflow = 65534;
   const auto users = read_file("/etc/passwd");
   for (std::string_view rest = users ? std::string_view(*users) : ""; !rest.empty();) {
     auto line = take_line(rest);
     const auto name = detail::take_word(line, ":");
     detail::take_word(line, ":");
     const auto uid = detail::whole_number<unsigned>(detail::take_word(line, ":"));
-    if (uid && *uid >= kFirstUser && *uid != kNobody) words.emplace_back(name, "user");
+    if (uid && *uid >= kFirstUser && *uid != kOverflow) words.emplace_back(name, "user");
   }
   // Those of a directory service are not in that file.
   std::error_code e;

@@ -42,7 +42,7 @@ bool write_whole(int to, const void* from, std::size_t n) {
 
 /// The child: every file from this one on.
 [[noreturn]] void serve(const std::vector<std::string>& paths, std::size_t first, std::uint64_t most, int to) {
-  // Whoever waits for the end of this program's output does not wait for the child.
+  // A reader of this program's output does not wait for the child.
   const int nowhere = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nowhere, fd);
   std::array<char, kPiece> buffer{};

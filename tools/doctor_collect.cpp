@@ -169,8 +169,7 @@ class Collector {
   void take_log() {
     const auto log = doctor::kernel_log();
     if (!log) {
-      ++unread_;
-      lines_.push_back(fmt::format("not read: {}", to_string(log.error())));
+      lines_.push_back(fmt::format("not read: the kernel's log: {}; {}", log.error().message, log.error().hint));
       return;
     }
     std::size_t left = 0;
@@ -180,10 +179,7 @@ class Collector {
       lines_.push_back(fmt::format("left out (--anonymous): {} lines of the log that name no driver of GPUs", left));
   }
   void take(const Wanted& w, FileRead r) {
-    if (!r.why.empty()) {
-      ++unread_;
-      lines_.push_back(fmt::format("not read: {}: {}", w.path, r.why));
-    }
+    if (!r.why.empty()) lines_.push_back(fmt::format("not read: {}: {}", w.path, r.why));
     if (!r.why.empty() && r.bytes.empty()) return;
     lines_.push_back(fmt::format("{}: {} bytes", w.path, r.bytes.size()));
     if (o_.anonymous) r.bytes = names_.file(w.path, std::move(r.bytes));
@@ -204,7 +200,7 @@ class Collector {
     if (auto saved = save_archive(o_.path, members_); !saved) return report(saved.error()), kInput;
     std::uint64_t bytes = 0;
     for (const auto& m : members_) bytes += m.bytes.size();
-    std::string out = fmt::format("{}: {} of contents in {} files\n", o_.path, size_text(bytes), members_.size());
+    std::string out = fmt::format("{}: {} files of {} bytes\n", o_.path, members_.size(), bytes);
     for (const auto& l : lines_)
       if (l.starts_with("not read: ") || l.starts_with("left out")) out += l + "\n";
     return write_text("-", std::move(out));
@@ -215,7 +211,6 @@ class Collector {
   std::vector<Member> members_{};
   std::map<std::string, std::size_t> index_{};
   std::vector<std::string> lines_{};  // of collected.txt
-  std::size_t unread_ = 0;
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// sdma doctor --collect: what a machine shows about its GPUs now, in one archive, for somebody far away.
+// sdma doctor --collect: what a machine shows about its GPUs now, in one archive that is examined elsewhere.
 //
 //   return collect({.path = "report.tar.gz", .anonymous = true});
 //

@@ -41,8 +41,8 @@ class PhraseMatch {
   std::size_t used_ = 0;
 };
 
-/// Walks over a phrase: `words(text)` for what stands between its places, `place(kind, name)` for each of them, of which
-/// the kind is '#', '$', '*' or, of a word, 0.
+/// Walks over a phrase: `words(text)` for what stands between its places, `place(kind, name)` for each of them. The
+/// kind is '#', '$', '*' or, of a word, 0.
 template <class Words, class Place> void each_place(std::string_view phrase, Words words, Place place) {
   while (!phrase.empty()) {
     const auto open = phrase.find('{');

@@ -208,7 +208,7 @@ void add_doctor(VerbOptions& verb, Action& action) {
       .type("FILE.tar.gz");
   verb.value(
           "--collect", o->collect.path,
-          "take what this machine shows of its GPUs into one archive, for somebody far away: the kernel's log, dumps "
+          "take what this machine shows of its GPUs into one archive that is examined elsewhere: the kernel's log, dumps "
           "of the driver (which it deletes after five minutes), KFD's and debugfs' files of SDMA, topology, versions, "
           "and maps and threads of the processes that use a GPU. Nothing is changed. What this user may not read is "
           "named; root may read all. Ends within 30 s")
