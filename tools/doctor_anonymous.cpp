@@ -41,7 +41,7 @@ void replace_programs(std::string& line) {
         end = std::min(end, line.find(after, at));
       if (before == "Comm: ") end = std::min(line.find(' ', at), line.size());
       if (end == line.npos || end - at > kLongest) continue;
-      line.replace(at, end - at, "process");
+      line.replace(at, end - at, "program");
     }
 }
 

@@ -8,7 +8,7 @@
 //   archive(names.file("/proc/4711/maps", text));
 //
 //   a host's name, a user's, a path below a home                  anywhere, as whole words: host, user, /..
-//   "Process NAME pid 4711 thread NAME pid 4720"                  in a log or a dump: process
+//   "Process NAME pid 4711 thread NAME pid 4720"                  in a log or a dump: program
 //   "Name:", "Uid:", "Gid:" and "Groups:" of /proc/PID/status     no line
 //   files that a process has mapped                               /.., unless they are of the system or of ROCm
 //
