@@ -26,6 +26,14 @@ constexpr std::size_t kMailWidth = 100;
 constexpr std::size_t kNarrow = 40, kWide = 400;
 constexpr std::size_t kLongWord = 12;
 
+/// A row that is not the end of a line that was cut: with an offset, or with two whole dwords.
+bool is_sure_row(std::string_view line) {
+  if (!is_dump_row(line)) return false;
+  const auto l = parse_line(line);
+  return l.marked() > 0 ||
+         std::count_if(l.cells.begin(), l.cells.end(), [](const DumpCell& c) { return c.digits >= 8; }) > 1;
+}
+
 }  // namespace
 
 class LogReader::Impl {
@@ -203,7 +211,7 @@ class LogReader::Impl {
     if (r.evident || r.date || r.priority || trimmed(l).empty()) return {};
     if (names_kernel(r.text)) return {};
     // A terminal has cut the line before at its width.
-    if (cut_ && open_.width == width_) return more(l);
+    if (cut_ && open_.width == width_ && !is_sure_row(r.text)) return more(l);
     if (r.text.starts_with('(') && r.text.ends_with(')') && find_message(open_.text())) {
       const auto kind = more(" ");
       flush();
@@ -246,8 +254,9 @@ class LogReader::Impl {
   /// A whole record, of whatever form.
   void record(const LogRecord& r, std::string_view text) {
     std::string plain;
-    if (text.find('[') != text.npos && (text.find("33[") != text.npos || text.find("1b[") != text.npos))
-      text = plain = without_colours(text);
+    if (text.find('[') != text.npos)
+      for (const std::string_view escape : {"\033[", "33[", "1b["})
+        if (text.find(escape) != text.npos) text = plain = without_colours(text);
     if (!r.form.empty() && log_.form.empty()) log_.form = r.form;
     evident_ += r.evident && r.form == "JSON";
     const auto number = log_.records++;
