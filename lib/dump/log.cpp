@@ -79,7 +79,8 @@ class LogReader::Impl {
 
   /// Reads whole lines. What has to wait for more is read again when as much has come.
   void read(std::string lines, bool last) {
-    waits_ += lines;
+    if (waits_.empty()) waits_ = std::move(lines);
+    else waits_ += lines;
     if (waits_.size() < enough_ && !last) return;
     parts_.push_back(std::exchange(waits_, {}));
     text_ = parts_.back();

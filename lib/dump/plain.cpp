@@ -254,8 +254,8 @@ std::string TextDecoder::add(std::string_view bytes) {
     half_ = half_.size() % 2 != 0 ? std::string(1, half_.back()) : std::string();
   }
   // Of mail, a line that ends with '=' goes on in the next one.
-  auto end = tail_.rfind('\n');
-  if (end != tail_.npos && end < before) end = tail_.npos;
+  auto end = std::string_view(tail_).substr(before).rfind('\n');
+  if (end != tail_.npos) end += before;
   const auto goes_on = [&] {
     const auto line = std::string_view(tail_).substr(0, end);
     return line.ends_with('=') || line.ends_with("=\r");
@@ -266,7 +266,7 @@ std::string TextDecoder::add(std::string_view bytes) {
   auto lines = tail_.substr(end + 1);
   tail_.swap(lines);
   lines.resize(end + 1);
-  return decoded(lines);
+  return decoded(std::move(lines));
 }
 
 std::string TextDecoder::finish() { return decoded(std::exchange(tail_, {})); }

@@ -78,7 +78,7 @@ struct LogRest {
   std::string text{};     ///< of a log: its dump alone, where it stood; or else the whole text
 };
 /// The same for a text of any length, also one that never ends: of a log, only what it says is kept. Diagnostic: that
-/// of `more`.
+/// of `more`, or that more than 1 GiB of the text is no log.
 Result<LogRest, Diagnostic> add_kernel_log(Snapshot&, const MoreText& more, std::string_view name,
                                            std::optional<std::uint32_t> process = {});
 
