@@ -2,7 +2,6 @@
 #include "log.hpp"
 
 #include "../core/plural.hpp"
-#include "coredump.hpp"
 #include "line.hpp"
 #include "log_lines.hpp"
 #include "log_records.hpp"

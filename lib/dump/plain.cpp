@@ -231,12 +231,6 @@ bool is_utf16(std::string_view bytes) noexcept {
   return false;
 }
 
-std::string decoded_text(std::string_view bytes) {
-  TextDecoder d;
-  auto text = d.add(bytes);
-  return text += d.finish();
-}
-
 std::string TextDecoder::add(std::string_view bytes) {
   constexpr std::string_view kUtf8 = "\xef\xbb\xbf";
   if (bytes.empty()) return {};

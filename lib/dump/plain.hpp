@@ -3,7 +3,9 @@
 // The text of a dump without what terminals, editors, mail and Markdown
 // have put around it. Lines stay lines, so their numbers hold.
 //
-//   auto text = decoded_text(bytes);                        // first: quotes and marks stay, for records of a log
+//   TextDecoder d;                                          // first: quotes and marks stay, for records of a log
+//   while (more(bytes)) use(d.add(bytes));                  // whole lines
+//   use(d.finish());
 //   auto plain = plain_text(std::move(text));               // for a dump
 //
 //   UTF-16, with a mark or not      decoded; a letter that is not in ASCII becomes '?'
@@ -27,9 +29,8 @@
 
 namespace sdma { inline namespace v0 { namespace detail {
 
-std::string decoded_text(std::string_view bytes);
-/// The same for a text that comes in parts, which may end anywhere: gives its whole lines. What one part shows, such as
-/// that this is a page of HTML, holds for it and for all later ones.
+/// Decodes a text that comes in parts, which may end anywhere: gives its whole lines. What one part shows, such as that
+/// this is a page of HTML, holds for it and for all later ones.
 class TextDecoder {
  public:
   std::string add(std::string_view bytes);
