@@ -9,6 +9,7 @@
 #include <archive.h>
 #include <archive_entry.h>
 
+#include <algorithm>
 #include <ctime>
 #include <filesystem>
 #include <memory>
@@ -18,6 +19,14 @@ namespace sdma::tool {
 namespace {
 
 constexpr int kMostLayers = 8;
+constexpr std::uint64_t kHeader = 512;
+
+/// A name for messages: no letter of it moves a terminal's cursor.
+std::string printable(std::string name) {
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }, '?');
+  return name;
+}
 
 Diagnostic too_much(const std::string& name, const std::string& limit) {
   return {.where = name,
@@ -55,40 +64,65 @@ class Unpacking {
       const int next = archive_read_next_header(in.get(), &e);
       if (next == ARCHIVE_EOF) return {};
       if (next < ARCHIVE_WARN) return broken();
-      if (tar && (archive_entry_filetype(e) != AE_IFREG || archive_entry_hardlink(e))) continue;
+      // An archive of nothing but headers ends, too.
+      if (tar) bytes_ += kHeader;
+      if (bytes_ > kMostUnpacked) return too_much(name, size_text(kMostUnpacked) + " of contents");
       const char* path = tar ? archive_entry_pathname(e) : nullptr;
-      Member m{.name = path ? std::string(path) : std::filesystem::path(member).stem().string()};
+      Member m{.name = path ? printable(path) : std::filesystem::path(member).stem().string()};
+      if (tar && (archive_entry_filetype(e) != AE_IFREG || archive_entry_hardlink(e))) {
+        if (archive_entry_filetype(e) != AE_IFDIR) left_out.push_back(std::move(m.name));
+        continue;
+      }
+      std::optional<Diagnostic> cut;
       for (std::string piece(std::size_t{1} << 16, '\0');;) {
         const auto n = archive_read_data(in.get(), piece.data(), piece.size());
-        if (n < 0) return broken();
-        if (n == 0) break;
-        if (bytes_ + m.bytes.size() + static_cast<std::size_t>(n) > kMostUnpacked)
+        if (n < 0) cut = broken();
+        if (n <= 0) break;
+        if (std::max(bytes_, packed_) + m.bytes.size() + static_cast<std::size_t>(n) > kMostUnpacked)
           return too_much(name, size_text(kMostUnpacked) + " of contents");
         m.bytes.append(piece, 0, static_cast<std::size_t>(n));
       }
       if (is_packed(m.bytes)) {
         const auto inner = tar ? fmt::format("{}: {}", name, m.name) : name;
-        if (auto done = add(m.bytes, inner, m.name, layers - 1); !done) return done;
+        packed_ += m.bytes.size();
+        auto done = add(m.bytes, inner, m.name, layers - 1);
+        packed_ -= m.bytes.size();
+        if (cut) return std::move(*cut);
+        if (!done) return done;
         continue;
       }
+      // A part of a dump would be another dump.
+      if (cut) return std::move(*cut);
       if (all.size() == kMostMembers) return too_much(name, fmt::format("{} files", kMostMembers));
       bytes_ += m.bytes.size();
       all.push_back(std::move(m));
     }
   }
   std::vector<Member> all{};
+  std::vector<std::string> left_out{};
 
  private:
-  std::uint64_t bytes_ = 0;
+  std::uint64_t bytes_ = 0;   // of members and headers
+  std::uint64_t packed_ = 0;  // of the layers around them
 };
 
 }  // namespace
 
-Result<std::vector<Member>, Diagnostic> unpack(std::string_view bytes, const std::string& name) {
+Result<Unpacked, Diagnostic> unpack_parts(std::string_view bytes, const std::string& name) {
   Unpacking u;
-  if (auto done = u.add(bytes, name, name, kMostLayers); !done) return std::move(done.error());
+  auto done = u.add(bytes, name, name, kMostLayers);
+  if (!done && u.all.empty()) return std::move(done.error());
   if (u.all.empty()) return Diagnostic{.where = name, .message = "the archive has no files", .hint = "give the files"};
-  return std::move(u.all);
+  Unpacked all{.members = std::move(u.all), .left_out = std::move(u.left_out)};
+  if (!done) all.rest = std::move(done.error());
+  return all;
+}
+
+Result<std::vector<Member>, Diagnostic> unpack(std::string_view bytes, const std::string& name) {
+  auto all = unpack_parts(bytes, name);
+  if (!all) return std::move(all.error());
+  if (all->rest) return std::move(*all->rest);
+  return std::move(all->members);
 }
 
 Result<void, Diagnostic> save_archive(const std::string& path, const std::vector<Member>& members) {

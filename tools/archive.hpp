@@ -3,16 +3,19 @@
 // Archives of a bug report: gzip, xz and other compressed files, and tar of them, read and written in memory.
 //
 //   if (is_packed(bytes))
-//     if (auto all = unpack(bytes, "report.tar.gz")) for (const auto& m : *all) use(m.name, m.bytes);
+//     if (auto all = unpack(bytes, "report.tar.gz")) for (const auto& m : all->members) use(m.name, m.bytes);
 //   auto saved = save_archive("report.tar.gz", {{"answer.txt", text}});
 //
 // A compressed file is one member, whose name has no suffix: "dmesg.gz" has "dmesg". Members that are packed themselves
 // are unpacked, too, down to eight layers. Nothing is written to disk. At most kMostMembers files and kMostUnpacked
-// bytes: beyond, an error names the limit. Only regular files count: a link or a device of an archive is left out.
+// bytes, headers included, and as many in the layers around them: beyond, an error names the limit. Only regular files
+// count: a link or a device of an archive is left out, and nothing is followed. A name is only a name:
+// "../../etc/passwd" is printed, and its control characters are '?'. What was unpacked before an error stays.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,7 +52,15 @@ inline const Packing* packing_of(std::string_view head) noexcept {
 }
 inline bool is_packed(std::string_view head) noexcept { return packing_of(head) != nullptr; }
 
-/// `name`: the file's, for errors.
+/// What an archive has.
+struct Unpacked {
+  std::vector<Member> members{};
+  std::vector<std::string> left_out{};  ///< links and devices: their names
+  std::optional<Diagnostic> rest{};     ///< why there are not more members: it is cut off, damaged or too large
+};
+/// `name`: the file's, for errors. A diagnostic: no member could be read.
+Result<Unpacked, Diagnostic> unpack_parts(std::string_view bytes, const std::string& name);
+/// A diagnostic: not all of them could be read.
 Result<std::vector<Member>, Diagnostic> unpack(std::string_view bytes, const std::string& name);
 
 /// Writes a tar.gz, whole or not at all.

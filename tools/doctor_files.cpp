@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "doctor_files.hpp"
 
+#include "../lib/core/words.hpp"
 #include "core/nearest.hpp"
+#include "doctor_collect.hpp"
 #include "output.hpp"
 #include "sdma/doctor/read.hpp"
 #include "sdma/schedule/copies.hpp"
@@ -9,12 +11,16 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
+#include <functional>
 #include <memory>
+#include <set>
 
 namespace sdma::tool {
 namespace {
@@ -65,7 +71,8 @@ class Files {
     auto paths = o_.files;
     std::stable_partition(paths.begin(), paths.end(), host_core);
     for (const auto& path : paths)
-      if (auto done = add({.path = path, .form = o_.form, .archives = true}); !done) wrong(std::move(done.error()));
+      if (auto done = add({.path = path, .form = o_.form, .archives = true, .streams = true}); !done)
+        wrong(std::move(done.error()));
     if (auto done = place_all(); !done) wrong(std::move(done.error()));
     for (auto& p : s_.page_faults) name_copy(p);
     if (s_.queues.empty() && !logs_) return nothing();
@@ -104,14 +111,30 @@ class Files {
   }
 
   /// A bug report has files of many kinds. Those that are neither a log nor a ring with positions are named in a note.
-  Result<void, Diagnostic> archive(const std::string& name, std::vector<Member> members) {
+  Result<void, Diagnostic> archive(const std::string& name, Unpacked all) {
+    auto& members = all.members;
+    if (all.rest) wrong(std::move(*all.rest));
+    if (!all.left_out.empty())
+      s_.notes.push_back(
+          fmt::format("{}: not followed, because only files are read: {}", name, fmt::join(all.left_out, ", ")));
     std::stable_partition(members.begin(), members.end(),
                           [](const Member& m) { return is_host_core(std::as_bytes(std::span(m.bytes))); });
     // With --save, the doctor has written everything into one of them.
     const auto saved =
         std::find_if(members.begin(), members.end(), [](const Member& m) { return doctor::is_snapshot(m.bytes); });
     if (saved != members.end()) return add({.path = name, .contents = std::move(saved->bytes)});
-    const bool report_of_all = members.size() > 1;
+    const auto collected = std::find_if(members.begin(), members.end(), [](const Member& m) {
+      return m.name == kCollectedName && m.bytes.starts_with(kCollectedFirst);
+    });
+    if (collected != members.end()) {
+      note_collected(name, collected->bytes);
+      std::string others;
+      for (const auto& m : members)
+        if (!is_evidence(m.name)) others += fmt::format("{}{}", others.empty() ? "" : ", ", m.name);
+      s_.notes.push_back(fmt::format("{}: for people: {}", name, others));
+      std::erase_if(members, [](const Member& m) { return !is_evidence(m.name); });
+    }
+    const bool report_of_all = members.size() > 1 || collected != members.end();
     members_ += members.size();
     std::string left;
     for (auto& m : members) {
@@ -128,6 +151,13 @@ class Files {
                       "nor rings with positions: {}.",
                       name, left));
     return {};
+  }
+  /// What a collector could not read may have said more.
+  void note_collected(const std::string& name, std::string_view text) {
+    s_.notes.push_back(fmt::format("{}: {}", name, detail::take_line(text)));
+    while (!text.empty())
+      if (const auto line = detail::take_line(text); line.starts_with("not read: ") || line.starts_with("left out"))
+        s_.notes.push_back(fmt::format("{}: {}", name, line));
   }
   /// A page that a recorded copy reads or writes. The log of another process says nothing about it.
   void name_copy(doctor::PageFault& p) const {
@@ -202,20 +232,43 @@ class Files {
     s_.queues.back().generation = chosen_for(in.name(), {});
     return {};
   }
+  /// While a log is waited for, what it has said by now.
+  void tell(const std::string& name, const std::function<void(doctor::Snapshot&)>& known) {
+    doctor::Snapshot now;
+    known(now);
+    const auto say = [&](std::string line) {
+      if (told_.insert(line).second) report({.severity = Severity::note, .where = name, .message = std::move(line)});
+    };
+    for (auto& f : now.page_faults) {
+      f.reports = 1;  // it is the same one
+      say("page fault at " + in_words(f));
+    }
+    for (const auto& e : now.events) {
+      const auto device = e.device.empty() ? "" : "GPU " + e.device + ": ";
+      say(fmt::format("{}{}: {}{}", device, e.said, e.means, e.to_do.empty() ? "" : " To do: " + e.to_do + "."));
+    }
+  }
   Result<void, Diagnostic> text(Input& in) {
-    auto all = in.whole_text();
-    if (!all) return std::move(all.error());
+    std::string listed;  // what the HIP runtime has printed, which may list copies
+    const auto more = [&](std::string& to, const auto& known) -> Result<bool, Diagnostic> {
+      auto any = in.next(to, [&] { tell(in.name(), known); });
+      constexpr std::string_view kSource = ".cpp";
+      if (any && (!listed.empty() || ::memmem(to.data(), to.size(), kSource.data(), kSource.size()))) listed += to;
+      return any;
+    };
     const auto notes = s_.notes.size() + s_.page_faults.size() + s_.events.size();
-    doctor::add_kernel_log(s_, *all, in.name(), o_.pid);
+    auto rest = doctor::add_kernel_log(s_, more, in.name(), o_.pid);
+    if (!rest) return std::move(rest.error());
     logs_ += s_.notes.size() + s_.page_faults.size() + s_.events.size() > notes;
-    if (constexpr std::string_view kCopy = "HSA Copy copy_engine="; all->find(kCopy) != all->npos)
-      if (auto c = read_copies(*all, in.name())) {
+    if (constexpr std::string_view kCopy = "HSA Copy copy_engine="; listed.find(kCopy) != listed.npos)
+      if (auto c = read_copies(listed, in.name())) {
         s_.notes.push_back(
             fmt::format("{}: it lists copies: sdma trace --schedule FILE writes them as a schedule", in.name()));
-        copies_.push_back({std::move(*c), std::move(*all)});
+        copies_.push_back({std::move(*c), std::move(listed)});
+        return {};
       }
-    if (!copies_.empty() && copies_.back().copies.file == in.name()) return {};
-    auto dumps = read_text_dump(*all, in.name());
+    if (!rest->has_dump) return {};
+    auto dumps = read_text_dump(rest->text, in.name());
     if (!dumps && dumps.error().rule == kLogWithoutDump) return {};
     if (!dumps) return not_known(std::move(dumps.error()));
     for (auto& d : dumps->dumps) {
@@ -314,6 +367,7 @@ class Files {
   std::vector<Copies> copies_{};                      // of logs of the HIP runtime
   std::vector<std::string> names_{};                  // of the rings of texts
   std::vector<std::shared_ptr<MappedFile>> cores_{};  // `peek` reads them
+  std::set<std::string> told_{};                      // while a log was waited for
   std::vector<Diagnostic> errors_{};                  // of files and parts that could not be read
   std::size_t logs_ = 0, members_ = 0;                // logs that were read; files of archives
   bool in_report_ = false;                            // the file that is read is one of several in an archive

@@ -14,8 +14,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <cstring>
 
 namespace sdma::tool {
@@ -24,6 +29,8 @@ namespace {
 constexpr std::size_t kPiece = std::size_t{1} << 20;
 constexpr std::size_t kSniffed = 4096;
 constexpr std::uint64_t kMostText = std::uint64_t{1} << 30;
+/// A pipe that gives nothing for so long may do so for ever.
+constexpr std::chrono::milliseconds kPatience{1000};
 
 static_assert(std::endian::native == std::endian::little, "a ring's bytes are copied as they are");
 
@@ -65,6 +72,14 @@ bool is_debugfs(std::string_view all) noexcept {
   return std::has_single_bit(ring) && std::max({head.rptr, head.wptr, head.driver_wptr}) < ring;
 }
 
+/// A named pipe, whose end only the one that opened it sees.
+std::shared_ptr<std::FILE> open_pipe(const std::string& path) {
+  struct stat is {};
+  if (path == "-" || ::stat(path.c_str(), &is) != 0 || !S_ISFIFO(is.st_mode)) return nullptr;
+  auto* const file = std::fopen(path.c_str(), "re");
+  return file ? std::shared_ptr<std::FILE>(file, std::fclose) : nullptr;
+}
+
 }  // namespace
 
 std::string_view without_mark(std::string_view text) noexcept {
@@ -82,8 +97,12 @@ Result<Input, Diagnostic> Input::open(const InputOptions& o) {
     in.buffer_ = *o.contents;
     in.ended_ = true;
   }
-  while (in.buffer_.size() < kSniffed && !in.ended_)
+  if (o.streams) in.pipe_ = open_pipe(o.path);
+  while (in.buffer_.size() < kSniffed && !in.ended_) {
+    // A log of few lines may be all for a long time.
+    if (o.streams && in.buffer_.ends_with('\n') && tool::is_text(in.buffer_) && !in.has_come(kPatience)) break;
     if (auto more = in.fill(); !more) return std::move(more.error());
+  }
   if (o.form == Form::automatic && is_packed(in.buffer_))
     if (auto done = in.unpack(o.archives); !done) return std::move(done.error());
   in.form_ = o.form == Form::automatic ? detect(std::string_view(in.buffer_).substr(0, kSniffed)) : o.form;
@@ -100,28 +119,65 @@ std::string Input::doing() const { return fmt::format("reading {}, after {} byte
 Result<bool, Diagnostic> Input::fill() {
   const Doing reading(doing());
   const auto before = buffer_.size();
-  auto more = file_.read(buffer_, kPiece);
+  auto more = pipe_ ? read_pipe() : file_.read(buffer_, kPiece);
   if (more && !*more) ended_ = true;
   read_ += buffer_.size() - before;
   return more;
 }
 
+Result<bool, Diagnostic> Input::read_pipe() {
+  const auto before = buffer_.size();
+  buffer_.resize(before + kPiece);
+  ssize_t n = 0;
+  do n = ::read(::fileno(pipe_.get()), buffer_.data() + before, kPiece);
+  while (n < 0 && errno == EINTR);
+  const int error = errno;
+  buffer_.resize(before + static_cast<std::size_t>(n > 0 ? n : 0));
+  if (n < 0) return Diagnostic{.where = name_, .message = std::string("cannot be read: ") + std::strerror(error)};
+  return n > 0;
+}
+
+/// Can more be read at once, or does the input end here?
+bool Input::has_come(std::chrono::milliseconds patience) const {
+  if (!pipe_ && name_ != shown("-")) return true;
+  pollfd one{.fd = pipe_ ? ::fileno(pipe_.get()) : STDIN_FILENO, .events = POLLIN, .revents = 0};
+  return ::poll(&one, 1, static_cast<int>(patience.count())) != 0;
+}
+
+Result<bool, Diagnostic> Input::next(std::string& to, const std::function<void()>& meanwhile) {
+  if (buffer_.empty() && !ended_) {
+    if (!has_come(kPatience)) {
+      // From now on, what is known is worth an answer.
+      if (!std::exchange(waited_, true)) keep_what_is_known();
+      meanwhile();
+    }
+    while (interrupted == 0 && !has_come(kPatience)) {}
+    if (interrupted != 0) ended_ = true;
+    else if (auto more = fill(); !more) return std::move(more.error());
+  }
+  if (buffer_.empty()) return false;
+  if (to.empty()) to.swap(buffer_);  // each keeps its memory
+  else to += std::exchange(buffer_, {});
+  return true;
+}
+
 /// Replaces the bytes of an archive by those of its only file; if the verb reads `all` of them, keeps them.
 Result<void, Diagnostic> Input::unpack(bool all) {
   if (auto whole = read_whole(); !whole) return std::move(whole.error());
-  auto members = tool::unpack(buffer_, name_);
+  auto members = tool::unpack_parts(buffer_, name_);
   if (!members) return std::move(members.error());
   buffer_.clear();
   if (all) return members_ = std::move(*members), Result<void, Diagnostic>{};
-  if (members->size() != 1) {
+  if (members->rest) return std::move(*members->rest);
+  if (members->members.size() != 1) {
     std::vector<std::string_view> names;
-    for (const auto& m : *members) names.push_back(m.name);
+    for (const auto& m : members->members) names.push_back(m.name);
     return Diagnostic{
         .where = name_,
         .message = fmt::format("the archive has {} files, and not one: {}", names.size(), fmt::join(names, ", ")),
         .hint = "unpack it, and give one file; sdma doctor reads all files of an archive"};
   }
-  buffer_ = std::move(members->front().bytes);
+  buffer_ = std::move(members->members.front().bytes);
   return {};
 }
 

@@ -22,7 +22,11 @@
 #include "sdma/core/result.hpp"
 #include "sdma/dump/place.hpp"
 
+#include <chrono>
 #include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -55,6 +59,7 @@ struct InputOptions {
   std::optional<Generation> generation{};  ///< that of an option; otherwise, the dump's
   std::optional<std::string> contents{};   ///< what the file holds, if it was read already
   bool archives = false;                   ///< the verb reads all files of an archive
+  bool streams = false;                    ///< the verb reads a text as it comes, by `next`
 };
 void add_input(VerbOptions&, InputOptions&);
 /// --input alone.
@@ -67,11 +72,14 @@ class Input {
   /// Its name in diagnostics.
   const std::string& name() const noexcept { return name_; }
   /// The files of an archive, if InputOptions::archives is set and this is one. Call it once.
-  std::optional<std::vector<Member>> members() noexcept { return std::exchange(members_, std::nullopt); }
+  std::optional<Unpacked> members() noexcept { return std::exchange(members_, std::nullopt); }
   /// The beginning, without a byte order mark: enough to detect the form.
   std::string_view beginning() const noexcept;
   /// The whole input as text. Call it before any dwords were taken.
   Result<std::string, Diagnostic> whole_text();
+  /// Appends what has come of a text, and forgets it; false at its end. If a pipe or a terminal gives nothing for a
+  /// while, `meanwhile` is called once, and Ctrl-C ends the text.
+  Result<bool, Diagnostic> next(std::string& to, const std::function<void()>& meanwhile);
   /// Does it have positions, or a layout that had to be found? Then `ring` gives more than `more` does.
   bool is_placed() const noexcept { return form_ != Form::binary; }
   /// The whole input if it is a text with descriptors of queues (sdma/dump/descriptors.hpp); nothing if it is not.
@@ -101,6 +109,8 @@ class Input {
         generation_(chosen(o.generation)),
         assumed_(!o.generation) {}
   Result<bool, Diagnostic> fill();
+  Result<bool, Diagnostic> read_pipe();
+  bool has_come(std::chrono::milliseconds patience) const;
   Result<void, Diagnostic> unpack(bool all);
   Result<void, Diagnostic> read_whole();
   Diagnostic too_much(std::uint64_t limit) const;
@@ -111,13 +121,14 @@ class Input {
   Result<RingInput, Diagnostic> read_debugfs();
 
   FileReader file_;
+  std::shared_ptr<std::FILE> pipe_{};  // a named one, instead of file_
   std::string name_, ring_, buffer_;
-  std::optional<std::vector<Member>> members_{};
+  std::optional<Unpacked> members_{};
   Form form_ = Form::binary;
   std::optional<Generation> given_;
   Generation generation_;
   bool assumed_;
-  bool ended_ = false, finished_ = false;
+  bool ended_ = false, finished_ = false, waited_ = false;
   std::uint64_t taken_ = 0;  ///< dwords that `more` has given
   std::uint64_t read_ = 0;   ///< bytes of the file
 };

@@ -20,6 +20,8 @@ namespace {
 using detail::LogLine;
 using detail::LogWord;
 
+/// As much of a text is read as may be a dump.
+constexpr std::size_t kMostText = std::size_t{1} << 30;
 constexpr std::uint32_t kAllOnes = ~std::uint32_t{0};
 
 std::optional<std::uint32_t> small(std::optional<std::uint64_t> n) {
@@ -249,50 +251,28 @@ class FactReader {
   PageFault dumped_;                                                 // whose devcoredump it is
 };
 
-}  // namespace
+/// What the lines say, in the order of time.
+void facts_in(const std::vector<LogLine>& lines, std::string_view name, LogFacts& out) {
+  FactReader reader{name};
+  for (const auto& l : lines) {
+    reader.take(l);
+    out.devcoredump = out.devcoredump || l.message->what == LogWord::dumped_process;
+  }
+  reader.finish(out);
+}
 
-LogFacts facts_of(std::string_view text, std::string_view name) {
-  const auto log = detail::read_log(detail::decoded_text(text));
+LogFacts facts_of(const detail::Log& log, std::string_view name) {
   LogFacts out{.is_log = log.is_log};
   if (!log.is_log) return out;
   out.what = describe(log);
   out.form = log.form;
   out.of_kernel = log.of_kernel;
   out.known = !log.lines.empty() || (log.of_runtime && !log.of_kernel);
-  FactReader reader{name};
-  for (const auto& l : log.lines) {
-    reader.take(l);
-    out.devcoredump = out.devcoredump || l.message->what == LogWord::dumped_process;
-  }
-  reader.finish(out);
+  facts_in(log.lines, name, out);
   return out;
 }
 
-bool is_kernel_log(std::string_view text) { return detail::read_log(detail::decoded_text(text)).is_log; }
-
-std::string in_words(const PageFault& p) {
-  std::vector<std::string> parts{fmt::format("{:#x}", p.page.value)};
-  if (!p.device.empty()) parts.push_back("GPU " + p.device);
-  if (!p.client.empty()) parts.push_back("unit " + p.client);
-  if (p.write) parts.emplace_back(*p.write ? "a write" : "a read");
-  if (p.process != 0) parts.push_back(fmt::format("process {} ({})", p.process, p.program));
-  else if (!p.from.empty()) parts.emplace_back("a process that the log does not name");
-  if (p.seconds) parts.push_back(fmt::format("{:.3f} s after the start of the machine", *p.seconds));
-  if (p.reports > 1) parts.push_back(fmt::format("reported {} times", p.reports));
-  if (p.status == kAllOnes)
-    parts.emplace_back(
-        "whose status register reads as all ones: the GPU did not answer, so the unit and the direction are "
-        "unknown");
-  if (p.status == 0u)
-    parts.emplace_back(
-        "after an earlier fault, which has cleared the status register, so the unit and the direction are "
-        "unknown");
-  if (!p.copy.empty()) parts.push_back("in " + p.copy);
-  return fmt::format("{}", fmt::join(parts, ", "));
-}
-
-void add_kernel_log(Snapshot& s, std::string_view text, std::string_view name, std::optional<std::uint32_t> process) {
-  auto facts = facts_of(text, name);
+void add_facts(Snapshot& s, LogFacts facts, std::string_view name, std::optional<std::uint32_t> process) {
   if (!facts.is_log) return;
   std::set<std::uint32_t> processes, others;
   const bool any = !facts.faults.empty() || facts.without_page > 0;
@@ -318,6 +298,61 @@ void add_kernel_log(Snapshot& s, std::string_view text, std::string_view name, s
   if (processes.size() > 1)
     note(fmt::format("this log has page faults of the processes {}: --pid=N keeps those of one",
                      fmt::join(processes, ", ")));
+}
+
+}  // namespace
+
+LogFacts facts_of(std::string_view text, std::string_view name) { return facts_of(detail::read_log(text), name); }
+
+bool is_kernel_log(std::string_view text) { return detail::read_log(text).is_log; }
+
+std::string in_words(const PageFault& p) {
+  std::vector<std::string> parts{fmt::format("{:#x}", p.page.value)};
+  if (!p.device.empty()) parts.push_back("GPU " + p.device);
+  if (!p.client.empty()) parts.push_back("unit " + p.client);
+  if (p.write) parts.emplace_back(*p.write ? "a write" : "a read");
+  if (p.process != 0) parts.push_back(fmt::format("process {} ({})", p.process, p.program));
+  else if (!p.from.empty()) parts.emplace_back("a process that the log does not name");
+  if (p.seconds) parts.push_back(fmt::format("{:.3f} s after the start of the machine", *p.seconds));
+  if (p.reports > 1) parts.push_back(fmt::format("reported {} times", p.reports));
+  if (p.status == kAllOnes)
+    parts.emplace_back(
+        "whose status register reads as all ones: the GPU did not answer, so the unit and the direction are "
+        "unknown");
+  if (p.status == 0u)
+    parts.emplace_back(
+        "after an earlier fault, which has cleared the status register, so the unit and the direction are "
+        "unknown");
+  if (!p.copy.empty()) parts.push_back("in " + p.copy);
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+void add_kernel_log(Snapshot& s, std::string_view text, std::string_view name, std::optional<std::uint32_t> process) {
+  add_facts(s, facts_of(text, name), name, process);
+}
+
+Result<LogRest, Diagnostic> add_kernel_log(Snapshot& s, const MoreText& more, std::string_view name,
+                                           std::optional<std::uint32_t> process) {
+  detail::LogReader reader;
+  const auto known = [&](Snapshot& to) {
+    LogFacts facts;
+    facts_in(reader.so_far(), name, facts);
+    std::move(facts.faults.begin(), facts.faults.end(), std::back_inserter(to.page_faults));
+    std::move(facts.events.begin(), facts.events.end(), std::back_inserter(to.events));
+  };
+  for (std::string bytes;; bytes.clear()) {
+    const auto any = more(bytes, known);
+    if (!any) return any.error();
+    if (!*any) break;
+    reader.add(bytes);
+    if (reader.kept() > kMostText)
+      return Diagnostic{.where = std::string(name),
+                        .message = "this has more than 1 GiB that is no log, so it is not read as a dump",
+                        .hint = "give only the part that has packets"};
+  }
+  auto log = reader.finish();
+  add_facts(s, facts_of(log, name), name, process);
+  return LogRest{.is_log = log.is_log, .has_dump = log.has_dump, .text = std::move(log.rest)};
 }
 
 }}}  // namespace sdma::v0::doctor

@@ -2,12 +2,11 @@
 #include "log.hpp"
 
 #include "../core/plural.hpp"
-#include "coredump.hpp"
 #include "line.hpp"
 #include "log_lines.hpp"
 #include "log_records.hpp"
+#include "log_rest.hpp"
 #include "plain.hpp"
-#include "sdma/dump/descriptors.hpp"
 
 #include <fmt/format.h>
 
@@ -26,40 +25,34 @@ constexpr std::size_t kMailWidth = 100;
 constexpr std::size_t kNarrow = 40, kWide = 400;
 constexpr std::size_t kLongWord = 12;
 
-/// What a line of the text is.
-enum class LineKind : std::uint8_t {
-  other,
-  log,      ///< of a log, by its form
-  said,     ///< of a log, because of what it says, or perhaps: it has a date
-  row,      ///< of a dump that the driver printed into the log
-  bare_row  ///< the same without a word about what it shows
-};
+/// A row that is not the end of a line that was cut: with an offset, or with two whole dwords.
+bool is_sure_row(std::string_view line) {
+  if (!is_dump_row(line)) return false;
+  const auto l = parse_line(line);
+  return l.marked() > 0 ||
+         std::count_if(l.cells.begin(), l.cells.end(), [](const DumpCell& c) { return c.digits >= 8; }) > 1;
+}
 
-class LogReader {
+}  // namespace
+
+class LogReader::Impl {
  public:
-  explicit LogReader(std::string_view text) : text_(text), json_left_(text.size() * 4 + 4096) {
-    each_line(text, 1, [&](std::string_view line, std::size_t) {
-      const auto n = line.size() - line.ends_with('\r');
-      if (n > width_) width_ = n, as_wide_ = 0;
-      as_wide_ += n == width_;
-      return true;
-    });
-    // A terminal cuts at the width; mail before the word that goes beyond it.
-    std::size_t nearly = 0;
-    each_line(text, 1, [&](std::string_view line, std::size_t) {
-      const auto n = line.size() - line.ends_with('\r');
-      nearly += n < width_ && n + kLongWord > width_;
-      return true;
-    });
-    cut_ = width_ >= kNarrow && width_ <= kWide && as_wide_ > 1 && as_wide_ > nearly;
-  }
+  void add(std::string_view bytes) { read(decoder_.add(bytes), false); }
 
-  Log take() {
-    while (at_ < text_.size())
-      if (!json() && !journal()) line();
+  std::vector<LogLine> so_far() {
     flush();
-    decide();
-    order();
+    return in_order();
+  }
+  std::size_t kept() const noexcept { return decoder_.waiting() + waits_.size() + rest_.size(); }
+
+  Log finish() {
+    read(decoder_.finish(), true);
+    flush();
+    log_.lines = in_order();
+    if (least_.any) log_.from = least_.text(), log_.to = most_.text();
+    log_.is_log = is_certain() || perhaps_ * 2 > n_;
+    log_.has_dump = !log_.is_log || rest_.has_dump(log_.records);
+    log_.rest = log_.is_log ? rest_.take(log_.records) : rest_.whole();
     return std::move(log_);
   }
 
@@ -70,6 +63,7 @@ class LogReader {
     std::string joined{};   ///< its text, if it went on
     std::size_t width = 0;  ///< of its last line
     std::size_t lines = 0;  ///< 0: there is none
+    LineKind kind{};
     std::string_view text() const noexcept { return lines > 1 ? std::string_view(joined) : record.text; }
     void append(std::string_view more) {
       if (lines == 1) joined = record.text;
@@ -77,116 +71,178 @@ class LogReader {
       ++lines;
     }
   };
+  /// What begins at at_: it was read; it is something else; or the rest of it has not come.
+  enum class Step : std::uint8_t { read, other, wait };
 
-  void mark(std::size_t n, LineKind k) {
-    if (kinds_.size() < n) kinds_.resize(n);
-    kinds_[n - 1] = k;
+  bool is_certain() const noexcept { return evident_ + said_ > 0; }
+
+  /// Reads whole lines. What has to wait for more is read again when as much has come.
+  void read(std::string lines, bool last) {
+    if (waits_.empty()) waits_ = std::move(lines);
+    else waits_ += lines;
+    if (waits_.size() < enough_ && !last) return;
+    parts_.push_back(std::exchange(waits_, {}));
+    text_ = parts_.back();
+    at_ = 0;
+    last_ = last;
+    json_left_ += text_.size() * 4;
+    measure();
+    rest_.look(text_);
+    while (at_ < text_.size()) {
+      auto step = json();
+      if (step == Step::read) continue;
+      const auto l = text_.substr(at_, text_.find('\n', at_) - at_);
+      if (step == Step::other) step = journal(l);
+      if (step == Step::wait) break;
+      if (step == Step::other) line(l);
+    }
+    waits_ = text_.substr(at_);
+    enough_ = waits_.size() * 2;
+    // The record that may go on refers to its part.
+    const std::size_t kept = open_.lines == 0 ? 0 : open_in_ == parts_.back().data() ? 1 : parts_.size();
+    while (parts_.size() > kept) parts_.pop_front();
+    if (is_certain()) rest_.leave_out();
   }
-  void go_on(std::size_t bytes) {
+
+  /// How wide the lines are, and whether a terminal has cut them.
+  void measure() {
+    const auto width = [](std::string_view line) { return line.size() - line.ends_with('\r'); };
+    each_line(text_, 1, [&](std::string_view line, std::size_t) {
+      const auto n = width(line);
+      if (n > width_) width_ = n, as_wide_ = nearly_ = 0;
+      as_wide_ += n == width_;
+      return true;
+    });
+    cut_ = width_ >= kNarrow && width_ <= kWide && as_wide_ > 1;
+    if (!cut_) return;
+    // A terminal cuts at the width; mail before the word that goes beyond it.
+    each_line(text_, 1, [&](std::string_view line, std::size_t) {
+      nearly_ += width(line) < width_ && width(line) + kLongWord > width_;
+      return true;
+    });
+    cut_ = as_wide_ > nearly_;
+  }
+
+  /// Passes lines, of which this is the kind.
+  void go_on(std::size_t bytes, LineKind kind) {
     const auto passed = text_.substr(at_, bytes);
+    each_line(passed, n_, [&](std::string_view line, std::size_t n) { return rest_.add(n, kind, line), true; });
     n_ += static_cast<std::size_t>(std::count(passed.begin(), passed.end(), '\n'));
     at_ += passed.size();
   }
-  void next_line() { go_on(std::min(text_.find('\n', at_), text_.size()) + 1 - at_); }
 
-  bool json() {
+  Step json() {
     std::size_t skip = 0;
     const auto rest = text_.substr(at_);
     if (constexpr std::string_view kEvent = "data:"; rest.starts_with(kEvent)) skip = kEvent.size();
     skip = std::min(rest.find_first_not_of(" \t,\x1e", skip), rest.size());
-    if (!begins_json(rest.substr(skip)) || json_left_ == 0) return false;
+    const auto value = rest.substr(skip);
+    if (value.empty() || (value[0] != '{' && value[0] != '[') || json_left_ == 0) return Step::other;
+    const bool alone = trimmed(value.substr(1), " \t\r\n").empty();
+    if (!last_ && (alone || (begins_json(value) && !ends_json(value)))) return Step::wait;
+    if (!begins_json(value)) return Step::other;
     const auto first = n_;
-    const auto used = read_json_records(rest.substr(skip), [&](LogRecord& r) {
+    const auto used = read_json_records(value, [&](LogRecord& r) {
       if (open_.lines != 0) flush();
       r.first = r.last = first;
       record(r, r.text);
     });
     if (!used.whole) json_left_ -= std::min(json_left_, used.end);
-    if (!used.whole && used.records == 0) return false;
+    if (!used.whole && used.records == 0) return Step::other;
     flush();
-    go_on(skip + used.end);
-    for (auto n = first; used.records > 0 && n <= n_; ++n) mark(n, LineKind::log);
+    const auto kind = used.records > 0 ? LineKind::log : LineKind::other;
     // What follows in the same line may be the next value.
-    if (text_[at_ - 1] != '\n' && !begins_json(trimmed(text_.substr(at_, 64), " \t,"))) next_line();
-    return true;
+    auto end = at_ + skip + used.end;
+    if (text_[end - 1] != '\n' && !begins_json(trimmed(text_.substr(end, 64), " \t,")))
+      end = std::min(text_.find('\n', end), text_.size() - 1) + 1;
+    go_on(end - at_, kind);
+    return Step::read;
   }
-  bool journal() {
+  Step journal(std::string_view line) {
     const auto rest = text_.substr(at_);
-    const auto line = rest.substr(0, rest.find('\n'));
     const bool exported = begins_export(line);
-    if (!exported && !begins_verbose(line)) return false;
+    if (!exported && !begins_verbose(line)) return Step::other;
     flush();
     const auto first = n_;
     const auto take = [&](LogRecord& r) {
       r.first = r.last = first;
       record(r, r.text);
     };
-    const auto used = exported ? read_export(rest, take) : read_verbose(rest, take);
+    const auto used = exported ? read_export(rest, !last_, take) : read_verbose(rest, !last_, take);
+    if (used.end == 0) return Step::wait;
     ++evident_;
-    go_on(used.end);
-    for (auto n = first; n < n_; ++n) mark(n, LineKind::log);
-    return true;
+    go_on(used.end, LineKind::log);
+    return Step::read;
   }
 
-  void line() {
-    const auto rest = text_.substr(at_);
-    auto l = rest.substr(0, rest.find('\n'));
+  void line(std::string_view whole) {
+    auto l = whole;
     if (l.ends_with('\r')) l.remove_suffix(1);
     LogRecord r;
     take_prefixes(l, r);
     r.first = r.last = n_;
-    if (!continues(l, r)) begin(l, r);
-    next_line();
+    const auto joined = continues(l, r);
+    rest_.add(n_, joined ? *joined : begin(l, r), whole);
+    at_ += whole.size();
+    if (at_ < text_.size()) ++at_, ++n_;
   }
 
-  /// Is this line, by its form, a part of the record before it?
-  bool continues(std::string_view l, const LogRecord& r) {
-    if (open_.lines == 0) return false;
+  /// Its kind, if this line is by its form a part of the record before it.
+  std::optional<LineKind> continues(std::string_view l, const LogRecord& r) {
+    if (open_.lines == 0) return {};
     auto& of = open_.record;
     const auto more = [&](std::string_view text) {
       open_.append(text);
       open_.width = l.size();
       of.last = n_;
-      mark(n_, kinds_[of.first - 1]);
-      return true;
+      return open_.kind;
     };
-    if (std::exchange(of.goes_on, false) && r.part.data()) return of.goes_on = r.goes_on, more(r.part);
+    if (std::exchange(of.goes_on, false) && r.part.data()) {
+      of.goes_on = r.goes_on;
+      return more(r.part);
+    }
     if (r.fragment && *r.fragment > 0 && r.sequence == of.sequence) return more(r.part);
     if (of.sequence && l.starts_with(' '))
       if (const auto key = journal_key(trimmed(l))) {
         take_field(use_of_field(trimmed(l).substr(0, key)).what, trimmed(l).substr(key + 1), of);
         of.last = n_;
-        return mark(n_, LineKind::log), true;
+        return LineKind::log;
       }
-    if (r.evident || r.date || r.priority || trimmed(l).empty()) return false;
-    if (names_kernel(r.text)) return false;
+    if (r.evident || r.date || r.priority || trimmed(l).empty()) return {};
+    if (names_kernel(r.text)) return {};
     // A terminal has cut the line before at its width.
-    if (cut_ && open_.width == width_) return more(l);
-    if (r.text.starts_with('(') && r.text.ends_with(')') && find_message(open_.text())) return more(" "), flush(), true;
-    if (open_.lines >= kMostWrapped || is_dump_row(r.text)) return false;
+    if (cut_ && open_.width == width_ && !is_sure_row(r.text)) return more(l);
+    if (r.text.starts_with('(') && r.text.ends_with(')') && find_message(open_.text())) {
+      const auto kind = more(" ");
+      flush();
+      return kind;
+    }
+    if (open_.lines >= kMostWrapped || is_dump_row(r.text)) return {};
     // Mail has wrapped it: the next word did not fit, or the words do not make a message yet.
     const auto word = r.text.substr(0, r.text.find(' '));
     const bool full = width_ <= kMailWidth && open_.width + 1 + word.size() > width_;
     if (find_message(r.text) ? !full || !trimmed(open_.text()).ends_with(':')
                              : !full && (!names_kernel(open_.text()) || find_message(open_.text())))
-      return false;
-    return more(" "), open_.joined += r.text, true;
+      return {};
+    const auto kind = more(" ");
+    open_.joined += r.text;
+    return kind;
   }
 
-  void begin(std::string_view l, const LogRecord& r) {
+  /// Begins a record with this line, if it may be one. The line's kind.
+  LineKind begin(std::string_view l, const LogRecord& r) {
     flush();
     const bool says = r.evident || names_kernel(r.text) || find_message(r.text).has_value();
-    if (!says && !r.date && !r.priority) return;
-    if (const auto said = behind_driver(r.text); may_be_dump_row(said) && is_dump_row(said) && !find_message(said)) {
-      const bool ours = names_ring(r.text);
-      ++(ours ? rows_ : bare_rows_);
-      return mark(n_, ours ? LineKind::row : LineKind::bare_row);
-    }
+    if (!says && !r.date && !r.priority) return LineKind::other;
+    if (const auto said = behind_driver(r.text); may_be_dump_row(said) && is_dump_row(said) && !find_message(said))
+      return names_ring(r.text) ? LineKind::row : LineKind::bare_row;
     evident_ += r.evident;
     said_ += says;
     perhaps_ += !says;
-    mark(n_, r.evident ? LineKind::log : LineKind::said);
-    open_ = {.record = r, .joined = {}, .width = l.size(), .lines = 1};
+    const auto kind = r.evident ? LineKind::log : LineKind::said;
+    open_ = {.record = r, .joined = {}, .width = l.size(), .lines = 1, .kind = kind};
+    open_in_ = text_.data();
+    return kind;
   }
 
   void flush() {
@@ -198,21 +254,14 @@ class LogReader {
   /// A whole record, of whatever form.
   void record(const LogRecord& r, std::string_view text) {
     std::string plain;
-    for (const std::string_view escape : {"\033[", "33[", "1b["})
-      if (text.find(escape) != text.npos) text = plain = without_colours(text);
+    if (text.find('[') != text.npos)
+      for (const std::string_view escape : {"\033[", "33[", "1b["})
+        if (text.find(escape) != text.npos) text = plain = without_colours(text);
     if (!r.form.empty() && log_.form.empty()) log_.form = r.form;
     evident_ += r.evident && r.form == "JSON";
     const auto number = log_.records++;
     const auto moment = r.seconds ? r.seconds : r.date;
-    if (moment) {
-      if (before_ && *moment != *before_) ++(*moment > *before_ ? later_ : earlier_);
-      if (before_ && *moment < *before_ - kLaterStart) ++starts_;
-      if (before_ && *moment > *before_ + kLaterStart) ++jumps_;
-      before_ = moment;
-      const auto when = [&] { return r.seconds ? fmt::format("{:.3f}", *r.seconds) : std::string(trimmed(r.when)); };
-      if (log_.from.empty() || *moment < least_) least_ = *moment, log_.from = when();
-      if (log_.to.empty() || *moment > most_) most_ = *moment, log_.to = when();
-    }
+    if (moment) at(r, *moment);
     const auto found = find_message(text);
     const bool runtime = r.form == "the log of the HIP runtime" || (found && found->message->versions == "ROCr");
     log_.of_runtime = log_.of_runtime || runtime;
@@ -222,51 +271,42 @@ class LogReader {
     log_.texts.emplace_back(text);
     const std::string_view kept = log_.texts.back();
     LogLine line{.first = r.first, .last = r.last, .record = number, .seconds = r.seconds, .moment = moment};
-    const auto again = find_message(kept);
     line.text = kept;
-    line.message = again->message;
-    line.match = again->match;
+    line.message = found->message;
+    line.match = found->match.in_copy(text, kept);
     line.device = device_in(kept, static_cast<std::size_t>(line.match.said.data() - kept.data()));
     if (line.device.empty()) line.device = r.device;
     log_.lines.push_back(std::move(line));
     order_.emplace_back(starts_, jumps_);
   }
 
-  /// What the text is, and which of its lines are a dump's.
-  void decide() {
-    log_.is_log = evident_ + said_ > 0 || perhaps_ * 2 > n_;
-    const bool headings = text_.find("ring name:") != text_.npos || has_descriptors(text_) ||
-                          text_.find("Decoding IB at 0x") != text_.npos;
-    if (!log_.is_log) {
-      log_.has_dump = true;  // or nothing: its reader decides
-      return;
-    }
-    const bool own = rows_ > 1, bare = bare_rows_ > 1 && bare_rows_ > log_.records;
-    kinds_.resize(n_ + 1);
-    // Two rows between lines of the log, or beside them, show a dump; then nothing that may be one is left out.
-    std::size_t rows = 0;
-    bool beside = headings;
-    each_line(text_, 1, [&](std::string_view line, std::size_t n) {
-      if (kinds_[n - 1] != LineKind::other) rows = 0;
-      else rows += is_dump_row(without_stamp(line));
-      beside = beside || rows > 1;
-      return !beside;
-    });
-    log_.has_dump = beside || own || bare;
-    each_line(text_, 1, [&](std::string_view line, std::size_t n) {
-      const auto kind = kinds_[n - 1];
-      const bool kept = kind == LineKind::other      ? beside
-                        : kind == LineKind::row      ? own || headings
-                        : kind == LineKind::bare_row ? bare || headings
-                                                     : kind == LineKind::said && headings;
-      if (kept) log_.rest += line;
-      log_.rest += '\n';
-      return true;
-    });
+  /// A record has this time.
+  void at(const LogRecord& r, double moment) {
+    if (before_ && moment != *before_) ++(moment > *before_ ? later_ : earlier_);
+    if (before_ && moment < *before_ - kLaterStart) ++starts_;
+    if (before_ && moment > *before_ + kLaterStart) ++jumps_;
+    before_ = moment;
+    if (!least_.any || moment < least_.moment) least_.set(r, moment);
+    if (!most_.any || moment > most_.moment) most_.set(r, moment);
   }
+  /// The first or the last time of the log.
+  struct End {
+    bool any = false;
+    double moment = 0;
+    std::optional<double> seconds{};
+    std::string when{};  ///< as the text has it
+    void set(const LogRecord& r, double m) {
+      any = true;
+      moment = m;
+      seconds = r.seconds;
+      if (!seconds) when = trimmed(r.when);
+    }
+    std::string text() const { return seconds ? fmt::format("{:.3f}", *seconds) : when; }
+  };
 
-  void order() {
-    auto& all = log_.lines;
+  /// The lines in the order of time, each with its start of the machine.
+  std::vector<LogLine> in_order() const {
+    auto all = log_.lines;
     bool reversed = earlier_ > later_;
     if (earlier_ == 0 && later_ == 0) reversed = faults_end_first();
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -286,7 +326,7 @@ class LogReader {
     });
     std::vector<LogLine> sorted;
     for (const auto& [key, i] : keys) sorted.push_back(std::move(all[i]));
-    all = std::move(sorted);
+    return sorted;
   }
   /// Without times: the lines of a fault have an order of their own.
   bool faults_end_first() const {
@@ -300,22 +340,34 @@ class LogReader {
     return backward > forward;
   }
 
-  std::string_view text_;
-  std::size_t at_ = 0, n_ = 1;           // where the reader is, and the number of that line
-  bool cut_ = false;                     // a terminal has cut lines at width_
-  std::size_t width_ = 0, as_wide_ = 0;  // of the longest line; how many are as long
-  std::size_t json_left_;                // how much may be read as JSON in vain
-  std::vector<LineKind> kinds_;          // of each line
-  Open open_;
-  std::size_t evident_ = 0, said_ = 0, perhaps_ = 0, rows_ = 0, bare_rows_ = 0;
-  std::optional<double> before_;
-  double least_ = 0, most_ = 0;
+  TextDecoder decoder_;
+  std::string waits_{};              // lines that are not read yet
+  std::size_t enough_ = 0;           // how much has to come before they are
+  std::deque<std::string> parts_{};  // what open_ refers to; the last is text_
+  std::string_view text_{};
+  bool last_ = false;                     // nothing comes after text_
+  std::size_t at_ = 0, n_ = 1;            // where the reader is, and the number of that line
+  bool cut_ = false;                      // a terminal has cut lines at width_
+  std::size_t width_ = 0;                 // of the longest line
+  std::size_t as_wide_ = 0, nearly_ = 0;  // how many are as long, or shorter by less than a long word
+  std::size_t json_left_ = 4096;          // how much may be read as JSON in vain
+  RestOfLog rest_{};
+  Open open_{};
+  const char* open_in_ = nullptr;  // the part with its first line
+  std::size_t evident_ = 0, said_ = 0, perhaps_ = 0;
+  std::optional<double> before_{};
+  End least_{}, most_{};
   std::size_t later_ = 0, earlier_ = 0, starts_ = 0, jumps_ = 0;
-  std::vector<std::pair<std::size_t, std::size_t>> order_;  // of each line with a message: starts_, jumps_
-  Log log_;
+  std::vector<std::pair<std::size_t, std::size_t>> order_{};  // of each line with a message: starts_, jumps_
+  Log log_{};
 };
 
-}  // namespace
+LogReader::LogReader() : impl_(std::make_unique<Impl>()) {}
+LogReader::~LogReader() = default;
+void LogReader::add(std::string_view bytes) { impl_->add(bytes); }
+std::vector<LogLine> LogReader::so_far() { return impl_->so_far(); }
+std::size_t LogReader::kept() const noexcept { return impl_->kept(); }
+Log LogReader::finish() { return impl_->finish(); }
 
 std::string_view LogLine::said() const noexcept {
   auto from = text.substr(static_cast<std::size_t>(match.said.data() - text.data()));
@@ -323,7 +375,11 @@ std::string_view LogLine::said() const noexcept {
   return from;
 }
 
-Log read_log(std::string_view text) { return LogReader{text}.take(); }
+Log read_log(std::string_view bytes) {
+  LogReader reader;
+  reader.add(bytes);
+  return reader.finish();
+}
 
 std::string describe(const Log& log) {
   const auto times = log.from.empty() ? "" : fmt::format(", from {} to {}", log.from, log.to);

@@ -3,9 +3,13 @@
 // Decides once what the lines of a text are: a log's, a dump's, or others; and reads the log. Internal: the reader of
 // dumps leaves a log out, and the doctor uses it as evidence (doctor/kernel_log.hpp).
 //
-//   const Log log = read_log(decoded_text(bytes));
+//   const Log log = read_log(bytes);
 //   for (const LogLine& l : log.lines) use(l.message->what, l.match["address"], l.seconds);    // in the order of time
 //   if (log.is_log && log.has_dump) ... read_text_dump(log.rest) ...
+//
+//   LogReader reader;                                // a text of any length, of which no more is kept than it says
+//   while (more(bytes)) reader.add(bytes);           // parts may end anywhere
+//   const Log log = reader.finish();
 //
 //   12:> Nov 22 10:00:01 n7 kernel: [  812.400126] amdgpu 0000:c1:00.0: amdgpu:   in page starting at
 //   13:> address 0x00007f5566778000 from client 18
@@ -20,10 +24,15 @@
 // ordered by their own times: first by the direction in which most of the text's times go (the newest line may be the
 // first), then within a start of the machine. Without times, the order of the lines of faults decides the direction.
 //
-// Pure functions that allocate; of a log, lines without a message are not kept. Any thread. No errors.
+// A part is read line by line. The width at which mail or a terminal has wrapped lines is that of the parts up to now.
+// Of a log, only lines with a message are kept, and what may be a dump (log_rest.hpp); a record of JSON waits until it
+// is whole. A text that is no log is kept as it is.
+//
+// Pure functions that allocate; any thread. A LogReader: one thread at a time. No errors.
 #include "messages.hpp"
 
 #include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -59,11 +68,28 @@ struct Log {
   std::string from{}, to{};  ///< the first and the last time, as the text has them; "" if it has none
   std::deque<std::string> texts{};
   std::vector<LogLine> lines{};
-  bool has_dump = false;  ///< lines of the text are rows of a dump
-  std::string rest{};     ///< if it is a log: the lines of the dump alone, where they stood; the others are empty
+  bool has_dump = false;  ///< lines of the text are rows of a dump; or the text is no log, and its reader decides
+  std::string rest{};     ///< of a log: the lines of the dump alone, where they stood; or else the text, decoded
 };
-/// `text` is decoded (plain.hpp), and not plain: records keep their quotes.
-Log read_log(std::string_view text);
+
+class LogReader {
+ public:
+  LogReader();
+  ~LogReader();
+  LogReader(const LogReader&) = delete;
+  LogReader& operator=(const LogReader&) = delete;
+  void add(std::string_view bytes);
+  /// The lines with a message among those that have come, as if nothing followed; valid as long as the reader.
+  std::vector<LogLine> so_far();
+  /// How many bytes of the text are kept.
+  std::size_t kept() const noexcept;
+  Log finish();
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+Log read_log(std::string_view bytes);
 
 /// "a kernel's log of 15 lines, from 8123.402 to 8123.405"
 std::string describe(const Log&);

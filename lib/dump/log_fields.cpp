@@ -106,6 +106,7 @@ std::size_t journal_key(std::string_view line) noexcept {
 }
 
 bool begins_export(std::string_view line) noexcept {
+  if (journal_key(line) == 0) return false;
   for (const std::string_view key : {"__CURSOR=", "__REALTIME_TIMESTAMP=", "__MONOTONIC_TIMESTAMP=", "_BOOT_ID=",
                                      "_TRANSPORT=", "SYSLOG_IDENTIFIER=", "_SOURCE_MONOTONIC_TIMESTAMP=", "MESSAGE="})
     if (line.starts_with(key)) return true;

@@ -37,6 +37,9 @@ struct LogRecord {
 /// Takes what stands before the message from a line, in any order and number: r.text is the rest.
 void take_prefixes(std::string_view line, LogRecord& r) noexcept;
 
+/// Of a line that a container's runtime has written, "2026-11-22T10:00:01.4Z stdout F text": r.part is the text.
+void take_stream(std::string_view line, LogRecord& r) noexcept;
+
 /// What a field of a record is for.
 enum class LogField : std::uint8_t { none, text, boot_us, boot_s, date_us, date, priority, device };
 /// Its row: text fields of lower rank are preferred.

@@ -60,11 +60,21 @@ bool is_dump_row(std::string_view line) {
   return static_cast<std::size_t>(sure) * 2 >= l.cells.size() || l.cells.size() >= kBytes;
 }
 
+// Every line of a log comes here, so characters are not searched in sets.
 bool may_be_dump_row(std::string_view line) noexcept {
-  if (line.find_first_not_of("0123456789abcdefABCDEFxX,: \t") == line.npos) return true;
-  for (auto at = line.find_first_of(":]=", 1); at != line.npos; at = line.find_first_of(":]=", at + 1)) {
-    const auto next = line.find_first_not_of(":]= \t", at);
-    if (is_hex(line[at - 1]) && next != line.npos && is_hex(line[next])) return true;
+  const auto is_blank = [](char c) { return c == ' ' || c == '\t'; };
+  const auto is_mark = [](char c) { return c == ':' || c == ']' || c == '='; };
+  const auto is_number = [&](char c) {
+    return is_hex(c) || is_blank(c) || c == 'x' || c == 'X' || c == ',' || c == ':';
+  };
+  if (std::all_of(line.begin(), line.end(), is_number)) return true;
+  for (std::size_t at = 1; at < line.size(); ++at) {
+    if (!is_mark(line[at]) || !is_hex(line[at - 1])) continue;
+    auto next = at;
+    while (next < line.size() && (is_mark(line[next]) || is_blank(line[next]))) ++next;
+    auto end = next;
+    while (end < line.size() && (is_number(line[end]) || is_mark(line[end])) && !is_blank(line[end])) ++end;
+    if (end > next && (end == line.size() || is_blank(line[end]))) return true;
   }
   return false;
 }

@@ -136,8 +136,9 @@ bool log_host(LogCursor& c, LogRecord& r) noexcept {
   if ((!r.date && !r.seconds && !r.priority) || printed(c, r)) return false;
   LogCursor t = c;
   for (int words = 0; words < 2; ++words) {
-    for (const std::string_view name : {"kernel: ", "kernel:", "kernel[0]: ", "kernel - - - ", "kernel - - "})
-      if (t.take(name)) return c = t, true;
+    if (t.rest().starts_with('k'))
+      for (const std::string_view name : {"kernel: ", "kernel:", "kernel[0]: ", "kernel - - - ", "kernel - - "})
+        if (t.take(name)) return c = t, true;
     t.word();
     if (!t.blanks()) return false;
   }
@@ -195,6 +196,11 @@ std::size_t find_seconds(std::string_view line) noexcept {
 }
 
 }  // namespace
+
+void take_stream(std::string_view line, LogRecord& r) noexcept {
+  LogCursor c{line};
+  if (iso_date(c, r) && c.blanks()) log_stream(c, r);
+}
 
 void take_prefixes(std::string_view line, LogRecord& r) noexcept {
   LogCursor c{line};

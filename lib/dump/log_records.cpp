@@ -177,29 +177,55 @@ bool begins_json(std::string_view text) noexcept {
 
 RecordsRead read_json_records(std::string_view text, const TakeRecord& take) { return read_json(text, take, 0); }
 
-RecordsRead read_export(std::string_view text, const TakeRecord& take) {
+bool ends_json(std::string_view text) noexcept {
+  constexpr std::string_view kUnquoted = " \t\r\n:,+-.0123456789eEtrufalsn";
+  std::size_t depth = 0;
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quoted) {
+      if (c == '\n') return true;  // no string of JSON has one
+      if (c == '\\') ++i;
+      quoted = c != '"';
+    } else if (c == '"') {
+      quoted = true;
+    } else if (c == '{' || c == '[') {
+      ++depth;
+    } else if (c == '}' || c == ']') {
+      if (depth-- <= 1) return true;
+    } else if (kUnquoted.find(c) == kUnquoted.npos) {
+      return true;
+    }
+  }
+  return false;
+}
+
+RecordsRead read_export(std::string_view text, bool goes_on, const TakeRecord& take) {
   JournalEntry e;
   auto rest = text;
+  bool ended = false;
   while (!rest.empty()) {
     const auto line = take_line(rest);
-    if (trimmed(line).empty()) break;
+    if (ended = trimmed(line).empty(); ended) break;
     if (const auto key = journal_key(line)) {
       e.take(line.substr(0, key), line.substr(key + 1));
       continue;
     }
     // A field with other bytes than text: its name, 8 bytes of length, the bytes, and the end of a line.
     constexpr std::size_t kLength = 8;
-    if (rest.size() < kLength || line.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != line.npos) break;
+    if (ended = line.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != line.npos; ended) break;
+    if (rest.size() < kLength) break;
     std::uint64_t size = 0;
     std::memcpy(&size, rest.data(), kLength);
     const auto value = rest.substr(kLength, static_cast<std::size_t>(std::min<std::uint64_t>(size, rest.size())));
     e.take(line, value);
     rest.remove_prefix(std::min(kLength + value.size() + 1, rest.size()));
   }
+  if (goes_on && !ended) return {};
   return e.give_to(take, text.size() - rest.size(), "journalctl -o export");
 }
 
-RecordsRead read_verbose(std::string_view text, const TakeRecord& take) {
+RecordsRead read_verbose(std::string_view text, bool goes_on, const TakeRecord& take) {
   constexpr std::string_view kIndent = "    ";
   JournalEntry e;
   auto rest = text;
@@ -208,6 +234,7 @@ RecordsRead read_verbose(std::string_view text, const TakeRecord& take) {
     const auto line = trimmed(take_line(rest));
     if (const auto key = journal_key(line)) e.take(line.substr(0, key), line.substr(key + 1));
   }
+  if (goes_on && rest.size() < kIndent.size()) return {};
   return e.give_to(take, text.size() - rest.size(), "journalctl -o verbose");
 }
 

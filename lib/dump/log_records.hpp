@@ -27,8 +27,11 @@ struct RecordsRead {
 /// Does a value of JSON begin here that may have records?
 bool begins_json(std::string_view text) noexcept;
 RecordsRead read_json_records(std::string_view text, const TakeRecord&);
-/// One entry of journald, which begins here (begins_export, begins_verbose).
-RecordsRead read_export(std::string_view text, const TakeRecord&);
-RecordsRead read_verbose(std::string_view text, const TakeRecord&);
+/// Does the value of JSON that begins here end in this text, or show that it is none? Otherwise more may follow.
+bool ends_json(std::string_view text) noexcept;
+/// One entry of journald, which begins here (begins_export, begins_verbose). `goes_on`: more of the text follows; then
+/// an entry that may have more lines is not read, and `end` is 0.
+RecordsRead read_export(std::string_view text, bool goes_on, const TakeRecord&);
+RecordsRead read_verbose(std::string_view text, bool goes_on, const TakeRecord&);
 
 }}}  // namespace sdma::v0::detail

@@ -19,6 +19,7 @@
 namespace sdma { inline namespace v0 { namespace detail {
 
 inline bool is_decimal(char c) noexcept { return c >= '0' && c <= '9'; }
+inline bool is_gap(char c) noexcept { return c == ' ' || c == '\t'; }
 
 /// Takes things from the beginning of a text; what does not fit leaves it as it is.
 class LogCursor {
@@ -32,7 +33,8 @@ class LogCursor {
     return rest_.remove_prefix(words.size()), true;
   }
   bool blanks() noexcept {
-    const auto n = std::min(rest_.find_first_not_of(" \t"), rest_.size());
+    std::size_t n = 0;
+    while (n < rest_.size() && is_gap(rest_[n])) ++n;
     return rest_.remove_prefix(n), n > 0;
   }
   /// A number of `least` to `most` digits.
@@ -87,7 +89,11 @@ class LogCursor {
     constexpr std::array<int, 12> kBefore{0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334};
     return static_cast<double>(y * 366 + static_cast<std::uint64_t>(kBefore[(m + 11) % 12]) + d);
   }
-  void word() noexcept { rest_.remove_prefix(std::min(rest_.find_first_of(" \t"), rest_.size())); }
+  void word() noexcept {
+    std::size_t n = 0;
+    while (n < rest_.size() && !is_gap(rest_[n])) ++n;
+    rest_.remove_prefix(n);
+  }
 
  private:
   std::optional<unsigned> one_of(std::string_view names) noexcept {

@@ -26,8 +26,10 @@ std::size_t after_words(std::string_view text, std::size_t at, std::string_view 
 }
 
 std::size_t find_words(std::string_view text, std::size_t from, std::string_view words) noexcept {
-  const auto first = words.front() == ' ' ? std::string_view(" \t") : words.substr(0, 1);
-  for (auto at = text.find_first_of(first, from); at != text.npos; at = text.find_first_of(first, at + 1))
+  const auto next = [&](std::size_t at) {
+    return words.front() == ' ' ? text.find_first_of(" \t", at) : text.find(words.front(), at);
+  };
+  for (auto at = next(from); at != text.npos; at = next(at + 1))
     if (after_words(text, at, words) != text.npos) return at;
   return text.npos;
 }
@@ -66,29 +68,30 @@ std::optional<std::uint64_t> PhraseMatch::number(std::string_view place, int rad
   return whole_number<std::uint64_t>(text, radix);
 }
 
+PhraseMatch PhraseMatch::in_copy(std::string_view text, std::string_view copy) const noexcept {
+  const auto moved = [&](std::string_view part) {
+    return copy.substr(static_cast<std::size_t>(part.data() - text.data()), part.size());
+  };
+  auto m = *this;
+  m.said = moved(said);
+  for (std::size_t i = 0; i < used_; ++i) m.places_[i].value = moved(places_[i].value);
+  return m;
+}
+
 Phrase::Phrase(std::string_view text) {
   std::string_view longest;
-  while (!text.empty()) {
-    if (text.front() == '{') {
-      const auto close = text.find('}');
-      auto name = text.substr(1, close - 1);
-      const bool typed = std::string_view("#$*").find(name.front()) != std::string_view::npos;
-      const char kind = typed ? name.front() : '\0';
-      if (typed) name.remove_prefix(1);
-      parts_.push_back({.place = name, .kind = kind});
-      text.remove_prefix(close + 1);
-      continue;
-    }
-    const auto words = text.substr(0, text.find('{'));
-    parts_.push_back({.words = words});
-    text.remove_prefix(words.size());
-    for (auto rest = words; !rest.empty();) {
-      const auto word = rest.substr(0, rest.find(' '));
-      if (word.size() > longest.size()) longest = word;
-      rest.remove_prefix(std::min(word.size() + 1, rest.size()));
-    }
-    if (needle_.empty()) needle_ = words.substr(0, kNeedle);
-  }
+  each_place(
+      text,
+      [&](std::string_view words) {
+        parts_.push_back({.words = words});
+        for (auto rest = words; !rest.empty();) {
+          const auto word = rest.substr(0, rest.find(' '));
+          if (word.size() > longest.size()) longest = word;
+          rest.remove_prefix(std::min(word.size() + 1, rest.size()));
+        }
+        if (needle_.empty()) needle_ = words.substr(0, kNeedle);
+      },
+      [&](char kind, std::string_view name) { parts_.push_back({.place = name, .kind = kind}); });
   if (longest.size() >= kNeedle) needle_ = longest.substr(0, kNeedle);
 }
 

@@ -28,6 +28,8 @@ class PhraseMatch {
   std::string_view operator[](std::string_view place) const noexcept;
   /// The same as a number: decimal, or hexadecimal after 0x or if `radix` is 16.
   std::optional<std::uint64_t> number(std::string_view place, int radix = 10) const noexcept;
+  /// The same in a copy of the text.
+  PhraseMatch in_copy(std::string_view text, std::string_view copy) const noexcept;
 
  private:
   friend class Phrase;
@@ -38,6 +40,21 @@ class PhraseMatch {
   std::array<Place, kMost> places_{};
   std::size_t used_ = 0;
 };
+
+/// Walks over a phrase: `words(text)` for what stands between its places, `place(kind, name)` for each of them. The
+/// kind is '#', '$', '*' or, of a word, 0.
+template <class Words, class Place> void each_place(std::string_view phrase, Words words, Place place) {
+  while (!phrase.empty()) {
+    const auto open = phrase.find('{');
+    if (open > 0) words(phrase.substr(0, open));
+    if (open == phrase.npos) return;
+    const auto close = phrase.find('}', open);
+    const auto inside = phrase.substr(open + 1, close - open - 1);
+    const bool typed = std::string_view("#$*").find(inside.front()) != std::string_view::npos;
+    place(typed ? inside.front() : '\0', inside.substr(typed));
+    phrase.remove_prefix(close + 1);
+  }
+}
 
 class Phrase {
  public:

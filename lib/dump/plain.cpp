@@ -2,6 +2,7 @@
 #include "plain.hpp"
 
 #include "line.hpp"
+#include "log_forms.hpp"
 
 #include <algorithm>
 #include <array>
@@ -14,8 +15,9 @@ namespace {
 
 constexpr std::string_view kLittleMark = "\xff\xfe", kBigMark = "\xfe\xff";
 
-std::string from_utf16(std::string_view bytes) {
-  const bool big = bytes.starts_with(kBigMark) || (!bytes.starts_with(kLittleMark) && bytes.front() == 0);
+constexpr std::string_view kQuotedPrintable = "quoted-printable";
+
+std::string from_utf16(std::string_view bytes, bool big) {
   std::string out;
   for (std::size_t i = 0; i + 1 < bytes.size(); i += 2) {
     const auto high = static_cast<unsigned char>(bytes[big ? i : i + 1]);
@@ -39,22 +41,13 @@ void replace_all(std::string& text, std::string_view what, std::string_view by) 
   text = std::move(out);
 }
 
-/// "2026-11-25T03:14:07.000000000Z stdout F ", which container runtimes put before each line. How long it is, or 0.
-std::size_t container_prefix(std::string_view line) noexcept {
-  const auto time = line.find(' ');
-  if (time == line.npos || time < 20 || line.size() < 5 || line[4] != '-' || line[10] != 'T' || line[time - 1] != 'Z')
-    return 0;
-  for (const std::string_view stream : {" stdout ", " stderr "})
-    if (line.substr(time, stream.size()) == stream) {
-      const auto tag = time + stream.size();  // F: a full line; P: a part of one
-      return tag < line.size() && (line[tag] == 'F' || line[tag] == 'P') ? tag + 1 : 0;
-    }
-  return 0;
-}
-
 /// A quotation, a table, code in a line: what Markdown and mail put around a line. `begin`, `end`: of the line.
 void unmark(std::string& text, std::size_t begin, std::size_t end) {
-  const auto prefix = container_prefix(std::string_view(text).substr(begin, end - begin));
+  // What a container's runtime puts before each line.
+  LogRecord record;
+  const auto whole = std::string_view(text).substr(begin, end - begin);
+  take_stream(whole, record);
+  const auto prefix = record.part.data() ? whole.size() - record.part.size() : 0;
   std::fill_n(text.begin() + static_cast<std::ptrdiff_t>(begin), prefix, ' ');
   auto first = begin;
   while (first < end && (text[first] == ' ' || text[first] == '\t' || text[first] == '>')) {
@@ -176,6 +169,7 @@ void from_quoted_printable(std::string& text) {
     if (text[i] == '\n' && out.ends_with('\n')) out.append(std::exchange(joined, 0), '\n');
   }
   text = std::move(out);
+  replace_all(text, kQuotedPrintable, "8bit");  // as it is from now on
 }
 
 /// A page: without its tags, of which some end a line, and with the characters that it names.
@@ -237,19 +231,53 @@ bool is_utf16(std::string_view bytes) noexcept {
   return false;
 }
 
-std::string decoded_text(std::string_view bytes) {
-  std::string text = is_utf16(bytes) ? from_utf16(bytes) : std::string(bytes);
+std::string TextDecoder::add(std::string_view bytes) {
   constexpr std::string_view kUtf8 = "\xef\xbb\xbf";
-  if (text.starts_with(kUtf8)) text.erase(0, kUtf8.size());
+  if (bytes.empty()) return {};
+  if (letters_ == Letters::unknown) {
+    const bool big = bytes.starts_with(kBigMark) || (!bytes.starts_with(kLittleMark) && bytes.front() == 0);
+    letters_ = !is_utf16(bytes) ? Letters::bytes : big ? Letters::big : Letters::little;
+    if (bytes.starts_with(kUtf8)) bytes.remove_prefix(kUtf8.size());
+  }
+  const auto before = tail_.size();
+  if (letters_ == Letters::bytes) {
+    tail_ += bytes;
+  } else {
+    half_ += bytes;
+    tail_ += from_utf16(half_, letters_ == Letters::big);
+    half_ = half_.size() % 2 != 0 ? std::string(1, half_.back()) : std::string();
+  }
+  // Of mail, a line that ends with '=' goes on in the next one.
+  auto end = std::string_view(tail_).substr(before).rfind('\n');
+  if (end != tail_.npos) end += before;
+  const auto goes_on = [&] {
+    const auto line = std::string_view(tail_).substr(0, end);
+    return line.ends_with('=') || line.ends_with("=\r");
+  };
+  if (end != tail_.npos && (mail_ || tail_.find(kQuotedPrintable) != tail_.npos))
+    while (end != tail_.npos && goes_on()) end = end == 0 ? tail_.npos : tail_.rfind('\n', end - 1);
+  if (end == tail_.npos) return {};
+  auto lines = tail_.substr(end + 1);
+  tail_.swap(lines);
+  lines.resize(end + 1);
+  return decoded(std::move(lines));
+}
+
+std::string TextDecoder::finish() { return decoded(std::exchange(tail_, {})); }
+
+std::string TextDecoder::decoded(std::string text) {
+  if (text.empty()) return text;
   if (text.find('\033') != text.npos) text = without_colours(text);
   // No-break blanks, then blanks without width.
   for (const std::string_view blank :
        {"\xc2\xa0", "\xe2\x80\xaf", "\xe2\x80\x87", "\xe2\x80\x8b", "\xe2\x80\x8e", "\xe2\x81\xa0", "\xef\xbb\xbf"})
     replace_all(text, blank, " ");
-  for (std::size_t i = 0; i + 1 < text.size(); ++i)
-    if (text[i] == '\r' && text[i + 1] != '\n' && text[i + 1] != '\r' && text[i + 1] != '\0') text[i] = '\n';
-  if (text.find("quoted-printable") != text.npos) from_quoted_printable(text);
-  if (text.find("<br") != text.npos || text.find("</pre>") != text.npos) from_html(text);
+  for (auto i = text.find('\r'); i < text.size() - 1; i = text.find('\r', i + 1))
+    if (text[i + 1] != '\n' && text[i + 1] != '\r' && text[i + 1] != '\0') text[i] = '\n';
+  mail_ = mail_ || text.find(kQuotedPrintable) != text.npos;
+  page_ = page_ || text.find("<br") != text.npos || text.find("</pre>") != text.npos;
+  if (mail_) from_quoted_printable(text);
+  if (page_) from_html(text);
   return text;
 }
 

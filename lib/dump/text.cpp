@@ -196,12 +196,9 @@ Diagnostic only_a_log(std::string_view name, const detail::Log& log, std::string
 bool is_wide_text(std::string_view bytes) noexcept { return detail::is_utf16(bytes); }
 
 Result<TextDumps, Diagnostic> read_text_dump(std::string_view bytes, std::string_view name) {
-  auto decoded = detail::decoded_text(bytes);
-  if (auto log = detail::read_log(decoded); log.is_log) {
-    if (!log.has_dump) return only_a_log(name, log, decoded);
-    decoded = std::move(log.rest);
-  }
-  const auto plain = detail::plain_text(std::move(decoded));
+  auto log = detail::read_log(bytes);
+  if (!log.has_dump) return only_a_log(name, log, bytes);
+  const auto plain = detail::plain_text(std::move(log.rest));
   const std::string_view text = plain;
   if (has_descriptors(text))
     return Diagnostic{.where = std::string(name),

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Every form of a log times every message: each fact comes out, with strangers around it, and no line becomes a ring.
 #include "log_forms.hpp"
+#include "example.hpp"
 
 #include "doctor/kernel_log.hpp"
+#include "dump/log.hpp"
 #include "dump/messages.hpp"
 #include "sdma/dump/text.hpp"
 #include "support/catch.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 
@@ -16,25 +19,6 @@ using namespace sdma::doctor;
 namespace {
 
 constexpr std::uint64_t kStart = 8123402117;
-
-/// A line that has this message: its places hold what they may.
-std::string example(std::string_view phrase) {
-  std::string out;
-  while (!phrase.empty()) {
-    const auto open = phrase.find('{');
-    out += phrase.substr(0, open);
-    if (open == phrase.npos) break;
-    const auto close = phrase.find('}', open);
-    switch (phrase[open + 1]) {
-      case '#': out += "5"; break;
-      case '$': out += "0x1f"; break;
-      case '*': out += "a b "; break;
-      default: out += "gfx_0.0.0";
-    }
-    phrase.remove_prefix(close + 1);
-  }
-  return out;
-}
 
 logs::Records among_strangers(const std::vector<std::string>& lines) {
   logs::Records all{{kStart, "usb 3-2: new high-speed USB device number 5 using xhci_hcd"},
@@ -117,6 +101,78 @@ TEST_CASE("every message in every form of a log") {
   }
   std::printf("%-40s facts of %zu messages\n", "form", messages);
   for (const auto& form : logs::log_forms()) std::printf("%-40s %zu\n", form.name, right[form.name]);
+}
+
+TEST_CASE("a log that comes in parts says the same, wherever they end") {
+  for (const auto& form : logs::log_forms()) {
+    const auto text = form.print(among_strangers(kFault));
+    const auto whole = detail::read_log(text);
+    for (const std::size_t part : {17u, 64u, 333u, 4096u}) {
+      CAPTURE(form.name, text, part);
+      detail::LogReader reader;
+      for (std::size_t at = 0; at < text.size(); at += part) reader.add(std::string_view(text).substr(at, part));
+      const auto log = reader.finish();
+      CHECK(describe(log) == describe(whole));
+      CHECK(log.has_dump == whole.has_dump);
+      // A terminal's width is not known before two of its lines have come.
+      if (std::string_view(form.name) == "cut by a terminal" || std::string_view(form.name) == "wrapped by mail")
+        continue;
+      REQUIRE(log.lines.size() == whole.lines.size());
+      for (std::size_t i = 0; i < log.lines.size(); ++i) {
+        CHECK(log.lines[i].said() == whole.lines[i].said());
+        CHECK(log.lines[i].first == whole.lines[i].first);
+        CHECK(log.lines[i].last == whole.lines[i].last);
+        CHECK(log.lines[i].moment == whole.lines[i].moment);
+        CHECK(log.lines[i].device == whole.lines[i].device);
+      }
+    }
+  }
+}
+
+TEST_CASE("of a long log, only what it says is kept; what has come is known before its end") {
+  detail::LogReader reader;
+  std::size_t most = 0;
+  const auto add = [&](const std::string& text) {
+    reader.add(text);
+    most = std::max(most, reader.kept());
+  };
+  std::string strangers;
+  for (std::size_t i = 0; i < 1000; ++i) strangers += fmt::format("[  812.{:06}] usb 3-2: new device {}\n", i, i);
+  for (int i = 0; i < 100; ++i) add(strangers);
+  CHECK(reader.so_far().empty());
+  add("[  813.000001] amdgpu 0000:c1:00.0: amdgpu: GPU reset begin!\n");
+  REQUIRE(reader.so_far().size() == 1);
+  CHECK(reader.so_far()[0].first == 100001);
+  for (int i = 0; i < 100; ++i) add(strangers);
+  CHECK(most < strangers.size());
+  const auto log = reader.finish();
+  CHECK(log.records == 200001);
+  CHECK(log.lines.size() == 1);
+  CHECK_FALSE(log.has_dump);
+}
+
+TEST_CASE("a dump beside a log is read, however long the log is before it") {
+  std::string text;
+  for (int i = 0; i < 60000; ++i) text += fmt::format("[  812.{:06}] usb 3-2: new device {}\n", i, i);
+  const std::string rows = "0x0040: 00000005 00001008\n0x0048: 00007f00 00000001\n";
+  for (const bool whole : {true, false}) {
+    detail::LogReader reader;
+    const auto all = text + rows + text;
+    const std::size_t part = whole ? all.size() : 100000;
+    for (std::size_t at = 0; at < all.size(); at += part) reader.add(std::string_view(all).substr(at, part));
+    const auto log = reader.finish();
+    CHECK(log.has_dump);
+    CHECK(log.rest == std::string(60000, '\n') + rows);
+  }
+}
+
+TEST_CASE("a list of dwords beside a log is a dump, and one row of bytes is none") {
+  const std::string log = "[  812.400126] amdgpu 0000:c1:00.0: amdgpu: GPU reset begin!\n";
+  const auto dump = read_text_dump(log + "0x00000005 0x00001008 0x00007f00 0x00000001\n", "log");
+  REQUIRE(dump);
+  CHECK(dump->dumps.at(0).dwords == std::vector<std::uint32_t>{5, 0x1008, 0x7f00, 1});
+  CHECK(facts_of(log + "0x00000005 0x00001008 0x00007f00 0x00000001\n", "log").events.size() == 1);
+  CHECK_FALSE(read_text_dump(log + "48 8b 05 11 22 33 44 55 66\n", "log"));
 }
 
 TEST_CASE("a log without a known line is a log of so many lines, and no error") {

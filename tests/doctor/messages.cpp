@@ -3,11 +3,12 @@
 //
 //   messages FILE            exit code 1 and a message if the part of FILE after its marker line is out of date
 //   messages --write FILE    replaces that part; the text before the marker is written by hand and kept
+//   messages --lines         prints a line with each message, and what it means, for log_tools.py
 #include "../../lib/dump/messages.hpp"
+#include "../support/generated_part.hpp"
+#include "example.hpp"
 
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -20,26 +21,24 @@ constexpr std::string_view kMarker = "Generated from lib/dump/message_table.cpp 
 /// Numbers are N, and other places are their names in capitals.
 std::string words(std::string_view phrase) {
   std::string out;
-  while (!phrase.empty()) {
-    const auto open = phrase.find('{');
-    out += phrase.substr(0, open);
-    if (open == phrase.npos) break;
-    const auto close = phrase.find('}', open);
-    const auto place = phrase.substr(open + 1, close - open - 1);
-    if (place.front() == '#') out += "N";
-    else if (place.front() == '$') out += "0xN";
-    else if (place.front() == '*') out += "...";
-    else
-      for (const char c : place) out += static_cast<char>(c - 'a' + 'A');
-    phrase.remove_prefix(close + 1);
-  }
+  detail::each_place(
+      phrase, [&](std::string_view text) { out += text; },
+      [&](char kind, std::string_view name) {
+        if (kind == 0)
+          for (const char c : name) out += static_cast<char>(c - 'a' + 'A');
+        else out += kind == '#' ? "N" : kind == '$' ? "0xN" : "...";
+      });
   return out;
+}
+
+bool is_listed(const detail::Message& m) {
+  return m.what == detail::LogWord::event || m.what == detail::LogWord::timeout;
 }
 
 std::string page() {
   std::string out = "\n| line | printed by Linux | meaning for copies | what to do |\n|---|---|---|---|\n";
   for (const auto& m : detail::messages()) {
-    if (m.what != detail::LogWord::event && m.what != detail::LogWord::timeout) continue;
+    if (!is_listed(m)) continue;
     out.append("| `")
         .append(words(m.phrase))
         .append("` | ")
@@ -55,23 +54,16 @@ std::string page() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const bool write = argc == 3 && std::string_view(argv[1]) == "--write";
+  const std::string_view option = argc > 1 ? argv[1] : "";
+  if (argc == 2 && option == "--lines") {
+    for (const auto& m : detail::messages())
+      if (is_listed(m)) std::cout << example(m.phrase) << '\t' << m.means << '\n';
+    return 0;
+  }
+  const bool write = argc == 3 && option == "--write";
   if (argc != 2 && !write) {
-    std::cerr << "usage: messages [--write] FILE\n";
+    std::cerr << "usage: messages --lines | [--write] FILE\n";
     return 2;
   }
-  const std::string path = argv[argc - 1];
-  std::ifstream in(path);
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  const auto marker = text.find(kMarker);
-  const auto end = text.find('\n', marker);
-  if (marker == text.npos || end == text.npos) {
-    std::cerr << path << ": no such file, or no line that says\n" << kMarker << '\n';
-    return 1;
-  }
-  const auto wanted = text.substr(0, end + 1) + page();
-  if (write) return std::ofstream(path) << wanted, 0;
-  if (text == wanted) return 0;
-  std::cerr << path << ": not what lib/dump/message_table.cpp says; run: ninja -C build bless\n";
-  return 1;
+  return generated_part(argv[argc - 1], kMarker, page(), {.write = write, .source = "lib/dump/message_table.cpp"});
 }

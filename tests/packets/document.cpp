@@ -6,16 +6,15 @@
 //
 // KIND is `page` or `lengths`.
 #include <bit>
-#include <fstream>
 #include <iomanip>
 #include <iostream>
-#include <iterator>
 #include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "../../lib/packets/later.hpp"
+#include "../support/generated_part.hpp"
 #include "sdma/packets/catalogue.hpp"
 
 namespace {
@@ -236,21 +235,6 @@ int main(int argc, char** argv) {
     std::cerr << "usage: document page|lengths [--write] FILE\n";
     return 2;
   }
-  const std::string path = argv[argc - 1];
-  std::ifstream in(path);
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  const auto marker = text.find(kMarker);
-  const auto end = text.find('\n', marker);
-  if (marker == std::string::npos || end == std::string::npos) {
-    std::cerr << path << ": no such file, or no line that says\n" << kMarker << '\n';
-    return 1;
-  }
-  const auto wanted = text.substr(0, end + 1) + (kind == "page" ? page() : lengths());
-  if (write) {
-    std::ofstream(path) << wanted;
-    return 0;
-  }
-  if (text == wanted) return 0;
-  std::cerr << path << ": not what include/sdma/packets says; run: ninja -C build bless\n";
-  return 1;
+  return generated_part(argv[argc - 1], kMarker, kind == "page" ? page() : lengths(),
+                        {.write = write, .source = "include/sdma/packets"});
 }

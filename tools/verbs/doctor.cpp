@@ -4,6 +4,7 @@
 #include "sdma/doctor/diagnose.hpp"
 
 #include "archive.hpp"
+#include "doctor_collect.hpp"
 #include "doctor_files.hpp"
 #include "doctor_live.hpp"
 #include "input.hpp"
@@ -32,6 +33,7 @@ struct DoctorArguments : DoctorFiles {
   std::chrono::nanoseconds stalled{};
   bool all_queues = false, all_threads = false, json = false;
   std::string output = "-", save;
+  CollectOptions collect;
   LiveOptions live;
 };
 
@@ -74,6 +76,15 @@ int code_of(doctor::Verdict v, const FilesRead& read) {
 }
 
 int doctor_verb(const DoctorArguments& o) {
+  if (!o.collect.path.empty()) {
+    if (!o.files.empty() || !o.live.program.empty() || o.live.attach || !o.save.empty())
+      return complain("--collect takes what this machine shows, and no FILE, process or program",
+                      "sdma doctor --collect " + o.collect.path),
+             kUsage;
+    return collect(o.collect);
+  }
+  if (o.collect.anonymous)
+    return complain("--anonymous is a part of --collect", "sdma doctor --collect report.tar.gz --anonymous"), kUsage;
   if (!o.live.program.empty()) return run_under_doctor(o);
   std::vector<std::string> inputs = o.files;
   for (const auto& b : o.buffers) inputs.push_back(b.path);
@@ -120,6 +131,10 @@ int doctor_verb(const DoctorArguments& o) {
   int code = write_text(o.output, text_of(o, d));
   if (code == kOk) code = save(o, *s, d);
   if (code != kOk) return code;
+  if (interrupted != 0) {
+    if (o.json && o.output == "-") (void)write_text("-", "{\"complete\":false}\n");
+    return stopped("the answer is that of what had come by then");
+  }
   return code_of(d.verdict(), read);
 }
 
@@ -191,6 +206,14 @@ void add_doctor(VerbOptions& verb, Action& action) {
   verb.value("--save", o->save,
              "write the input of the answer, and the answer, to an archive that sdma doctor can read on any machine")
       .type("FILE.tar.gz");
+  verb.value(
+          "--collect", o->collect.path,
+          "take what this machine shows of its GPUs into one archive that is examined elsewhere: the kernel's log, dumps "
+          "of the driver (which it deletes after five minutes), KFD's and debugfs' files of SDMA, topology, versions, "
+          "and maps and threads of the processes that use a GPU. Nothing is changed. What this user may not read is "
+          "named; root may read all. Ends within 30 s")
+      .type("OUT.tar.gz");
+  verb.flag("--anonymous", o->collect.anonymous, "with --collect: without names of hosts, users and processes");
   verb.exits({{kOk, "nothing hangs; with a program: the program's own exit code"},
               {kRefuted, "something hangs, or --end ended the program"},
               {kInput, "a FILE cannot be read, and nothing is known to hang; or a process cannot be examined"},
@@ -207,6 +230,7 @@ void add_doctor(VerbOptions& verb, Action& action) {
       "  sdma doctor report.tar.gz                        the same, or rings, in an archive\n"
       "  sdma doctor --attach 4711                        the queues of a process\n"
       "  sdma doctor --attach --processes                 those of all processes, with cycles across shared memory\n"
+      "  sudo sdma doctor --collect report.tar.gz         on the machine of the hang, at once\n"
       "  sdma doctor --after=10s --end -- ./my_program    examined when its queues have not moved, or at Ctrl-\\\n"
       "  sdma doctor --json stuck.ring | jq .findings[0].class");
   action = [o] { return doctor_verb(*o); };

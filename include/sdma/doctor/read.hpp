@@ -7,6 +7,7 @@
 //   add(s, text->dumps.front(), "umr.txt", {.rptr = 0x40, .wptr = 0x80});
 //   add(s, *trace::load_json_lines("run.jsonl"), "run.jsonl");
 //   s.words.add(GpuVa{0x7f0000001000}, 3, 4);              // what a polled word holds
+//   add_kernel_log(s, *read_file("dmesg.txt"), "dmesg.txt");
 //   const auto d = diagnose(s);
 //
 // Files differ in what they hold. A `.ring` has positions, the doorbell and the producer's own positions, and no
@@ -37,6 +38,7 @@
 #include "sdma/trace/trace.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -65,5 +67,19 @@ Result<std::string, Diagnostic> kernel_log();
 /// several processes: those of `process` and those whose process is not named; without `process`, all: `diagnose` then
 /// believes the fault whose page a packet touches.
 void add_kernel_log(Snapshot&, std::string_view text, std::string_view name, std::optional<std::uint32_t> process = {});
+
+/// Appends the next bytes of a text; false at its end. While it waits for them, it may say what is `known` by now: the
+/// faults and events that this adds to a snapshot, from the first one on.
+using MoreText = std::function<Result<bool, Diagnostic>(std::string& to, const std::function<void(Snapshot&)>& known)>;
+/// What a text has beside the lines of a log.
+struct LogRest {
+  bool is_log = false;
+  bool has_dump = false;  ///< read_text_dump reads it
+  std::string text{};     ///< of a log: its dump alone, where it stood; or else the whole text
+};
+/// The same for a text of any length, also one that never ends: of a log, only what it says is kept. Diagnostic: that
+/// of `more`, or that more than 1 GiB of the text is no log.
+Result<LogRest, Diagnostic> add_kernel_log(Snapshot&, const MoreText& more, std::string_view name,
+                                           std::optional<std::uint32_t> process = {});
 
 }}}  // namespace sdma::v0::doctor
