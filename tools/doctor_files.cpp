@@ -3,8 +3,8 @@
 
 #include "core/nearest.hpp"
 #include "output.hpp"
+#include "recordings.hpp"
 #include "sdma/doctor/read.hpp"
-#include "sdma/schedule/copies.hpp"
 #include "sdma/trace/write.hpp"
 
 #include <fcntl.h>
@@ -100,6 +100,10 @@ class Files {
     if (doctor::is_snapshot(head)) return saved(*in);
     if (head.starts_with("{\"sdma_trace\"")) return trace(*in);
     if (is_dump(bytes)) return ring_file(*in);
+    if (head.starts_with(kDatabaseMark) && !file.contents) {
+      auto c = load_copies(file.path, {});
+      return c ? recorded(*std::move(c)) : std::move(c.error());
+    }
     return in->is_text() ? text(*in) : binary(*in);
   }
 
@@ -129,23 +133,10 @@ class Files {
                       name, left));
     return {};
   }
-  /// A page that a recorded copy reads or writes. The log of another process says nothing about it.
+  /// A page that a recorded copy reads or writes, or that was allocated.
   void name_copy(doctor::PageFault& p) const {
-    constexpr std::uint64_t kPage = 4096;
-    for (const auto& [all, text] : copies_) {
-      if (p.process != 0 && text.find("pid:") != text.npos &&
-          text.find(fmt::format("[pid:{} ", p.process)) == text.npos)
-        continue;
-      for (const auto& c : all.copies)
-        for (const auto& [side, at] : {std::pair("source", c.source), std::pair("destination", c.destination)}) {
-          const auto page = p.page.value;
-          if (!p.copy.empty() || !at || page + kPage <= *at || page >= *at + c.bytes) continue;
-          const auto mb = [](std::uint64_t bytes) { return static_cast<double>(bytes) / 1e6; };
-          p.copy = fmt::format("the {} of the copy of {} of {}, {:.1f} MB into {:.1f} MB", side,
-                               c.when.substr(c.when.rfind(", ") == c.when.npos ? 0 : c.when.rfind(", ") + 2), all.file,
-                               mb(page > *at ? page - *at : 0), mb(c.bytes));
-        }
-    }
+    for (const auto& c : copies_)
+      if (p.copy.empty()) p.copy = place_in(c, p.page.value, p.process);
   }
   void wrong(Diagnostic d) { errors_.push_back(std::move(d)); }
   /// Neither a queue nor a log. The last error is the answer.
@@ -208,13 +199,7 @@ class Files {
     const auto notes = s_.notes.size() + s_.page_faults.size() + s_.events.size();
     doctor::add_kernel_log(s_, *all, in.name(), o_.pid);
     logs_ += s_.notes.size() + s_.page_faults.size() + s_.events.size() > notes;
-    if (constexpr std::string_view kCopy = "HSA Copy copy_engine="; all->find(kCopy) != all->npos)
-      if (auto c = read_copies(*all, in.name())) {
-        s_.notes.push_back(
-            fmt::format("{}: it lists copies: sdma trace --schedule FILE writes them as a schedule", in.name()));
-        copies_.push_back({std::move(*c), std::move(*all)});
-      }
-    if (!copies_.empty() && copies_.back().copies.file == in.name()) return {};
+    if (auto c = read_copies(*all, in.name())) return recorded(*std::move(c));
     auto dumps = read_text_dump(*all, in.name());
     if (!dumps && dumps.error().rule == kLogWithoutDump) return {};
     if (!dumps) return not_known(std::move(dumps.error()));
@@ -231,6 +216,12 @@ class Files {
     }
     for (const auto& b : dumps->buffers) s_.words.add(GpuVa{b.va}, std::as_bytes(std::span(b.dwords)));
     for (const auto& n : dumps->notes) s_.notes.push_back(n.message);
+    return {};
+  }
+  Result<void, Diagnostic> recorded(RecordedCopies c) {
+    s_.notes.push_back(fmt::format("{}: it lists copies: sdma trace --schedule FILE writes them as a schedule", c.file));
+    copies_.push_back(std::move(c));
+    ++logs_;
     return {};
   }
   Result<void, Diagnostic> binary(Input& in) {
@@ -299,10 +290,6 @@ class Files {
     return {};
   }
 
-  struct Copies {
-    RecordedCopies copies;
-    std::string text;  ///< of the file
-  };
   struct Ring {
     TextDump dump;
     std::string name;  ///< of its file
@@ -311,7 +298,7 @@ class Files {
   const DoctorFiles& o_;
   doctor::Snapshot s_;
   std::vector<Ring> rings_{};                         // of dumps, until all files are read
-  std::vector<Copies> copies_{};                      // of logs of the HIP runtime
+  std::vector<RecordedCopies> copies_{};              // of logs of the HIP runtime, and of other tools
   std::vector<std::string> names_{};                  // of the rings of texts
   std::vector<std::shared_ptr<MappedFile>> cores_{};  // `peek` reads them
   std::vector<Diagnostic> errors_{};                  // of files and parts that could not be read
