@@ -221,7 +221,7 @@ std::vector<Diagnostic> contradictions(const RecordedCopies& r) {
     const bool timed = c.begin_ns && c.end_ns && *c.end_ns >= *c.begin_ns;
     begins[i] = begin;
     ends[i] = begin + (timed ? *c.end_ns - *c.begin_ns : 0);
-    if (!timed || begin <= *c.begin_ns + r.resolution_ns) continue;
+    if (!timed || begin <= *c.begin_ns || begin - *c.begin_ns <= r.resolution_ns) continue;
     if (all.size() == kMost) {
       ++more;
       continue;

@@ -74,7 +74,7 @@ def read(sdma, path):
         make(path, tracks=tracks)
         code, out, err, _ = run(sdma, "trace", "--schedule", path)
         check("a database is read", code == 0, code, out, err)
-        for line in ("gpus 2  # gpu0 is node 4 (gfx942); gpu1 is node 5 (gfx942)", "buffer host.b0 bytes=64K init=random  # 0x5000",
+        for line in ("gpus 2  # gpu0 is node 4 (gfx942); gpu1 is node 5 (gfx942)", "buffer host.b2 bytes=64K init=random  # 0x5000",
                      "# 0xffff800000001000", "  poll_mem addr=host.copy0 func=eq reference=1", "stream 7 of process 41",
                      "copy 4: a copy whose agents are neither named nor given by a direction"):
             check(f"the schedule has: {line}", line in out, out)
@@ -96,7 +96,7 @@ def refused(sdma, path):
     generated = f"""
         DROP TABLE rocpd_memory_copy{GUID};
         CREATE TABLE rocpd_memory_copy{GUID} (id INTEGER, start INTEGER, "end" INTEGER, src_agent_id, dst_agent_id,
-          size AS (hex(zeroblob(900000000))));
+          size AS (hex(zeroblob(40000000))));
         INSERT INTO rocpd_memory_copy{GUID} VALUES (1, 1, 2, 0, 4);"""
     for copies, more, word in (
             (COPIES, hostile, "has no table rocpd_memory_copy"),
