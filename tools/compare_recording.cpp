@@ -13,8 +13,8 @@
 namespace sdma::tool {
 namespace {
 
-constexpr std::size_t kShown = 8;          ///< copies that the table lists
-constexpr std::size_t kMostKinds = 4096;   ///< pairs and sizes that are simulated
+constexpr std::size_t kShown = 8;         ///< copies that the table lists
+constexpr std::size_t kMostKinds = 4096;  ///< pairs and sizes that are simulated
 
 std::string place(Place p) { return to_string(p); }
 
@@ -22,7 +22,8 @@ std::string place(Place p) { return to_string(p); }
 Result<double, Diagnostic> alone(RecordedCopy c, std::size_t gpus, const MachineDescription& m) {
   c.after.clear();
   c.source = c.destination = std::nullopt;
-  const auto text = schedule_text({.file = "one copy", .copies = {std::move(c)}, .gpus = std::vector<std::string>(gpus)});
+  const auto text =
+      schedule_text({.file = "one copy", .copies = {std::move(c)}, .gpus = std::vector<std::string>(gpus)});
   const auto s = parse_schedule(text, "one copy");
   if (!s) return s.error().front();
   trace::Recorder recorder(1 << 12, "virtual");
@@ -96,8 +97,9 @@ Result<BesideMachine, Diagnostic> beside_machine(const RecordedCopies& r, const 
   if (out.copies.empty())
     return Diagnostic{.where = r.file,
                       .message = "no copy of this recording has both a size and the times at which it began and ended",
-                      .hint = "the CSV of rocprofv3 has no sizes and a log of the HIP runtime no times: record JSON or a "
-                              "database with rocprofv3"};
+                      .hint =
+                          "the CSV of rocprofv3 has no sizes and a log of the HIP runtime no times: record JSON or a "
+                          "database with rocprofv3"};
   return out;
 }
 
@@ -108,12 +110,11 @@ std::string to_table(const BesideMachine& b, const RecordedCopies& r, const Mach
       b.copies.size() == 1 ? "1 copy" : fmt::format("{} copies", b.copies.size()), r.file, m.name, b.slower_percent,
       "stream", "from, to", "copies", "bytes", "measured us", "alone us", "error", "slower", "beside");
   for (const auto& row : b.rows)
-    out += fmt::format("{:<24}{:<16}{:>7}{:>10}{:>14.3f}{:>14.3f}{:>+7.1f} %{:>8}{:>8}\n",
-                       (row.stream.empty() ? "not recorded" : row.stream) +
-                           (row.process.empty() ? "" : ", process " + row.process),
-                       row.from + " " + row.to, row.copies, size_text(row.bytes), row.measured_ns / 1e3,
-                       row.alone_ns / 1e3, row.alone_ns > 0 ? 100 * (row.measured_ns / row.alone_ns - 1) : 0.0,
-                       row.slower, row.beside);
+    out += fmt::format(
+        "{:<24}{:<16}{:>7}{:>10}{:>14.3f}{:>14.3f}{:>+7.1f} %{:>8}{:>8}\n",
+        (row.stream.empty() ? "not recorded" : row.stream) + (row.process.empty() ? "" : ", process " + row.process),
+        row.from + " " + row.to, row.copies, size_text(row.bytes), row.measured_ns / 1e3, row.alone_ns / 1e3,
+        row.alone_ns > 0 ? 100 * (row.measured_ns / row.alone_ns - 1) : 0.0, row.slower, row.beside);
   auto worst = b.copies;
   std::stable_sort(worst.begin(), worst.end(), [](const auto& x, const auto& y) {
     return x.measured_ns - x.alone_ns > y.measured_ns - y.alone_ns;
@@ -123,31 +124,48 @@ std::string to_table(const BesideMachine& b, const RecordedCopies& r, const Mach
   if (!worst.empty()) out += "\nslower than the machine allows, the longest loss first\n";
   for (std::size_t i = 0; i < std::min(kShown, worst.size()); ++i) {
     const auto& c = r.copies[worst[i].index];
-    out += fmt::format("  {}: {} {} to {}: {:.3f} us, alone {:.3f} us ({:+.1f} %){}\n", c.where, size_text(c.bytes),
-                       place(c.from), place(c.to), worst[i].measured_ns / 1e3, worst[i].alone_ns / 1e3,
-                       worst[i].excess(),
-                       worst[i].others == 0 ? std::string(", no other copy ran")
-                                            : fmt::format(", beside {} others", worst[i].others));
+    out += fmt::format(
+        "  {}: {} {} to {}: {:.3f} us, alone {:.3f} us ({:+.1f} %){}\n", c.where, size_text(c.bytes), place(c.from),
+        place(c.to), worst[i].measured_ns / 1e3, worst[i].alone_ns / 1e3, worst[i].excess(),
+        worst[i].others == 0 ? std::string(", no other copy ran") : fmt::format(", beside {} others", worst[i].others));
   }
   if (worst.size() > kShown) out += fmt::format("  and {} more: --json lists all\n", worst.size() - kShown);
   return out;
 }
 
 json::Json to_json(const BesideMachine& b, const RecordedCopies& r, const MachineDescription& m) {
-  json::Json j{{"recording", r.file},          {"form", r.form},
-               {"machine", m.name},            {"defaults", defaults_of(m)},
-               {"engines", "not recorded"},    {"slower_percent", b.slower_percent},
-               {"not_compared", b.not_compared}, {"unknown", r.unknown},
-               {"rows", json::Json::array()},  {"copies", json::Json::array()}};
+  json::Json j{{"recording", r.file},
+               {"form", r.form},
+               {"machine", m.name},
+               {"defaults", defaults_of(m)},
+               {"engines", "not recorded"},
+               {"slower_percent", b.slower_percent},
+               {"not_compared", b.not_compared},
+               {"unknown", r.unknown},
+               {"rows", json::Json::array()},
+               {"copies", json::Json::array()}};
   for (const auto& row : b.rows)
-    j["rows"].push_back({{"process", row.process}, {"stream", row.stream}, {"from", row.from}, {"to", row.to},
-                         {"copies", row.copies}, {"bytes", row.bytes}, {"measured_ns", row.measured_ns},
-                         {"alone_ns", row.alone_ns}, {"slower", row.slower}, {"beside", row.beside}});
+    j["rows"].push_back({{"process", row.process},
+                         {"stream", row.stream},
+                         {"from", row.from},
+                         {"to", row.to},
+                         {"copies", row.copies},
+                         {"bytes", row.bytes},
+                         {"measured_ns", row.measured_ns},
+                         {"alone_ns", row.alone_ns},
+                         {"slower", row.slower},
+                         {"beside", row.beside}});
   for (const auto& one : b.copies) {
     const auto& c = r.copies[one.index];
-    j["copies"].push_back({{"where", c.where}, {"stream", c.stream}, {"from", place(c.from)}, {"to", place(c.to)},
-                           {"bytes", c.bytes}, {"begin_ns", *c.begin_ns}, {"measured_ns", one.measured_ns},
-                           {"alone_ns", one.alone_ns}, {"others", one.others}});
+    j["copies"].push_back({{"where", c.where},
+                           {"stream", c.stream},
+                           {"from", place(c.from)},
+                           {"to", place(c.to)},
+                           {"bytes", c.bytes},
+                           {"begin_ns", *c.begin_ns},
+                           {"measured_ns", one.measured_ns},
+                           {"alone_ns", one.alone_ns},
+                           {"others", one.others}});
   }
   return j;
 }

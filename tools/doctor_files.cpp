@@ -219,7 +219,8 @@ class Files {
     return {};
   }
   Result<void, Diagnostic> recorded(RecordedCopies c) {
-    s_.notes.push_back(fmt::format("{}: it lists copies: sdma trace --schedule FILE writes them as a schedule", c.file));
+    s_.notes.push_back(
+        fmt::format("{}: it lists copies: sdma trace --schedule FILE writes them as a schedule", c.file));
     copies_.push_back(std::move(c));
     ++logs_;
     return {};

@@ -12,7 +12,8 @@ namespace {
 
 bool is_database(const std::string& path) {
   std::string head(kDatabaseMark.size(), 0);
-  return path != "-" && std::ifstream(path, std::ios::binary).read(head.data(), static_cast<std::streamsize>(head.size())) &&
+  return path != "-" &&
+         std::ifstream(path, std::ios::binary).read(head.data(), static_cast<std::streamsize>(head.size())) &&
          head == kDatabaseMark;
 }
 
@@ -42,14 +43,15 @@ Result<RecordedCopies, Diagnostic> load_copies(const std::string& path, const Co
   const auto text = read_text(path);
   if (!text) return text.error();
   if (text->starts_with(kDatabaseMark))
-    return Diagnostic{.where = shown(path),
-                      .message = "a database cannot be read from a pipe",
-                      .hint = "save it, and give its name"};
+    return Diagnostic{
+        .where = shown(path), .message = "a database cannot be read from a pipe", .hint = "save it, and give its name"};
   return read_copies(*text, shown(path), o);
 }
 
 std::string place_in(const RecordedCopies& r, std::uint64_t page, std::uint32_t process) {
-  const auto other = [&](const std::string& of) { return process != 0 && !of.empty() && of != std::to_string(process); };
+  const auto other = [&](const std::string& of) {
+    return process != 0 && !of.empty() && of != std::to_string(process);
+  };
   std::string out;
   for (const auto& c : r.copies)
     for (const auto& [side, at] : {std::pair("source", c.source), std::pair("destination", c.destination)})
@@ -61,9 +63,10 @@ std::string place_in(const RecordedCopies& r, std::uint64_t page, std::uint32_t 
     out += fmt::format("{}{}, {}, allocated in {} of {}", out.empty() ? "" : "; in ", a->memory,
                        offset_in(page, a->address, a->bytes), a->where, r.file);
     if (!a->freed.empty())
-      out += fmt::format(" and freed in {}, whether before or after the fault is not known: the two files have no event "
-                         "in common that aligns their times",
-                         a->freed);
+      out += fmt::format(
+          " and freed in {}, whether before or after the fault is not known: the two files have no event "
+          "in common that aligns their times",
+          a->freed);
     break;
   }
   return out;
@@ -72,7 +75,9 @@ std::string place_in(const RecordedCopies& r, std::uint64_t page, std::uint32_t 
 void tell_assumed(const RecordedCopies& r) {
   constexpr std::size_t kMost = 8;
   std::size_t told = 0;
-  const auto note = [&](const std::string& text) { report({.severity = Severity::note, .where = r.file, .message = text}); };
+  const auto note = [&](const std::string& text) {
+    report({.severity = Severity::note, .where = r.file, .message = text});
+  };
   const auto one = [&](const std::string& text) {
     if (++told <= kMost) note(text);
   };

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Recordings of copies that other tools have made, of every form: texts (sdma/schedule/copies.hpp) and rocpd's databases.
+// Recordings of copies that other tools have made, as texts (sdma/schedule/copies.hpp) or databases of rocpd.
 //
 //   auto copies = load_copies("results.db", {});
 //   if (!copies) return report(copies.error()), kInput;
 //   tell_assumed(*copies);                                  // notes: what the file does not say
 //
-// A database is read where it lies, with at most 256 MiB of memory, and is never written. Without SQLite3, this program
-// says of a database what it lacks.
+// A database is read where it lies, with at most 256 MiB of memory, and is never written. Without SQLite3, the error
+// is what this program lacks.
 #include "sdma/schedule/copies.hpp"
 
 #include <cstdint>
@@ -21,12 +21,12 @@ Result<RecordedCopies, Diagnostic> load_copies(const std::string& path, const Co
 /// more.
 void tell_assumed(const RecordedCopies&);
 
-/// What the recording says of a page of a process (0: of which one is not known): "the source of the copy of line 2 of
-/// hip.log, 8.0 MB into 33.6 MB", and whose memory it is. "" if it says nothing.
+/// Where a page of a process lies in a recording (0: the process is not known): "the source of the copy of line 2 of
+/// hip.log, 8.0 MB into 33.6 MB", and whose memory it is. "" if the recording does not show it.
 std::string place_in(const RecordedCopies&, std::uint64_t page, std::uint32_t process);
 
 inline constexpr std::string_view kDatabaseMark{"SQLite format 3\0", 16};  ///< a file of SQLite begins so
-/// The copies of a database of rocpd. Errors: what is no such database, is broken, or needs too much memory or time.
+/// The copies of a database of rocpd. Errors: another database, a broken one, one that needs too much memory or time.
 Result<RecordedCopies, Diagnostic> read_rocpd(const std::string& path);
 
 }  // namespace sdma::tool

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Reads the databases of rocpd, which rocprofv3 writes since ROCm 7.0, with SQLite3. A database may come from anywhere:
 // its tables are read and never its views, whose text is a program; memory, steps and the number of rows are bounded.
-#include "recordings.hpp"
 #include "output.hpp"
+#include "recordings.hpp"
 
 #include <fmt/format.h>
 #include <sqlite3.h>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr sqlite3_int64 kMemory = sqlite3_int64{96} << 20;  ///< of SQLite itself; the rows need the rest of 256 MiB
 constexpr std::size_t kMostRows = 200'000;
-constexpr std::size_t kMostName = 256;             ///< characters of a name
+constexpr std::size_t kMostName = 256;               ///< characters of a name
 constexpr std::uint64_t kMostSteps = 4'000'000'000;  ///< of SQLite's machine; 200,000 rows take some millions
 
 /// A database that is only read.
@@ -43,7 +43,8 @@ class Database {
     sqlite3_progress_handler(
         db, kStep, [](void* steps) { return (*static_cast<std::uint64_t*>(steps) += kStep) > kMostSteps ? 1 : 0; },
         d.steps_.get());
-    if (const auto done = d.each("PRAGMA cell_size_check=ON", [](auto&) { return std::optional<std::string>{}; }); !done)
+    if (const auto done = d.each("PRAGMA cell_size_check=ON", [](auto&) { return std::optional<std::string>{}; });
+        !done)
       return done.error();
     return d;
   }
@@ -56,7 +57,7 @@ class Database {
       const auto* t = reinterpret_cast<const char*>(sqlite3_column_text(at, column));
       return t ? std::string(t, std::min(kMostName, static_cast<std::size_t>(sqlite3_column_bytes(at, column)))) : "";
     }
-    /// An address is a signed integer: a negative one is 2^64 more. Another type is no number.
+    /// An address is a signed integer: a negative one is 2^64 more. Values of other types have no number.
     std::optional<std::uint64_t> number(int column) const {
       if (sqlite3_column_type(at, column) != SQLITE_INTEGER) return {};
       return static_cast<std::uint64_t>(sqlite3_column_int64(at, column));
@@ -84,7 +85,7 @@ class Database {
 
  private:
   Diagnostic wrong() const {
-    const int code = db_ ? sqlite3_errcode(db_.get()) & 0xff : SQLITE_NOMEM;
+    const int code = db_ ? sqlite3_errcode(db_.get()) : SQLITE_NOMEM;
     return {.where = name_,
             .message = code == SQLITE_NOMEM       ? "this database needs more than 256 MiB of memory"
                        : code == SQLITE_INTERRUPT ? "this database takes too many steps to read"
@@ -111,11 +112,12 @@ class Rocpd {
     t_.file = d_.name();
     std::vector<std::string> suffixes;
     constexpr std::string_view kCopies = "rocpd_memory_copy";
-    auto found = d_.each("SELECT name FROM sqlite_schema WHERE type='table' AND name LIKE 'rocpd_memory_copy%' ORDER BY name",
-                         [&](const Database::Row& r) {
-                           suffixes.push_back(r.text(0).substr(kCopies.size()));
-                           return std::optional<std::string>{};
-                         });
+    auto found =
+        d_.each("SELECT name FROM sqlite_schema WHERE type='table' AND name LIKE 'rocpd_memory_copy%' ORDER BY name",
+                [&](const Database::Row& r) {
+                  suffixes.push_back(r.text(0).substr(kCopies.size()));
+                  return std::optional<std::string>{};
+                });
     if (!found) return std::move(found.error());
     if (suffixes.empty())
       return Diagnostic{.where = d_.name(),
@@ -202,7 +204,7 @@ class Rocpd {
       const auto where = fmt::format("copy {}{}", r.text(0), several_ ? " of" + suffix : "");
       const auto begin = r.number(1), end = r.number(2), bytes = r.number(5);
       if (!begin || !end || *end < *begin) return where + " does not end after it begins";
-      if (!bytes && r.known(5)) return where + " has a size that is no integer";
+      if (!bytes && r.known(5)) return where + " has a size that is not an integer";
       CopyRow c{.bytes = bytes.value_or(0),
                 .source = r.number(6),
                 .destination = r.number(7),

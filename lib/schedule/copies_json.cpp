@@ -79,9 +79,7 @@ class RocprofJson final : public CopiesOfJson {
   };
   static Agent agent(const Row& r) {
     const auto type = field(r, "type"), gfx = field(r, "name"), node = field(r, "node_id");
-    Agent a{.is = type == "1"   ? CopyRow::Side::host
-                  : type == "2" ? CopyRow::Side::gpu
-                                : CopyRow::Side::unknown};
+    Agent a{.is = type == "1" ? CopyRow::Side::host : type == "2" ? CopyRow::Side::gpu : CopyRow::Side::unknown};
     a.name = node.empty() ? fmt::format("agent {}", field(r, "id.handle")) : fmt::format("node {}", node);
     if (a.is == CopyRow::Side::gpu && !gfx.empty()) a.name += fmt::format(" ({})", gfx);
     return a;
@@ -161,7 +159,7 @@ class RocprofJson final : public CopiesOfJson {
   }
 
   std::map<std::string, Agent> agents_;
-  std::vector<CopyRow> rows_;                ///< of this process
+  std::vector<CopyRow> rows_;  ///< of this process
   std::vector<RecordedAllocation> memory_;
   std::string pid_;
   std::size_t copies_ = 0, allocated_ = 0, processes_ = 0, across_ = 0;
@@ -197,7 +195,8 @@ class ChromeJson final : public CopiesOfJson {
   CopiesResult finish(bool cut) {
     for (const auto& [lane, begun] : begun_)
       for (const auto& r : begun)
-        if (is_copy(r)) t_.left_out.push_back(fmt::format("{}: a copy that does not end in the file", field(r, "name")));
+        if (is_copy(r))
+          t_.left_out.push_back(fmt::format("{}: a copy that does not end in the file", field(r, "name")));
     if (error) return *std::move(error);
     if (cut) t_.unknown.push_back(fmt::format("the file's end is missing: {} events are read", events_));
     if (kernels_ > 0)
@@ -266,8 +265,8 @@ class ChromeJson final : public CopiesOfJson {
     if (d == Direction::across && from.empty() && to.empty()) {
       if (name.find("PtoP") != name.npos) {
         c.to = fmt::format("a peer of device {}, which is not named", device);
-        c.notes.push_back(fmt::format("which GPU is the other one is not recorded, nor which of both is device {}",
-                                      device));
+        c.notes.push_back(
+            fmt::format("which GPU is the other one is not recorded, nor which of both is device {}", device));
       } else {
         c.notes.push_back(fmt::format("one device is named: if this copy was between GPUs, the other is not known"));
       }

@@ -13,7 +13,7 @@
 namespace sdma { inline namespace v0 { namespace detail {
 namespace {
 
-/// What stands behind `name` in a line: "0x1" of "copy_engine=0x1, dst=..".
+/// What follows `name` in a line: "0x1" of "copy_engine=0x1, dst=..".
 std::string_view value(std::string_view line, std::string_view name) {
   const auto at = line.find(name);
   if (at == line.npos) return {};
@@ -69,13 +69,13 @@ class RuntimeLog {
  private:
   struct Thread {
     std::string stream{};
-    std::string device{};                     ///< the GPU that an allocation is on, until the line behind it names it
-    Direction call = Direction::unknown;      ///< of the API call that runs
-    Direction staged = Direction::unknown;    ///< of the copies that follow in this call
-    std::vector<std::size_t> copies{};        ///< of the API call that runs
-    std::optional<std::size_t> last{};        ///< the last copy, which a failure is about
-    std::optional<std::size_t> waited{};      ///< the copy for whose end the thread has waited
-    std::optional<std::size_t> allocated{};   ///< the last allocation
+    std::string device{};                    ///< the GPU that an allocation is on, until the line after it names it
+    Direction call = Direction::unknown;     ///< of the API call that runs
+    Direction staged = Direction::unknown;   ///< of the copies that follow in this call
+    std::vector<std::size_t> copies{};       ///< of the API call that runs
+    std::optional<std::size_t> last{};       ///< the last copy, which a failure is about
+    std::optional<std::size_t> waited{};     ///< the copy for whose end the thread has waited
+    std::optional<std::size_t> allocated{};  ///< the last allocation
   };
   using Signal = std::pair<std::string, std::string>;  ///< process and address
 
@@ -135,8 +135,8 @@ class RuntimeLog {
     const bool engine = has(l, "copy_engine="), rectangle = has(l, "Copy Rect ");
     const auto from = number(l, "src="), to = number(l, "dst="), bytes = number(l, "size=");
     if (has(l, "HSA BatchCopy ") && (!from || !to || !bytes)) {
-      out_.left_out.push_back(fmt::format("{}: a part of a batch that is no plain copy: {}", here(),
-                                          value(l, "BatchCopy ")));
+      out_.left_out.push_back(
+          fmt::format("{}: a part of a batch that is not a plain copy: {}", here(), value(l, "BatchCopy ")));
       return {};
     }
     if (!engine && !from && !to) {
@@ -261,7 +261,7 @@ class RuntimeLog {
       }
     begin_call({}, t);
   }
-  /// What lines before it said of copies holds for them alone.
+  /// Lines before it were about copies of an earlier call.
   static void begin_call(std::string_view l, Thread& t) {
     t.call = direction_of(l);
     t.staged = Direction::unknown;
@@ -344,9 +344,9 @@ class RuntimeLog {
   RecordedCopies out_;
   std::size_t number_ = 0;  ///< of the line
   std::map<std::pair<std::string, std::string>, Thread> threads_;
-  std::map<Signal, std::size_t> done_;                                     ///< the last copy that completes each signal
-  std::map<std::pair<std::string, std::uint64_t>, std::size_t> memory_;    ///< allocations that are not freed
-  std::map<std::size_t, std::string> failed_;                              ///< copies that no engine made
+  std::map<Signal, std::size_t> done_;                                   ///< the last copy that completes each signal
+  std::map<std::pair<std::string, std::uint64_t>, std::size_t> memory_;  ///< allocations that are not freed
+  std::map<std::size_t, std::string> failed_;                            ///< copies that no engine made
   std::map<std::string, std::uint32_t> gpus_;
   std::size_t hosts_ = 0, engines_ = 0, unnamed_ = 0;
 };

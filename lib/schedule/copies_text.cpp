@@ -20,12 +20,14 @@ namespace {
 /// Which of the kernel's engines ROCr's is, by what the GPU and the software may be.
 std::string engines_of_the_kernel(std::uint32_t rocr) {
   if (rocr < 2)
-    return fmt::format("ROCr's engine {0}, which is the kernel's engine {1} on gfx942 and gfx950 with ROCr since "
-                       "September 2024, engine {0} on gfx90a, and any on other GPUs",
-                       rocr, 1 - rocr);
-  return fmt::format("ROCr's engine {0}, which is the kernel's engine {0} on gfx942 and gfx950 if the kernel recommends "
-                     "one engine for each peer, and else any",
-                     rocr);
+    return fmt::format(
+        "ROCr's engine {0}, which is the kernel's engine {1} on gfx942 and gfx950 with ROCr since "
+        "September 2024, engine {0} on gfx90a, and any on other GPUs",
+        rocr, 1 - rocr);
+  return fmt::format(
+      "ROCr's engine {0}, which is the kernel's engine {0} on gfx942 and gfx950 if the kernel recommends "
+      "one engine for each peer, and else any",
+      rocr);
 }
 
 std::string engine_text(const RecordedCopy& c) {
@@ -63,8 +65,8 @@ std::vector<CopyQueue> queues_of(const RecordedCopies& r) {
     q.comment = alone ? "no stream is recorded" : fmt::format("stream {}", c.stream);
     if (!c.process.empty()) q.comment += fmt::format(" of process {}", c.process);
     if (c.rocr_engine)
-      q.comment += "; " + (c.engine ? fmt::format("ROCr's engine {}", *c.rocr_engine)
-                                    : engines_of_the_kernel(*c.rocr_engine));
+      q.comment +=
+          "; " + (c.engine ? fmt::format("ROCr's engine {}", *c.rocr_engine) : engines_of_the_kernel(*c.rocr_engine));
     queues.push_back(std::move(q));
   }
   return queues;

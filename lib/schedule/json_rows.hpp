@@ -8,9 +8,9 @@
 //   };
 //   const auto walk = walk_json(text, events);
 //
-// The path of a value has the keys of the objects around it, with dots; arrays add nothing, and what
-// an array of a row holds is not given. A number is given as its digits. Allocates what the longest row needs. Thread-safety: none. Errors: `twice` is a key that an object of a row has
-// twice; walk_json says how far it came.
+// The path of a value has the keys of the objects around it, with dots; arrays add nothing, and what an array of a row
+// holds is not given. A number is given as its digits. Allocates what the longest row needs. Thread-safety: none.
+// Errors: `twice` is a key that an object of a row has twice; walk_json says how far it came.
 #include "../core/json.hpp"
 
 #include <map>
@@ -58,7 +58,7 @@ class JsonRows : public JsonVisitor {
  protected:
   virtual bool is_row(std::string_view path) = 0;
   virtual void row(std::string_view path, Row&) = 0;
-  /// An object that is no row begins.
+  /// An object outside the rows begins.
   virtual void entered(std::string_view) {}
   /// A value outside the rows.
   virtual void found(std::string_view, std::string_view) {}

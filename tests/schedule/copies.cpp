@@ -138,8 +138,9 @@ TEST_CASE("times never order copies: without streams, none waits for another") {
 
 TEST_CASE("times refute the order of a stream, and a note of the line says so") {
   const std::string head = "Direction,Stream_Id,Source_Agent_Id,Destination_Agent_Id,Start_Timestamp,End_Timestamp\n";
-  const auto r = recorded(head + "HOST_TO_DEVICE,1,0,4,100,200\nHOST_TO_DEVICE,1,0,4,150,300\n"
-                                 "HOST_TO_DEVICE,1,0,4,220,400\nHOST_TO_DEVICE,1,0,4,400,500\n");
+  const auto r = recorded(head +
+                          "HOST_TO_DEVICE,1,0,4,100,200\nHOST_TO_DEVICE,1,0,4,150,300\n"
+                          "HOST_TO_DEVICE,1,0,4,220,400\nHOST_TO_DEVICE,1,0,4,400,500\n");
   using After = std::vector<std::size_t>;
   CHECK(r.copies[0].after.empty());
   CHECK(r.copies[1].after.empty());
@@ -194,8 +195,8 @@ TEST_CASE("rocprofv3's JSON: sizes, agents by their table wherever it stands, pr
       {"id":{"handle":2},"node_id":4,"type":2,"name":"gfx942"},{"id":{"handle":3},"node_id":5,"type":2}])x";
   const auto copy = [](int operation, int from, int to, int begin, int end, int stream) {
     return R"x({"size":72,"kind":13,"operation":)x" + std::to_string(operation) +
-           R"x(,"correlation_id":{"internal":1},"start_timestamp":)x" + std::to_string(begin) + R"x(,"end_timestamp":)x" +
-           std::to_string(end) + R"x(,"dst_agent_id":{"handle":)x" + std::to_string(to) +
+           R"x(,"correlation_id":{"internal":1},"start_timestamp":)x" + std::to_string(begin) +
+           R"x(,"end_timestamp":)x" + std::to_string(end) + R"x(,"dst_agent_id":{"handle":)x" + std::to_string(to) +
            R"x(},"src_agent_id":{"handle":)x" + std::to_string(from) + R"x(},"bytes":65536,"stream_id":{"handle":)x" +
            std::to_string(stream) + "}}";
   };
@@ -204,8 +205,8 @@ TEST_CASE("rocprofv3's JSON: sizes, agents by their table wherever it stands, pr
     {"operation":1,"agent_id":{"handle":2},"address":"0x7f0000001000","allocation_size":4096,"end_timestamp":5},
     {"operation":3,"address":"0x7f0000001000","start_timestamp":90}]})x";
   const auto file = [&](const std::string& a, const std::string& b) {
-    return R"x({"rocprofiler-sdk-tool":[{"metadata":{"pid":41},)x" + a + "," + b +
-           R"x(},{"metadata":{"pid":42},)x" + a + "," + b + "}]}";
+    return R"x({"rocprofiler-sdk-tool":[{"metadata":{"pid":41},)x" + a + "," + b + R"x(},{"metadata":{"pid":42},)x" +
+           a + "," + b + "}]}";
   };
   for (const auto& text : {file(agents, records), file(records, agents)}) {
     const auto r = recorded(text);
@@ -241,7 +242,8 @@ TEST_CASE("a log: a copy that failed, or that a kernel made, is left out; who wa
   const auto all = [](const std::string& failure) {
     return log_copy("engineType=2, wait_event=0x0, completion_signal=0x80") +
            log_copy("engineType=2, wait_event=0x80, completion_signal=0x90") +
-           logged("HSA Copy dst=0x9000, src=0x9100, size=16, engineType=2, wait_event=0x0, completion_signal=0xb0", "0x71") +
+           logged("HSA Copy dst=0x9000, src=0x9100, size=16, engineType=2, wait_event=0x0, completion_signal=0xb0",
+                  "0x71") +
            failure + log_copy("engineType=2, wait_event=0x90, completion_signal=0xa0", "0x72");
   };
   const auto r = recorded(all(logged("HSA copy failed with code 4097, falling to Blit copy")));
@@ -252,8 +254,8 @@ TEST_CASE("a log: a copy that failed, or that a kernel made, is left out; who wa
   CHECK(recorded(all("")).copies.size() == 4);
   CHECK(recorded(all(logged("HSA copy from host to device failed with code 4097"))).left_out.size() == 1);
   CHECK(recorded(all(logged("submitCopyMemory failed!"))).left_out.size() == 1);
-  CHECK(refused(log_copy("engineType=2") + logged("HSA copy failed with code 1, falling to Blit copy")).starts_with(
-      "no engine has made a copy of this log"));
+  CHECK(refused(log_copy("engineType=2") + logged("HSA copy failed with code 1, falling to Blit copy"))
+            .starts_with("no engine has made a copy of this log"));
   // Of a copy that was not seen to end, or whose call returned an error, nothing is expected.
   for (const auto* later : {"Failed signal [0x80] wait", "hipMemcpyAsync: Returned hipErrorUnknown : "}) {
     const auto text = logged("hipMemcpyAsync ( 0x7f1000, 0x5000, 4096, hipMemcpyHostToDevice, stream:0x1 )") +
@@ -315,8 +317,9 @@ TEST_CASE("logs of ROCm 5 to 7: who, when, and a copy without an engine") {
   CHECK(six.copies[0].when == "105 us, line 1");
   CHECK_FALSE(six.copies[0].rocr_engine);
   const auto seven = recorded(
-      logged("HSA Copy copy_engine=0x4, dst=0x3000, src=0x2000, size=40, forceSDMA=0, engineOp=D2D/P2P, wait_event=0x0, "
-             "completion_signal=0x80") +
+      logged(
+          "HSA Copy copy_engine=0x4, dst=0x3000, src=0x2000, size=40, forceSDMA=0, engineOp=D2D/P2P, wait_event=0x0, "
+          "completion_signal=0x80") +
       logged("HSA BatchCopy Linear [1/2] engineOp=H2D, dst=0x3000, src=0x2000, size=40, wait_event=0x0, "
              "completion_signal=0x80") +
       logged("HSA BatchCopy Swap [2/2] engineOp=D2D, addr_a=0x1, addr_b=0x2, size=8, completion_signal=0x80") +
@@ -360,7 +363,8 @@ TEST_CASE("Chrome traces: a missing end, begins and ends, peers, exact times, an
   CHECK(refused(R"x({"traceEvents":[)x" + copy).starts_with("this is not JSON, or it is cut off: nothing can be read"));
   CHECK(refused(R"x([{"ph":"X","cat":"gpu_memcpy","name":"Memcpy HtoD","ts":1,"dur":1}])x") ==
         "event 1: Memcpy HtoD has no args: its device, its stream and its bytes are missing");
-  CHECK(refused(R"x([{"ph":"X","name":"a","args":{"bytes":1,"bytes":2}}])x") == "the key args.bytes appears twice in an event");
+  CHECK(refused(R"x([{"ph":"X","name":"a","args":{"bytes":1,"bytes":2}}])x") ==
+        "the key args.bytes appears twice in an event");
   const auto begun = recorded(
       R"x([{"ph":"B","name":"Memcpy DtoH","pid":1,"tid":2,"ts":5,"args":{"bytes":8}},{"ph":"B","name":"x","pid":1,"tid":2},
       {"ph":"E","pid":1,"tid":2,"ts":6},{"ph":"E","pid":1,"tid":2,"ts":9}])x");

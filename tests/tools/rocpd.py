@@ -103,7 +103,7 @@ def refused(sdma, path):
             (COPIES, generated, ""),
             (COPIES, f'ALTER TABLE rocpd_memory_copy{GUID} RENAME COLUMN size TO bytes;', "has no column size"),
             ([(1, 20, 10, 0, 4, 1, None, None, 41, 7)], "", "copy 1 does not end after it begins"),
-            ([(1, 1, 2, 0, 4, "many", None, None, 41, 7)], "", "copy 1 has a size that is no integer"),
+            ([(1, 1, 2, 0, 4, "many", None, None, 41, 7)], "", "copy 1 has a size that is not an integer"),
             ([(1, 1, 2, 0, 4, 1, None, None, 41, 7)] * 200_001, "", "has more than 200000 rows"),
             ([], "", "has no copy")):
         make(path, copies=copies, more=more)

@@ -58,7 +58,8 @@ Other simulated(const CompareArguments& o) {
   const Doing simulating("simulating " + shown(o.path));
   trace::Recorder recorder(trace::Recorder::kDefaultEvents, "virtual");
   const auto r = simulate(*s, *m, {.recorder = &recorder, .map = &map});
-  if (r) return {.name = "the simulation", .column = "simulated", .trace = recorder.snapshot(), .defaults = defaults_of(*m)};
+  if (r)
+    return {.name = "the simulation", .column = "simulated", .trace = recorder.snapshot(), .defaults = defaults_of(*m)};
   report(in_file(o.path, r.error()));
   return {.code = can_begin(*s, *m) ? kRefuted : kInput};
 }
@@ -86,11 +87,12 @@ int recording(const CompareArguments& o) {
   if (const int code = write_text("-", text); code != kOk) return code;
   if (!o.json) tell_assumed(*copies);
   if (b->not_compared > 0)
-    report({.severity = Severity::warning,
-            .where = shown(o.measured),
-            .message = fmt::format("not compared, because a size or a time is not recorded, or there are too many sizes: "
-                                   "{} of {} copies",
-                                   b->not_compared, copies->copies.size())});
+    report(
+        {.severity = Severity::warning,
+         .where = shown(o.measured),
+         .message = fmt::format("not compared, because a size or a time is not recorded, or there are too many sizes: "
+                                "{} of {} copies",
+                                b->not_compared, copies->copies.size())});
   return o.within && b->slower() > 0 ? kRefuted : b->not_compared > 0 ? kUndecided : kOk;
 }
 
@@ -147,18 +149,21 @@ int compare_verb(const CompareArguments& o) {
 void add_compare(VerbOptions& verb, Action& action) {
   const auto o = std::make_shared<CompareArguments>();
   verb.value("FILE", o->path, "the schedule that was run, to be simulated; - is standard input").type("");
-  verb.value("--measured", o->measured,
-             "the trace of the run, as `sdma run --trace NAME.jsonl` writes it; without FILE and --with, also a recording "
-             "of another tool (sdma trace --schedule)")
+  verb.value(
+          "--measured", o->measured,
+          "the trace of the run, as `sdma run --trace NAME.jsonl` writes it; without FILE and --with, also a recording "
+          "of another tool (sdma trace --schedule)")
       .type("PATH")
       .required();
   verb.value("--with", o->with, "compare with this trace of the same schedule, instead of a simulation").type("PATH");
-  verb.value("--page", o->page, "of a recording: an HTML page of its copies over time, beside the machine's").type("PATH");
+  verb.value("--page", o->page, "of a recording: an HTML page of its copies over time, beside the machine's")
+      .type("PATH");
   add_settings(verb, o->parse.set);
   add_machine(verb, o->machine);
-  add_parsed(verb, "--within", o->within, parse_percent, "a number of percent, such as 10",
-             "exit with 1 if the simulated time of the run differs by more than this from the measured time, or a copy of a "
-             "recording is slower by more than this")
+  add_parsed(
+      verb, "--within", o->within, parse_percent, "a number of percent, such as 10",
+      "exit with 1 if the simulated time of the run differs by more than this from the measured time, or a copy of a "
+      "recording is slower by more than this")
       .type("PERCENT");
   add_format(verb, "table", o->json, "form of the report (default: table)");
   verb.exits(

@@ -197,7 +197,8 @@ void add_trace(VerbOptions& verb, Action& action) {
   verb.value("--names", o->names, "names for addresses: a file with one line FIRST..+SIZE NAME per range").type("FILE");
   add_shown_gpus(verb, o->gpus);
   verb.value("-o,--output", o->output, "output file; - is standard output").type("FILE");
-  verb.exits({{kUndecided, "written, but events were lost during recording, or times of the file contradict the schedule"}});
+  verb.exits(
+      {{kUndecided, "written, but events were lost during recording, or times of the file contradict the schedule"}});
   verb.manual("docs/trace.md");
   verb.footer(
       "Examples:\n"

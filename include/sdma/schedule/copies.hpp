@@ -5,21 +5,21 @@
 //   auto c = read_copies(text, "run_memory_copy_trace.csv");
 //   if (c && contradictions(*c).empty()) puts(schedule_text(*c).c_str());
 //
-//   rocprofv3, JSON  sizes, agents with their table, streams (from ROCm 7.0), times, allocations; no addresses of copies
+//   rocprofv3, JSON  sizes, agents with their table, streams (from ROCm 7.0), times, allocations; no addresses
 //   rocprofv3, CSV   directions, agents, streams (from ROCm 7.0), times; no sizes, no addresses
 //   Chrome traces    JSON as kineto writes it (PyTorch): directions, devices, streams, sizes, times; no addresses
 //   AMD_LOG_LEVEL    lines of the HIP runtime, from 4: addresses, sizes, ROCr's engines, what waits for what, failures
 //   tables           `copies_of` takes rows that a reader of another form has found (the tool: databases of rocpd)
 //
-// An import states what the file shows. The order of two copies comes from their stream, from signals and from the waits
-// of a host thread; times never order anything. Times refute: copies of a stream that overlapped are not ordered, and a
-// note of the later one says so. A copy that failed, or that a kernel made, is in `left_out`. Of the agents, a table or
-// the direction says which are GPUs; a GPU that is not named is one of its own. Whatever is assumed of a copy is in its
-// `notes`, and what holds for the whole file in `unknown`.
+// An import states what the file shows. The order of two copies comes from their stream, from signals and from the
+// waits of a host thread; times never order anything. Times refute: copies of a stream that overlapped are not ordered,
+// and a note of the later one tells. A copy that failed, or that a kernel made, is in `left_out`. A table or the
+// direction says which agents are GPUs; a GPU that is not named is one of its own. Whatever is assumed of a copy is in
+// its `notes`, and what holds for the whole file in `unknown`.
 //
 // Each stream becomes a queue for each engine, or each direction, that it uses; a copy without a stream has a queue of
-// its own. Polls keep the order. Addresses of a process that overlap or touch become one buffer; without addresses, each
-// copy has its own buffers. The schedule submits everything at once: the times between copies appear only in comments.
+// its own. Polls keep the order. Addresses of a process that overlap or touch become one buffer; without addresses,
+// each copy has its own buffers. The schedule submits everything at once: the times between copies are comments.
 //
 // Takes time and memory near-linear in the text; JSON is read without being built. Allocates. There is no shared state;
 // any thread may call these functions. Errors: a Diagnostic, if the text is none of these forms, contradicts itself, or
@@ -49,31 +49,31 @@ struct RecordedCopy {
   std::vector<std::size_t> after{};                      ///< the copies that it waits for: smaller indices of `copies`
   std::optional<std::uint64_t> begin_ns{}, end_ns{};     ///< when it ran, by the clock of the file
   std::string where{};                                   ///< in the file: "line 3"
-  std::string when{};                                    ///< "8051000100 ns, for 12300 ns", of a log when it was asked for
-  bool ended = true;                                     ///< false: the file says that it, or its call, did not end well
-  std::vector<std::string> notes{};                      ///< what is assumed of this copy, or what the file refutes
+  std::string when{};                ///< "8051000100 ns, for 12300 ns"; of a log, when it was asked for
+  bool ended = true;                 ///< false: the file shows that it, or its call, did not end well
+  std::vector<std::string> notes{};  ///< what is assumed of this copy, or what the file refutes
 };
 
 /// Memory that a process had, from one place of the file to another.
 struct RecordedAllocation {
   std::uint64_t address{}, bytes{};
-  std::string process{}, memory{};                ///< "device memory", "host memory"
-  std::string where{}, freed{};                   ///< "line 3"; freed: "" if the file does not show it
+  std::string process{}, memory{};                  ///< "device memory", "host memory"
+  std::string where{}, freed{};                     ///< "line 3"; freed: "" if the file does not show it
   std::optional<std::uint64_t> from_ns{}, to_ns{};  ///< by the clock of the file
 };
 
 struct RecordedCopies {
-  std::string form{};                              ///< "rocprofv3", "a Chrome trace" or "a log of the HIP runtime"
-  std::string file{};                              ///< the name that the text was read with
-  std::vector<RecordedCopy> copies{};              ///< by begin; of a log, in its order
-  std::vector<std::string> gpus{};                 ///< the file's name for each GPU
-  std::vector<std::string> unknown{};              ///< sentences: what the file does not say
-  std::vector<std::string> left_out{};             ///< sentences: copies that no engine made
-  std::vector<RecordedAllocation> allocations{};   ///< in the order of the file
-  std::uint64_t resolution_ns = 1;                 ///< of its times
+  std::string form{};                             ///< "rocprofv3", "a Chrome trace" or "a log of the HIP runtime"
+  std::string file{};                             ///< the name that the text was read with
+  std::vector<RecordedCopy> copies{};             ///< by begin; of a log, in its order
+  std::vector<std::string> gpus{};                ///< the file's name for each GPU
+  std::vector<std::string> unknown{};             ///< sentences: what the file does not say
+  std::vector<std::string> left_out{};            ///< sentences: copies that no engine made
+  std::vector<RecordedAllocation> allocations{};  ///< in the order of the file
+  std::uint64_t resolution_ns = 1;                ///< of its times
 };
 
-/// What a row of a table says of a copy.
+/// A copy as a row of a table.
 struct CopyRow {
   enum class Side : std::uint8_t { unknown, host, gpu };
   std::string from{}, to{};  ///< names of the agents; "": not recorded
