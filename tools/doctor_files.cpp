@@ -102,7 +102,8 @@ class Files {
     if (is_dump(bytes)) return ring_file(*in);
     if (head.starts_with(kDatabaseMark) && !file.contents) {
       auto c = load_copies(file.path, {});
-      return c ? recorded(*std::move(c)) : std::move(c.error());
+      if (!c) return std::move(c.error());
+      return recorded(*std::move(c));
     }
     return in->is_text() ? text(*in) : binary(*in);
   }
