@@ -223,6 +223,8 @@ class RuntimeLog {
     const bool swapped = g == Generation::v4_4_2 || g == Generation::v4_4_2_header || g == Generation::v4_4_5;
     if (newer && swapped) c.engine = n < 2 ? 1 - n : n;
     else if (newer && g == Generation::v4_4 && n < 2) c.engine = n;
+    if (!c.engine && !c.from.is_host() && c.from == c.to)
+      c.notes.emplace_back("within a GPU, and the kernel's engine is not known: engine 2 is taken");
   }
 
   void depend(std::string_view l, const std::string& process, const Thread& t, RecordedCopy& c) {
