@@ -5,8 +5,8 @@
 #include "core/nearest.hpp"
 #include "doctor_collect.hpp"
 #include "output.hpp"
+#include "recordings.hpp"
 #include "sdma/doctor/read.hpp"
-#include "sdma/schedule/copies.hpp"
 #include "sdma/trace/write.hpp"
 
 #include <fcntl.h>
@@ -107,6 +107,11 @@ class Files {
     if (doctor::is_snapshot(head)) return saved(*in);
     if (head.starts_with("{\"sdma_trace\"")) return trace(*in);
     if (is_dump(bytes)) return ring_file(*in);
+    if (head.starts_with(kDatabaseMark) && !file.contents) {
+      auto c = load_copies(file.path, {});
+      if (!c) return std::move(c.error());
+      return recorded(*std::move(c));
+    }
     return in->is_text() ? text(*in) : binary(*in);
   }
 
@@ -159,23 +164,10 @@ class Files {
       if (const auto line = detail::take_line(text); line.starts_with("not read: ") || line.starts_with("left out"))
         s_.notes.push_back(fmt::format("{}: {}", name, line));
   }
-  /// A page that a recorded copy reads or writes. The log of another process says nothing about it.
+  /// A page that a recorded copy reads or writes, or that was allocated.
   void name_copy(doctor::PageFault& p) const {
-    constexpr std::uint64_t kPage = 4096;
-    for (const auto& [all, text] : copies_) {
-      if (p.process != 0 && text.find("pid:") != text.npos &&
-          text.find(fmt::format("[pid:{} ", p.process)) == text.npos)
-        continue;
-      for (const auto& c : all.copies)
-        for (const auto& [side, at] : {std::pair("source", c.source), std::pair("destination", c.destination)}) {
-          const auto page = p.page.value;
-          if (!p.copy.empty() || !at || page + kPage <= *at || page >= *at + c.bytes) continue;
-          const auto mb = [](std::uint64_t bytes) { return static_cast<double>(bytes) / 1e6; };
-          p.copy = fmt::format("the {} of the copy of {} of {}, {:.1f} MB into {:.1f} MB", side,
-                               c.when.substr(c.when.rfind(", ") == c.when.npos ? 0 : c.when.rfind(", ") + 2), all.file,
-                               mb(page > *at ? page - *at : 0), mb(c.bytes));
-        }
-    }
+    for (const auto& c : copies_)
+      if (p.copy.empty()) p.copy = place_in(c, p.page.value, p.process);
   }
   void wrong(Diagnostic d) { errors_.push_back(std::move(d)); }
   /// Neither a queue nor a log. The last error is the answer.
@@ -249,24 +241,26 @@ class Files {
     }
   }
   Result<void, Diagnostic> text(Input& in) {
-    std::string listed;  // what the HIP runtime has printed, which may list copies
+    std::string listed;                     // a recording, or what the HIP runtime has printed, which may list copies
+    bool begun = false, recording = false;  // by how the text begins
     const auto more = [&](std::string& to, const auto& known) -> Result<bool, Diagnostic> {
       auto any = in.next(to, [&] { tell(in.name(), known); });
       constexpr std::string_view kSource = ".cpp";
-      if (any && (!listed.empty() || ::memmem(to.data(), to.size(), kSource.data(), kSource.size()))) listed += to;
+      if (any && !begun) recording = begins_recording(to);
+      begun = true;
+      if (any && (recording || !listed.empty() || ::memmem(to.data(), to.size(), kSource.data(), kSource.size())))
+        listed += to;
       return any;
     };
     const auto notes = s_.notes.size() + s_.page_faults.size() + s_.events.size();
     auto rest = doctor::add_kernel_log(s_, more, in.name(), o_.pid);
     if (!rest) return std::move(rest.error());
     logs_ += s_.notes.size() + s_.page_faults.size() + s_.events.size() > notes;
-    if (constexpr std::string_view kCopy = "HSA Copy copy_engine="; listed.find(kCopy) != listed.npos)
-      if (auto c = read_copies(listed, in.name())) {
-        s_.notes.push_back(
-            fmt::format("{}: it lists copies: sdma trace --schedule FILE writes them as a schedule", in.name()));
-        copies_.push_back({std::move(*c), std::move(listed)});
-        return {};
-      }
+    if (!listed.empty()) {
+      auto c = read_copies(listed, in.name());
+      if (c) return recorded(*std::move(c));
+      if (recording) return not_known(std::move(c.error()));
+    }
     if (!rest->has_dump) return {};
     auto dumps = read_text_dump(rest->text, in.name());
     if (!dumps && dumps.error().rule == kLogWithoutDump) return {};
@@ -284,6 +278,13 @@ class Files {
     }
     for (const auto& b : dumps->buffers) s_.words.add(GpuVa{b.va}, std::as_bytes(std::span(b.dwords)));
     for (const auto& n : dumps->notes) s_.notes.push_back(n.message);
+    return {};
+  }
+  Result<void, Diagnostic> recorded(RecordedCopies c) {
+    s_.notes.push_back(
+        fmt::format("{}: it lists copies: sdma trace --schedule FILE writes them as a schedule", c.file));
+    copies_.push_back(std::move(c));
+    ++logs_;
     return {};
   }
   Result<void, Diagnostic> binary(Input& in) {
@@ -352,10 +353,6 @@ class Files {
     return {};
   }
 
-  struct Copies {
-    RecordedCopies copies;
-    std::string text;  ///< of the file
-  };
   struct Ring {
     TextDump dump;
     std::string name;  ///< of its file
@@ -364,7 +361,7 @@ class Files {
   const DoctorFiles& o_;
   doctor::Snapshot s_;
   std::vector<Ring> rings_{};                         // of dumps, until all files are read
-  std::vector<Copies> copies_{};                      // of logs of the HIP runtime
+  std::vector<RecordedCopies> copies_{};              // of logs of the HIP runtime, and of other tools
   std::vector<std::string> names_{};                  // of the rings of texts
   std::vector<std::shared_ptr<MappedFile>> cores_{};  // `peek` reads them
   std::set<std::string> told_{};                      // while a log was waited for

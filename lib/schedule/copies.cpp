@@ -1,28 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Reads what other tools have recorded about copies. Each reader knows one form, and says what the form leaves open.
+// Finds out which form a recording has, and makes copies of the rows that a reader has found.
 #include "sdma/schedule/copies.hpp"
 
-#include "../core/csv.hpp"
-#include "../core/json.hpp"
-#include "../core/words.hpp"
-#include "sdma/core/number.hpp"
+#include "copies_forms.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <map>
 
 namespace sdma { inline namespace v0 {
-namespace {
+namespace detail {
 
-using detail::Json;
-
-constexpr const char* kForms =
-    "it reads the CSV of rocprofv3 --memory-copy-trace, Chrome traces with copies of GPUs, and logs of AMD_LOG_LEVEL=4";
-
-enum class Direction : std::uint8_t { unknown, up, down, across, host };
-/// The direction that a name says: "MEMORY_COPY_HOST_TO_DEVICE", "Memcpy HtoD (Host -> Device)", "staged H2D".
 Direction direction_of(std::string_view name) noexcept {
   constexpr std::pair<std::string_view, Direction> kWords[] = {{"HOST_TO_DEVICE", Direction::up},
                                                                {"DEVICE_TO_HOST", Direction::down},
@@ -46,256 +35,205 @@ Direction direction_of(std::string_view name) noexcept {
   return Direction::unknown;
 }
 
-std::string copies(std::size_t n) { return n == 1 ? "1 copy" : fmt::format("{} copies", n); }
+}  // namespace detail
 
-/// What the readers share.
-class CopyReader {
+namespace {
+
+using Side = CopyRow::Side;
+
+/// A stream whose copies overlap lists at most so many of them before a later copy.
+constexpr std::size_t kMostOpen = 64;
+
+class CopiesOfRows {
  public:
-  CopyReader(std::string_view text, std::string_view file, const char* form) : text_(text) {
-    out_.form = form;
-    out_.file = file;
+  explicit CopiesOfRows(CopyTable&& t) : t_(std::move(t)) {
+    out_.form = std::move(t_.form);
+    out_.file = std::move(t_.file);
+    out_.unknown = std::move(t_.unknown);
+    out_.left_out = std::move(t_.left_out);
+    out_.allocations = std::move(t_.allocations);
+    out_.resolution_ns = t_.resolution_ns;
   }
 
- protected:
-  /// The GPU with this name; new names get the next numbers.
+  Result<RecordedCopies, Diagnostic> run() {
+    for (const auto& r : t_.rows)
+      if (auto wrong = learn(r)) return *std::move(wrong);
+    std::stable_sort(t_.rows.begin(), t_.rows.end(),
+                     [](const CopyRow& a, const CopyRow& b) { return a.begin_ns < b.begin_ns; });
+    for (auto& r : t_.rows) copy(std::move(r));
+    say();
+    if (out_.copies.empty())
+      return Diagnostic{.where = out_.file,
+                        .message = "this is " + out_.form + ", and it has no copy to or from a GPU",
+                        .hint = "record a run that copies"};
+    return std::move(out_);
+  }
+
+ private:
+  struct Known {
+    Side is{};
+    std::string where{};
+  };
+  /// An agent is the host or a GPU, in all rows.
+  std::optional<Diagnostic> learn(const CopyRow& r) {
+    for (const auto& [name, is] : {std::pair(&r.from, r.from_is), std::pair(&r.to, r.to_is)}) {
+      if (name->empty() || is == Side::unknown) continue;
+      const auto [known, added] = agents_.try_emplace(*name, Known{is, r.where});
+      if (!added && known->second.is != is)
+        return Diagnostic{.where = out_.file,
+                          .message = fmt::format("{}: {} is {} here, and {} in {}", r.where, *name, said(is),
+                                                 said(known->second.is), known->second.where),
+                          .hint = "an agent is one of both: give a recording of one node with one numbering of agents"};
+    }
+    return {};
+  }
+  static const char* said(Side s) noexcept { return s == Side::host ? "the host" : "a GPU"; }
+  Side is(const std::string& name, Side is) const {
+    if (is != Side::unknown || name.empty()) return is;
+    const auto known = agents_.find(name);
+    return known == agents_.end() ? Side::unknown : known->second.is;
+  }
+
   Place gpu(const std::string& name) {
     const auto [known, added] = gpus_.try_emplace(name, static_cast<std::uint32_t>(out_.gpus.size()));
     if (added) out_.gpus.push_back(name);
     return Place::gpu(known->second);
   }
-  void unknown(std::string sentence) { out_.unknown.push_back(std::move(sentence)); }
-  Diagnostic wrong(std::string message, std::string hint) const {
-    return {.where = out_.file, .message = std::move(message), .hint = std::move(hint)};
+  void leave_out(const CopyRow& r, const char* why) { out_.left_out.push_back(fmt::format("{}: {}", r.where, why)); }
+
+  void copy(CopyRow&& r) {
+    const auto from = is(r.from, r.from_is), to = is(r.to, r.to_is);
+    if (from == Side::unknown || to == Side::unknown)
+      return leave_out(r, "a copy whose agents are neither named nor given by a direction");
+    if (from == Side::host && to == Side::host) return void(++hosts_);
+    RecordedCopy c{.bytes = r.bytes,
+                   .source = r.source,
+                   .destination = r.destination,
+                   .process = std::move(r.process),
+                   .stream = std::move(r.stream),
+                   .begin_ns = r.begin_ns,
+                   .end_ns = r.end_ns,
+                   .where = std::move(r.where),
+                   .when = when(r.begin_ns, r.end_ns),
+                   .notes = std::move(r.notes)};
+    c.from = from == Side::host ? Place::host() : gpu(r.from.empty() ? "a GPU that is not named" : r.from);
+    c.to = to == Side::host ? Place::host() : gpu(r.to.empty() ? "a GPU that is not named" : r.to);
+    if (!c.from.is_host() && c.from == c.to) c.notes.emplace_back(detail::kWithinGpu);
+    if (c.stream.empty()) ++alone_;
+    else order(c);
+    sizes_ += c.bytes == 0;
+    addresses_ += !c.source || !c.destination;
+    out_.copies.push_back(std::move(c));
   }
-  std::string_view line() {
-    ++number_;
-    return detail::take_line(text_);
-  }
-  /// By begin; each copy of a stream waits for the one before it.
-  void in_streams(std::vector<std::pair<double, RecordedCopy>> all) {
-    std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    std::map<std::string, std::size_t> last;
-    for (auto& [begin, c] : all) {
-      const auto [before, first] = last.try_emplace(c.stream, out_.copies.size());
-      if (!first) c.after = std::exchange(before->second, out_.copies.size());
-      out_.copies.push_back(std::move(c));
-    }
-    unknown("order: that of each stream; what the program ordered by events is not in the file");
-  }
-  Result<RecordedCopies, Diagnostic> finish() {
-    if (left_out_ > 0)
-      unknown(fmt::format("{} between two places of the host {} left out: no engine makes them", copies(left_out_),
-                          left_out_ == 1 ? "is" : "are"));
-    const auto guessed = std::count_if(out_.copies.begin(), out_.copies.end(), [](const RecordedCopy& c) {
-      return !c.engine && !c.from.is_host() && c.from == c.to;
-    });
-    if (guessed > 0)
-      unknown(fmt::format("engines: {} within a GPU {} taken to use engine 2, although a kernel may have made {}",
-                          copies(static_cast<std::size_t>(guessed)), guessed == 1 ? "is" : "are",
-                          guessed == 1 ? "it" : "them"));
-    if (out_.copies.empty())
-      return wrong("this is " + out_.form + ", and it has no copy to or from a GPU", "record a run that copies");
-    return std::move(out_);
+  std::string when(std::uint64_t begin, std::uint64_t end) const {
+    return fmt::format("{} ns, for {} ns", begin, end - begin);
   }
 
-  std::string_view text_;
-  std::size_t number_ = 0;  ///< of the line
-  std::size_t left_out_ = 0;
+  /// The copy waits for those of its stream that had ended when it began. Those that overlap it have no order with it.
+  void order(RecordedCopy& c) {
+    auto& open = open_[{c.process, c.stream}];
+    std::vector<std::size_t> still, before;
+    const RecordedCopy* overlaps = nullptr;
+    for (const auto i : open) {
+      const auto& p = out_.copies[i];
+      if (*p.end_ns <= *c.begin_ns + out_.resolution_ns - 1) {
+        before.push_back(i);
+        continue;
+      }
+      overlaps = &p;
+      still.push_back(i);
+      before.insert(before.end(), p.after.begin(), p.after.end());
+    }
+    std::sort(before.begin(), before.end());
+    before.erase(std::unique(before.begin(), before.end()), before.end());
+    if (overlaps)
+      c.notes.push_back(fmt::format("the times refute its order in the stream: {} still ran", overlaps->where));
+    if (before.size() > kMostOpen || still.size() > kMostOpen) {
+      c.notes.push_back(fmt::format("of the copies before it that overlap, it waits for the last {} alone", kMostOpen));
+      if (before.size() > kMostOpen) before.erase(before.begin(), before.end() - kMostOpen);
+      if (still.size() > kMostOpen) still.erase(still.begin(), still.end() - kMostOpen);
+    }
+    c.after = std::move(before);
+    still.push_back(out_.copies.size());
+    open = std::move(still);
+  }
+
+  void say() {
+    const auto all = out_.copies.size();
+    const auto unknown = [&](const std::string& s) { out_.unknown.push_back(s); };
+    if (sizes_ == all) unknown("sizes: the file has none, so each copy has `bytes` bytes: --set bytes=64K");
+    else if (sizes_ > 0) unknown("sizes: where the file has none, a copy has `bytes` bytes: --set bytes=64K");
+    if (addresses_ == all) unknown("addresses: the file has none, so each copy has buffers of its own");
+    unknown("engines: not recorded, so they are those that the node recommends for each direction");
+    if (alone_ == all) unknown("order: the file has no streams, so no copy waits for another");
+    else
+      unknown(fmt::format("order: that of each stream{}; what the program ordered by events is not in the file",
+                          alone_ > 0 ? ", if the file names it" : ""));
+    if (hosts_ > 0)
+      unknown(fmt::format("{} between two places of the host {} left out: no engine makes them",
+                          detail::plural_of_copies(hosts_), hosts_ == 1 ? "is" : "are"));
+  }
+
+  CopyTable t_;
   RecordedCopies out_;
-
- private:
+  std::map<std::string, Known> agents_;
   std::map<std::string, std::uint32_t> gpus_;
-};
-
-class RocprofReader : CopyReader {
- public:
-  RocprofReader(std::string_view text, std::string_view file) : CopyReader(text, file, "the CSV of rocprofv3") {}
-
-  Result<RecordedCopies, Diagnostic> run() {
-    const auto header = detail::csv_fields(line());
-    if (!header) return wrong("line 1 is not a line of a CSV file", kForms);
-    std::map<std::string, std::size_t> columns;
-    for (std::size_t i = 0; i < header->size(); ++i) columns.emplace((*header)[i], i);
-    for (const auto* name :
-         {"Direction", "Source_Agent_Id", "Destination_Agent_Id", "Start_Timestamp", "End_Timestamp"})
-      if (columns.count(name) == 0)
-        return wrong(fmt::format("the CSV has no column {}", name), "give the file NAME_memory_copy_trace.csv");
-    std::vector<std::pair<double, RecordedCopy>> all;
-    while (!text_.empty()) {
-      const auto row = detail::csv_fields(line());
-      if (row && row->size() == 1 && row->front().empty()) continue;
-      if (!row || row->size() != header->size())
-        return wrong(fmt::format("line {} does not have the {} fields of the first line", number_, header->size()), "");
-      const auto field = [&](const char* name) { return (*row)[columns.at(name)]; };
-      const auto begin = parse_count(field("Start_Timestamp")), end = parse_count(field("End_Timestamp"));
-      if (!begin || !end || *end < *begin)
-        return wrong(fmt::format("line {} does not end after it begins", number_), "times are nanoseconds");
-      const auto d = direction_of(field("Direction"));
-      if (d == Direction::unknown)
-        return wrong(fmt::format("line {}: '{}' is not a known direction", number_, field("Direction")), "");
-      if (d == Direction::host) {
-        ++left_out_;
-        continue;
-      }
-      RecordedCopy c{.stream = columns.count("Stream_Id") != 0 ? field("Stream_Id") : "",
-                     .when = fmt::format("{} ns, for {} ns", *begin, *end - *begin)};
-      c.from = d == Direction::up ? Place::host() : gpu(field("Source_Agent_Id"));
-      c.to = d == Direction::down ? Place::host() : gpu(field("Destination_Agent_Id"));
-      all.emplace_back(static_cast<double>(*begin), std::move(c));
-    }
-    unknown("sizes: the file has none, so each copy has `bytes` bytes: --set bytes=64K");
-    unknown("addresses: the file has none, so each copy has buffers of its own");
-    unknown("engines: the file has none, so they are those that the node recommends for each direction");
-    if (columns.count("Stream_Id") == 0) unknown("streams: the file has none, so all copies are one stream");
-    in_streams(std::move(all));
-    return finish();
-  }
-};
-
-class ChromeReader : CopyReader {
- public:
-  ChromeReader(std::string_view text, std::string_view file) : CopyReader(text, file, "a Chrome trace") {}
-
-  Result<RecordedCopies, Diagnostic> run() {
-    const auto j = detail::parse_json(text_);
-    if (!j) return wrong("this is not JSON: " + j.error().message, kForms);
-    const auto events = j->is_object() && j->contains("traceEvents") ? (*j)["traceEvents"] : *j;
-    if (!events.is_array()) return wrong("this JSON has no traceEvents", kForms);
-    std::vector<std::pair<double, RecordedCopy>> all;
-    for (const auto& e : events)
-      if (e.is_object() && text_of(e, "ph") == "X") event(e, all);
-    unknown("addresses: the file has none, so each copy has buffers of its own");
-    unknown("engines: the file has none, so they are those that the node recommends for each direction");
-    if (sizes_ < all.size()) unknown("sizes: where the file has none, a copy has `bytes` bytes: --set bytes=64K");
-    if (peers_ > 0)
-      unknown(fmt::format("peers: of {} between GPUs the other GPU is not named, so it is taken to be the next one",
-                          copies(peers_)));
-    in_streams(std::move(all));
-    return finish();
-  }
-
- private:
-  static std::string text_of(const Json& j, const char* key) {
-    const auto v = j.find(key);
-    return v == j.end() ? "" : v->is_string() ? v->get<std::string>() : v->is_number_integer() ? v->dump() : "";
-  }
-  static double number_of(const Json& j, const char* key) {
-    const auto v = j.find(key);
-    return v != j.end() && v->is_number() ? v->get<double>() : 0;
-  }
-
-  void event(const Json& e, std::vector<std::pair<double, RecordedCopy>>& all) {
-    const auto name = text_of(e, "name");
-    const auto d = direction_of(name);
-    if (d == Direction::unknown || (text_of(e, "cat") != "gpu_memcpy" && !name.starts_with("Memcpy"))) return;
-    if (d == Direction::host) return void(++left_out_);
-    static const Json kNone = Json::object();
-    const auto found = e.find("args");
-    const auto& args = found != e.end() && found->is_object() ? *found : kNone;
-    const auto device = text_of(args, "device").empty() ? text_of(e, "pid") : text_of(args, "device");
-    const auto stream = text_of(args, "stream").empty() ? text_of(e, "tid") : text_of(args, "stream");
-    const auto ts = number_of(e, "ts");
-    RecordedCopy c{.stream = device + "." + stream, .when = fmt::format("{} us, for {} us", ts, number_of(e, "dur"))};
-    const auto bytes = args.find("bytes");
-    if (bytes != args.end() && bytes->is_number_unsigned()) c.bytes = bytes->get<std::uint64_t>(), ++sizes_;
-    const auto here = gpu("device " + device);
-    c.from = d == Direction::up ? Place::host() : here;
-    c.to = d == Direction::down ? Place::host() : here;
-    if (d == Direction::across && name.find("PtoP") != name.npos) {
-      const auto other = parse_count(device);
-      c.to = gpu(fmt::format("device {}", other ? *other + 1 : 1));
-      ++peers_;
-    }
-    all.emplace_back(ts, std::move(c));
-  }
-
-  std::size_t sizes_ = 0, peers_ = 0;
-};
-
-class RuntimeLogReader : CopyReader {
- public:
-  RuntimeLogReader(std::string_view text, std::string_view file) : CopyReader(text, file, "a log of the HIP runtime") {}
-
-  Result<RecordedCopies, Diagnostic> run() {
-    const auto here = gpu("the only GPU");
-    while (!text_.empty()) {
-      const auto l = line();
-      const auto at = l.find("copy_engine=");
-      auto& t = threads_[value(l, "tid: ")];
-      if (l.find("VirtualGPU ") != l.npos) t.stream = value(l, "VirtualGPU ");
-      if (at == l.npos) {
-        if (const auto d = direction_of(l); d != Direction::unknown) t.direction = d;
-        continue;
-      }
-      const auto from = parse_count(value(l, "src=")), to = parse_count(value(l, "dst=")),
-                 bytes = parse_count(value(l, "size="));
-      if (!from || !to || !bytes || *bytes == 0)
-        return wrong(fmt::format("line {} names a copy engine, but not dst, src and size", number_), "");
-      if (t.direction == Direction::host) {
-        ++left_out_;
-        continue;
-      }
-      guesses_ += t.direction == Direction::unknown;
-      RecordedCopy c{.from = t.direction == Direction::up ? Place::host() : here,
-                     .to = t.direction == Direction::down ? Place::host() : here,
-                     .bytes = *bytes,
-                     .source = *from,
-                     .destination = *to,
-                     .stream = t.stream.empty() ? value(l, "tid: ") : t.stream,
-                     .when = time(l) + fmt::format("line {}", number_)};
-      if (const auto mask = parse_count(value(l, "copy_engine=")); mask && std::has_single_bit(*mask))
-        c.engine = static_cast<std::uint32_t>(std::countr_zero(*mask));
-      else ++engines_;
-      if (const auto w = done_.find(value(l, "wait_event=")); w != done_.end()) c.after = w->second;
-      done_[value(l, "completion_signal=")] = out_.copies.size();
-      out_.copies.push_back(std::move(c));
-    }
-    unknown("GPUs: the log does not name them, so all copies are those of one GPU, gpu0");
-    if (guesses_ > 0)
-      unknown(fmt::format("directions: of {} no earlier line has one, so both places are taken to be gpu0",
-                          copies(guesses_)));
-    if (engines_ > 0)
-      unknown(fmt::format("engines: of {} the log names none or several, so it is the one that the node recommends",
-                          copies(engines_)));
-    unknown("order: a copy waits for the copy that its `wait_event` names; kernels are not in the log");
-    return finish();
-  }
-
- private:
-  struct Thread {
-    std::string stream;
-    Direction direction = Direction::unknown;
-  };
-  /// "100200302 us, " of a line that begins so.
-  static std::string time(std::string_view line) {
-    const auto end = line.find(" us:");
-    if (end == line.npos) return {};
-    const auto begin = line.find_last_not_of("0123456789", end - 1);
-    return std::string(line.substr(begin == line.npos ? 0 : begin + 1, end - begin - 1)) + " us, ";
-  }
-  /// "0x1" of "copy_engine=0x1, dst=..".
-  static std::string value(std::string_view line, std::string_view name) {
-    const auto at = line.find(name);
-    if (at == line.npos) return {};
-    line.remove_prefix(at + name.size());
-    return std::string(line.substr(0, line.find_first_of(", :]\r")));
-  }
-
-  std::map<std::string, Thread> threads_;
-  std::map<std::string, std::size_t> done_;  ///< the last copy that completes each signal
-  std::size_t guesses_ = 0, engines_ = 0;
+  std::map<std::pair<std::string, std::string>, std::vector<std::size_t>> open_;  ///< by process and stream
+  std::size_t sizes_ = 0, addresses_ = 0, alone_ = 0, hosts_ = 0;
 };
 
 }  // namespace
 
-Result<RecordedCopies, Diagnostic> read_copies(std::string_view text, std::string_view file) {
+Result<RecordedCopies, Diagnostic> copies_of(CopyTable t) { return CopiesOfRows{std::move(t)}.run(); }
+
+Result<RecordedCopies, Diagnostic> read_copies(std::string_view text, std::string_view file, const CopiesOptions& o) {
   const auto begin = std::min(text.find_first_not_of(" \t\r\n\xef\xbb\xbf"), text.size());
-  if (text.substr(begin).starts_with('{') || text.substr(begin).starts_with('['))
-    return ChromeReader{text.substr(begin), file}.run();
-  if (const auto first = text.substr(begin, text.find('\n', begin) - begin); first.find("Direction") != first.npos)
-    return RocprofReader{text.substr(begin), file}.run();
-  if (text.find("copy_engine=") != text.npos) return RuntimeLogReader{text, file}.run();
-  return Diagnostic{.where = std::string(file), .message = "no copies are found in this file", .hint = kForms};
+  const auto rest = text.substr(begin);
+  if (rest.starts_with('{') || rest.starts_with('[')) return detail::read_json_copies(rest, file);
+  if (rest.substr(0, rest.find('\n')).find("Direction") != rest.npos) return detail::read_rocprof_csv(rest, file);
+  if (detail::has_runtime_copies(text)) return detail::read_runtime_log(text, file, o);
+  return Diagnostic{
+      .where = std::string(file), .message = "no copies are found in this file", .hint = detail::kCopyForms};
+}
+
+std::vector<Diagnostic> contradictions(const RecordedCopies& r) {
+  constexpr std::size_t kMost = 8;
+  std::optional<std::uint64_t> start;
+  for (const auto& c : r.copies)
+    if (c.begin_ns && (!start || *c.begin_ns < *start)) start = c.begin_ns;
+  // As early as the schedule allows: a copy begins after those it waits for, and not before those ahead in its queue.
+  std::vector<std::size_t> ahead(r.copies.size(), r.copies.size());
+  for (const auto& q : detail::queues_of(r))
+    for (std::size_t i = 1; i < q.copies.size(); ++i) ahead[q.copies[i]] = q.copies[i - 1];
+  std::vector<std::uint64_t> begins(r.copies.size()), ends(r.copies.size());
+  std::vector<Diagnostic> all;
+  std::size_t more = 0;
+  for (std::size_t i = 0; i < r.copies.size(); ++i) {
+    const auto& c = r.copies[i];
+    std::uint64_t begin = start.value_or(0);
+    std::size_t cause = i;
+    const auto wait = [&](std::size_t p, std::uint64_t until) {
+      if (until > begin) begin = until, cause = p;
+    };
+    for (const auto p : c.after)
+      if (p < i) wait(p, ends[p]);
+    if (ahead[i] < i) wait(ahead[i], begins[ahead[i]]);
+    const bool timed = c.begin_ns && c.end_ns && *c.end_ns >= *c.begin_ns;
+    begins[i] = begin;
+    ends[i] = begin + (timed ? *c.end_ns - *c.begin_ns : 0);
+    if (!timed || begin <= *c.begin_ns || begin - *c.begin_ns <= r.resolution_ns) continue;
+    if (all.size() == kMost) {
+      ++more;
+      continue;
+    }
+    all.push_back({.severity = Severity::warning,
+                   .where = r.file,
+                   .message = fmt::format("{}: in the schedule, this copy begins at {} ns at the earliest, because of "
+                                          "{}; the file says {} ns",
+                                          c.where, begin, r.copies[cause].where, *c.begin_ns)});
+  }
+  if (more > 0) all.back().hint = fmt::format("{} more copies begin too late", more);
+  return all;
 }
 
 }}  // namespace sdma::v0

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Writes recorded copies as a schedule: buffers, a queue for each stream and engine, and what waits for what.
+#include "copies_forms.hpp"
 #include "sdma/core/number.hpp"
 #include "sdma/packets/copy.hpp"
 #include "sdma/packets/encode.hpp"
@@ -13,6 +14,66 @@
 #include <tuple>
 
 namespace sdma { inline namespace v0 {
+namespace detail {
+namespace {
+
+/// Which of the kernel's engines ROCr's is, by what the GPU and the software may be.
+std::string engines_of_the_kernel(std::uint32_t rocr) {
+  if (rocr < 2)
+    return fmt::format(
+        "ROCr's engine {0}, which is the kernel's engine {1} on gfx942 and gfx950 with ROCr since "
+        "September 2024, engine {0} on gfx90a, and any on other GPUs",
+        rocr, 1 - rocr);
+  return fmt::format(
+      "ROCr's engine {0}, which is the kernel's engine {0} on gfx942 and gfx950 if the kernel recommends "
+      "one engine for each peer, and else any",
+      rocr);
+}
+
+std::string engine_text(const RecordedCopy& c) {
+  const bool local = !c.from.is_host() && !c.to.is_host() && c.from.index == c.to.index;
+  return c.engine           ? fmt::format("engine={}", *c.engine)
+         : c.from.is_host() ? "from=host"
+         : c.to.is_host()   ? "peer=host"
+         : local            ? "engine=2"
+                            : "peer=" + to_string(c.to);
+}
+
+}  // namespace
+
+std::vector<CopyQueue> queues_of(const RecordedCopies& r) {
+  std::vector<CopyQueue> queues;
+  std::map<std::tuple<std::uint32_t, std::string, std::string, std::string>, std::size_t> known;
+  std::map<std::pair<std::string, std::string>, std::size_t> streams;
+  for (std::size_t i = 0; i < r.copies.size(); ++i) {
+    const auto& c = r.copies[i];
+    const auto gpu = c.from.is_host() ? c.to : c.from;
+    auto engine = engine_text(c), name = engine;
+    if (c.rocr_engine && !c.engine) name += fmt::format("_rocr_{}", *c.rocr_engine);
+    const bool alone = c.stream.empty();
+    if (!alone) {
+      const auto [found, added] = known.try_emplace({gpu.index, c.process, c.stream, name}, queues.size());
+      if (!added) {
+        queues[found->second].copies.push_back(i);
+        continue;
+      }
+    }
+    const auto stream = alone ? i : streams.try_emplace({c.process, c.stream}, streams.size()).first->second;
+    name = fmt::format("{}{}_{}", alone ? "c" : "s", stream, name);
+    std::replace(name.begin(), name.end(), '=', '_');
+    CopyQueue q{.gpu = gpu, .engine = std::move(engine), .name = std::move(name), .stream = c.stream, .copies = {i}};
+    q.comment = alone ? "no stream is recorded" : fmt::format("stream {}", c.stream);
+    if (!c.process.empty()) q.comment += fmt::format(" of process {}", c.process);
+    if (c.rocr_engine)
+      q.comment +=
+          "; " + (c.engine ? fmt::format("ROCr's engine {}", *c.rocr_engine) : engines_of_the_kernel(*c.rocr_engine));
+    queues.push_back(std::move(q));
+  }
+  return queues;
+}
+
+}  // namespace detail
+
 namespace {
 
 class CopiesText {
@@ -20,16 +81,14 @@ class CopiesText {
   explicit CopiesText(const RecordedCopies& c) : c_(c) {}
 
   std::string run() {
-    for (const auto& c : c_.copies)
-      if (c.after) awaited_.insert(*c.after);
+    for (const auto& c : c_.copies) awaited_.insert(c.after.begin(), c.after.end());
     find_buffers();
-    find_queues();
     head();
     for (const auto& b : buffers_)
       add("buffer {}.{} bytes={} init=random{}\n", to_string(b.place), b.name, b.size, b.comment);
     for (const auto i : awaited_) add("signal host.copy{} value=0 bits=32\n", i);
     out_ += "signal host.done value=0\n";
-    for (const auto& q : queues_) queue(q);
+    for (const auto& q : detail::queues_of(c_)) queue(q);
     out_ += "host main\n  submit *\n  wait host.done == queues\nend\n";
     expectations();
     return std::move(out_);
@@ -41,14 +100,25 @@ class CopiesText {
   }
 
   void head() {
-    add("sdma 1\n# {} copies of {}, which is {}. What it does not say:\n", c_.copies.size(), c_.file, c_.form);
-    for (const auto& u : c_.unknown) add("#   {}\n", u);
+    add("sdma 1\n# {} of {}, which is {}. What it does not say:\n", detail::plural_of_copies(c_.copies.size()), c_.file,
+        c_.form);
+    for (const auto& u : c_.unknown) add("#   {}\n", in_comment(u));
+    if (!c_.left_out.empty()) out_ += "# Left out, because no engine made them:\n";
+    for (const auto& l : c_.left_out) add("#   {}\n", in_comment(l));
     out_ += "# Everything is submitted at once: when each copy began is in its comment.\n";
     if (std::any_of(c_.copies.begin(), c_.copies.end(), [](const auto& c) { return c.bytes == 0; }))
       out_ += "param bytes = 1M\n";
     add("gpus {}", c_.gpus.size());
-    for (std::size_t g = 0; g < c_.gpus.size(); ++g) add("{} gpu{} is {}", g == 0 ? "  #" : ",", g, c_.gpus[g]);
+    for (std::size_t g = 0; g < c_.gpus.size(); ++g)
+      add("{} gpu{} is {}", g == 0 ? "  #" : ";", g, in_comment(c_.gpus[g]));
     out_ += "\n";
+  }
+
+  /// A name of the file, which may have any characters: on one line.
+  static std::string in_comment(std::string text) {
+    for (auto& c : text)
+      if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) c = '?';
+    return text;
   }
 
   struct Buffer {
@@ -65,13 +135,18 @@ class CopiesText {
   void find_buffers() {
     sides_.resize(c_.copies.size());
     using Range = std::pair<std::uint64_t, std::uint64_t>;
-    std::map<std::uint64_t, std::vector<Range>> known;  // by place; the host is the last one
-    const auto key = [](Place p) { return p.is_host() ? ~std::uint64_t{0} : p.index; };
+    using Space = std::pair<std::string, std::uint64_t>;  // a process, and a place; the host is the last one
+    std::map<Space, std::vector<Range>> known;
+    const auto key = [](const RecordedCopy& c, Place p) {
+      return Space{c.process, p.is_host() ? ~std::uint64_t{0} : p.index};
+    };
     for (const auto& c : c_.copies) {
-      if (c.source) known[key(c.from)].emplace_back(*c.source, *c.source + c.bytes);
-      if (c.destination) known[key(c.to)].emplace_back(*c.destination, *c.destination + c.bytes);
+      if (has_range(c, c.source)) known[key(c, c.from)].emplace_back(*c.source, *c.source + c.bytes);
+      if (has_range(c, c.destination)) known[key(c, c.to)].emplace_back(*c.destination, *c.destination + c.bytes);
     }
-    for (auto& [place, ranges] : known) {
+    std::map<std::pair<Space, std::uint64_t>, std::size_t> at;
+    for (auto& [space, ranges] : known) {
+      const auto place = space.second;
       std::sort(ranges.begin(), ranges.end());
       const auto first = buffers_.size();
       for (const auto& [begin, end] : ranges) {
@@ -79,6 +154,7 @@ class CopiesText {
           buffers_.back().end = std::max(buffers_.back().end, end);
           continue;
         }
+        at.emplace(std::pair(space, begin), buffers_.size());
         buffers_.push_back(
             {.place = place == ~std::uint64_t{0} ? Place::host() : Place::gpu(static_cast<std::uint32_t>(place)),
              .name = fmt::format("b{}", buffers_.size()),
@@ -90,12 +166,9 @@ class CopiesText {
       b.size = size_text(b.end - b.begin);
       b.comment = fmt::format("  # {:#x}", b.begin);
     }
-    std::map<std::pair<std::uint64_t, std::uint64_t>, std::size_t> at;
-    for (std::size_t b = 0; b < buffers_.size(); ++b)
-      at.emplace(std::pair(key(buffers_[b].place), buffers_[b].begin), b);
     const auto side = [&](std::size_t i, Place place, std::optional<std::uint64_t> address, const char* name) -> Side {
-      if (address) {
-        const auto found = std::prev(at.upper_bound({key(place), *address}));
+      if (has_range(c_.copies[i], address)) {
+        const auto found = std::prev(at.upper_bound({key(c_.copies[i], place), *address}));
         return {found->second, *address - found->first.second};
       }
       buffers_.push_back({.place = place, .name = fmt::format("{}{}", name, i), .size = bytes_of(c_.copies[i])});
@@ -106,6 +179,10 @@ class CopiesText {
       sides_[i] = {side(i, c.from, c.source, "from"), side(i, c.to, c.destination, "to")};
     }
   }
+  /// An address without a size is none of a buffer, nor is a range that goes round.
+  static bool has_range(const RecordedCopy& c, std::optional<std::uint64_t> address) {
+    return address && c.bytes != 0 && *address + c.bytes > *address;
+  }
   static std::string bytes_of(const RecordedCopy& c) { return c.bytes == 0 ? "bytes" : size_text(c.bytes); }
   std::string at(const Side& s, std::uint64_t more = 0) const {
     const auto& b = buffers_[s.buffer];
@@ -114,41 +191,14 @@ class CopiesText {
                        : fmt::format("{}.{}[{}]", to_string(b.place), b.name, size_text(offset));
   }
 
-  struct Queue {
-    Place gpu{};
-    std::string engine{}, name{}, stream{};
-    std::vector<std::size_t> copies{};
-  };
-  void find_queues() {
-    std::map<std::tuple<std::uint32_t, std::string, std::string>, std::size_t> known;
-    std::map<std::string, std::size_t> streams;
-    for (std::size_t i = 0; i < c_.copies.size(); ++i) {
-      const auto& c = c_.copies[i];
-      const auto gpu = c.from.is_host() ? c.to : c.from;
-      const bool local = !c.from.is_host() && !c.to.is_host() && c.from.index == c.to.index;
-      const auto engine = c.engine           ? fmt::format("engine={}", *c.engine)
-                          : c.from.is_host() ? std::string("from=host")
-                          : c.to.is_host()   ? std::string("peer=host")
-                          : local            ? std::string("engine=2")
-                                             : "peer=" + to_string(c.to);
-      const auto stream = streams.try_emplace(c.stream, streams.size()).first->second;
-      const auto [found, added] = known.try_emplace({gpu.index, c.stream, engine}, queues_.size());
-      if (added) {
-        auto name = fmt::format("s{}_{}", stream, engine);
-        std::replace(name.begin(), name.end(), '=', '_');
-        queues_.push_back({.gpu = gpu, .engine = engine, .name = name, .stream = c.stream});
-      }
-      queues_[found->second].copies.push_back(i);
-    }
-  }
-
-  void queue(const Queue& q) {
-    add("queue {}.{} {}  # stream {}\n", to_string(q.gpu), q.name, q.engine, q.stream.empty() ? "(none)" : q.stream);
+  void queue(const detail::CopyQueue& q) {
+    add("queue {}.{} {}  # {}\n", to_string(q.gpu), q.name, q.engine, in_comment(q.comment));
     for (const auto i : q.copies) {
       const auto& c = c_.copies[i];
-      if (c.after) add("  poll_mem addr=host.copy{} func=eq reference=1\n", *c.after);
+      for (const auto p : c.after) add("  poll_mem addr=host.copy{} func=eq reference=1\n", p);
       constexpr std::uint64_t kMost = max_bytes<CopyLinear>();
-      add("  # {}\n", c.when);
+      add("  # {}\n", in_comment(c.when));
+      for (const auto& n : c.notes) add("  # note: {}\n", in_comment(n));
       for (std::uint64_t done = 0; done == 0 || done < c.bytes; done += kMost)
         add("  copy_linear bytes={} src={} dst={}\n",
             c.bytes == 0 ? "bytes" : size_text(std::min(kMost, c.bytes - done)), at(sides_[i].first, done),
@@ -158,13 +208,14 @@ class CopiesText {
     out_ += "  atomic op=add_rtn_64 addr=host.done value=1\nend\n";
   }
 
-  /// What a copy has stored is still there if no other copy stores to its bytes, or to what it reads.
+  /// What a copy has stored is still there if no other copy stores to its bytes, or to what it reads. Nothing is
+  /// expected of one that did not end well.
   void expectations() {
     std::vector<std::size_t> stores(buffers_.size());
     for (const auto& [from, to] : sides_) ++stores[to.buffer];
     for (std::size_t i = 0; i < sides_.size(); ++i) {
       const auto& [from, to] = sides_[i];
-      if (stores[to.buffer] != 1 || stores[from.buffer] != 0) continue;
+      if (stores[to.buffer] != 1 || stores[from.buffer] != 0 || !c_.copies[i].ended) continue;
       add("expect {} == {}\n", range(to, i), range(from, i));
     }
   }
@@ -177,7 +228,6 @@ class CopiesText {
   std::string out_;
   std::vector<Buffer> buffers_;
   std::vector<std::pair<Side, Side>> sides_;
-  std::vector<Queue> queues_;
   std::set<std::size_t> awaited_;  ///< copies that others wait for
 };
 

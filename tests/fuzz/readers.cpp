@@ -3,9 +3,10 @@
 // that survives its own text. The first character chooses the reader:
 //
 //   t  a topology     m  a machine     l  a trace     j  packets as JSON     s  a schedule, which is also simulated
-//   n  names of addresses
+//   n  names of addresses   c  copies that other tools recorded
 #include "sdma/core/names.hpp"
 #include "sdma/device/topology.hpp"
+#include "sdma/schedule/copies.hpp"
 #include "sdma/schedule/text.hpp"
 #include "sdma/simulate/simulate.hpp"
 #include "sdma/stream/json.hpp"
@@ -98,6 +99,17 @@ void simulation(std::string_view text) {
   if (t) require(t->total_ns == u->total_ns && t->bytes == u->bytes);
 }
 
+/// A recording is refused, or becomes a schedule that can be read, and that its times do not contradict.
+void copies(std::string_view text) {
+  const auto r = sdma::read_copies(text, "fuzz", {.generation = sdma::Generation::v4_4_2});
+  if (!r) return require(r.error());
+  require(!r->copies.empty() && sdma::contradictions(*r).empty());
+  for (std::size_t i = 0; i < r->copies.size(); ++i)
+    for (const auto before : r->copies[i].after) require(before < i);
+  if (const auto s = sdma::parse_schedule(sdma::schedule_text(*r), "fuzz"); !s)
+    for (const auto& e : s.error()) require(e);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -110,6 +122,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     case 'j': packets(text); break;
     case 's': simulation(text); break;
     case 'n': names(text); break;
+    case 'c': copies(text); break;
     default: break;
   }
   return 0;

@@ -33,6 +33,24 @@ bool says(const RecordedCopies& r, const std::string& begin) {
   return std::any_of(r.unknown.begin(), r.unknown.end(), [&](const auto& u) { return u.starts_with(begin); });
 }
 
+std::string notes(const RecordedCopy& c) {
+  std::string all;
+  for (const auto& n : c.notes) all += n + "\n";
+  return all;
+}
+std::string refused(const std::string& text) {
+  const auto r = read_copies(text, "file");
+  REQUIRE_FALSE(r);
+  return r.error().message;
+}
+/// A line of the log, of ROCm 7, of process 7 and a thread.
+std::string logged(const std::string& text, const std::string& thread = "0x70") {
+  return ":4:rocblit.cpp :556 : 2 us: [pid:7 tid: " + thread + "] " + text + "\n";
+}
+std::string log_copy(const std::string& more, const std::string& thread = "0x70") {
+  return logged("HSA Copy copy_engine=0x1, dst=0x7f1000, src=0x5000, size=4096, " + more, thread);
+}
+
 const std::string kCsv =
     "\"Kind\",\"Direction\",\"Stream_Id\",\"Source_Agent_Id\",\"Destination_Agent_Id\",\"Start_Timestamp\",\"End_Timestamp\"\n"
     "\"MEMORY_COPY\",\"MEMORY_COPY_DEVICE_TO_HOST\",2,\"Agent 4\",\"Agent 0\",500,900\r\n"
@@ -55,9 +73,9 @@ TEST_CASE("the CSV of rocprofv3: by begin, each stream in order, no sizes") {
   CHECK(r.copies[0].when == "100 ns, for 300 ns");
   CHECK(r.copies[1].from == Place::gpu(0));
   CHECK(r.copies[1].to == Place::gpu(1));
-  CHECK(r.copies[1].after == 0u);
+  CHECK(r.copies[1].after == std::vector<std::size_t>{0});
   CHECK(r.copies[2].stream == "2");
-  CHECK_FALSE(r.copies[2].after);
+  CHECK(r.copies[2].after.empty());
   CHECK(r.gpus == std::vector<std::string>{"Agent 4", "Agent 6"});
   CHECK(says(r, "sizes:"));
   CHECK(says(r, "addresses:"));
@@ -81,7 +99,7 @@ TEST_CASE("a Chrome trace: copies alone, with their sizes") {
   CHECK(r.copies[0].stream == "1.7");
   CHECK(r.copies[1].bytes == 0);
   CHECK(says(r, "sizes: where"));
-  CHECK(says(r, "engines: 1 copy within a GPU"));
+  CHECK(notes(r.copies[1]).find("a kernel may have made") != std::string::npos);
   // A packet copies at most 1G.
   const auto s = scheduled(text);
   std::size_t packets = 0;
@@ -92,9 +110,10 @@ TEST_CASE("a Chrome trace: copies alone, with their sizes") {
 TEST_CASE("a log of the HIP runtime: engines, addresses, and what waits for what") {
   const auto r = recorded(kLog);
   REQUIRE(r.copies.size() == 2);
-  CHECK(r.copies[0].engine == 2u);
+  CHECK(r.copies[0].rocr_engine == 2u);
+  CHECK_FALSE(r.copies[0].engine);
   CHECK(r.copies[0].source == 0x5000u);
-  CHECK(r.copies[1].after == 0u);
+  CHECK(r.copies[1].after == std::vector<std::size_t>{0});
   CHECK(r.copies[0].from.is_host());
   CHECK(says(r, "GPUs:"));
   CHECK_FALSE(says(r, "directions:"));
@@ -103,7 +122,260 @@ TEST_CASE("a log of the HIP runtime: engines, addresses, and what waits for what
   REQUIRE(s.buffers.size() == 2);
   CHECK(s.buffers[0].bytes + s.buffers[1].bytes == 0x2000 + 0x1800);
   CHECK(s.queues.size() == 1);
-  CHECK(s.queues[0].engine == 2);
+}
+
+TEST_CASE("times never order copies: without streams, none waits for another") {
+  const auto r = recorded(
+      "\"Direction\",\"Source_Agent_Id\",\"Destination_Agent_Id\",\"Start_Timestamp\",\"End_Timestamp\"\n"
+      "\"HOST_TO_DEVICE\",0,4,10000,20000\n\"DEVICE_TO_DEVICE\",4,5,15000,30000\n\"HOST_TO_DEVICE\",0,4,40000,50000\n");
+  for (const auto& c : r.copies) CHECK(c.after.empty());
+  CHECK(r.gpus == std::vector<std::string>{"Agent 4", "Agent 5"});
+  CHECK(says(r, "order: the file has no streams"));
+  // Nor does a queue: each copy has one of its own.
+  CHECK(schedule_text(r).find("poll_mem") == std::string::npos);
+  CHECK(contradictions(r).empty());
+}
+
+TEST_CASE("times refute the order of a stream, and a note of the line says so") {
+  const std::string head = "Direction,Stream_Id,Source_Agent_Id,Destination_Agent_Id,Start_Timestamp,End_Timestamp\n";
+  const auto r = recorded(head +
+                          "HOST_TO_DEVICE,1,0,4,100,200\nHOST_TO_DEVICE,1,0,4,150,300\n"
+                          "HOST_TO_DEVICE,1,0,4,220,400\nHOST_TO_DEVICE,1,0,4,400,500\n");
+  using After = std::vector<std::size_t>;
+  CHECK(r.copies[0].after.empty());
+  CHECK(r.copies[1].after.empty());
+  CHECK(notes(r.copies[1]).find("line 2 still ran") != std::string::npos);
+  CHECK(r.copies[2].after == After{0});
+  CHECK(notes(r.copies[2]).find("line 3 still ran") != std::string::npos);
+  CHECK(r.copies[3].after == After{1, 2});
+  CHECK(notes(r.copies[3]).empty());
+  CHECK(contradictions(r).empty());
+}
+
+TEST_CASE("copies of a stream that all overlap stay few to wait for") {
+  std::string text = "Direction,Stream_Id,Source_Agent_Id,Destination_Agent_Id,Start_Timestamp,End_Timestamp\n";
+  for (int i = 0; i < 300; ++i) text += "HOST_TO_DEVICE,1,0,4," + std::to_string(i) + ",1000\n";
+  for (int i = 0; i < 300; ++i) text += "HOST_TO_DEVICE,1,0,4,2000,3000\n";
+  const auto r = recorded(text);
+  for (const auto& c : r.copies) REQUIRE(c.after.size() <= 64);
+  CHECK(notes(r.copies[300]).find("the last 64 alone") != std::string::npos);
+}
+
+TEST_CASE("a schedule that contradicts the times of its file is told where") {
+  auto r = recorded(kCsv);
+  CHECK(contradictions(r).empty());
+  // The copy of stream 1 began at 450 ns, when that of line 3 had ended, and that of line 2 had begun at 500 ns.
+  r.copies[2].after = {1};
+  const auto all = contradictions(r);
+  REQUIRE(all.size() == 1);
+  CHECK(all[0].severity == Severity::warning);
+  CHECK(all[0].message ==
+        "line 2: in the schedule, this copy begins at 650 ns at the earliest, because of line 4; the file says 500 ns");
+  // Not beyond the resolution.
+  r.resolution_ns = 150;
+  CHECK(contradictions(r).empty());
+  // Of many, the first are listed.
+  r.resolution_ns = 1;
+  for (int i = 0; i < 20; ++i) r.copies.push_back(r.copies[2]), r.copies.back().stream = std::to_string(i);
+  CHECK(contradictions(r).size() == 8);
+  CHECK(contradictions(r).back().hint == "13 more copies begin too late");
+}
+
+TEST_CASE("an agent is the host or a GPU in all lines") {
+  const std::string head = "Direction,Source_Agent_Id,Destination_Agent_Id,Start_Timestamp,End_Timestamp\n";
+  CHECK(refused(head + "HOST_TO_DEVICE,Agent 0,Agent 4,1,2\nDEVICE_TO_DEVICE,Agent 0,Agent 4,3,4\n") ==
+        "line 3: Agent 0 is a GPU here, and the host in line 2");
+  CHECK(refused(head + "HOST_TO_DEVICE,GPU 0,GPU 1,1,2\n") == "line 2: HOST_TO_DEVICE is not what GPU 0 and GPU 1 are");
+  CHECK(recorded(head + "HOST_TO_DEVICE,CPU 0,GPU 0,1,2\n").gpus == std::vector<std::string>{"GPU 0"});
+}
+
+TEST_CASE("rocprofv3's JSON: sizes, agents by their table wherever it stands, processes apart, allocations") {
+  const std::string agents =
+      R"x("agents":[{"id":{"handle":1},"node_id":0,"type":1,"caches":[{"a":1},{"a":2}]},
+      {"id":{"handle":2},"node_id":4,"type":2,"name":"gfx942"},{"id":{"handle":3},"node_id":5,"type":2}])x";
+  const auto copy = [](int operation, int from, int to, int begin, int end, int stream) {
+    return R"x({"size":72,"kind":13,"operation":)x" + std::to_string(operation) +
+           R"x(,"correlation_id":{"internal":1},"start_timestamp":)x" + std::to_string(begin) +
+           R"x(,"end_timestamp":)x" + std::to_string(end) + R"x(,"dst_agent_id":{"handle":)x" + std::to_string(to) +
+           R"x(},"src_agent_id":{"handle":)x" + std::to_string(from) + R"x(},"bytes":65536,"stream_id":{"handle":)x" +
+           std::to_string(stream) + "}}";
+  };
+  const std::string records = R"x("buffer_records":{"memory_copy":[)x" + copy(2, 1, 2, 10, 20, 1) + "," +
+                              copy(0, 2, 3, 30, 40, 1) + R"x(],"memory_allocation":[
+    {"operation":1,"agent_id":{"handle":2},"address":"0x7f0000001000","allocation_size":4096,"end_timestamp":5},
+    {"operation":3,"address":"0x7f0000001000","start_timestamp":90}]})x";
+  const auto file = [&](const std::string& a, const std::string& b) {
+    return R"x({"rocprofiler-sdk-tool":[{"metadata":{"pid":41},)x" + a + "," + b + R"x(},{"metadata":{"pid":42},)x" +
+           a + "," + b + "}]}";
+  };
+  for (const auto& text : {file(agents, records), file(records, agents)}) {
+    const auto r = recorded(text);
+    REQUIRE(r.copies.size() == 4);
+    CHECK(r.copies[0].from.is_host());
+    CHECK(r.copies[0].bytes == 65536);
+    CHECK(r.copies[0].process == "41");
+    CHECK(r.copies[1].process == "42");
+    CHECK(r.copies[2].after == std::vector<std::size_t>{0});
+    CHECK(r.copies[3].after == std::vector<std::size_t>{1});
+    CHECK(r.copies[2].from == Place::gpu(0));
+    CHECK(r.copies[2].to == Place::gpu(1));
+    CHECK(r.gpus == std::vector<std::string>{"node 4 (gfx942)", "node 5"});
+    REQUIRE(r.allocations.size() == 2);
+    CHECK(r.allocations[0].memory == "memory of node 4 (gfx942)");
+    CHECK(r.allocations[0].freed == "memory_allocation[1]");
+    scheduled(text);
+  }
+  // What the table refutes, what it does not have, and what neither it nor an operation says.
+  const auto one = [&](const std::string& c) {
+    return R"x({"rocprofiler-sdk-tool":[{)x" + agents + R"x(,"buffer_records":{"memory_copy":[)x" + c + "]}}]}";
+  };
+  CHECK(refused(one(copy(2, 2, 3, 10, 20, 1))) == "memory_copy[0]: its operation is not what its agents are");
+  CHECK(refused(one(copy(9, 2, 3, 10, 20, 1))) == "memory_copy[0]: 9 is not a known operation");
+  CHECK(refused(one(copy(2, 1, 2, 20, 10, 1))) == "memory_copy[0] does not end after it begins");
+  CHECK(recorded(one(copy(2, 1, 7, 10, 20, 1))).gpus.at(0) == "agent 7, which the table does not have");
+  const auto r = recorded(one(copy(0, 1, 7, 10, 20, 1) + "," + copy(2, 1, 2, 10, 20, 1)));
+  REQUIRE(r.left_out.size() == 1);
+  CHECK(r.left_out[0].starts_with("memory_copy[0]: a copy whose agents"));
+}
+
+TEST_CASE("a log: a copy that failed, or that a kernel made, is left out; who waits for it, waits for those before") {
+  const auto all = [](const std::string& failure) {
+    return log_copy("engineType=2, wait_event=0x0, completion_signal=0x80") +
+           log_copy("engineType=2, wait_event=0x80, completion_signal=0x90") +
+           logged("HSA Copy dst=0x9000, src=0x9100, size=16, engineType=2, wait_event=0x0, completion_signal=0xb0",
+                  "0x71") +
+           failure + log_copy("engineType=2, wait_event=0x90, completion_signal=0xa0", "0x72");
+  };
+  const auto r = recorded(all(logged("HSA copy failed with code 4097, falling to Blit copy")));
+  REQUIRE(r.copies.size() == 3);
+  CHECK(r.copies[2].after == std::vector<std::size_t>{0});
+  REQUIRE(r.left_out.size() == 1);
+  CHECK(r.left_out[0] == "line 2: a copy of 4096 bytes failed with code 4097, and a kernel copied instead (line 4)");
+  CHECK(recorded(all("")).copies.size() == 4);
+  CHECK(recorded(all(logged("HSA copy from host to device failed with code 4097"))).left_out.size() == 1);
+  CHECK(recorded(all(logged("submitCopyMemory failed!"))).left_out.size() == 1);
+  CHECK(refused(log_copy("engineType=2") + logged("HSA copy failed with code 1, falling to Blit copy"))
+            .starts_with("no engine has made a copy of this log"));
+  // Of a copy that was not seen to end, or whose call returned an error, nothing is expected.
+  for (const auto* later : {"Failed signal [0x80] wait", "hipMemcpyAsync: Returned hipErrorUnknown : "}) {
+    const auto text = logged("hipMemcpyAsync ( 0x7f1000, 0x5000, 4096, hipMemcpyHostToDevice, stream:0x1 )") +
+                      log_copy("wait_event=0x0, completion_signal=0x80") + logged(later);
+    CHECK(notes(recorded(text).copies.at(0)).starts_with("line 3: "));
+    CHECK(scheduled(text).expectations.empty());
+  }
+  CHECK(scheduled(log_copy("engineType=2, wait_event=0x0, completion_signal=0x80")).expectations.size() == 1);
+}
+
+TEST_CASE("a log: signals and the waits of a thread order copies, within a process") {
+  const auto wait = logged("Host wait on completion_signal=0x80");
+  const auto first = log_copy("engineType=2, wait_event=0x0, completion_signal=0x80");
+  const auto next = log_copy("engineType=2, wait_event=0x0, completion_signal=0x90");
+  using After = std::vector<std::size_t>;
+  CHECK(recorded(first + next).copies[1].after.empty());
+  CHECK(recorded(first + wait + next).copies[1].after == After{0});
+  const auto unknown = recorded(first + log_copy("engineType=2, wait_event=0xee, completion_signal=0x90"));
+  CHECK(notes(unknown.copies[1]).starts_with("waits for signal 0xee"));
+  // The same signal of another process is another one.
+  auto other = log_copy("engineType=2, wait_event=0x80, completion_signal=0x90");
+  other.replace(other.find("pid:7"), 5, "pid:8");
+  const auto two = recorded(first + other);
+  CHECK(two.copies[1].after.empty());
+  CHECK(two.copies[1].process == "8");
+  CHECK(parse_schedule(schedule_text(two))->buffers.size() == 4);
+}
+
+TEST_CASE("a log: ROCr's engine becomes the kernel's if the GPU and the version are known") {
+  const auto engine = [](const std::string& text, std::optional<Generation> g) {
+    return read_copies(text, "file", {.generation = g})->copies.at(0).engine;
+  };
+  const auto rocm_7 = log_copy("forceSDMA=0, engineType=2, wait_event=0x0, completion_signal=0x80");
+  const auto rocm_6 = log_copy("forceSDMA=0, wait_event=0x0, completion_signal=0x80");
+  CHECK(engine(rocm_7, Generation::v4_4_2) == 1u);
+  CHECK(engine(rocm_7, Generation::v4_4_5) == 1u);
+  CHECK(engine(rocm_7, Generation::v4_4) == 0u);
+  CHECK_FALSE(engine(rocm_7, Generation::v6_0));
+  CHECK_FALSE(engine(rocm_7, {}));
+  CHECK_FALSE(engine(rocm_6, Generation::v4_4_2));
+  const auto text = schedule_text(recorded(rocm_7));
+  CHECK(text.find("engine=") == std::string::npos);
+  CHECK(text.find("ROCr's engine 0, which is the kernel's engine 1 on gfx942 and gfx950") != std::string::npos);
+}
+
+TEST_CASE("logs of ROCm 5 to 7: who, when, and a copy without an engine") {
+  // 5.x: the process before the bracket, the engine in hexadecimal without a mark.
+  const auto five = recorded(
+      ":4:rocblit.cpp              :707 : 105 us: 4711: [tid:0x7f10] HSA Async Copy on copy_engine=10, dst=0x3000, "
+      "src=0x2000, size=40, wait_event=0x0, completion_signal=0xf80\n");
+  CHECK(five.copies[0].process == "4711");
+  CHECK(five.copies[0].rocr_engine == 4u);
+  CHECK(five.copies[0].when == "105 us, line 1");
+  CHECK(notes(five.copies[0]).starts_with("direction not recorded"));
+  const auto six = recorded(
+      "::: 105ud us: [pid:4711 tid:0x7f10] HSA Async Copy staged D2H dst=0x3000, src=0x2000, size=40, "
+      "completion_signal=0xf80\n");
+  CHECK(six.copies[0].to.is_host());
+  CHECK(six.copies[0].when == "105 us, line 1");
+  CHECK_FALSE(six.copies[0].rocr_engine);
+  const auto seven = recorded(
+      logged(
+          "HSA Copy copy_engine=0x4, dst=0x3000, src=0x2000, size=40, forceSDMA=0, engineOp=D2D/P2P, wait_event=0x0, "
+          "completion_signal=0x80") +
+      logged("HSA BatchCopy Linear [1/2] engineOp=H2D, dst=0x3000, src=0x2000, size=40, wait_event=0x0, "
+             "completion_signal=0x80") +
+      logged("HSA BatchCopy Swap [2/2] engineOp=D2D, addr_a=0x1, addr_b=0x2, size=8, completion_signal=0x80") +
+      logged("HSA Async Copy Rect dst=0x3000, src=0x2000, wait_event=0x0 completion_signal=0x80"));
+  CHECK(seven.copies.size() == 3);
+  CHECK(seven.gpus.size() == 2);
+  CHECK(seven.copies[0].from != seven.copies[0].to);
+  CHECK(seven.left_out.size() == 1);
+  CHECK(seven.copies[2].bytes == 0);
+}
+
+TEST_CASE("a log: allocations name GPUs and sides, until they are freed") {
+  const auto device = [](const char* at, const char* gpu) {
+    return logged(std::string("Allocate hsa device memory ") + at + ", size 0x1000") +
+           logged(std::string("device=") + gpu + ", freeMem_ = 0x100");
+  };
+  const auto copy = logged(
+      "HSA Copy copy_engine=0x4, dst=0x2000, src=0x1000, size=64, engineType=4, wait_event=0x0, completion_signal=0x80");
+  const auto r = recorded(device("0x1000", "0xa") + device("0x2000", "0xb") + copy + logged("Free hsa memory 0x1000"));
+  CHECK(r.gpus == std::vector<std::string>{"device 0xa", "device 0xb"});
+  CHECK(r.copies[0].notes.empty());
+  CHECK(r.allocations[0].freed == "line 6");
+  CHECK(r.allocations[1].freed.empty());
+  const auto sides = recorded(device("0x1000", "0xa") + logged("Allocate hsa host memory 0x2000, size 0x1000") +
+                              logged("HSA Copy copy_engine=0x1, dst=0x2000, src=0x1000, size=64, wait_event=0x0, "
+                                     "completion_signal=0x80"));
+  CHECK(sides.copies[0].to.is_host());
+  CHECK(sides.copies[0].notes.empty());
+}
+
+TEST_CASE("Chrome traces: a missing end, begins and ends, peers, exact times, and what arguments are needed for") {
+  const std::string copy =
+      R"x({"ph":"X","cat":"gpu_memcpy","name":"Memcpy HtoD (Host -> Device)","ts":1764400000000000.123,"dur":2.5,
+      "args":{"device":0,"stream":7,"bytes":64}})x";
+  const auto cut = recorded("[" + copy + ",\n" + copy.substr(0, copy.size() / 2));
+  CHECK(cut.copies.size() == 1);
+  CHECK(cut.copies[0].begin_ns == 1764400000000000123u);
+  CHECK(cut.copies[0].end_ns == 1764400000000002623u);
+  CHECK(cut.resolution_ns == 1);
+  CHECK(says(cut, "the file's end is missing: 1 events"));
+  CHECK(refused(R"x({"traceEvents":[)x" + copy).starts_with("this is not JSON, or it is cut off: nothing can be read"));
+  CHECK(refused(R"x([{"ph":"X","cat":"gpu_memcpy","name":"Memcpy HtoD","ts":1,"dur":1}])x") ==
+        "event 1: Memcpy HtoD has no args: its device, its stream and its bytes are missing");
+  CHECK(refused(R"x([{"ph":"X","name":"a","args":{"bytes":1,"bytes":2}}])x") ==
+        "the key args.bytes appears twice in an event");
+  const auto begun = recorded(
+      R"x([{"ph":"B","name":"Memcpy DtoH","pid":1,"tid":2,"ts":5,"args":{"bytes":8}},{"ph":"B","name":"x","pid":1,"tid":2},
+      {"ph":"E","pid":1,"tid":2,"ts":6},{"ph":"E","pid":1,"tid":2,"ts":9}])x");
+  REQUIRE(begun.copies.size() == 1);
+  CHECK(begun.copies[0].end_ns == 9000u);
+  CHECK(begun.resolution_ns == 1000);
+  const auto peers = recorded(
+      R"x([{"ph":"X","name":"Memcpy PtoP (Device -> Device)","ts":5,"dur":2,"args":{"fromDevice":3,"inDevice":3,"toDevice":5,
+      "stream":7,"bytes":64}},
+      {"ph":"X","name":"Memcpy PtoP (Device -> Device)","ts":9,"dur":2,"args":{"device":3,"stream":7,"bytes":64}}])x");
+  CHECK(peers.gpus == std::vector<std::string>{"device 3", "device 5", "a peer of device 3, which is not named"});
 }
 
 TEST_CASE("what is no such file, or has no copy, is an error") {
@@ -115,6 +387,7 @@ TEST_CASE("what is no such file, or has no copy, is an error") {
   CHECK(message("") == "no copies are found in this file");
   CHECK(message("{\"a\":1}") == "this JSON has no traceEvents");
   CHECK(message("{").starts_with("this is not JSON"));
+  CHECK(message("{\"rocprofiler-sdk-tool\":[{").starts_with("this is not JSON"));
   CHECK(message("[]") == "this is a Chrome trace, and it has no copy to or from a GPU");
   CHECK(message("Direction,x\n") == "the CSV has no column Source_Agent_Id");
   CHECK(message("copy_engine=0x1\n") == "line 1 names a copy engine, but not dst, src and size");

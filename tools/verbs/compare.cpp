@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 // sdma compare: a measured run beside its simulation, queue by queue and phase by phase.
 #include "sdma/trace/compare.hpp"
+#include "compare_recording.hpp"
 #include "input.hpp"
 #include "interrupt.hpp"
 #include "json/check.hpp"
 #include "json/json.hpp"
 #include "output.hpp"
+#include "recordings.hpp"
 #include "sdma/core/number.hpp"
 #include "sdma/simulate/simulate.hpp"
 #include "sdma/trace/write.hpp"
@@ -16,12 +18,13 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <fstream>
 
 namespace sdma::tool {
 namespace {
 
 struct CompareArguments {
-  std::string path, measured, with;
+  std::string path, measured, with, page;
   ParseOptions parse;
   MachineOptions machine;
   std::optional<double> within;
@@ -33,13 +36,14 @@ struct Other {
   std::string name{}, column{};
   std::optional<trace::Trace> trace{};
   int code = kOk;
+  std::vector<std::string> defaults{};  ///< of the machine
 };
 
 Other recorded(const CompareArguments& o) {
   const Doing reading("reading " + shown(o.with));
   auto t = trace::load_json_lines(o.with);
   if (!t) return report(t.error()), Other{.code = kInput};
-  return {shown(o.with), "other", *std::move(t)};
+  return {.name = shown(o.with), .column = "other", .trace = *std::move(t)};
 }
 
 Other simulated(const CompareArguments& o) {
@@ -54,7 +58,8 @@ Other simulated(const CompareArguments& o) {
   const Doing simulating("simulating " + shown(o.path));
   trace::Recorder recorder(trace::Recorder::kDefaultEvents, "virtual");
   const auto r = simulate(*s, *m, {.recorder = &recorder, .map = &map});
-  if (r) return {"the simulation", "simulated", recorder.snapshot()};
+  if (r)
+    return {.name = "the simulation", .column = "simulated", .trace = recorder.snapshot(), .defaults = defaults_of(*m)};
   report(in_file(o.path, r.error()));
   return {.code = can_begin(*s, *m) ? kRefuted : kInput};
 }
@@ -65,7 +70,45 @@ std::optional<double> parse_percent(const std::string& text) {
   return *end == 0 && std::isfinite(value) && value >= 0 ? std::optional(value) : std::nullopt;
 }
 
+/// A recording of another tool beside what the machine needs for each copy alone.
+int recording(const CompareArguments& o) {
+  constexpr double kSlower = 10;  // percent
+  if (!o.parse.set.empty()) return complain("--set is for the schedule FILE", "omit it"), kUsage;
+  const auto m = load_machine(o.machine);
+  if (!m) return exit_code(o.machine);
+  const auto copies = load_copies(o.measured, {});
+  if (!copies) return report(copies.error()), kInput;
+  const Doing comparing("comparing " + shown(o.measured) + " and " + m->name);
+  const auto b = beside_machine(*copies, *m, o.within.value_or(kSlower));
+  if (!b) return report(b.error()), kInput;
+  if (!o.page.empty())
+    if (const int code = write_text(o.page, trace::to_page(pictures(*b, *copies))); code != kOk) return code;
+  const auto text = o.json ? json::document(to_json(*b, *copies, *m)) : to_table(*b, *copies, *m);
+  if (const int code = write_text("-", text); code != kOk) return code;
+  if (!o.json) tell_assumed(*copies);
+  if (b->not_compared > 0)
+    report(
+        {.severity = Severity::warning,
+         .where = shown(o.measured),
+         .message = fmt::format("not compared, because a size or a time is not recorded, or there are too many sizes: "
+                                "{} of {} copies",
+                                b->not_compared, copies->copies.size())});
+  return o.within && b->slower() > 0 ? kRefuted : b->not_compared > 0 ? kUndecided : kOk;
+}
+
+/// Is it a trace of this SDK?
+bool is_own(const std::string& path) {
+  std::string head(14, 0);
+  return path == "-" || !std::ifstream(path).read(head.data(), static_cast<std::streamsize>(head.size())) ||
+         head == "{\"sdma_trace\":";
+}
+
 int compare_verb(const CompareArguments& o) {
+  if (o.path.empty() && o.with.empty() && !is_own(o.measured)) return recording(o);
+  if (!o.page.empty())
+    return complain("--page goes with a recording of another tool, without a FILE or --with",
+                    "sdma trace --format=html shows two traces of this SDK"),
+           kUsage;
   if (o.path.empty() == o.with.empty())
     return complain(o.path.empty() ? "nothing to compare with" : "both a schedule and --with",
                     "give the FILE of the schedule, or a second trace with --with"),
@@ -87,6 +130,7 @@ int compare_verb(const CompareArguments& o) {
   const int verdict = !within ? kRefuted : c->differences.empty() ? kOk : kUndecided;
   if (o.json) {
     auto j = json::of(*c, other.column);
+    if (o.with.empty()) j["defaults"] = other.defaults;
     if (o.within) j["within"] = {{"percent", *o.within}, {"holds", within}};
     const int code = write_text("-", json::document(j));
     return code != kOk ? code : verdict;
@@ -105,20 +149,27 @@ int compare_verb(const CompareArguments& o) {
 void add_compare(VerbOptions& verb, Action& action) {
   const auto o = std::make_shared<CompareArguments>();
   verb.value("FILE", o->path, "the schedule that was run, to be simulated; - is standard input").type("");
-  verb.value("--measured", o->measured, "the trace of the run, as `sdma run --trace NAME.jsonl` writes it")
+  verb.value(
+          "--measured", o->measured,
+          "the trace of the run, as `sdma run --trace NAME.jsonl` writes it; without FILE and --with, also a recording "
+          "of another tool (sdma trace --schedule)")
       .type("PATH")
       .required();
   verb.value("--with", o->with, "compare with this trace of the same schedule, instead of a simulation").type("PATH");
+  verb.value("--page", o->page, "of a recording: an HTML page of its copies over time, beside the machine's")
+      .type("PATH");
   add_settings(verb, o->parse.set);
   add_machine(verb, o->machine);
-  add_parsed(verb, "--within", o->within, parse_percent, "a number of percent, such as 10",
-             "exit with 1 if the simulated time of the run differs by more than this from the measured time")
+  add_parsed(
+      verb, "--within", o->within, parse_percent, "a number of percent, such as 10",
+      "exit with 1 if the simulated time of the run differs by more than this from the measured time, or a copy of a "
+      "recording is slower by more than this")
       .type("PERCENT");
   add_format(verb, "table", o->json, "form of the report (default: table)");
   verb.exits(
       {{kRefuted, "the time of the run differs by more than --within, or the schedule does not end"},
        {kInput, "errors in a trace, the schedule or the machine description, or an error of the input or output"},
-       {kUndecided, "events were lost during recording, or a queue or packet has no counterpart"}});
+       {kUndecided, "events were lost during recording, or a queue, packet or copy could not be compared"}});
   verb.manual("docs/trace.md#a-run-and-its-simulation");
   verb.footer(
       "The last round of each queue is compared. Times count from the trigger, if both traces have one: the first "
@@ -137,7 +188,8 @@ void add_compare(VerbOptions& verb, Action& action) {
       "Examples:\n"
       "  sdma run --device=kfd --trace run.jsonl copy.sdma && sdma compare --measured run.jsonl copy.sdma\n"
       "  sdma compare --measured run.jsonl --machine mine.json --set N=2 --within 10 copy.sdma\n"
-      "  sdma compare --measured monday.jsonl --with tuesday.jsonl");
+      "  sdma compare --measured monday.jsonl --with tuesday.jsonl\n"
+      "  sdma compare --measured rocprof_results.json --page copies.html");
   action = [o] { return compare_verb(*o); };
 }
 

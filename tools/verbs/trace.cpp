@@ -4,7 +4,7 @@
 #include "input.hpp"
 #include "interrupt.hpp"
 #include "output.hpp"
-#include "sdma/schedule/copies.hpp"
+#include "recordings.hpp"
 #include "sdma/trace/page.hpp"
 #include "sdma/trace/write.hpp"
 #include "shared_options.hpp"
@@ -30,6 +30,7 @@ struct TraceArguments {
   bool follow = false, schedule = false;
   std::string names{};
   std::vector<std::uint32_t> gpus{};
+  std::optional<Generation> generation{};  ///< of the GPUs of a log of the HIP runtime
 
   std::string input() const { return inputs.empty() ? "-" : inputs.front(); }
   /// The requested form, or the one that the output's name selects.
@@ -106,13 +107,13 @@ int tell_lost(const std::string& input, std::uint64_t lost) {
 
 /// The copies that another tool has recorded, as a schedule.
 int schedule(const TraceArguments& o) {
-  const auto text = read_text(o.input());
-  if (!text) return report(text.error()), kInput;
-  const auto copies = read_copies(*text, shown(o.input()));
+  const auto copies = load_copies(o.input(), {.generation = o.generation});
   if (!copies) return report(copies.error()), kInput;
   if (const int code = write_text(o.output, schedule_text(*copies)); code != kOk) return code;
-  for (const auto& u : copies->unknown) report({.severity = Severity::note, .where = shown(o.input()), .message = u});
-  return kOk;
+  tell_assumed(*copies);
+  const auto wrong = contradictions(*copies);
+  report(wrong);
+  return wrong.empty() ? kOk : kUndecided;
 }
 
 /// One trace, or two side by side.
@@ -145,6 +146,8 @@ int trace_verb(const TraceArguments& o) {
   }
   if (o.schedule && (o.follow || o.format || !o.names.empty() || o.inputs.size() > 1))
     return complain("--schedule takes one FILE, and no --format, --follow or --names", "sdma trace --help"), kUsage;
+  if (o.generation && !o.schedule)
+    return complain("--gfx goes with --schedule", "a trace names the version of its packets itself"), kUsage;
   if (!o.gpus.empty() && (o.follow || o.schedule))
     return complain("--gpu does not go with --follow or --schedule", "sdma trace --help"), kUsage;
   if (!o.names.empty() && o.follow)
@@ -183,12 +186,19 @@ void add_trace(VerbOptions& verb, Action& action) {
   verb.flag("--follow", o->follow, "print events as text while they are recorded, until the writer ends");
   verb.flag(
       "--schedule", o->schedule,
-      "write a schedule of the copies that another tool has recorded: rocprofv3 (CSV), a Chrome trace, or a log of "
-      "AMD_LOG_LEVEL=4");
+      "write a schedule of the copies that another tool has recorded: rocprofv3 (JSON, CSV, a database of rocpd), a "
+      "Chrome trace, or a log of AMD_LOG_LEVEL=4");
+  add_parsed(
+      verb, "--gfx", o->generation,
+      [](const std::string& s) { return s.starts_with("gfx") ? generation_of(s) : std::nullopt; },
+      "a known target: write gfx90a, gfx942, gfx1100 or the like",
+      "with --schedule: GPU of a log of the HIP runtime, whose numbers of engines are ROCr's")
+      .type("TARGET");
   verb.value("--names", o->names, "names for addresses: a file with one line FIRST..+SIZE NAME per range").type("FILE");
   add_shown_gpus(verb, o->gpus);
   verb.value("-o,--output", o->output, "output file; - is standard output").type("FILE");
-  verb.exits({{kUndecided, "written, but events were lost during recording"}});
+  verb.exits(
+      {{kUndecided, "written, but events were lost during recording, or times of the file contradict the schedule"}});
   verb.manual("docs/trace.md");
   verb.footer(
       "Examples:\n"

@@ -3,20 +3,30 @@
 // Copies that other tools have recorded, as the text of a schedule: to check it, simulate it, draw it or change it.
 //
 //   auto c = read_copies(text, "run_memory_copy_trace.csv");
-//   if (c) puts(schedule_text(*c).c_str());
+//   if (c && contradictions(*c).empty()) puts(schedule_text(*c).c_str());
 //
-//   rocprofv3      the CSV of --memory-copy-trace      directions, agents, streams, times; no sizes, no addresses
-//   Chrome traces  JSON as kineto writes it (PyTorch)  directions, devices, streams, sizes, times; no addresses
-//   AMD_LOG_LEVEL  lines of the HIP runtime, from 4    addresses, sizes, engines, directions, and what waits for what
+//   rocprofv3, JSON  sizes, agents with their table, streams (from ROCm 7.0), times, allocations; no addresses
+//   rocprofv3, CSV   directions, agents, streams (from ROCm 7.0), times; no sizes, no addresses
+//   Chrome traces    JSON as kineto writes it (PyTorch): directions, devices, streams, sizes, times; no addresses
+//   AMD_LOG_LEVEL    lines of the HIP runtime, from 4: addresses, sizes, ROCr's engines, what waits for what, failures
+//   tables           `copies_of` takes rows that a reader of another form has found (the tool: databases of rocpd)
 //
-// Each stream becomes a queue for each engine, or each direction, that it uses. Polls keep the order of a stream or, in
-// a log of the HIP runtime, that of `wait_event`. Addresses that overlap or touch become one buffer; without addresses,
-// each copy has its own buffers. The schedule submits everything at once: the times between copies appear only in
-// comments. RecordedCopies::unknown, and comments of the text, list what the file does not say.
+// An import states what the file shows. The order of two copies comes from their stream, from signals and from the
+// waits of a host thread; times never order anything. Times refute: copies of a stream that overlapped are not ordered,
+// and a note of the later one tells. A copy that failed, or that a kernel made, is in `left_out`. A table or the
+// direction says which agents are GPUs; a GPU that is not named is one of its own. Whatever is assumed of a copy is in
+// its `notes`, and what holds for the whole file in `unknown`.
 //
-// Takes time and memory near-linear in the text. Allocates. There is no shared state; any thread may call these
-// functions. Errors: a Diagnostic, if the text is none of these forms or has no copy.
+// Each stream becomes a queue for each engine, or each direction, that it uses; a copy without a stream has a queue of
+// its own. Polls keep the order. Addresses of a process that overlap or touch become one buffer; without addresses,
+// each copy has its own buffers. The schedule submits everything at once: the times between copies are comments.
+//
+// Takes time and memory near-linear in the text; JSON is read without being built. Allocates. There is no shared state;
+// any thread may call these functions. Errors: a Diagnostic, if the text is none of these forms, contradicts itself, or
+// has no copy.
+#include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
+#include "sdma/packets/generation.hpp"
 #include "sdma/schedule/schedule.hpp"
 
 #include <cstdint>
@@ -31,22 +41,69 @@ namespace sdma { inline namespace v0 {
 struct RecordedCopy {
   Place from{}, to{};                                    ///< the host, or a GPU
   std::uint64_t bytes{};                                 ///< 0: not known
-  std::optional<std::uint64_t> source{}, destination{};  ///< addresses
-  std::string stream{};                                  ///< its name in the file
-  std::optional<std::uint32_t> engine{};                 ///< of the GPU that executes it
-  std::optional<std::size_t> after{};                    ///< the copy that it waits for: an index of `copies`
-  std::string when{};                                    ///< "8051000100 ns, for 12300 ns"
+  std::optional<std::uint64_t> source{}, destination{};  ///< addresses of the process
+  std::string process{};                                 ///< "" if the file names none
+  std::string stream{};                                  ///< its name in the file; "": not recorded, so it has no order
+  std::optional<std::uint32_t> engine{};                 ///< the kernel's number; only if the file says which it is
+  std::optional<std::uint32_t> rocr_engine{};            ///< ROCr's number, which is not the kernel's
+  std::vector<std::size_t> after{};                      ///< the copies that it waits for: smaller indices of `copies`
+  std::optional<std::uint64_t> begin_ns{}, end_ns{};     ///< when it ran, by the clock of the file
+  std::string where{};                                   ///< in the file: "line 3"
+  std::string when{};                ///< "8051000100 ns, for 12300 ns"; of a log, when it was asked for
+  bool ended = true;                 ///< false: the file shows that it, or its call, did not end well
+  std::vector<std::string> notes{};  ///< what is assumed of this copy, or what the file refutes
+};
+
+/// Memory that a process had, from one place of the file to another.
+struct RecordedAllocation {
+  std::uint64_t address{}, bytes{};
+  std::string process{}, memory{};                  ///< "device memory", "host memory"
+  std::string where{}, freed{};                     ///< "line 3"; freed: "" if the file does not show it
+  std::optional<std::uint64_t> from_ns{}, to_ns{};  ///< by the clock of the file
 };
 
 struct RecordedCopies {
-  std::string form{};                  ///< "rocprofv3", "a Chrome trace" or "a log of the HIP runtime"
-  std::string file{};                  ///< the name that the text was read with
-  std::vector<RecordedCopy> copies{};  ///< by begin; of a log, in its order
-  std::vector<std::string> gpus{};     ///< the file's name for each GPU
-  std::vector<std::string> unknown{};  ///< sentences: what the file does not say, and what is assumed instead
+  std::string form{};                             ///< "rocprofv3", "a Chrome trace" or "a log of the HIP runtime"
+  std::string file{};                             ///< the name that the text was read with
+  std::vector<RecordedCopy> copies{};             ///< by begin; of a log, in its order
+  std::vector<std::string> gpus{};                ///< the file's name for each GPU
+  std::vector<std::string> unknown{};             ///< sentences: what the file does not say
+  std::vector<std::string> left_out{};            ///< sentences: copies that no engine made
+  std::vector<RecordedAllocation> allocations{};  ///< in the order of the file
+  std::uint64_t resolution_ns = 1;                ///< of its times
 };
 
-Result<RecordedCopies, Diagnostic> read_copies(std::string_view text, std::string_view file);
+/// A copy as a row of a table.
+struct CopyRow {
+  enum class Side : std::uint8_t { unknown, host, gpu };
+  std::string from{}, to{};  ///< names of the agents; "": not recorded
+  Side from_is{}, to_is{};   ///< what the table of agents, or the direction, says that they are
+  std::uint64_t bytes{};     ///< 0: not known
+  std::optional<std::uint64_t> source{}, destination{};
+  std::string process{}, stream{};
+  std::uint64_t begin_ns{}, end_ns{};
+  std::string where{};
+  std::vector<std::string> notes{};
+};
+/// The rows of a recording, in any order.
+struct CopyTable {
+  std::string form{}, file{};
+  std::vector<CopyRow> rows{};
+  std::vector<RecordedAllocation> allocations{};
+  std::vector<std::string> unknown{}, left_out{};
+  std::uint64_t resolution_ns = 1;
+};
+/// Names the GPUs, orders the copies of each stream, and says what the rows leave open.
+Result<RecordedCopies, Diagnostic> copies_of(CopyTable);
+
+struct CopiesOptions {
+  std::optional<Generation> generation{};  ///< of the GPUs: with it, a log's engines may become the kernel's
+};
+Result<RecordedCopies, Diagnostic> read_copies(std::string_view text, std::string_view file, const CopiesOptions& = {});
+
+/// Where the schedule, run with the durations of the file, would contradict its times by more than their resolution: a
+/// copy that could only begin later than it began. Empty for all that the readers make. At most 8, and how many more.
+std::vector<Diagnostic> contradictions(const RecordedCopies&);
 
 /// A schedule in the language of docs/schedules.md, with comments. A copy of unknown size has `param bytes`.
 std::string schedule_text(const RecordedCopies&);

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: MIT
+// Reads the log of the HIP runtime (AMD_LOG_LEVEL=4), of ROCm 5 to 7: copies, what became of them, what waits for what,
+// and where memory was allocated. A line names its process and its thread; a later line about a copy is of its thread.
+#include "copies_forms.hpp"
+
+#include "../core/words.hpp"
+#include "sdma/core/number.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+
+namespace sdma { inline namespace v0 { namespace detail {
+namespace {
+
+/// What follows `name` in a line: "0x1" of "copy_engine=0x1, dst=..".
+std::string_view value(std::string_view line, std::string_view name) {
+  const auto at = line.find(name);
+  if (at == line.npos) return {};
+  line.remove_prefix(at + name.size());
+  line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+  return line.substr(0, line.find_first_of(", :;]\r"));
+}
+std::optional<std::uint64_t> number(std::string_view line, std::string_view name) {
+  const auto v = value(line, name);
+  return v.empty() ? std::nullopt : parse_count(std::string(v));
+}
+/// Until ROCm 6.0 the engine is hexadecimal without a mark.
+std::optional<std::uint64_t> mask_of(std::string_view line) {
+  auto v = value(line, "copy_engine=");
+  if (v.starts_with("0x")) v.remove_prefix(2);
+  return whole_number<std::uint64_t>(v, 16);
+}
+bool has(std::string_view line, std::string_view words) { return line.find(words) != line.npos; }
+
+/// A line about a copy: "HSA Copy copy_engine=..", "HSA Async Copy on copy_engine=..", "HSA Async Blit Copy dst=..".
+bool is_copy_line(std::string_view line) {
+  if (has(line, "copy_engine=")) return true;
+  if (!has(line, "HSA ") || !has(line, "ompletion_signal=")) return false;
+  return has(line, "Copy dst=") || has(line, "Copy Rect dst=") || has(line, "Copy wait_event=") ||
+         has(line, "HSA BatchCopy ") || (has(line, "Copy staged ") && has(line, "dst="));
+}
+
+class RuntimeLog {
+ public:
+  RuntimeLog(std::string_view text, std::string_view file, const CopiesOptions& o) : text_(text), options_(o) {
+    out_.form = "a log of the HIP runtime";
+    out_.file = file;
+    out_.resolution_ns = 1000;
+  }
+
+  CopiesResult run() {
+    while (!text_.empty()) {
+      const auto l = take_line(text_);
+      ++number_;
+      if (auto wrong = line(l)) return *std::move(wrong);
+    }
+    remove_failed();
+    say();
+    if (out_.copies.empty())
+      return Diagnostic{.where = out_.file,
+                        .message = out_.left_out.empty()
+                                       ? "this is a log of the HIP runtime, and it has no copy to or from a GPU"
+                                       : "no engine has made a copy of this log: " + out_.left_out.front(),
+                        .hint = "record a run that copies"};
+    return std::move(out_);
+  }
+
+ private:
+  struct Thread {
+    std::string stream{};
+    std::string device{};                    ///< the GPU that an allocation is on, until the line after it names it
+    Direction call = Direction::unknown;     ///< of the API call that runs
+    Direction staged = Direction::unknown;   ///< of the copies that follow in this call
+    std::vector<std::size_t> copies{};       ///< of the API call that runs
+    std::optional<std::size_t> last{};       ///< the last copy, which a failure is about
+    std::optional<std::size_t> waited{};     ///< the copy for whose end the thread has waited
+    std::optional<std::size_t> allocated{};  ///< the last allocation
+  };
+  using Signal = std::pair<std::string, std::string>;  ///< process and address
+
+  std::optional<Diagnostic> line(std::string_view l) {
+    const auto process = process_of(l);
+    auto& t = threads_[{process, std::string(value(l, "tid:"))}];
+    if (is_copy_line(l)) return copy(l, process, t);
+    if (has(l, "VirtualGPU ")) t.stream = value(l, "VirtualGPU ");
+    if (has(l, "Copy staged ") || has(l, "Copy engine ")) t.staged = direction_of(l);
+    else if (has(l, "Failed signal [")) unended(l, process, t);
+    else if (has(l, "failed")) failed(l, t);
+    else if (has(l, "Host wait on completion_signal=")) wait(l, process, t);
+    else if (has(l, "Allocate hsa ")) allocate(l, process, t);
+    else if (has(l, "Free hsa memory ")) release(l, process);
+    else if (has(l, "evice=0x") && has(l, "freeMem_ =") && t.allocated)
+      out_.allocations[*std::exchange(t.allocated, {})].memory = fmt::format("memory of device {}", value(l, "evice="));
+    else if (has(l, ": Returned hip")) returned(l, t);
+    else if (has(l, " hip") && has(l, " ( ")) begin_call(l, t);
+    return {};
+  }
+
+  /// "[pid:77 tid: 0x7f]" and, of ROCm 5, "77: [tid:0x7f]".
+  static std::string process_of(std::string_view l) {
+    if (has(l, "pid:")) return std::string(value(l, "pid:"));
+    const auto at = l.find(": [tid:");
+    if (at == l.npos) return {};
+    const auto before = l.substr(0, at);
+    const auto begin = before.find_last_not_of("0123456789");
+    return std::string(before.substr(begin == before.npos ? 0 : begin + 1));
+  }
+  /// "100200302 us, " of a line that begins so. In autumn 2024, some builds wrote "100200302ud us".
+  static std::string time(std::string_view line) {
+    const auto end = line.find(" us:");
+    if (end == line.npos) return {};
+    auto before = line.substr(0, end);
+    if (before.ends_with("ud")) before.remove_suffix(2);
+    const auto begin = before.find_last_not_of("0123456789");
+    return std::string(before.substr(begin == before.npos ? 0 : begin + 1)) + " us, ";
+  }
+  std::string here() const { return fmt::format("line {}", number_); }
+
+  Place gpu(const std::string& name) {
+    const auto [known, added] = gpus_.try_emplace(name, static_cast<std::uint32_t>(out_.gpus.size()));
+    if (added) out_.gpus.push_back(name);
+    return Place::gpu(known->second);
+  }
+
+  /// The memory in which an address lies, as far as the log shows its allocation.
+  const RecordedAllocation* memory_at(const std::string& process, std::optional<std::uint64_t> address) const {
+    const auto after = address ? memory_.upper_bound({process, *address}) : memory_.begin();
+    if (after == memory_.begin()) return nullptr;
+    const auto& a = out_.allocations[std::prev(after)->second];
+    return std::prev(after)->first.first == process && *address - a.address < a.bytes ? &a : nullptr;
+  }
+
+  std::optional<Diagnostic> copy(std::string_view l, const std::string& process, Thread& t) {
+    const bool engine = has(l, "copy_engine="), rectangle = has(l, "Copy Rect ");
+    const auto from = number(l, "src="), to = number(l, "dst="), bytes = number(l, "size=");
+    if (has(l, "HSA BatchCopy ") && (!from || !to || !bytes)) {
+      out_.left_out.push_back(
+          fmt::format("{}: a part of a batch that is not a plain copy: {}", here(), value(l, "BatchCopy ")));
+      return {};
+    }
+    if (!engine && !from && !to) {
+      out_.left_out.push_back(here() + ": a copy line by line, of which the log has no addresses");
+      return {};
+    }
+    if (!from || !to || (!rectangle && (!bytes || *bytes == 0)))
+      return Diagnostic{.where = out_.file,
+                        .message = fmt::format("{} names {}, but not dst, src and size", here(),
+                                               engine ? "a copy engine" : "a copy")};
+    RecordedCopy c{.bytes = rectangle ? 0 : *bytes,
+                   .process = process,
+                   .stream = t.stream.empty() ? fmt::format("thread {}", value(l, "tid:")) : t.stream,
+                   .where = here(),
+                   .when = time(l) + here()};
+    // Without a size, how far a rectangle reaches is not known.
+    if (!rectangle) c.source = *from, c.destination = *to;
+    else c.notes.emplace_back("a rectangle: its size is not recorded");
+    if (!places(l, process, t, from, to, c)) return {};
+    engine_of(l, c);
+    depend(l, process, t, c);
+    const auto index = out_.copies.size();
+    if (const auto signal = value(l, "ompletion_signal="); !signal.empty() && signal != "0x0")
+      done_[{process, std::string(signal)}] = index;
+    t.last = index;
+    t.copies.push_back(index);
+    out_.copies.push_back(std::move(c));
+    return {};
+  }
+
+  /// The line says it, or the line before it, the allocations, or the call: in this order.
+  Direction direction(std::string_view l, const Thread& t, const RecordedAllocation* from,
+                      const RecordedAllocation* to) const {
+    const auto type = value(l, "engineType=");
+    if (type == "1") return Direction::down;
+    if (type == "2") return Direction::up;
+    if (type == "3" || type == "4") return Direction::across;
+    for (const auto d : {direction_of(l), t.staged})
+      if (d != Direction::unknown) return d;
+    if (from && to) {
+      const bool up = is_host(*from), down = is_host(*to);
+      return up && down ? Direction::host : up ? Direction::up : down ? Direction::down : Direction::across;
+    }
+    return t.call;
+  }
+  static bool is_host(const RecordedAllocation& a) { return a.memory == "host memory"; }
+
+  /// False: the copy is none of an engine of a GPU.
+  bool places(std::string_view l, const std::string& process, const Thread& t, std::optional<std::uint64_t> source,
+              std::optional<std::uint64_t> destination, RecordedCopy& c) {
+    const auto *from = memory_at(process, source), *to = memory_at(process, destination);
+    const auto d = direction(l, t, from, to);
+    if (d == Direction::host) return ++hosts_, false;
+    const auto device = [&](const RecordedAllocation* a) {
+      constexpr std::string_view kOf = "memory of ";
+      if (a && a->memory.starts_with(kOf)) return gpu(a->memory.substr(kOf.size()));
+      ++unnamed_;
+      return gpu("a GPU that the log does not name");
+    };
+    const bool peers = has(l, "engineType=4") || has(l, "P2P");
+    c.from = d == Direction::up ? Place::host() : device(from);
+    c.to = d == Direction::down ? Place::host() : device(to);
+    if (d == Direction::unknown) c.notes.emplace_back("direction not recorded: both places are taken to be on the GPU");
+    if (peers && c.from == c.to) {
+      c.to = gpu("a peer that the log does not name");
+      c.notes.emplace_back("between two GPUs, which the log does not name");
+    }
+    return true;
+  }
+
+  /// ROCr's engines are not the kernel's.
+  void engine_of(std::string_view l, RecordedCopy& c) {
+    const auto mask = mask_of(l);
+    if (!mask || !std::has_single_bit(*mask)) {
+      ++engines_;
+      if (!c.from.is_host() && c.from == c.to) c.notes.emplace_back(kWithinGpu);
+      return;
+    }
+    const auto n = static_cast<std::uint32_t>(std::countr_zero(*mask));
+    c.rocr_engine = n;
+    // Only lines of ROCm 7 have these words; its ROCr is newer than the change of September 2024.
+    const bool newer = has(l, "engineType=") || has(l, "engineOp=");
+    const auto g = options_.generation;
+    const bool swapped = g == Generation::v4_4_2 || g == Generation::v4_4_2_header || g == Generation::v4_4_5;
+    if (newer && swapped) c.engine = n < 2 ? 1 - n : n;
+    else if (newer && g == Generation::v4_4 && n < 2) c.engine = n;
+    if (!c.engine && !c.from.is_host() && c.from == c.to)
+      c.notes.emplace_back("within a GPU, and the kernel's engine is not known: engine 2 is taken");
+  }
+
+  void depend(std::string_view l, const std::string& process, const Thread& t, RecordedCopy& c) {
+    const auto signal = value(l, "wait_event=");
+    if (const auto w = done_.find({process, std::string(signal)}); w != done_.end()) c.after.push_back(w->second);
+    else if (!signal.empty() && signal != "0x0" && signal != "0")
+      c.notes.push_back(fmt::format("waits for signal {}, which no copy of the log completes", signal));
+    if (t.waited && std::find(c.after.begin(), c.after.end(), *t.waited) == c.after.end()) c.after.push_back(*t.waited);
+  }
+
+  void wait(std::string_view l, const std::string& process, Thread& t) {
+    if (const auto w = done_.find({process, std::string(value(l, "completion_signal="))}); w != done_.end())
+      t.waited = w->second;
+  }
+
+  void unended(std::string_view l, const std::string& process, Thread& t) {
+    const auto w = done_.find({process, std::string(value(l, "Failed signal ["))});
+    if (w == done_.end()) return;
+    out_.copies[w->second].ended = false;
+    out_.copies[w->second].notes.push_back(fmt::format("{}: the wait for its end failed", here()));
+    if (t.waited == w->second) t.waited.reset();
+  }
+  void failed(std::string_view l, const Thread& t) {
+    if (!t.last || !(has(l, "opy") || has(l, "DMA buffer failed"))) return;
+    const auto code = value(l, "failed with code ");
+    if (code.empty() && failed_.count(*t.last) != 0) return;
+    failed_[*t.last] = fmt::format("{}{} ({})", code.empty() ? "failed" : fmt::format("failed with code {}", code),
+                                   has(l, "Blit copy") ? ", and a kernel copied instead" : "", here());
+  }
+  /// What the call has submitted may have run, or not.
+  void returned(std::string_view l, Thread& t) {
+    if (const auto result = value(l, ": Returned "); result != "hipSuccess")
+      for (const auto i : t.copies) {
+        out_.copies[i].ended = false;
+        out_.copies[i].notes.push_back(fmt::format("{}: its call returned {}", here(), result));
+      }
+    begin_call({}, t);
+  }
+  /// Lines before it were about copies of an earlier call.
+  static void begin_call(std::string_view l, Thread& t) {
+    t.call = direction_of(l);
+    t.staged = Direction::unknown;
+    t.copies.clear();
+  }
+
+  void allocate(std::string_view l, const std::string& process, Thread& t) {
+    t.allocated.reset();
+    const auto address = number(l, "memory "), size = number(l, "size ");
+    if (!address || *address == 0 || !size || *size == 0) return;
+    const bool host = has(l, "hsa host memory");
+    if (!host) t.allocated = out_.allocations.size();
+    memory_[{process, *address}] = out_.allocations.size();
+    out_.allocations.push_back({.address = *address,
+                                .bytes = *size,
+                                .process = process,
+                                .memory = host ? "host memory" : "device memory",
+                                .where = here(),
+                                .from_ns = nanoseconds(l)});
+  }
+  void release(std::string_view l, const std::string& process) {
+    const auto address = number(l, "Free hsa memory ");
+    const auto m = address ? memory_.find({process, *address}) : memory_.end();
+    if (m == memory_.end()) return;
+    out_.allocations[m->second].freed = here();
+    out_.allocations[m->second].to_ns = nanoseconds(l);
+    memory_.erase(m);
+  }
+  static std::optional<std::uint64_t> nanoseconds(std::string_view l) {
+    const auto us = whole_number<std::uint64_t>(value(time(l), ""));
+    return us && *us < ~std::uint64_t{0} / 1000 ? std::optional(*us * 1000) : std::nullopt;
+  }
+
+  /// A copy that failed is not in the schedule; who waits for it, waits for those that it waited for.
+  void remove_failed() {
+    std::vector<std::size_t> index(out_.copies.size());
+    std::vector<RecordedCopy> kept;
+    for (std::size_t i = 0; i < out_.copies.size(); ++i) {
+      auto& c = out_.copies[i];
+      std::vector<std::size_t> after;
+      for (const auto p : c.after) {
+        if (failed_.count(p) == 0) after.push_back(index[p]);
+        else after.insert(after.end(), out_.copies[p].after.begin(), out_.copies[p].after.end());
+      }
+      std::sort(after.begin(), after.end());
+      after.erase(std::unique(after.begin(), after.end()), after.end());
+      c.after = std::move(after);
+      if (const auto f = failed_.find(i); f != failed_.end()) {
+        out_.left_out.push_back(fmt::format("{}: a copy of {} bytes {}", c.where, c.bytes, f->second));
+        continue;
+      }
+      index[i] = kept.size();
+      kept.push_back(c);
+    }
+    out_.copies = std::move(kept);
+  }
+
+  void say() {
+    if (unnamed_ > 0)
+      out_.unknown.emplace_back("GPUs: where the log names none, a copy is taken to be of one GPU, the same for all");
+    if (hosts_ > 0)
+      out_.unknown.push_back(fmt::format("{} between two places of the host {} left out: no engine makes them",
+                                         plural_of_copies(hosts_), hosts_ == 1 ? "is" : "are"));
+    if (engines_ > 0)
+      out_.unknown.push_back(
+          fmt::format("engines: of {} the log names none or several, so it is the one that the node recommends",
+                      plural_of_copies(engines_)));
+    if (std::any_of(out_.copies.begin(), out_.copies.end(), [](const auto& c) { return c.rocr_engine && !c.engine; }))
+      out_.unknown.emplace_back(
+          "engines: the log has ROCr's numbers. Which of the kernel's engines they are depends on the GPU (--gfx) and on "
+          "ROCr: a comment at each queue has both; the queue is on the engine that the node recommends");
+    out_.unknown.emplace_back(
+        "order: a copy waits for the copy that its `wait_event` names, the first of several, and for those whose end "
+        "its thread has awaited; kernels are not in the log");
+    out_.unknown.emplace_back("times: those of the submission; the log does not say when a copy ran");
+  }
+
+  std::string_view text_;
+  const CopiesOptions& options_;
+  RecordedCopies out_;
+  std::size_t number_ = 0;  ///< of the line
+  std::map<std::pair<std::string, std::string>, Thread> threads_;
+  std::map<Signal, std::size_t> done_;                                   ///< the last copy that completes each signal
+  std::map<std::pair<std::string, std::uint64_t>, std::size_t> memory_;  ///< allocations that are not freed
+  std::map<std::size_t, std::string> failed_;                            ///< copies that no engine made
+  std::map<std::string, std::uint32_t> gpus_;
+  std::size_t hosts_ = 0, engines_ = 0, unnamed_ = 0;
+};
+
+}  // namespace
+
+bool has_runtime_copies(std::string_view text) noexcept {
+  while (!text.empty())
+    if (is_copy_line(take_line(text))) return true;
+  return false;
+}
+
+CopiesResult read_runtime_log(std::string_view text, std::string_view file, const CopiesOptions& o) {
+  return RuntimeLog{text, file, o}.run();
+}
+
+}}}  // namespace sdma::v0::detail

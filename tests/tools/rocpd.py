@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""sdma trace --schedule of databases of rocpd: what is read of each schema, and that a broken or hostile database gives an
+error with a cause, within 256 MiB, and never a crash.
+
+  rocpd.py SDMA [RUNS]     RUNS: databases with changed bytes (default: 150)
+"""
+import os
+import pathlib
+import random
+import sqlite3
+import sys
+import tempfile
+
+MIB = 256
+GUID = "_0190ab12_0000_7000_8000_000000000001"
+OTHER = "_0190ab12_0000_7000_8000_000000000002"
+AGENTS = [(0, "CPU", "EPYC"), (4, "GPU", "gfx942"), (5, "GPU", "gfx942")]
+# id, begin, end, from, to, size, source, destination, process, stream
+COPIES = [
+    (1, 1000, 2000, 0, 4, 65536, 0x5000, -0x7FFFFFFFF000, 41, 7),
+    (2, 2500, 3000, 4, 5, 4096, -0x7FFFFFFFF000, 0x9000, 41, 7),
+    (3, 2600, 2900, 5, 0, 4096, 0x9000, 0x6000, 41, 8),
+    (4, 4000, 4100, None, 4, 64, None, None, 41, 8),
+]
+
+
+def make(path, guids=(GUID,), tracks=False, copies=COPIES, more=""):
+    """A database as the tool's documents describe it, with the tables that are read."""
+    path.unlink(missing_ok=True)
+    db = sqlite3.connect(path)
+    for guid in guids:
+        db.execute(f"CREATE TABLE rocpd_info_agent{guid} (id INTEGER, guid TEXT, type TEXT, name TEXT, extdata TEXT)")
+        db.executemany(f"INSERT INTO rocpd_info_agent{guid} VALUES (?, '{guid}', ?, ?, '{{}}')", AGENTS)
+        lane = "track_id" if tracks else "pid, stream_id"
+        db.execute(f'CREATE TABLE rocpd_memory_copy{guid} (id, guid, start, "end", src_agent_id, dst_agent_id, size, '
+                   f"src_address, dst_address, {lane})")
+        if tracks:
+            db.execute(f"CREATE TABLE rocpd_track{guid} (id, pid, stream_id)")
+            db.executemany(f"INSERT INTO rocpd_track{guid} VALUES (?, 41, ?)", [(7, 7), (8, 8)])
+        marks = "?,?" if not tracks else "?"
+        for c in copies:
+            row = c[:8] + (c[8:] if not tracks else (c[9],))
+            db.execute(f"INSERT INTO rocpd_memory_copy{guid} VALUES (?,'{guid}',?,?,?,?,?,?,?,{marks})", row)
+        db.execute(f'CREATE TABLE rocpd_memory_allocate{guid} (id, type, address, size, start, "end", agent_id, pid)')
+        db.execute(f"INSERT INTO rocpd_memory_allocate{guid} VALUES (1, 'ALLOC', 20480, 65536, 1, 2, 0, 41)")
+    if more:
+        db.executescript(more)
+    db.commit()
+    db.close()
+
+
+def run(sdma, *words):
+    """Exit code, both outputs, and the largest memory in MiB."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        pid = os.posix_spawn(sdma, [sdma, *map(str, words)], os.environ,
+                             file_actions=[(os.POSIX_SPAWN_DUP2, out.fileno(), 1), (os.POSIX_SPAWN_DUP2, err.fileno(), 2)])
+        _, status, usage = os.wait4(pid, 0)
+        texts = []
+        for f in (out, err):
+            f.seek(0)
+            texts.append(f.read().decode(errors="replace"))
+        return os.waitstatus_to_exitcode(status), *texts, usage.ru_maxrss / 1024
+
+
+def check(what, holds, *seen):
+    if not holds:
+        print("\n".join(map(str, seen)), file=sys.stderr)
+        sys.exit(f"failed: {what}")
+
+
+def read(sdma, path):
+    for tracks in (False, True):
+        make(path, tracks=tracks)
+        code, out, err, _ = run(sdma, "trace", "--schedule", path)
+        check("a database is read", code == 0, code, out, err)
+        for line in ("gpus 2  # gpu0 is node 4 (gfx942); gpu1 is node 5 (gfx942)", "buffer host.b2 bytes=64K init=random  # 0x5000",
+                     "# 0xffff800000001000", "  poll_mem addr=host.copy0 func=eq reference=1", "stream 7 of process 41",
+                     "copy 4: a copy whose agents are neither named nor given by a direction"):
+            check(f"the schedule has: {line}", line in out, out)
+        check("one poll: the copies of stream 8 overlap nothing of theirs", out.count("poll_mem") == 1, out)
+    make(path, guids=(GUID, OTHER))
+    code, out, err, _ = run(sdma, "trace", "--schedule", path)
+    check("two runs in one database stay apart", code == 0 and out.count("poll_mem") == 2 and out.count("# 0x5000") == 2, out, err)
+    make(path)
+    code, out, err, _ = run(sdma, "compare", "--json", "--measured", path)
+    check("a recording is compared with the machine", code == 0 and '"alone_ns"' in out and '"not_compared": 0' in out, out, err)
+
+
+def refused(sdma, path):
+    """Each with a word of its message."""
+    hostile = f"""
+        DROP TABLE rocpd_memory_copy{GUID};
+        CREATE TABLE other (a);
+        CREATE VIEW rocpd_memory_copy AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i AS id FROM n;"""
+    generated = f"""
+        DROP TABLE rocpd_memory_copy{GUID};
+        CREATE TABLE rocpd_memory_copy{GUID} (id INTEGER, start INTEGER, "end" INTEGER, src_agent_id, dst_agent_id,
+          size AS (hex(zeroblob(40000000))));
+        INSERT INTO rocpd_memory_copy{GUID} VALUES (1, 1, 2, 0, 4);"""
+    for copies, more, word in (
+            (COPIES, hostile, "has no table rocpd_memory_copy"),
+            (COPIES, generated, ""),
+            (COPIES, f'ALTER TABLE rocpd_memory_copy{GUID} RENAME COLUMN size TO bytes;', "has no column size"),
+            ([(1, 20, 10, 0, 4, 1, None, None, 41, 7)], "", "copy 1 does not end after it begins"),
+            ([(1, 1, 2, 0, 4, "many", None, None, 41, 7)], "", "copy 1 has a size that is not an integer"),
+            ([(1, 1, 2, 0, 4, 1, None, None, 41, 7)] * 200_001, "", "has more than 200000 rows"),
+            ([], "", "has no copy")):
+        make(path, copies=copies, more=more)
+        code, out, err, mib = run(sdma, "trace", "--schedule", path)
+        check(f"refused: {word or more}", code == 3 and word in err and mib < MIB, code, err, mib)
+    # The most rows, with long names, are read within the memory.
+    make(path, copies=[(i, i, i + 1, 0, 4, 1 << 20, None, None, "p" * 1000, "s" * 1000) for i in range(60_000)])
+    code, _, err, mib = run(sdma, "compare", "--measured", path)
+    check("many rows are read within the memory", code == 0 and mib < MIB, code, err[-500:], mib)
+
+
+def broken(sdma, path, runs):
+    make(path)
+    whole = path.read_bytes()
+    chance = random.Random(1)
+    for i in range(runs):
+        data = bytearray(whole)
+        if i % 5 == 0:
+            del data[chance.randrange(16, len(data)):]
+        else:
+            for _ in range(chance.choice((1, 2, 8, 64))):
+                data[chance.randrange(16, len(data))] = chance.choice((0, 1, 0x7F, 0xFF, chance.randrange(256)))
+        path.write_bytes(data)
+        code, out, err, mib = run(sdma, "trace", "--schedule", path)
+        check(f"changed bytes, run {i}", code in (0, 3, 4) and (code != 3 or "error" in err) and mib < MIB, code, err, mib)
+
+
+def main():
+    sdma = str(pathlib.Path(sys.argv[1]).resolve())
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "results.db")
+        read(sdma, path)
+        refused(sdma, path)
+        broken(sdma, path, int(sys.argv[2]) if len(sys.argv) > 2 else 150)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+#include "recordings.hpp"
+#include "input.hpp"
+#include "output.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+namespace sdma::tool {
+namespace {
+
+bool is_database(const std::string& path) {
+  std::string head(kDatabaseMark.size(), 0);
+  return path != "-" &&
+         std::ifstream(path, std::ios::binary).read(head.data(), static_cast<std::streamsize>(head.size())) &&
+         head == kDatabaseMark;
+}
+
+constexpr std::uint64_t kPage = 4096;
+
+bool touches(std::uint64_t page, std::optional<std::uint64_t> begin, std::uint64_t bytes) {
+  return begin && page + kPage > *begin && (page <= *begin || page - *begin < bytes);
+}
+std::string offset_in(std::uint64_t page, std::uint64_t begin, std::uint64_t bytes) {
+  const auto mb = [](std::uint64_t n) { return static_cast<double>(n) / 1e6; };
+  return fmt::format("{:.1f} MB into {:.1f} MB", mb(page > begin ? page - begin : 0), mb(bytes));
+}
+
+}  // namespace
+
+#if !SDMA_WITH_SQLITE
+Result<RecordedCopies, Diagnostic> read_rocpd(const std::string& path) {
+  return Diagnostic{.where = shown(path),
+                    .message = "this is a database, and this program was built without SQLite3",
+                    .hint = "build it with libsqlite3-dev, or record with rocprofv3 --output-format json"};
+}
+#endif
+
+bool begins_recording(std::string_view begin) noexcept {
+  constexpr std::string_view kWords[] = {"rocprofiler-sdk-tool", "traceEvents",     "schemaVersion",
+                                         "deviceProperties",     "displayTimeUnit", "\"ph\":"};
+  const auto at = begin.find_first_not_of(" \t\r\n\xef\xbb\xbf");
+  if (at == begin.npos) return false;
+  begin.remove_prefix(at);
+  if (begin[0] != '{' && begin[0] != '[') return begin.substr(0, begin.find('\n')).find("Direction") != begin.npos;
+  return std::any_of(std::begin(kWords), std::end(kWords),
+                     [&](std::string_view w) { return begin.find(w) != begin.npos; });
+}
+
+Result<RecordedCopies, Diagnostic> load_copies(const std::string& path, const CopiesOptions& o) {
+  const Doing reading("reading " + shown(path));
+  if (is_database(path)) return read_rocpd(path);
+  const auto text = read_text(path);
+  if (!text) return text.error();
+  if (text->starts_with(kDatabaseMark))
+    return Diagnostic{
+        .where = shown(path), .message = "a database cannot be read from a pipe", .hint = "save it, and give its name"};
+  return read_copies(*text, shown(path), o);
+}
+
+std::string place_in(const RecordedCopies& r, std::uint64_t page, std::uint32_t process) {
+  const auto other = [&](const std::string& of) {
+    return process != 0 && !of.empty() && of != std::to_string(process);
+  };
+  std::string out;
+  for (const auto& c : r.copies)
+    for (const auto& [side, at] : {std::pair("source", c.source), std::pair("destination", c.destination)})
+      if (out.empty() && !other(c.process) && touches(page, at, c.bytes))
+        out = fmt::format("the {} of the copy of {} of {}, {}", side, c.where, r.file, offset_in(page, *at, c.bytes));
+  // The last allocation of the address is the one that counts.
+  for (auto a = r.allocations.rbegin(); a != r.allocations.rend(); ++a) {
+    if (other(a->process) || !touches(page, a->address, a->bytes)) continue;
+    out += fmt::format("{}{}, {}, allocated in {} of {}", out.empty() ? "" : "; in ", a->memory,
+                       offset_in(page, a->address, a->bytes), a->where, r.file);
+    if (!a->freed.empty())
+      out += fmt::format(
+          " and freed in {}, whether before or after the fault is not known: the two files have no event "
+          "in common that aligns their times",
+          a->freed);
+    break;
+  }
+  return out;
+}
+
+void tell_assumed(const RecordedCopies& r) {
+  constexpr std::size_t kMost = 8;
+  std::size_t told = 0;
+  const auto note = [&](const std::string& text) {
+    report({.severity = Severity::note, .where = r.file, .message = text});
+  };
+  const auto one = [&](const std::string& text) {
+    if (++told <= kMost) note(text);
+  };
+  for (const auto& u : r.unknown) note(u);
+  for (const auto& l : r.left_out) one("left out: " + l);
+  for (const auto& c : r.copies)
+    for (const auto& n : c.notes) one(fmt::format("{}: {}", c.where, n));
+  if (told > kMost) note(fmt::format("{} more notes are comments of the schedule", told - kMost));
+}
+
+}  // namespace sdma::tool

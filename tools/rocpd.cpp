@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT
+// Reads the databases of rocpd, which rocprofv3 writes since ROCm 7.0, with SQLite3. A database may come from anywhere:
+// its tables are read and never its views, whose text is a program; memory, steps and the number of rows are bounded.
+#include "output.hpp"
+#include "recordings.hpp"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <vector>
+
+namespace sdma::tool {
+namespace {
+
+constexpr sqlite3_int64 kMemory = sqlite3_int64{96} << 20;  ///< of SQLite itself; the rows need the rest of 256 MiB
+constexpr std::size_t kMostRows = 200'000;
+constexpr std::size_t kMostName = 256;               ///< characters of a name
+constexpr std::uint64_t kMostSteps = 4'000'000'000;  ///< of SQLite's machine; 200,000 rows take some millions
+
+/// A database that is only read.
+class Database {
+ public:
+  static Result<Database, Diagnostic> open(const std::string& path) {
+    Database d;
+    d.name_ = shown(path);
+    sqlite3_hard_heap_limit64(kMemory);
+    sqlite3* db = nullptr;
+    const int code = sqlite3_open_v2(path.c_str(), &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_PRIVATECACHE, nullptr);
+    d.db_.reset(db);
+    if (code != SQLITE_OK) return d.wrong();
+    sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
+    sqlite3_limit(db, SQLITE_LIMIT_LENGTH, 1 << 20);
+    sqlite3_limit(db, SQLITE_LIMIT_COLUMN, 200);
+    sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
+    d.steps_ = std::make_unique<std::uint64_t>(0);
+    constexpr int kStep = 10'000;
+    sqlite3_progress_handler(
+        db, kStep, [](void* steps) { return (*static_cast<std::uint64_t*>(steps) += kStep) > kMostSteps ? 1 : 0; },
+        d.steps_.get());
+    if (const auto done = d.each("PRAGMA cell_size_check=ON", [](auto&) { return std::optional<std::string>{}; });
+        !done)
+      return done.error();
+    return d;
+  }
+
+  /// A row of an answer.
+  struct Row {
+    sqlite3_stmt* at{};
+    bool known(int column) const { return sqlite3_column_type(at, column) != SQLITE_NULL; }
+    std::string text(int column) const {
+      const auto* t = reinterpret_cast<const char*>(sqlite3_column_text(at, column));
+      return t ? std::string(t, std::min(kMostName, static_cast<std::size_t>(sqlite3_column_bytes(at, column)))) : "";
+    }
+    /// An address is a signed integer: a negative one is 2^64 more. Values of other types have no number.
+    std::optional<std::uint64_t> number(int column) const {
+      if (sqlite3_column_type(at, column) != SQLITE_INTEGER) return {};
+      return static_cast<std::uint64_t>(sqlite3_column_int64(at, column));
+    }
+  };
+  /// Calls `f` for each row, until it returns what is wrong.
+  template <class F> Result<void, Diagnostic> each(const std::string& sql, F f) {
+    sqlite3_stmt* s = nullptr;
+    if (sqlite3_prepare_v2(db_.get(), sql.c_str(), -1, &s, nullptr) != SQLITE_OK) return wrong();
+    const std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt*)> statement(s, sqlite3_finalize);
+    Row row{s};
+    std::size_t rows = 0;
+    int code = sqlite3_step(s);
+    for (; code == SQLITE_ROW; code = sqlite3_step(s)) {
+      if (++rows > kMostRows)
+        return Diagnostic{.where = name_,
+                          .message = fmt::format("a table has more than {} rows", kMostRows),
+                          .hint = "they would need more than 256 MiB of memory: record a shorter run"};
+      if (auto error = f(row)) return Diagnostic{.where = name_, .message = *std::move(error)};
+    }
+    if (code != SQLITE_DONE) return wrong();
+    return {};
+  }
+  const std::string& name() const noexcept { return name_; }
+
+ private:
+  Diagnostic wrong() const {
+    const int code = db_ ? sqlite3_errcode(db_.get()) : SQLITE_NOMEM;
+    return {.where = name_,
+            .message = code == SQLITE_NOMEM       ? "this database needs more than 256 MiB of memory"
+                       : code == SQLITE_INTERRUPT ? "this database takes too many steps to read"
+                                                  : fmt::format("this database cannot be read: {}",
+                                                                db_ ? sqlite3_errmsg(db_.get()) : "no memory"),
+            .hint = "copy it again, after the tool that wrote it has ended; or record with --output-format json"};
+  }
+
+  struct Close {
+    void operator()(sqlite3* db) const { sqlite3_close(db); }
+  };
+  std::string name_;
+  std::unique_ptr<std::uint64_t> steps_;
+  std::unique_ptr<sqlite3, Close> db_;
+};
+
+/// Tables of one process or of several that were merged: each name ends in the guid of its run.
+class Rocpd {
+ public:
+  explicit Rocpd(Database d) : d_(std::move(d)) {}
+
+  Result<RecordedCopies, Diagnostic> run() {
+    t_.form = "a database of rocpd";
+    t_.file = d_.name();
+    std::vector<std::string> suffixes;
+    constexpr std::string_view kCopies = "rocpd_memory_copy";
+    auto found =
+        d_.each("SELECT name FROM sqlite_schema WHERE type='table' AND name LIKE 'rocpd_memory_copy%' ORDER BY name",
+                [&](const Database::Row& r) {
+                  suffixes.push_back(r.text(0).substr(kCopies.size()));
+                  return std::optional<std::string>{};
+                });
+    if (!found) return std::move(found.error());
+    if (suffixes.empty())
+      return Diagnostic{.where = d_.name(),
+                        .message = "this database has no table rocpd_memory_copy",
+                        .hint = "it reads the databases of rocprofv3 --memory-copy-trace (ROCm 7.0 and newer)"};
+    for (const auto& s : suffixes) {
+      if (s.find_first_not_of("_0123456789abcdefABCDEF") != s.npos)
+        return Diagnostic{.where = d_.name(), .message = fmt::format("the table {}{} has no guid", kCopies, s)};
+      several_ = suffixes.size() > 1;
+      for (const auto step : {&Rocpd::agents, &Rocpd::copies, &Rocpd::allocations})
+        if (auto done = (this->*step)(s); !done) return std::move(done.error());
+    }
+    if (across_ > 0)
+      t_.unknown.emplace_back(
+          "agents: since September 2025, HIP may name the two GPUs of a copy between GPUs the wrong way round");
+    return copies_of(std::move(t_));
+  }
+
+ private:
+  using Columns = std::vector<std::string>;
+  Result<Columns, Diagnostic> columns(const std::string& table) {
+    Columns all;
+    auto done = d_.each(fmt::format("SELECT name FROM pragma_table_info('{}')", table), [&](const Database::Row& r) {
+      all.push_back(r.text(0));
+      return std::optional<std::string>{};
+    });
+    if (!done) return std::move(done.error());
+    return all;
+  }
+  static bool has(const Columns& all, std::string_view name) {
+    return std::find(all.begin(), all.end(), name) != all.end();
+  }
+
+  /// The agents of one run.
+  Result<void, Diagnostic> agents(const std::string& suffix) {
+    agents_.clear();
+    const auto table = "rocpd_info_agent" + suffix;
+    const auto there = columns(table);
+    if (!there) return there.error();
+    if (there->empty()) return {};
+    const bool named = has(*there, "name");
+    return d_.each(fmt::format("SELECT id, type, {} FROM \"{}\"", named ? "name" : "NULL", table),
+                   [&](const Database::Row& r) -> std::optional<std::string> {
+                     const auto type = r.text(1);
+                     Agent a{type == "GPU"   ? CopyRow::Side::gpu
+                             : type == "CPU" ? CopyRow::Side::host
+                                             : CopyRow::Side::unknown,
+                             fmt::format("node {}", r.text(0))};
+                     if (a.is == CopyRow::Side::gpu && r.known(2)) a.name += fmt::format(" ({})", r.text(2));
+                     agents_[r.text(0)] = std::move(a);
+                     return {};
+                   });
+  }
+  struct Agent {
+    CopyRow::Side is{};
+    std::string name{};
+  };
+  void resolve(const std::string& id, CopyRow::Side& is, std::string& name) const {
+    const auto a = agents_.find(id);
+    if (a != agents_.end()) is = a->second.is, name = a->second.name;
+    else if (!id.empty()) name = fmt::format("node {}, which the table of agents does not have", id);
+  }
+
+  Result<void, Diagnostic> copies(const std::string& suffix) {
+    const auto table = "rocpd_memory_copy" + suffix;
+    const auto there = columns(table);
+    if (!there) return there.error();
+    for (const auto* needed : {"id", "start", "end", "src_agent_id", "dst_agent_id", "size"})
+      if (!has(*there, needed))
+        return Diagnostic{.where = d_.name(), .message = fmt::format("the table {} has no column {}", table, needed)};
+    // Schema 4 keeps process and stream in a table of tracks.
+    const bool tracks = has(*there, "track_id");
+    const auto of = [&](const char* name) {
+      if (has(*there, name)) return fmt::format("c.{}", name);
+      const std::string_view n = name;
+      return tracks && (n == "pid" || n == "stream_id") ? fmt::format("t.{}", name) : std::string("NULL");
+    };
+    const auto sql = fmt::format(
+        "SELECT c.id, c.start, c.\"end\", c.src_agent_id, c.dst_agent_id, c.size, {}, {}, {}, {} FROM \"{}\" c{}",
+        of("src_address"), of("dst_address"), of("pid"), of("stream_id"), table,
+        tracks ? fmt::format(" LEFT JOIN \"rocpd_track{}\" t ON t.id = c.track_id", suffix) : std::string{});
+    return d_.each(sql, [&](const Database::Row& r) -> std::optional<std::string> {
+      if (t_.rows.size() >= kMostRows) return fmt::format("it has more than {} copies", kMostRows);
+      const auto where = fmt::format("copy {}{}", r.text(0), several_ ? " of" + suffix : "");
+      const auto begin = r.number(1), end = r.number(2), bytes = r.number(5);
+      if (!begin || !end || *end < *begin) return where + " does not end after it begins";
+      if (!bytes && r.known(5)) return where + " has a size that is not an integer";
+      CopyRow c{.bytes = bytes.value_or(0),
+                .source = r.number(6),
+                .destination = r.number(7),
+                .process = (several_ ? suffix + " " : "") + r.text(8),
+                .stream = r.text(9),
+                .begin_ns = *begin,
+                .end_ns = *end,
+                .where = where};
+      // Address 0 is none: some builds write it for an address that they do not have.
+      if (c.source == 0U || c.destination == 0U) c.source = c.destination = std::nullopt;
+      resolve(r.text(3), c.from_is, c.from);
+      resolve(r.text(4), c.to_is, c.to);
+      across_ += c.from_is == CopyRow::Side::gpu && c.to_is == CopyRow::Side::gpu && c.from != c.to;
+      t_.rows.push_back(std::move(c));
+      return {};
+    });
+  }
+
+  /// A free has no size: it is paired by its address.
+  Result<void, Diagnostic> allocations(const std::string& suffix) {
+    const auto table = "rocpd_memory_allocate" + suffix;
+    const auto there = columns(table);
+    if (!there) return there.error();
+    for (const auto* needed : {"type", "address", "size", "start", "end", "agent_id", "id"})
+      if (!has(*there, needed)) return {};
+    const auto pid = has(*there, "pid") ? "pid" : "NULL";
+    const auto sql = fmt::format(
+        "SELECT id, type, address, size, start, \"end\", agent_id, {} FROM \"{}\" ORDER BY start", pid, table);
+    std::map<std::uint64_t, std::size_t> live;
+    return d_.each(sql, [&](const Database::Row& r) -> std::optional<std::string> {
+      const auto address = r.number(2);
+      if (!address || *address == 0) return {};
+      const auto where = fmt::format("allocation {}{}", r.text(0), several_ ? " of" + suffix : "");
+      const auto type = r.text(1);
+      if (type == "ALLOC") {
+        CopyRow::Side is{};
+        std::string name;
+        resolve(r.text(6), is, name);
+        live[*address] = t_.allocations.size();
+        t_.allocations.push_back({.address = *address,
+                                  .bytes = r.number(3).value_or(0),
+                                  .process = (several_ ? suffix + " " : "") + r.text(7),
+                                  .memory = name.empty() ? "memory" : "memory of " + name,
+                                  .where = where,
+                                  .from_ns = r.number(5)});
+      } else if (const auto a = live.find(*address); type == "FREE" && a != live.end()) {
+        t_.allocations[a->second].freed = where;
+        t_.allocations[a->second].to_ns = r.number(4);
+        live.erase(a);
+      }
+      return {};
+    });
+  }
+
+  Database d_;
+  CopyTable t_;
+  std::map<std::string, Agent> agents_;
+  std::size_t across_ = 0;
+  bool several_ = false;
+};
+
+}  // namespace
+
+Result<RecordedCopies, Diagnostic> read_rocpd(const std::string& path) {
+  auto d = Database::open(path);
+  if (!d) return std::move(d.error());
+  return Rocpd{*std::move(d)}.run();
+}
+
+}  // namespace sdma::tool
