@@ -121,7 +121,7 @@ class Changes : private WaitChanges {
     if (places_.size() < 2) return;
     const auto a = places_.front(), b = places_.back();
     const auto ends = [](const std::string& k) { return k == "free" || k == "unmap" || k == "close"; };
-    // Memory that is gone before the use begins: its end moves to the end of the thread, or behind the use.
+    // Memory that is gone before the use begins: its end moves to the end of the thread, or after the use.
     if (ends(text_.keyword(a))) moved(a, text_.agent(a).end);
     if (text_.agent(a).begin == text_.agent(b).begin) return moved(a, text_.next(b));
     announced(a, b);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Finds uses of memory that is not there, or that the user may not reach: before it is allocated, mapped or exported, or
-// after it is freed, unmapped or its handle is closed; and what threads do with lifetimes that makes no sense.
+// Finds uses of memory that is not there, or that the user may not reach: before it is allocated, mapped or exported,
+// or after it is freed, unmapped or its handle is closed; and what threads do with lifetimes that makes no sense.
 //
 //   a life    of a buffer's bytes, of one GPU's mapping of them, of the handle by which other GPUs reach them
 //   an event  an action of a host thread that begins or ends a life. Those of one life have to have one order
@@ -23,23 +23,23 @@ namespace {
 
 using Do = Schedule::Action::Kind;
 
-enum class Of : std::uint8_t { memory, mapping, handle };
-struct Event {
+enum class LifeOf : std::uint8_t { memory, mapping, handle };
+struct LifeEvent {
   Position at{};
   const Step* step{};
   Do what{};
   bool present{};  ///< after it
 };
 struct Life {
-  Of of{};
+  LifeOf of{};
   std::size_t buffer{};
   Place gpu{};   ///< of a mapping
   bool first{};  ///< is it there before anything runs?
-  std::vector<Event> events{};
+  std::vector<LifeEvent> events{};
 };
 
 /// What a packet or an action does with memory, and which lives that needs.
-struct Use {
+struct LifeUse {
   Mode mode{};
   std::vector<std::size_t> lives{};
   bool pinned = false;  ///< host memory that a thread maps for the GPU of the user
@@ -63,20 +63,20 @@ class Lifetimes {
   }
 
  private:
-  using Key = std::tuple<Of, std::size_t, Place>;
-  void life(Of of, std::size_t buffer, Place gpu, bool first) {
+  using Key = std::tuple<LifeOf, std::size_t, Place>;
+  void life(LifeOf of, std::size_t buffer, Place gpu, bool first) {
     by_key_[{of, buffer, gpu}] = lives_.size();
     lives_.push_back({of, buffer, gpu, first});
   }
   void begin_lives() {
     for (std::size_t b = 0; b < of_.size(); ++b) {
       const auto& l = of_[b];
-      if (l.allocated || l.freed) life(Of::memory, b, {}, !l.allocated);
+      if (l.allocated || l.freed) life(LifeOf::memory, b, {}, !l.allocated);
       const auto mapped = detail::mapped_at_first(s_.buffers[b], l);
       for (std::uint32_t g = 0; g < s_.gpus && g < 64; ++g)
         if (((l.mapped | l.unmapped) >> g & 1) != 0)
-          life(Of::mapping, b, Place::gpu(g), !l.allocated && (mapped >> g & 1) != 0);
-      if (l.exported) life(Of::handle, b, {}, false);
+          life(LifeOf::mapping, b, Place::gpu(g), !l.allocated && (mapped >> g & 1) != 0);
+      if (l.exported) life(LifeOf::handle, b, {}, false);
     }
     struct Happened {
       std::uint32_t agent;
@@ -96,23 +96,24 @@ class Lifetimes {
     for (auto& l : lives_) {
       if (l.buffer != buffer) continue;
       const bool all = a.kind == Do::alloc || a.kind == Do::free;
-      if (l.of == Of::memory && all) to(l, a.kind == Do::alloc);
-      if (l.of == Of::mapping && (a.kind == Do::map || a.kind == Do::unmap) && a.gpu == l.gpu) to(l, a.kind == Do::map);
-      if (l.of == Of::mapping && all)
+      if (l.of == LifeOf::memory && all) to(l, a.kind == Do::alloc);
+      if (l.of == LifeOf::mapping && (a.kind == Do::map || a.kind == Do::unmap) && a.gpu == l.gpu)
+        to(l, a.kind == Do::map);
+      if (l.of == LifeOf::mapping && all)
         to(l,
            a.kind == Do::alloc && (detail::mapped_at_first(s_.buffers[buffer], of_[buffer]) >> l.gpu.index & 1) != 0);
-      if (l.of == Of::handle && (a.kind == Do::export_handle || a.kind == Do::close_handle))
+      if (l.of == LifeOf::handle && (a.kind == Do::export_handle || a.kind == Do::close_handle))
         to(l, a.kind == Do::export_handle);
-      if (l.of == Of::handle && a.kind == Do::free) to(l, false);
+      if (l.of == LifeOf::handle && a.kind == Do::free) to(l, false);
     }
   }
 
   // Order.
-  bool before(const Event& e, std::uint32_t agent, std::uint32_t position, const std::uint32_t* row) const {
+  bool before(const LifeEvent& e, std::uint32_t agent, std::uint32_t position, const std::uint32_t* row) const {
     return e.at.agent == agent ? e.at.position < position : row[e.at.agent] >= e.at.position;
   }
   /// Has a use come to its end before this event? Data of a kernel leaves its L2 with a release at system scope (C3).
-  bool over(const Ref& use, const Event& e) const {
+  bool over(const Ref& use, const LifeEvent& e) const {
     if (use.agent == e.at.agent) return use.position < e.at.position;
     const auto* row = m_.row(e.step->row);
     if (use.post && use.post->column != kNone) return m_.landed(row, use.agent, *use.post);
@@ -125,14 +126,14 @@ class Lifetimes {
   /// The events of a life, one after the other.
   void history(const Life& l) {
     bool present = l.first;
-    const Event* last = nullptr;
+    const LifeEvent* last = nullptr;
     for (const auto& e : l.events) {
       if (last && !before(*last, e.at.agent, e.at.position, m_.row(e.step->row))) return unordered(l, *last, e);
       if (const auto wrong = contradiction(l, e, present); !wrong.empty()) {
         Finding f{.rule = "bad-lifetime", .message = r_.agent(e.at.agent) + " " + does(l, e) + ", " + wrong};
         if (last) f.places = {last->at};
         f.places.push_back(e.at);
-        f.hint = l.of == Of::handle && e.what == Do::free
+        f.hint = l.of == LifeOf::handle && e.what == Do::free
                      ? "close the handle first, once every GPU that uses it is done"
                      : "remove it, or give the buffer a life that begins before it";
         report(std::move(f));
@@ -142,16 +143,16 @@ class Lifetimes {
       last = &e;
     }
   }
-  std::string contradiction(const Life& l, const Event& e, bool present) const {
-    if (e.what == Do::alloc && l.of == Of::memory && present) return "which is there already";
-    if (e.what == Do::free && l.of == Of::memory && !present) return "which is not there";
+  std::string contradiction(const Life& l, const LifeEvent& e, bool present) const {
+    if (e.what == Do::alloc && l.of == LifeOf::memory && present) return "which is there already";
+    if (e.what == Do::free && l.of == LifeOf::memory && !present) return "which is not there";
     if (e.what == Do::unmap && !present) return "which has not mapped it";
     if (e.what == Do::export_handle && present) return "which has a handle already";
     if (e.what == Do::close_handle && !present) return "which is not open";
-    if (e.what == Do::free && l.of == Of::handle && present) return "whose handle is still open";
+    if (e.what == Do::free && l.of == LifeOf::handle && present) return "whose handle is still open";
     return {};
   }
-  void unordered(const Life& l, const Event& a, const Event& b) {
+  void unordered(const Life& l, const LifeEvent& a, const LifeEvent& b) {
     auto p = edge(m_, r_, a.at, b.at);
     report({.rule = "bad-lifetime",
             .places = {a.at, b.at},
@@ -163,36 +164,36 @@ class Lifetimes {
   }
 
   // Uses.
-  void need(Use& u, GpuVa va, Mode mode, Place user, bool memory_only = false) const {
+  void need(LifeUse& u, GpuVa va, Mode mode, Place user, bool memory_only = false) const {
     const auto all = detail::buffers_of(s_, va);
-    const auto add = [&](Of of, std::size_t buffer, Place gpu) {
+    const auto add = [&](LifeOf of, std::size_t buffer, Place gpu) {
       const auto at = by_key_.find({of, buffer, gpu});
       if (at == by_key_.end() || std::find(u.lives.begin(), u.lives.end(), at->second) != u.lives.end()) return;
       if (u.lives.empty() || writes(mode)) u.mode = mode;
       u.lives.push_back(at->second);
     };
-    for (const auto b : all) add(Of::memory, b, {});
+    for (const auto b : all) add(LifeOf::memory, b, {});
     if (all.empty() || memory_only || user.is_host()) return;
-    add(Of::mapping, all.back(), user);
+    add(LifeOf::mapping, all.back(), user);
     const auto home = s_.buffers[all.back()].place;
-    if (home != user) add(Of::handle, all.back(), {});
+    if (home != user) add(LifeOf::handle, all.back(), {});
     u.pinned = u.pinned || (home.is_host() && (of_[all.back()].mapped >> user.index & 1) != 0);
   }
 
   void queue(std::uint32_t q) {
     const auto& p = m_.programs[q];
-    std::vector<Use> uses(p.items.size());
+    std::vector<LifeUse> uses(p.items.size());
     // A host thread executes a network queue.
     const auto user = s_.queues[q].network ? Place::host() : s_.queues[q].place;
     for (std::size_t i = 0; i < p.items.size(); ++i) {
       const auto& item = p.items[i];
       if (item.skipped || item.touches == 0) continue;
       const auto view = Reader{std::span(s_.queues[q].dwords).subspan(item.dword)}.next();
-      std::uint32_t t = item.touch;
+      const auto first = p.touches[item.touch].mode;
       visit(*view.info, view.dwords, [&](const auto& packet) {
         footprint(packet, [&](const Region& region) {
-          need(uses[i], region.va, t < p.touches.size() ? p.touches[t].mode : Mode::read, user);
-          if (t + 1 < item.touch + item.touches) ++t;
+          const auto data = region.access == Access::read ? Mode::read : Mode::write;
+          need(uses[i], region.va, item.moves() && !item.flag() ? data : first, user);
         });
       });
     }
@@ -222,12 +223,12 @@ class Lifetimes {
       const auto& s = agent.steps[i];
       if (s.time == kNone || s.kind == Step::Kind::submit) continue;
       const auto& action = m_.action(a, s);
-      Use u;
+      LifeUse u;
       if (s.kind == Step::Kind::life) {
         // What it is about is in the history of its own life.
         const bool own = action.kind == Do::alloc || action.kind == Do::free;
         need(u, action.buffer, Mode::condition, user, true);
-        if (own) std::erase(u.lives, by_key_.at({Of::memory, find_symbol(s_, action.buffer)->index, Place{}}));
+        if (own) std::erase(u.lives, by_key_.at({LifeOf::memory, find_symbol(s_, action.buffer)->index, Place{}}));
       } else if (s.kind == Step::Kind::touch) {
         if (action.kind == Do::store) need(u, action.range.va, Mode::write, user);
         else need(u, action.range.va, Mode::read, user);
@@ -242,7 +243,7 @@ class Lifetimes {
     }
   }
 
-  void examine(const Ref& use, const Use& u, const std::uint32_t* row) {
+  void examine(const Ref& use, const LifeUse& u, const std::uint32_t* row) {
     if (u.pinned && !m_.profile.pinned_stays)
       report({.rule = "pinned-range",
               .places = {{use.agent, use.position}},
@@ -253,10 +254,10 @@ class Lifetimes {
     for (const auto i : u.lives) examine(use, lives_[i], row);
   }
   void examine(const Ref& use, const Life& l, const std::uint32_t* row) {
-    const auto known = std::partition_point(l.events.begin(), l.events.end(),
-                                            [&](const Event& e) { return before(e, use.agent, use.position, row); });
+    const auto known = std::partition_point(
+        l.events.begin(), l.events.end(), [&](const LifeEvent& e) { return before(e, use.agent, use.position, row); });
     const bool present = known == l.events.begin() ? l.first : std::prev(known)->present;
-    const auto next = std::find_if(known, l.events.end(), [&](const Event& e) { return e.present != present; });
+    const auto next = std::find_if(known, l.events.end(), [&](const LifeEvent& e) { return e.present != present; });
     const bool unordered = next != l.events.end() && !over(use, *next);
     const auto who = r_.agent(use.agent), what = thing(l);
     const auto verb = [&](bool sure) { return sure ? verbs(use).is : "may " + verbs(use).may; };
@@ -282,7 +283,10 @@ class Lifetimes {
                      .rests_on = {"X3"},
                      .edit = std::move(p.edit)});
     }
-    const auto& gone = *std::prev(known);
+    // What took it away: the first event after which it has not come back.
+    auto end = std::prev(known);
+    while (end != l.events.begin() && !std::prev(end)->present) --end;
+    const auto& gone = *end;
     report(
         {.rule = "use-after-free",
          .places = {gone.at, {use.agent, use.position}},
@@ -295,7 +299,7 @@ class Lifetimes {
   void at_the_end() {
     for (const auto& e : s_.expectations) {
       if (e.kind == Schedule::Expectation::Kind::finding) continue;
-      Use u;
+      LifeUse u;
       need(u, e.left.va, Mode::read, Place::host());
       if (!e.old && e.right.bytes != 0) need(u, e.right.va, Mode::read, Place::host());
       for (const auto& p : e.sum.parts)
@@ -318,7 +322,7 @@ class Lifetimes {
     for (const auto& l : lives_) {
       const auto allocs = std::count_if(l.events.begin(), l.events.end(), [](auto& e) { return e.what == Do::alloc; });
       const auto& b = s_.buffers[l.buffer];
-      if (l.of != Of::memory || b.at || allocs < 2) continue;
+      if (l.of != LifeOf::memory || b.at || allocs < 2) continue;
       const auto begin = link_buffer(l.buffer).value;
       for (const auto& w : m_.words)
         if (w.address - begin < b.bytes)
@@ -334,7 +338,7 @@ class Lifetimes {
   // Text.
   std::string thing(const Life& l) const { return name_of(s_, link_buffer(l.buffer)); }
   /// "frees gpu0.b"; `bare`: "free gpu0.b".
-  std::string does(const Life& l, const Event& e, bool bare = false) const {
+  std::string does(const Life& l, const LifeEvent& e, bool bare = false) const {
     const auto name = thing(l), s = std::string(bare ? "" : "s");
     switch (e.what) {
       case Do::alloc: return "allocate" + s + " " + name;

@@ -299,6 +299,8 @@ bool ScheduleParser::lifetime(Schedule::Action::Kind kind) {
   Schedule::Action a{.kind = kind, .buffer = link_buffer(symbol->index)};
   if (kind == Kind::map || kind == Kind::unmap) {
     const auto where = lex_.peek().at;
+    if (at_line_end())
+      return fail(lex_.behind(), "expected a GPU", "write " + std::string(word.text) + " " + r->text() + " gpu0");
     const auto p = place(nullptr);
     if (!p) return false;
     if (p->is_host()) return fail(where, "the host always has access to a buffer: name a GPU", "write gpu0, gpu1, ...");

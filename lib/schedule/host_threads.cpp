@@ -135,7 +135,7 @@ class HostThreads {
     return gone.empty() || fails(h, a, round, std::move(gone));
   }
   bool manage(const Actor& h, const Schedule::Action& a, std::uint64_t round) {
-    auto wrong = run_.live.perform(a, where(h, a), run_.deadline);
+    auto wrong = run_.live.perform(a, h.title(), run_.deadline);
     return wrong.empty() || fails(h, a, round, std::move(wrong));
   }
   bool fails(const Actor& h, const Schedule::Action& a, std::uint64_t round, std::string why) {

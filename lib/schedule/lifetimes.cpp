@@ -3,9 +3,8 @@
 
 namespace sdma { inline namespace v0 { namespace detail {
 
-using Kind = Schedule::Action::Kind;
-
-std::string_view lifetime_word(Kind k) noexcept {
+std::string_view lifetime_word(Schedule::Action::Kind k) noexcept {
+  using Kind = Schedule::Action::Kind;
   switch (k) {
     case Kind::alloc: return "alloc";
     case Kind::free: return "free";
@@ -17,7 +16,8 @@ std::string_view lifetime_word(Kind k) noexcept {
   }
 }
 
-std::optional<Diagnostic> wrong_lifetime(const Schedule& s, Kind kind, std::size_t buffer) {
+std::optional<Diagnostic> wrong_lifetime(const Schedule& s, Schedule::Action::Kind kind, std::size_t buffer) {
+  using Kind = Schedule::Action::Kind;
   const auto& at = s.buffers[buffer].at;
   if (!at) return {};
   const auto name = name_of(s, link_buffer(buffer));
@@ -30,6 +30,7 @@ std::optional<Diagnostic> wrong_lifetime(const Schedule& s, Kind kind, std::size
 }
 
 std::vector<Lifetime> lifetimes(const Schedule& s) {
+  using Kind = Schedule::Action::Kind;
   std::vector<Lifetime> all(s.buffers.size());
   each_action(s, [&](const Schedule::Action& a) {
     const auto l = is_lifetime(a) ? find_symbol(s, a.buffer) : std::nullopt;

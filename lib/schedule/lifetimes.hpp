@@ -39,8 +39,8 @@ std::vector<Lifetime> lifetimes(const Schedule&);
 /// Which GPUs may access it before anything runs, if it exists then: bit g is gpuG.
 std::uint64_t mapped_at_first(const Schedule::Buffer&, const Lifetime&) noexcept;
 
-/// The buffers whose lives an access through this name needs: its own, and those whose bytes it is an alias of. The last
-/// one has the bytes.
+/// The buffers whose lives an access through this name needs: its own, and those whose bytes it is an alias of. The
+/// last one has the bytes.
 std::vector<std::size_t> buffers_of(const Schedule&, GpuVa);
 
 }}}  // namespace sdma::v0::detail

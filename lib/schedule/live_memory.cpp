@@ -9,8 +9,6 @@
 
 namespace sdma { inline namespace v0 { namespace detail {
 
-using Kind = Schedule::Action::Kind;
-
 LiveMemory::LiveMemory(const Bound& b)
     : bound_(b),
       s_(b.schedule()),
@@ -30,7 +28,11 @@ std::string LiveMemory::begin(Deadline d) {
   std::string wrong;
   for (std::size_t b = 0; b < s_.buffers.size() && wrong.empty(); ++b) {
     auto& state = states_[b];
-    state = {.present = !of_[b].allocated, .mapped = mapped_at_first(s_.buffers[b], of_[b]), .last = {}, .first = {}};
+    state = {.present = !of_[b].allocated,
+             .mapped = mapped_at_first(s_.buffers[b], of_[b]),
+             .ended = {},
+             .begun = {},
+             .first = {}};
     if (s_.buffers[b].at || !of_[b].any()) continue;
     if (of_[b].allocated) {
       const auto bytes = bound_.bytes({link_buffer(b), s_.buffers[b].bytes});
@@ -58,6 +60,7 @@ std::string LiveMemory::apply(std::size_t b, Deadline d) const {
 }
 
 std::string LiveMemory::perform(const Schedule::Action& a, const std::string& who, Deadline d) {
+  using Kind = Schedule::Action::Kind;
   const std::lock_guard lock(mutex_);
   const auto b = find_symbol(s_, a.buffer)->index;
   const auto name = name_of(s_, a.buffer);
@@ -74,21 +77,28 @@ std::string LiveMemory::perform(const Schedule::Action& a, const std::string& wh
     case Kind::alloc:
       state.present = true;
       state.mapped = mapped_at_first(s_.buffers[b], of_[b]);
+      state.begun = who + " has allocated it";
       std::copy(state.first.begin(), state.first.end(), bound_.bytes({a.buffer, s_.buffers[b].bytes}).begin());
       break;
     case Kind::free:
       state.present = false;
-      state.last = who + " has freed it";
+      state.ended = who + " has freed it";
       break;
-    case Kind::map: state.mapped |= gpu; break;
+    case Kind::map:
+      state.mapped |= gpu;
+      state.begun = who + " has mapped it for " + to_string(a.gpu);
+      break;
     case Kind::unmap:
       state.mapped &= ~gpu;
-      state.last = who + " has unmapped it for " + to_string(a.gpu);
+      state.ended = who + " has unmapped it for " + to_string(a.gpu);
       break;
-    case Kind::export_handle: state.open = true; break;
+    case Kind::export_handle:
+      state.open = true;
+      state.begun = who + " has exported it";
+      break;
     default:
       state.open = false;
-      state.last = who + " has closed its handle";
+      state.ended = who + " has closed its handle";
       break;
   }
   return s_.buffers[b].at ? "" : apply(b, d);
@@ -100,7 +110,7 @@ std::string LiveMemory::gone(const std::vector<std::size_t>& buffers, Place user
     if (reaches(b, part ? Place::host() : user)) continue;
     const auto& state = states_[b];
     const auto name = name_of(s_, link_buffer(b));
-    if (!state.last.empty()) return name + " is gone: " + state.last;
+    if (!state.ended.empty()) return name + " is gone: " + state.ended;
     if (!state.present) return name + " is not allocated yet";
     if ((state.mapped >> user.index & 1) == 0) return to_string(user) + " has not mapped " + name;
     return name + " is not exported yet";
@@ -117,9 +127,12 @@ std::string LiveMemory::gone(GpuVa link, Place user) const {
 std::string LiveMemory::gone_at(GpuVa device, Place user) const {
   if (!any_) return {};
   const std::lock_guard lock(mutex_);
-  for (std::size_t b = 0; b < s_.buffers.size(); ++b)
-    if (!s_.buffers[b].at && device - bound_.address(link_buffer(b)) < s_.buffers[b].bytes)
-      return gone(std::vector{b}, user);
+  for (std::size_t b = 0; b < s_.buffers.size(); ++b) {
+    if (s_.buffers[b].at || device - bound_.address(link_buffer(b)) >= s_.buffers[b].bytes) continue;
+    auto why = gone(std::vector{b}, user);
+    if (!why.empty() || states_[b].begun.empty()) return why;
+    return name_of(s_, link_buffer(b)) + " was not there: " + states_[b].begun + " since";
+  }
   return {};
 }
 

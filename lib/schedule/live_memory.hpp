@@ -8,8 +8,8 @@
 //   live.gone(action.range.va, place)           why a thread at this place cannot use the bytes; "" if it can
 //   live.gone_at(fault.va, place)               the same about an engine's fault
 //
-// Engines of a GPU that may not reach a buffer fault there. A part of a buffer with a life of its own stays mapped as long
-// as the whole, so an engine does not fault there; a thread that uses its name is stopped all the same.
+// Engines of a GPU that may not reach a buffer fault there. A part of a buffer with a life of its own stays mapped as
+// long as the whole, so an engine does not fault there; a thread that uses its name is stopped all the same.
 //
 // Thread-safe, except begin. Errors are texts.
 #include "lifetimes.hpp"
@@ -38,7 +38,8 @@ class LiveMemory {
   struct State {
     bool present = true, open = false;
     std::uint64_t mapped = 0;        ///< bit g: gpuG of the schedule
-    std::string last{};              ///< what took it away: "host main has freed it"
+    std::string ended{};             ///< what took it away last: "host main has freed it"
+    std::string begun{};             ///< what brought it: "host main has allocated it"
     std::vector<std::byte> first{};  ///< what an allocation gives
   };
   std::string gone(const std::vector<std::size_t>& buffers, Place user) const;

@@ -187,7 +187,8 @@ class Check {
     const bool maps = a.kind == What::map || a.kind == What::unmap;
     if (maps && (a.gpu.is_host() || a.gpu.index >= s_.gpus))
       add(where, "'" + word + "' is for a GPU that is not in this schedule");
-    if (auto wrong = wrong_lifetime(s_, a.kind, l->index)) add(where, std::move(wrong->message), std::move(wrong->hint));
+    if (auto wrong = wrong_lifetime(s_, a.kind, l->index))
+      add(where, std::move(wrong->message), std::move(wrong->hint));
   }
 
   bool inside(const Schedule::Range& r) const {

@@ -10,8 +10,8 @@
 // In a trace, "{}" means the event's value (sdma/trace/trace.hpp), so a schedule has few texts, however many rounds it
 // runs. Pure functions without errors; they allocate.
 #include "../core/plural.hpp"
-#include "sdma/core/names.hpp"
 #include "lifetimes.hpp"
+#include "sdma/core/names.hpp"
 #include "symbols.hpp"
 
 #include <fmt/format.h>

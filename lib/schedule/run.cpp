@@ -136,8 +136,8 @@ class Runner {
     using What = Schedule::Expectation::Kind;
     const auto where = to_text(s_, e);
     const auto l = *find_symbol(s_, e.left.va);
-    if (const auto gone = run_.gone(e.left, e.old ? Schedule::Range{} : e.right, e.old ? Schedule::Sum{} : e.sum,
-                                    Place::host());
+    if (const auto gone =
+            run_.gone(e.left, e.old ? Schedule::Range{} : e.right, e.old ? Schedule::Sum{} : e.sum, Place::host());
         !gone.empty())
       return run_.add(where, gone);
     if (e.kind == What::value) {

@@ -14,22 +14,22 @@ struct Case {
 };
 
 /// A copy from gpu0 through host.stage to gpu1, and what the threads do.
-#define RELAY(hosts)                                      \
-  "gpus 2\n"                                              \
-  "buffer gpu0.in bytes=4K init=random\n"                 \
-  "buffer host.stage bytes=4K\n"                          \
-  "buffer gpu1.out bytes=4K\n"                            \
-  "signal host.filled value=0 bits=32\n"                  \
-  "signal host.done value=0 bits=32\n"                    \
-  "signal host.go value=0\n"                              \
-  "queue gpu0.put peer=host\n"                            \
-  "  copy_linear bytes=4K src=gpu0.in dst=host.stage\n"   \
-  "  fence addr=host.filled value=1\n"                    \
-  "end\n"                                                 \
-  "queue gpu1.get from=host\n"                            \
-  "  poll_mem addr=host.filled func=eq reference=1\n"     \
-  "  copy_linear bytes=4K src=host.stage dst=gpu1.out\n"  \
-  "  fence addr=host.done value=1\n"                      \
+#define RELAY(hosts)                                     \
+  "gpus 2\n"                                             \
+  "buffer gpu0.in bytes=4K init=random\n"                \
+  "buffer host.stage bytes=4K\n"                         \
+  "buffer gpu1.out bytes=4K\n"                           \
+  "signal host.filled value=0 bits=32\n"                 \
+  "signal host.done value=0 bits=32\n"                   \
+  "signal host.go value=0\n"                             \
+  "queue gpu0.put peer=host\n"                           \
+  "  copy_linear bytes=4K src=gpu0.in dst=host.stage\n"  \
+  "  fence addr=host.filled value=1\n"                   \
+  "end\n"                                                \
+  "queue gpu1.get from=host\n"                           \
+  "  poll_mem addr=host.filled func=eq reference=1\n"    \
+  "  copy_linear bytes=4K src=host.stage dst=gpu1.out\n" \
+  "  fence addr=host.done value=1\n"                     \
   "end\n" hosts
 
 // clang-format off
@@ -75,7 +75,7 @@ const Case kCases[] = {
 {"", "", RELAY("host main\nsubmit *\nwait host.filled == 1\nunmap host.stage gpu0\nwait host.done == 1\nend")},
 // A free takes the mapping that an action has given, and a new allocation does not bring it back.
 {"use-after-free", "gpu1.get reads host.stage after host main frees host.stage",
- RELAY("host main\nmap host.stage gpu1\nalloc host.stage\nmap host.stage gpu1\nsubmit gpu0.put\nwait host.filled == 1\nfree host.stage\nalloc host.stage\nsubmit gpu1.get\nwait host.done == 1\nend")},
+ RELAY("host main\nalloc host.stage\nmap host.stage gpu1\nsubmit gpu0.put\nwait host.filled == 1\nfree host.stage\nalloc host.stage\nsubmit gpu1.get\nwait host.done == 1\nend")},
 // Handles: only GPUs other than its own need one; a buffer is not freed while it is open.
 {"", "", RELAY("host main\nexport gpu1.out\nsubmit *\nwait host.done == 1\nclose gpu1.out\nfree gpu1.out\nend")},
 {"", "", RELAY("host main\nexport gpu1.out\nclose gpu1.out\nsubmit *\nwait host.done == 1\nend")},
@@ -248,7 +248,8 @@ TEST_CASE("a use of memory comes after its allocation and before its free, on ev
 }
 
 TEST_CASE("the hint is the missing wait before the free") {
-  const auto r = checked(RELAY("host main\nsubmit *\nwait host.filled == 1\nfree host.stage\nwait host.done == 1\nend"));
+  const auto r =
+      checked(RELAY("host main\nsubmit *\nwait host.filled == 1\nfree host.stage\nwait host.done == 1\nend"));
   INFO(said(r));
   REQUIRE(errors(r) == "use-after-free ");
   CHECK(r.findings[0].diagnostic.hint.find("before line 21 add: wait host.done == 1") != std::string::npos);

@@ -169,6 +169,12 @@ class Compiler {
     else if (!value) out.left = cells(resolved(e.left));
     if (e.right.bytes != 0) out.right = cells(resolved(e.right));
     for (const auto& p : e.sum.parts) out.parts.push_back(cells(resolved(p)));
+    if constexpr (std::is_same_v<Written, Schedule::Expectation>) {
+      out.lives = p_.lives.of(s_, e.left.va, Place::host());
+      if (!old) out.lives |= p_.lives.of(s_, e.right.va, Place::host());
+      for (const auto& p : e.sum.parts)
+        if (!old) out.lives |= p_.lives.of(s_, p.va, Place::host());
+    }
     to.push_back(std::move(out));
   }
 

@@ -154,6 +154,10 @@ class Search {
     }
     if (out_.last.empty()) out_.last.assign(s, s + p_.cells.size());
     for (const auto& e : p_.expectations)
+      if (!machine_.has(s, e.lives))
+        return fail(Ending::gone,
+                    [&] { return to_text(*p_.schedule, *e.expectation) + " is about memory that is gone"; });
+    for (const auto& e : p_.expectations)
       if (!holds(e, s))
         return fail(Ending::unmet, [&] { return to_text(*p_.schedule, *e.expectation) + " does not hold"; });
     if (ends_++ == 0) {
@@ -300,8 +304,8 @@ class Search {
 }  // namespace
 
 const char* name(Ending v) noexcept {
-  constexpr const char* kNames[] = {"clean", "stuck",      "race",      "different",
-                                    "unmet", "incomplete", "undefined", "gone", "unsupported"};
+  constexpr const char* kNames[] = {"clean",      "stuck",     "race", "different",  "unmet",
+                                    "incomplete", "undefined", "gone", "unsupported"};
   return kNames[static_cast<std::size_t>(v)];
 }
 

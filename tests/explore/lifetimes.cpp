@@ -33,9 +33,9 @@ std::uint64_t Lives::of(const Schedule& s, GpuVa va, Place user) const {
     for (std::size_t i = 0; i < all.size(); ++i) {
       const auto& l = all[i];
       if (l.buffer != b) continue;
-      const bool needs = l.kind == Life::Kind::memory ||
-                         (root && !user.is_host() &&
-                          (l.kind == Life::Kind::mapping ? l.gpu == user : s.buffers[b].place != user));
+      const bool needs =
+          l.kind == Life::Kind::memory ||
+          (root && !user.is_host() && (l.kind == Life::Kind::mapping ? l.gpu == user : s.buffers[b].place != user));
       if (needs) need |= std::uint64_t{1} << i;
     }
   });
@@ -143,7 +143,9 @@ Violation Machine::change_lives(State s, std::size_t h, const Action& a) const n
     }
   for (std::size_t o = 0; o < p_.hosts.size(); ++o)
     if (const auto* other = accessing(s, o); other && (other->lives & ends) != 0)
-      return {Violation::Kind::gone, me, {true, static_cast<std::uint8_t>(o), static_cast<std::uint8_t>(position(s, o) - 1)}};
+      return {Violation::Kind::gone,
+              me,
+              {true, static_cast<std::uint8_t>(o), static_cast<std::uint8_t>(position(s, o) - 1)}};
   s[lives_] = (s[lives_] & ~a.clears) | a.sets;
   for (std::size_t c = 0; c < p_.cells.size(); ++c)
     if (p_.cells[c].va - a.begins.first < a.begins.second) s[c] = p_.cells[c].value;

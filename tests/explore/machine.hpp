@@ -75,6 +75,7 @@ class Machine {
   Violation apply(State, const Step&) const noexcept;
 
   bool ended(Const) const noexcept;  ///< all hosts have ended
+  bool has(Const s, std::uint64_t lives) const noexcept { return (lives & ~s[lives_]) == 0; }
   /// Published packets that have not completed.
   struct Pending {
     bool data{};                     ///< one that stores to a buffer

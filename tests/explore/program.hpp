@@ -147,6 +147,7 @@ struct Expected {
   Word left{}, right{};
   std::vector<Word> parts{};
   bool old{};
+  std::uint64_t lives = 0;  ///< that it needs at the end
 };
 
 /// A word that kernels access at the scope of their GPU, and the copy in the GPU's L2.

@@ -11,7 +11,7 @@ namespace {
 /// A copy from gpu0 to host.out; `main` are the actions of the thread.
 std::string text(const std::string& main, const std::string& more = "") {
   return "sdma 1\ngpus 2\nbuffer gpu0.in bytes=64K init=random\nbuffer gpu1.out bytes=64K\n"
-         "buffer gpu0.block bytes=4K at=gpu0.in[0]\nsignal host.done value=0\n"
+         "buffer gpu0.block bytes=4K at=gpu0.in\nsignal host.done value=0\n"
          "queue gpu0.put peer=gpu1\n  copy_linear bytes=64K src=gpu0.in dst=gpu1.out\n"
          "  atomic op=add_rtn_64 addr=host.done value=1\nend\nhost main\n" +
          main + "end\n" + more;
@@ -41,8 +41,17 @@ TEST_CASE("actions on memory are printed as they are written, in C++ too") {
   auto built = s;
   built.hosts.clear();
   const auto in = link_buffer(0), out = link_buffer(1), block = link_buffer(2);
-  built.add_host("main").alloc(in).alloc(block).map(in, Place::gpu(1)).export_handle(out).submit(built.queues[0]).wait(
-      link_signal(0), Compare::eq, 1).close_handle(out).unmap(in, Place::gpu(1)).free(block).free(in);
+  built.add_host("main")
+      .alloc(in)
+      .alloc(block)
+      .map(in, Place::gpu(1))
+      .export_handle(out)
+      .submit(built.queues[0])
+      .wait(link_signal(0), Compare::eq, 1)
+      .close_handle(out)
+      .unmap(in, Place::gpu(1))
+      .free(block)
+      .free(in);
   CHECK(built == s);
   CHECK(problems(built).empty());
 }
@@ -52,7 +61,7 @@ TEST_CASE("what is wrong with an action on memory") {
   CHECK(contains(error(text("  free gpu0.put\n")), "is a queue, which has no memory"));
   CHECK(contains(error(text("  map gpu0.in host\n")), "the host always has access"));
   CHECK(contains(error(text("  map gpu0.in gpu2\n")), "gpu2 is not in this schedule"));
-  CHECK(contains(error(text("  map gpu0.in\n")), "expected a place"));
+  CHECK(contains(error(text("  map gpu0.in\n")), "expected a GPU"));
   CHECK(error(text("  map gpu0.block gpu1\n")) ==
         "gpu0.block is an alias, which has no mapping and no handle of its own | name the buffer that has the bytes: "
         "gpu0.in");
@@ -76,18 +85,21 @@ TEST_CASE("a run of memory that is there while it is used ends well, as often as
   for (const auto order : {Ordering::strict, Ordering::rocr, Ordering::adversarial}) {
     const auto d = node(2, order, 5);
     const auto b = link(parse(whole), *d);
-    for (std::uint64_t seed = 0; seed < 3; ++seed) CHECK(lines(run(b, {.time_limit = 20s, .seed = seed}).findings) == "");
+    for (std::uint64_t seed = 0; seed < 3; ++seed)
+      CHECK(lines(run(b, {.time_limit = 20s, .seed = seed}).findings) == "");
   }
 }
 
 TEST_CASE("an engine that uses memory that is gone faults, and the run says who took it") {
   const auto freed = ran(text("  free gpu0.in\n  submit gpu0.put\n  wait host.done == 1\n"));
   CHECK(contains(freed, "gpu0.put: "));
-  CHECK(contains(freed, "gpu0.in is gone: host main: free gpu0.in has freed it"));
-  CHECK(contains(ran(text("  submit gpu0.put\n  wait host.done == 1\n  alloc gpu0.in\n")), "gpu0.in is not allocated yet"));
+  CHECK(contains(freed, "gpu0.in is gone: host main has freed it"));
+  CHECK(contains(ran(text("  submit gpu0.put\n  wait host.done == 1\n  alloc gpu0.in\n")),
+                 "gpu0.in is not allocated yet"));
   CHECK(contains(ran(text("  submit gpu0.put\n  wait host.done == 1\n  map gpu1.out gpu0\n")),
                  "gpu0 has not mapped gpu1.out"));
-  CHECK(contains(ran(text("  submit gpu0.put\n  wait host.done == 1\n  export gpu1.out\n")), "gpu1.out is not exported yet"));
+  CHECK(contains(ran(text("  submit gpu0.put\n  wait host.done == 1\n  export gpu1.out\n")),
+                 "gpu1.out is not exported yet"));
   CHECK(contains(ran(text("  export gpu1.out\n  close gpu1.out\n  submit gpu0.put\n  wait host.done == 1\n")),
                  "has closed its handle"));
   // The GPU's own engines need no handle.

@@ -139,8 +139,9 @@ class Device {
   virtual bool kernels_stand_in() const noexcept { return false; }
   /// Can `allow` take memory from engines while they run? Only in software: a driver frees memory, and its address.
   virtual bool takes_memory() const noexcept { return false; }
-  /// From now on, only these GPUs may access the memory that was allocated at this address: bit g is GPU g, and 0 is what
-  /// a free leaves. The bytes stay where they are, and the host keeps its access. Waits for accesses that have begun.
+  /// From now on, only these GPUs may access the memory that was allocated at this address: bit g is GPU g, and 0 is
+  /// what a free leaves. The bytes stay where they are, and the host keeps its access. Waits for accesses that have
+  /// begun.
   /// unmapped: no memory was allocated there; timed_out: an engine may still use it; no_space: nothing has changed;
   /// bad_argument: this device cannot (`takes_memory`).
   [[nodiscard]] virtual Errc allow(GpuVa, std::uint64_t gpus, Deadline) noexcept;
@@ -179,7 +180,9 @@ class ForwardingDevice : public Device {
   Result<Clock> clock(GpuId g) const noexcept override { return to_.clock(g); }
   bool kernels_stand_in() const noexcept override { return to_.kernels_stand_in(); }
   bool takes_memory() const noexcept override { return to_.takes_memory(); }
-  [[nodiscard]] Errc allow(GpuVa va, std::uint64_t gpus, Deadline d) noexcept override { return to_.allow(va, gpus, d); }
+  [[nodiscard]] Errc allow(GpuVa va, std::uint64_t gpus, Deadline d) noexcept override {
+    return to_.allow(va, gpus, d);
+  }
   bool rptr_is_of_engines() const noexcept override { return to_.rptr_is_of_engines(); }
 
  protected:

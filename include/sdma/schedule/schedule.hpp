@@ -274,8 +274,8 @@ struct Schedule {
     /// comparison with it is true; `sample`: reads it and names what it holds; `repeat`: performs `body` several times;
     /// `compute`: keeps a kernel busy; `load`, `store`: access bytes; `expect`: bytes must equal others at this moment;
     /// `rptr`: waits until a queue's rptr shows that all that was submitted has been read. That completes nothing.
-    /// Only in a host thread: `alloc`, `free`: a buffer begins and ceases to exist; `map`, `unmap`: a GPU gains and loses
-    /// access to it; `export_handle`, `close_handle`: all GPUs but its own reach it only between these two.
+    /// Only in a host thread: `alloc`, `free`: a buffer begins and ceases to exist; `map`, `unmap`: a GPU gains and
+    /// loses access to it; `export_handle`, `close_handle`: all GPUs but its own reach it only between these two.
     enum class Kind : std::uint8_t {
       submit,
       set,
