@@ -47,7 +47,7 @@ class Placement {
     links(q);
     auto flows = flows_of(q);
     if (!queue.peer) choice(q, *engine, flows);
-    foreign(q);
+    else foreign(q);
     if (!flows.empty()) on_[{queue.place.index, engine->value}].emplace_back(q, std::move(flows));
   }
 
