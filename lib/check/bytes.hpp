@@ -129,8 +129,12 @@ class Bytes {
     const auto is = sums_.parts(a), wanted = sums_.parts(b);
     if (a.kind == b.kind && sums_.type(a) == sums_.type(b) && sums_.phase(a) == sums_.phase(b) &&
         std::equal(is.begin(), is.end(), wanted.begin(), wanted.end(),
-                   [](const Held& p, const Held& q) { return p.same(q); }))
-      return any_order ? Equal::yes : sums_.open(a) || sums_.open(b) ? Equal::unknown : Equal::no;
+                   [](const Held& p, const Held& q) { return p.same(q); })) {
+      // Where a zero is added makes no difference, unless it meets -0.
+      const bool zero = std::any_of(is.begin(), is.end(),
+                                    [](const Held& p) { return p.kind == Held::Kind::pattern && p.value == 0; });
+      return any_order ? Equal::yes : sums_.open(a) || sums_.open(b) || zero ? Equal::unknown : Equal::no;
+    }
     const auto vague = [](const Held& p) { return p.known() || p.kind == Held::Kind::opaque; };
     const bool some = std::any_of(is.begin(), is.end(), vague) || std::any_of(wanted.begin(), wanted.end(), vague);
     return some || sums_.phase(a) != sums_.phase(b) ? Equal::unknown : Equal::no;

@@ -21,6 +21,7 @@ class Changes : private WaitChanges {
     if (is("data-as-flag")) fence_instead();
     if (is("vram-fence", "host-vram")) host_signal();
     if (is("race", "cond-exec-unordered")) race();
+    if (is("use-after-free", "use-before-alloc", "bad-lifetime")) lifetime();
     if (is("unawaited", "early-completion", "foreign-completion", "freed-while-polled")) completion();
     if (is("fence-race")) apart();
     if (is("never-submitted")) submit_all();
@@ -114,6 +115,19 @@ class Changes : private WaitChanges {
     // Perhaps the other order was meant.
     announced(b, a);
     own_signal(b, a, 0, "free");
+  }
+  /// The thread that frees waits for the use, or the user for the allocation.
+  void lifetime() {
+    if (places_.size() < 2) return;
+    const auto a = places_.front(), b = places_.back();
+    const auto ends = [](const std::string& k) { return k == "free" || k == "unmap" || k == "close"; };
+    // Memory that is gone before the use begins: its end moves to the end of the thread, or after the use.
+    if (ends(text_.keyword(a))) moved(a, text_.agent(a).end);
+    if (text_.agent(a).begin == text_.agent(b).begin) return moved(a, text_.next(b));
+    announced(a, b);
+    values_of_waits(text_.agent(b), b);
+    misplaced(a, b);
+    own_signal(a, b, 0, "over");
   }
   /// A wait that comes too late, a post that comes too early.
   void misplaced(LineId a, LineId b) {

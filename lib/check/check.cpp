@@ -49,6 +49,7 @@ Examined examine(const Schedule& s, const CheckOptions& o, const std::vector<std
            .hint = r.larger_limit(8 * m.box_rows)});
   // What rests on an order or on bytes that are missing would be no error.
   if (m.exceeded.empty() && m.box_rows == 0) {
+    find_in_lifetimes(m, r);
     find_races(m, r);
     find_bad_waits(m, r);
     find_unknown_samples(m, r);

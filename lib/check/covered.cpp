@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The contract of a proof: what its argument covers, entry by entry, and the search for things that it does not cover.
 // docs/check.md shows the table; tests/check/covered.cpp has a schedule for each entry.
+#include "../schedule/lifetimes.hpp"
 #include "../schedule/link.hpp"
 #include "reporter.hpp"
 
@@ -23,6 +24,16 @@ constexpr std::array kCovered{
     CoveredThing{"agent kernel-agent-scope", "kernels of one GPU that wait, set and add at its scope"},
     CoveredThing{"agent shared-queue", "threads that submit one queue"},
     CoveredThing{"engine shared", "queues that share an engine"},
+    CoveredThing{"lifetime alias",
+                 "a part of a buffer that is allocated and freed on its own, as a block of a pool is"},
+    CoveredThing{"lifetime alloc", "a buffer that a host thread allocates: all its uses are known to come later"},
+    CoveredThing{"lifetime close", "a handle that is closed: all uses by other GPUs are complete by then"},
+    CoveredThing{"lifetime export", "a handle by which other GPUs reach a buffer"},
+    CoveredThing{"lifetime free", "a buffer that is freed: all its uses are complete by then"},
+    CoveredThing{"lifetime map", "a mapping that a GPU is given later"},
+    CoveredThing{"lifetime pinned",
+                 "host memory that is mapped for a GPU; it is assumed to stay, also under XNACK (pinned=stays)"},
+    CoveredThing{"lifetime unmap", "a mapping that is taken from a GPU: all its uses are complete by then"},
     CoveredThing{"packet atomic", "an atomic; the post entries cover its effect"},
     CoveredThing{"packet cond_exec", "a condition; it is proved only if its outcome never changes"},
     CoveredThing{"packet copy_broadcast", "one source, two destinations"},
@@ -148,6 +159,10 @@ class Contract {
       if (s.source >= done.size()) done.resize(s.source + std::size_t{1});
       done[s.source] = true;
       const Position here{a, s.position};
+      if (s.kind == Step::Kind::life) {
+        lifetime(m_.action(a, s), here);
+        continue;
+      }
       if (s.kind == Step::Kind::touch) {
         ask(agent.kind == Agent::Kind::host ? "access by-host" : "access by-kernel", here);
         if (m_.action(a, s).sum) ask("access sum", here);
@@ -168,6 +183,12 @@ class Contract {
       else if (s.kind == Step::Kind::poll) wait(s, w, here);
       else post(a, s, w, here);
     }
+  }
+  void lifetime(const Schedule::Action& a, Position here) {
+    ask(fmt::format("lifetime {}", detail::lifetime_word(a.kind)), here);
+    const auto& b = m_.schedule.buffers[find_symbol(m_.schedule, a.buffer)->index];
+    if (b.at) ask("lifetime alias", here);
+    if (a.kind == Schedule::Action::Kind::map && b.place.is_host()) ask("lifetime pinned", here);
   }
   void word(std::uint32_t a, const Word& w, Position here) {
     ask(w.bytes == 8 ? "word 64" : "word 32", here);

@@ -6,7 +6,7 @@
 //   item      a packet, decoded once; each submit of its queue has it at position (epoch - 1) * items + i + 1
 //   step      an action that other agents may notice: begin (a doorbell), poll, post (fence, atomic, set), submit,
 //             flag (data with a known value for a word that is waited for, see flags.cpp), read (rptr has moved: what
-//             waits for it learns nothing about the queue's packets)
+//             waits for it learns nothing about the queue's packets), life (memory is allocated, freed, mapped ..)
 //   word      memory that is polled or posted to; it has a chain for each agent that writes it, in that agent's order
 //
 // Addresses are in link space, with aliases resolved. Rows are vector clocks; order.cpp computes them.
@@ -99,7 +99,7 @@ struct Program {
 };
 
 struct Step {
-  enum class Kind : std::uint8_t { begin, poll, post, flag, submit, touch, sample, read };
+  enum class Kind : std::uint8_t { begin, poll, post, flag, submit, touch, sample, read, life };
   Kind kind{};
   /// A poll that is assumed to be satisfied, because the value that it waits for is unknown.
   bool assumed_satisfied = false;

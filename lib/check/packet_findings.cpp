@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Findings about a single packet, signal or kernel.
 #include "../schedule/extent.hpp"
+#include "../schedule/lifetimes.hpp"
 #include "reporter.hpp"
 #include "sdma/packets/footprint.hpp"
 #include "sdma/stream/rules.hpp"
@@ -149,6 +150,7 @@ class Packets {
       }
       if (l->signal) continue;
       const auto& map = s_.buffers[l->index].map;
+      if ((lifetimes_[l->index].mapped >> place.index & 1) != 0) continue;  // lifetimes.cpp knows when
       if (map.empty() || std::find(map.begin(), map.end(), place) != map.end()) continue;
       return r_.add({.rule = "unmapped",
                      .places = {here},
@@ -240,6 +242,7 @@ class Packets {
   const Model& m_;
   const Schedule& s_;
   Reporter& r_;
+  const std::vector<detail::Lifetime> lifetimes_ = detail::lifetimes(s_);
   std::set<std::pair<std::uint32_t, std::uint32_t>> host_;
   std::set<std::uint64_t> epoch_words_;  ///< what the queue polls for a value that depends on the epoch
 };

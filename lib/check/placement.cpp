@@ -47,6 +47,7 @@ class Placement {
     links(q);
     auto flows = flows_of(q);
     if (!queue.peer) choice(q, *engine, flows);
+    else foreign(q);
     if (!flows.empty()) on_[{queue.place.index, engine->value}].emplace_back(q, std::move(flows));
   }
 
@@ -147,6 +148,30 @@ class Placement {
       }
     }
     return flows;
+  }
+
+  /// A copy between the host and another GPU crosses two links, and this GPU has no part in it.
+  void foreign(std::uint32_t q) {
+    const auto& p = m_.programs[q];
+    const auto here = s_.queues[q].place;
+    for (std::uint32_t i = 0; i < p.items.size(); ++i) {
+      const auto& item = p.items[i];
+      if (item.what != What::copy) continue;
+      bool host = false, own = false;
+      std::optional<Place> other;
+      for (auto t = item.touch; t < item.touch + item.touches; ++t) {
+        const auto place = m_.place_at(p.touches[t].begin);
+        own = own || place == here;
+        host = host || place == Place::host();
+        if (place && !place->is_host()) other = place;
+      }
+      if (host && other && !own)
+        return add({.rule = "engine-choice",
+                    .message = fmt::format("copies between the host and {}, with an engine of {}", to_string(*other),
+                                           to_string(here)),
+                    .hint = "put the copy into a queue of " + to_string(*other)},
+                   q, i + 1);
+    }
   }
 
   /// Does a link between the GPU and this place recommend the engine?

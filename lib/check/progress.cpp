@@ -67,6 +67,7 @@ class Execution {
         case Step::Kind::post:
         case Step::Kind::flag:
         case Step::Kind::read:
+        case Step::Kind::life:
         case Step::Kind::touch: break;
       }
       if (s.time == kNone) happen(a, s);

@@ -100,6 +100,7 @@ void find_misplaced(const Model&, Reporter&);
 void find_vram_fences(const Model&, Reporter&);
 void find_full_rings(const Model&, Reporter&);
 void find_in_kernels(const Model&, Reporter&);
+void find_in_lifetimes(const Model&, Reporter&);
 void find_not_covered(const Model&, Reporter&);
 void find_results(const Model&, Reporter&);
 

@@ -81,6 +81,7 @@ class Results : private Bytes {
     const auto* step = m_.step_at(p.agent, p.position);
     if (!step || step->position != p.position) return;
     if (step->kind == Step::Kind::post && step->sync) return post(*step, p);
+    if (step->kind == Step::Kind::life) return allocate(m_.action(p.agent, *step));
     if (step->kind != Step::Kind::touch) return;
     const auto& action = m_.action(p.agent, *step);
     using Kind = Schedule::Action::Kind;
@@ -99,6 +100,16 @@ class Results : private Bytes {
       sources_.back().random = &action;
     }
     store(m_.canonical(action.range.va), action.range.bytes, held);
+  }
+
+  /// A buffer that is allocated holds its first contents. A part of a pool keeps what is there.
+  void allocate(const Schedule::Action& a) {
+    const auto& b = s_.buffers[find_symbol(s_, a.buffer)->index];
+    if (a.kind != Schedule::Action::Kind::alloc || b.at) return;
+    Pieces all;
+    take(first_, a.buffer.value, b.bytes, all);
+    auto at = a.buffer.value;
+    for (const auto& p : all) store(at, p.bytes, p.held), at += p.bytes;
   }
 
   /// Follows what a packet stores. False if it is not known.

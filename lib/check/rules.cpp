@@ -11,6 +11,7 @@ namespace {
 constexpr auto error = Severity::error, warning = Severity::warning, note = Severity::note;
 
 constexpr std::array kRules{
+    ScheduleRule{"bad-lifetime", error, "allocations, mappings or handles of a buffer contradict each other"},
     ScheduleRule{"cond-exec-assumed", warning, "conditional packets are assumed to execute"},
     ScheduleRule{"cond-exec-constant", note, "a condition is met in every execution, or in none"},
     ScheduleRule{"data-as-flag", error, "a copy, fill or write stores to a word that something waits for"},
@@ -45,6 +46,7 @@ constexpr std::array kRules{
     ScheduleRule{"open-schedule", warning, "what the rest of the system does is assumed"},
     ScheduleRule{"other-node", error, "an engine, a host thread or a kernel reaches into another machine"},
     ScheduleRule{"outside", error, "a packet accesses memory outside the buffers and signals that it names"},
+    ScheduleRule{"pinned-range", warning, "the driver may unmap a pinned range while an engine uses it"},
     ScheduleRule{"race", error, "two accesses to the same bytes, at least one of them a write, are not ordered"},
     ScheduleRule{"reset-while-polled", error, "a signal is reset before all polls of it are complete"},
     ScheduleRule{"ring-full", error, "a submit waits forever for room in its ring"},
@@ -58,6 +60,10 @@ constexpr std::array kRules{
     ScheduleRule{"unmapped", error, "a packet accesses memory that its GPU has not mapped"},
     ScheduleRule{"unreachable-count", error, "a wait needs a count that is never reached"},
     ScheduleRule{"unused-signal", note, "nothing waits for a signal that is written"},
+    ScheduleRule{"use-after-free", error,
+                 "memory is freed, unmapped or its handle closed, and a use of it is not complete before"},
+    ScheduleRule{"use-before-alloc", error,
+                 "memory is used, and nothing says that it is allocated, mapped or exported by then"},
     ScheduleRule{"vram-fence", error, "a fence or atomic in VRAM announces data in host memory"},
     ScheduleRule{"wide-poll", error, "a 64-bit word that is not monotone is polled in halves"},
     ScheduleRule{"wrong-result", error, "an expectation does not hold after any execution"},
@@ -129,6 +135,7 @@ constexpr Option kOptions[] = {
     {"l2_probe=yes", "l2_probe=no", &Profile::l2_probed, true},
     {"host_link=xgmi", "host_link=pcie", &Profile::host_link_xgmi, true},
     {"bar_read=free", "bar_read=flush", &Profile::bar_read_free, true},
+    {"pinned=moves", "pinned=stays", &Profile::pinned_stays, false},
 };
 constexpr auto kOptionTexts = [] {
   std::array<std::string_view, 2 * std::size(kOptions)> t;

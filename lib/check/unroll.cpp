@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Unrolls a schedule into the steps of its agents: every submit of a
 // queue, every round of a host thread, as far as the limits allow.
+#include "../schedule/lifetimes.hpp"
 #include "model.hpp"
 
 #include <algorithm>
@@ -97,6 +98,12 @@ void Model::perform(std::uint32_t agent, const std::vector<Schedule::Action>& ac
         if (packets + ++rounds_ > limits.packets) truncated = true;
         perform(agent, a.body, action, static_cast<std::uint32_t>(n), named);
       }
+    } else if (detail::is_lifetime(a)) {
+      auto& steps = agents[agent].steps;
+      steps.push_back({.kind = Step::Kind::life,
+                       .position = static_cast<std::uint32_t>(steps.size()) + 1,
+                       .source = number,
+                       .epoch = epoch});
     } else {
       const bool rptr = a.kind == Kind::rptr, wait = a.kind == Kind::wait || rptr, sample = a.kind == Kind::sample,
                  bytes = a.kind == Kind::load || a.kind == Kind::store || a.kind == Kind::expect;

@@ -117,6 +117,8 @@ Result<Memory, Diagnostic> Device::open_shared(const SharedHandle&) {
 }
 std::optional<MemoryOwner> Device::origin(GpuVa) const { return {}; }
 
+Errc Device::allow(GpuVa, std::uint64_t, Deadline) noexcept { return Errc::bad_argument; }
+
 Result<Signal, Diagnostic> Device::signal_at(const Memory& m, std::uint64_t offset) const {
   const auto refused = [&](std::string message, std::string hint) {
     return Diagnostic{

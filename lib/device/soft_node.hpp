@@ -92,6 +92,20 @@ class SoftNode final : public DriverlessNode<SoftNode> {
     return Clock{.ticks = static_cast<std::uint64_t>(ns) / 10, .host = now, .hz = kTicksPerSecond};
   }
   bool kernels_stand_in() const noexcept override { return true; }
+  bool takes_memory() const noexcept override { return true; }
+  Errc allow(GpuVa va, std::uint64_t gpus, Deadline d) noexcept override {
+    if (!in_opening_process()) return Errc::stopped;
+    {
+      const std::lock_guard lock(memory_);
+      auto m = space_.find(va);
+      if (!m || m->va != va) return Errc::unmapped;
+      m->gpus = gpus;
+      const Mapping now = *m;
+      // Who may still use the old mapping is waited for without the lock.
+      if (const auto e = space_.replace({&va, 1}, {&now, 1}, Deadline{}); e != Errc::timed_out) return e;
+    }
+    return space_.drain(d);
+  }
   Errc peek(GpuVa va, std::span<std::byte> out) const noexcept override {
     if (!in_opening_process()) return Errc::stopped;
     std::lock_guard lock(memory_);  // nothing is unmapped meanwhile

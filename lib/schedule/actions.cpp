@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Parses the actions of host threads and kernels.
+#include "lifetimes.hpp"
 #include "parser.hpp"
 #include "symbols.hpp"
 
@@ -69,8 +70,11 @@ bool ScheduleParser::action(int depth) {
   if (at("load") || at("store")) return load_or_store(t.text == "store");
   if (at("expect")) return expect_now();
   if (at("repeat")) return repeat(depth);
+  for (const auto kind : {Kind::alloc, Kind::free, Kind::map, Kind::unmap, Kind::export_handle, Kind::close_handle})
+    if (t.kind == Token::word && t.text == lifetime_word(kind)) return lifetime(kind);
   const std::string_view words[] = {"submit", "set",    "wait", "add",     "sample", "compute", "load", "store",
-                                    "expect", "repeat", "let",  "require", "for",    "if",      "when", "end"};
+                                    "expect", "repeat", "let",  "require", "for",    "if",      "when", "end",
+                                    "alloc",  "free",   "map",  "unmap",   "export", "close"};
   const auto close = nearest(t.text, words);
   expected("an action or 'end'", !close.best().empty() ? suggestion(close)
                                  : find_packet(t.text) ? "packets belong in a queue"
@@ -275,6 +279,34 @@ bool ScheduleParser::load_or_store(bool store) {
     else return false;
   }
   actions_->push_back(std::move(a));
+  return true;
+}
+
+/// `alloc gpu0.buf`, `map host.buf gpu1`: when a buffer exists, and who may reach it.
+bool ScheduleParser::lifetime(Schedule::Action::Kind kind) {
+  using Kind = Schedule::Action::Kind;
+  const Token word = lex_.take();
+  if (block_ == "kernel")
+    return fail(word.at, quote(word) + " belongs in a host thread: kernels do not manage memory", "host main ... end");
+  const auto r = ref(false);
+  if (!r) return false;
+  const auto* symbol = find_memory(r->text(), r->at, "memory");
+  if (!symbol) return false;
+  if (symbol->kind == Symbol::Kind::signal)
+    return fail(r->at, quote(r->text()) + " is a signal, and only buffers are allocated, mapped and exported",
+                "put the signal into a buffer: signal host.done value=0 at=host.pool[0]");
+  if (auto wrong = wrong_lifetime(s_, kind, symbol->index)) return fail(r->at, wrong->message, wrong->hint);
+  Schedule::Action a{.kind = kind, .buffer = link_buffer(symbol->index)};
+  if (kind == Kind::map || kind == Kind::unmap) {
+    const auto where = lex_.peek().at;
+    if (at_line_end())
+      return fail(lex_.behind(), "expected a GPU", "write " + std::string(word.text) + " " + r->text() + " gpu0");
+    const auto p = place(nullptr);
+    if (!p) return false;
+    if (p->is_host()) return fail(where, "the host always has access to a buffer: name a GPU", "write gpu0, gpu1, ...");
+    a.gpu = *p;
+  }
+  actions_->push_back(a);
   return true;
 }
 

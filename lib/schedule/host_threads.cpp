@@ -98,7 +98,8 @@ class HostThreads {
         }
       }
       if (h.kernel()) rounds_.begins(false);
-      bool ok = true;
+      bool ok = present(h, a, round);
+      if (!ok) return false;
       switch (a.kind) {
         case What::submit: ok = submit(t, a); break;
         case What::set:
@@ -109,6 +110,12 @@ class HostThreads {
         case What::store: ok = t.lane.during(a, [&] { return store(a, round); }); break;
         case What::wait: ok = wait_for(t, a, round); break;
         case What::sample: sample(t, a); break;
+        case What::alloc:
+        case What::free:
+        case What::map:
+        case What::unmap:
+        case What::export_handle:
+        case What::close_handle: ok = t.lane.during(a, [&] { return manage(h, a, round); }); break;
         case What::rptr: ok = t.lane.during(a, [&] { return wait_rptr(h, a); }); break;
         case What::repeat:
           for (std::uint64_t i = 1; i <= a.rounds && ok; ++i)
@@ -119,6 +126,21 @@ class HostThreads {
       if (ranks != 0) t.turn->end(ranks);
     }
     return true;
+  }
+  /// Is the memory that a thread uses there? If not, the run ends.
+  bool present(const Actor& h, const Schedule::Action& a, std::uint64_t round) {
+    if (!run_.live.any() || a.kind == Schedule::Action::Kind::repeat) return true;
+    auto gone = run_.gone(a.range, a.old ? Schedule::Range{} : a.right, a.old ? Schedule::Sum{} : a.sum, h.place);
+    if (gone.empty() && a.signal != GpuVa{}) gone = run_.live.gone(a.signal, h.place);
+    return gone.empty() || fails(h, a, round, std::move(gone));
+  }
+  bool manage(const Actor& h, const Schedule::Action& a, std::uint64_t round) {
+    auto wrong = run_.live.perform(a, h.title(), run_.deadline);
+    return wrong.empty() || fails(h, a, round, std::move(wrong));
+  }
+  bool fails(const Actor& h, const Schedule::Action& a, std::uint64_t round, std::string why) {
+    run_.add(where(h, a), std::move(why) + (round == 0 ? "" : fmt::format(", in round {}", round)));
+    return false;
   }
   /// Waits for what other ranks have to do before this action.
   bool turn_comes(Thread& t, const Schedule::Action& a, std::uint64_t round, std::uint64_t ranks) {
@@ -232,7 +254,7 @@ class HostThreads {
         if (t.times_rounds) rounds_.waited();
         return t.lane.end_wait(), true;
       }
-      if (run_.stop || run_.fault()) return false;
+      if (run_.stop || run_.fault() || !present(h, a, round)) return false;
       if (!run_.over()) continue;
       run_.add(where(h, a),
                fmt::format("{} is {} after {}{}{}", name_of(s_, a.signal), bound_.value(i), run_.spent(),

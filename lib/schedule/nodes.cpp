@@ -160,6 +160,7 @@ class Nodes {
         at(action.signal, action.kind == Kind::wait     ? "waits for"
                           : action.kind == Kind::sample ? "reads"
                                                         : "stores to");
+      if (action.buffer != GpuVa{}) at(action.buffer, "manages");
       if (action.range.bytes != 0) at(action.range.va, action.kind == Kind::store ? "writes" : "reads");
       if (action.right.bytes != 0 && !action.old) at(action.right.va, "reads");
       for (const auto& part : action.sum.parts)

@@ -153,6 +153,7 @@ class ScheduleParser final : private Blocks, private Symbols {
   bool scope(Schedule::Action&);
   bool compute();
   bool load_or_store(bool store);
+  bool lifetime(Schedule::Action::Kind);
   bool expect_now();
   bool repeat(int depth);
   std::optional<Compare> comparison();

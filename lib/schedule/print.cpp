@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Prints schedules as FLAT.
 #include "../stream/print.hpp"
+#include "lifetimes.hpp"
 #include "sdma/core/number.hpp"
 #include "sdma/schedule/text.hpp"
 #include "sdma/stream/text.hpp"
@@ -81,6 +82,15 @@ class Printer {
       case What::store:
         out_ += "store " + range_text(s_, a.range) + " = ";
         out_ += a.sum ? detail::to_text(s_, a.sum) : !a.byte ? "random" : *a.byte == 0 ? "zero" : value_text(*a.byte);
+        break;
+      case What::alloc:
+      case What::free:
+      case What::map:
+      case What::unmap:
+      case What::export_handle:
+      case What::close_handle:
+        out_.append(lifetime_word(a.kind)).append(" ").append(address_text(s_, a.buffer));
+        if (a.kind == What::map || a.kind == What::unmap) out_ += " " + to_string(a.gpu);
         break;
       case What::repeat:
         out_ += "repeat " + std::to_string(a.rounds) + "\n";

@@ -2,6 +2,7 @@
 // Errors that a schedule built in C++ can have, and one parsed from text cannot.
 #include "../stream/packet_line.hpp"
 #include "extent.hpp"
+#include "lifetimes.hpp"
 #include "link.hpp"
 #include "sdma/core/number.hpp"
 #include "sdma/schedule/text.hpp"
@@ -174,7 +175,20 @@ class Check {
       add(where, "uses '" + a.value.sample + "', which it has not sampled before");
     if (a.kind == What::wait && (a.func == Compare::always || a.func > Compare::gt))
       add(where, "waits without a valid comparison");
+    if (is_lifetime(a)) lifetime(where, a, kernel);
     actions(where, a.body, depth + 1, kernel);
+  }
+  void lifetime(const std::string& where, const Schedule::Action& a, bool kernel) {
+    const std::string word(lifetime_word(a.kind));
+    if (kernel) add(where, "'" + word + "' belongs in a host thread: kernels do not manage memory");
+    const auto l = find_symbol(s_, a.buffer);
+    if (!l || l->signal || l->offset != 0) return add(where, "'" + word + "' is about something that is not a buffer");
+    using What = Schedule::Action::Kind;
+    const bool maps = a.kind == What::map || a.kind == What::unmap;
+    if (maps && (a.gpu.is_host() || a.gpu.index >= s_.gpus))
+      add(where, "'" + word + "' is for a GPU that is not in this schedule");
+    if (auto wrong = wrong_lifetime(s_, a.kind, l->index))
+      add(where, std::move(wrong->message), std::move(wrong->hint));
   }
 
   bool inside(const Schedule::Range& r) const {

@@ -10,6 +10,7 @@
 // In a trace, "{}" means the event's value (sdma/trace/trace.hpp), so a schedule has few texts, however many rounds it
 // runs. Pure functions without errors; they allocate.
 #include "../core/plural.hpp"
+#include "lifetimes.hpp"
 #include "sdma/core/names.hpp"
 #include "symbols.hpp"
 
@@ -61,6 +62,12 @@ inline std::string action_text(const Schedule& s, const Schedule::Action& a) {
     case Kind::store: return (a.sum ? "adds into " : "stores ") + range_text(s, a.range);
     case Kind::expect:
       return "compares " + range_text(s, a.range) + " with " + (a.sum ? "a sum" : range_text(s, a.right));
+    case Kind::alloc: return "allocates " + address_text(s, a.buffer);
+    case Kind::free: return "frees " + address_text(s, a.buffer);
+    case Kind::map: return "maps " + address_text(s, a.buffer) + " for " + to_string(a.gpu);
+    case Kind::unmap: return "unmaps " + address_text(s, a.buffer) + " for " + to_string(a.gpu);
+    case Kind::export_handle: return "exports " + address_text(s, a.buffer);
+    case Kind::close_handle: return "closes the handle of " + address_text(s, a.buffer);
     case Kind::submit:
     case Kind::repeat: break;
   }

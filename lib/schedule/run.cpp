@@ -34,6 +34,8 @@ class Runner {
       run_.add("kernel " + to_string(s_.kernels[0].place) + "." + s_.kernels[0].name,
                "this device cannot start the kernels of a schedule, so the schedule is not run",
                "run it on the software device, where a thread of the host stands in for each kernel");
+    else if (const auto why = run_.live.refused(); !why.empty())
+      run_.add("run", why + ", so the schedule is not run", "run it as one process, on the software device");
     else if (expects_finding(s_))
       run_.add("expect finding", "this schedule contains a deliberate error for a checker, so it is not run");
     else if (bound_.restart(run_.deadline) != Errc::ok)
@@ -47,6 +49,7 @@ class Runner {
   void go() {
     if (options_.contents) first_contents();
     set_signals();
+    if (const auto why = run_.live.begin(run_.deadline); !why.empty()) run_.add("run", why);
     if (!run_.report().findings.empty()) {
       run_.stop = true;
       return;
@@ -133,6 +136,10 @@ class Runner {
     using What = Schedule::Expectation::Kind;
     const auto where = to_text(s_, e);
     const auto l = *find_symbol(s_, e.left.va);
+    if (const auto gone =
+            run_.gone(e.left, e.old ? Schedule::Range{} : e.right, e.old ? Schedule::Sum{} : e.sum, Place::host());
+        !gone.empty())
+      return run_.add(where, gone);
     if (e.kind == What::value) {
       if (const auto v = bound_.value(l.index); v != e.value)
         ++run_.report().wrong, run_.add(where, fmt::format("{} is {}", name_of(s_, e.left.va), v));

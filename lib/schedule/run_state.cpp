@@ -80,14 +80,27 @@ bool RunState::fault() {
     }
   for (auto f = bound.device().wait_fault(Deadline{}); f; f = bound.device().wait_fault(Deadline{})) {
     any = true;
-    std::string where = "fault";
+    std::string where = "fault", gone;
     for (std::size_t q = 0; q < schedule.queues.size(); ++q)
-      if (bound.owns(q) && bound.queue(q).id() == f->queue) where = queue_name(schedule.queues[q]);
+      if (bound.owns(q) && bound.queue(q).id() == f->queue) {
+        where = queue_name(schedule.queues[q]);
+        if (f->kind == FaultKind::unmapped) gone = live.gone_at(f->va, schedule.queues[q].place);
+      }
     const auto name = bound.name(f->va);
-    add(where, describe(*f) + (name.empty() ? "" : " (" + name + ")"),
+    add(where, describe(*f) + (name.empty() ? "" : " (" + name + ")") + (gone.empty() ? "" : "; " + gone),
         "on hardware: " + std::string(on_hardware(f->kind)));
   }
   return any;
+}
+
+std::string RunState::gone(const Schedule::Range& left, const Schedule::Range& right, const Schedule::Sum& sum,
+                           Place user) const {
+  if (!live.any()) return {};
+  auto all = sum.parts;
+  all.insert(all.end(), {left, right});
+  for (const auto& r : all)
+    if (auto why = r.bytes == 0 ? std::string() : live.gone(r.va, user); !why.empty()) return why;
+  return {};
 }
 
 std::string RunState::queues() const {

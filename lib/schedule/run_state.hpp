@@ -8,6 +8,7 @@
 //   run.report()                                               // of the whole run
 //
 // Any thread may call anything but report().
+#include "live_memory.hpp"
 #include "old_bytes.hpp"
 #include "sdma/schedule/run.hpp"
 #include "sums.hpp"
@@ -27,6 +28,7 @@ class RunState {
   const RunOptions& options;
   Deadline deadline;
   OldBytes old{bound};
+  LiveMemory live{bound};
   Team* const team;                ///< null: this process is the only one
   std::atomic<bool> stop = false;  ///< every thread ends, in all ranks
 
@@ -48,6 +50,9 @@ class RunState {
   std::string queues() const;
   /// Makes the host's stores to GPU memory visible to engines, and engines' stores visible to the host.
   void flush_host_path() const;
+
+  /// Why a thread at this place cannot access these bytes: memory that is gone, or not there yet. "" if it can.
+  std::string gone(const Schedule::Range& left, const Schedule::Range& right, const Schedule::Sum& sum, Place) const;
 
   /// What an action or an expectation expects; `sum` is room for it.
   template <class Expects> std::span<const std::byte> expected(const Expects& e, std::vector<std::byte>& sum) const {

@@ -95,6 +95,16 @@ static std::size_t index_of(const Schedule& s, const Schedule::Queue& q) {
   while (i < s.queues.size() && &s.queues[i] != &q) ++i;
   return i;
 }
+Schedule::Script& Schedule::Script::alloc(GpuVa b) { return lifetime(Action::Kind::alloc, b, {}); }
+Schedule::Script& Schedule::Script::free(GpuVa b) { return lifetime(Action::Kind::free, b, {}); }
+Schedule::Script& Schedule::Script::map(GpuVa b, Place gpu) { return lifetime(Action::Kind::map, b, gpu); }
+Schedule::Script& Schedule::Script::unmap(GpuVa b, Place gpu) { return lifetime(Action::Kind::unmap, b, gpu); }
+Schedule::Script& Schedule::Script::export_handle(GpuVa b) { return lifetime(Action::Kind::export_handle, b, {}); }
+Schedule::Script& Schedule::Script::close_handle(GpuVa b) { return lifetime(Action::Kind::close_handle, b, {}); }
+Schedule::Script& Schedule::Script::lifetime(Action::Kind kind, GpuVa buffer, Place gpu) {
+  to_.push_back({.kind = kind, .buffer = buffer, .gpu = gpu});
+  return *this;
+}
 Schedule::Script& Schedule::Script::submit(const Queue& q) {
   to_.push_back({.kind = Action::Kind::submit, .queues = {index_of(schedule_, q)}});
   return *this;

@@ -2,6 +2,7 @@
 // The schedules of mechanisms, as texts.
 #include "sdma/simulate/mechanisms.hpp"
 
+#include "../schedule/lifetimes.hpp"
 #include "settings.hpp"
 
 #include "sdma/core/number.hpp"
@@ -70,6 +71,7 @@ std::string refuse(const Schedule& s, Mechanism& m) {
     if (a.kind == Kind::repeat) return "it repeats";
     if (a.kind == Kind::sample) return "it samples a signal";
     if (a.kind == Kind::rptr) return "it waits for a ring's rptr";
+    if (detail::is_lifetime(a)) return "it manages memory";
     if (a.kind == Kind::submit) {
       if (m.trigger || !m.completions.empty()) return "it submits after it has set or waited";
       submitted.insert(submitted.end(), a.queues.begin(), a.queues.end());

@@ -40,6 +40,7 @@ bool World::perform(Thread& t, std::uint32_t id) {
     if (a.rounds > 0) t.frames.push_back({.actions = &a.body, .round = 1, .rounds = a.rounds});
     return true;
   }
+  if (detail::is_lifetime(a)) return true;  // its cost is not known: docs/simulate.md
   if (t.kernel()) round_begins(false);
   if (a.kind == Kind::compute || a.range.bytes != 0) {
     const auto round = f.round;

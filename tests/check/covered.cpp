@@ -207,6 +207,32 @@ host main
   wait gpu0.q.rptr == all
   wait host.done == 1
 end)",
+// memory that comes and goes: a buffer, a mapping of host memory, a handle, a block of a pool
+R"(gpus 2
+buffer gpu0.pool bytes=8K init=random
+buffer gpu0.block bytes=4K at=gpu0.pool[0]
+buffer gpu1.b bytes=4K
+buffer host.c bytes=4K
+signal host.done value=0
+queue gpu0.q peer=gpu1
+  copy_linear bytes=4K src=gpu0.block dst=gpu1.b
+  atomic op=add_rtn_64 addr=host.done value=1
+end
+queue gpu1.r peer=host
+  poll_mem addr=host.done func=ge reference=1
+  copy_linear bytes=4K src=gpu1.b dst=host.c
+  atomic op=add_rtn_64 addr=host.done value=1
+end
+host main
+  alloc gpu0.block
+  map host.c gpu1
+  export gpu1.b
+  submit *
+  wait host.done == 2
+  close gpu1.b
+  unmap host.c gpu1
+  free gpu0.block
+end)",
 // a reset, then additions
 R"(gpus 1
 signal host.n value=7

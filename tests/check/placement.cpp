@@ -114,3 +114,16 @@ TEST_CASE("the engines of dumps are those of their node, if it is given") {
   const auto node = *mi300x();
   CHECK(said(check(*s, {.topology = &node, .open = true})).find("gpu0 has no engine 20") != std::string::npos);
 }
+
+TEST_CASE("a copy between the host and another GPU is advice") {
+  const auto text = [](const std::string& queue) {
+    return "gpus 2\nbuffer host.in bytes=64K init=random\nbuffer gpu1.dst bytes=64K\nsignal host.done value=0\nqueue " +
+           queue +
+           "\n  copy_linear bytes=64K src=host.in dst=gpu1.dst\n  atomic op=add_rtn_64 addr=host.done value=1\nend\n"
+           "host main\n  submit *\n  wait host.done == 1\nend";
+  };
+  const auto r = sdma::test::checked(text("gpu0.h2d from=host"));
+  CHECK(r.proved());
+  CHECK(sdma::test::said(r) == "engine-choice: gpu0.h2d: copies between the host and gpu1, with an engine of gpu0\n");
+  CHECK(sdma::test::said(sdma::test::checked(text("gpu1.h2d from=host"))).empty());
+}

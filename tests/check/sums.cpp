@@ -94,6 +94,11 @@ TEST_CASE("zeros do not count in integers, and in floating-point numbers they le
   CHECK(sums(store("out", "gpu0.z, gpu0.a"), "sum(gpu0.a, gpu0.z) type=f32") == "proved");
 }
 
+TEST_CASE("a zero that is added elsewhere does not refute a sum") {
+  CHECK(open(sums(store("out", "gpu0.a, gpu0.b, gpu0.z"), "sum(gpu0.b, gpu0.z, gpu0.a) type=f32")));
+  CHECK(refuted(sums(store("out", kAll), "sum(gpu0.a, gpu0.c, gpu0.b) type=f32")));
+}
+
 TEST_CASE("an expectation of a kernel is about its moment") {
   const auto now = [](const std::string& actions) {
     const auto r = checked(adding(actions, ""));

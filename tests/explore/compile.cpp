@@ -27,6 +27,8 @@ class Compiler {
     submits_.resize(s_.queues.size());
     each_script([&](const auto& x, int) { count(x.actions); });
     if (p_.unsupported.empty()) decode();
+    if (!find_lives(s_, p_.lives) || (!p_.lives.all.empty() && !s_.kernels.empty()))
+      refuse("this many lifetimes, or lifetimes with kernels");
     if (p_.unsupported.empty()) memory();
     if (p_.unsupported.empty())
       for (std::size_t q = 0; q < s_.queues.size(); ++q) stream(q);
@@ -41,6 +43,10 @@ class Compiler {
       for (const auto& e : s_.expectations)
         if (e.kind != Expects::finding) expect(p_.expectations, e, e.old);
     if (p_.unsupported.empty()) detail::classify(p_);
+    for (const auto& h : p_.hosts)
+      for (const auto& a : h.actions)
+        for (const auto& c : p_.cells)
+          if (c.unknown && c.va - a.begins.first < a.begins.second) refuse("unknown bytes that are allocated");
     if (p_.unsupported.empty()) detail::suffixes(p_);
     return std::move(p_);
   }
@@ -163,6 +169,12 @@ class Compiler {
     else if (!value) out.left = cells(resolved(e.left));
     if (e.right.bytes != 0) out.right = cells(resolved(e.right));
     for (const auto& p : e.sum.parts) out.parts.push_back(cells(resolved(p)));
+    if constexpr (std::is_same_v<Written, Schedule::Expectation>) {
+      out.lives = p_.lives.of(s_, e.left.va, Place::host());
+      if (!old) out.lives |= p_.lives.of(s_, e.right.va, Place::host());
+      for (const auto& p : e.sum.parts)
+        if (!old) out.lives |= p_.lives.of(s_, p.va, Place::host());
+    }
     to.push_back(std::move(out));
   }
 
@@ -232,6 +244,10 @@ class Compiler {
           k.in_vram = in_vram(raw.word_va);
           if (k.kind == Kind::release) k.sync_write = cells;
         }
+        const auto view = Reader{std::span(queue.dwords).subspan(k.dword)}.next();
+        for (const auto& f : view.info->fields)
+          if (f.kind == sdma::Kind::address && !p_.lives.all.empty())
+            k.lives |= p_.lives.of(s_, GpuVa{value_of(f, view.dwords.data())}, queue.place);
         const auto me = std::uint64_t{1} << index;
         if (k.kind == Kind::release) out.releases |= me;
         if (k.kind == Kind::data) out.data |= me;
@@ -277,6 +293,12 @@ class Compiler {
           out.actions.push_back({.kind = Action::Kind::rptr, .queue = static_cast<std::uint8_t>(a.queues.front())});
           break;
         case What::compute: break;
+        case What::alloc:
+        case What::free:
+        case What::map:
+        case What::unmap:
+        case What::export_handle:
+        case What::close_handle: out.actions.push_back(life_action(s_, p_.lives, a)); break;
         case What::load:
         case What::store:
         case What::expect: access(a, epoch); break;
@@ -307,6 +329,7 @@ class Compiler {
     x.cells = Program::mask(x.word);
     if (x.agent_scope) x.word = copy(out.gpu, x.word);
     x.cells |= Program::mask(x.word);
+    x.lives = p_.lives.of(s_, a.signal, Place::host());
     out.actions.push_back(x);
   }
   /// The copy of a word in the L2 of a GPU: cells after all others.
@@ -349,6 +372,10 @@ class Compiler {
       expect(p_.now_expected, a, a.old);
     }
     (a.kind == What::store ? x.data_write : x.data_read) |= Program::mask(to);
+    x.lives = p_.lives.of(s_, a.range.va, Place::host());
+    if (!a.old) x.lives |= p_.lives.of(s_, a.right.va, Place::host());
+    for (const auto& p : a.sum.parts)
+      if (!a.old) x.lives |= p_.lives.of(s_, p.va, Place::host());
     for (std::size_t i = 0; a.kind == What::store && i < to.cells; ++i) {
       const auto& c = p_.cells[to.first + i];
       Move m{.to = static_cast<std::int16_t>(to.first + i), .value = c.tag * (2 * epoch + 3) ^ a.range.va.value};

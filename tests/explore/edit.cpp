@@ -307,7 +307,7 @@ bool drop_symbols(Schedule& s, const Holds& holds) {
       }
     for (const auto* list : lists(s))
       for (const auto& a : *list)
-        if (inside(a.signal) || inside(a.range.va) || inside(a.right.va) ||
+        if (inside(a.signal) || inside(a.buffer) || inside(a.range.va) || inside(a.right.va) ||
             std::ranges::any_of(a.sum.parts, [&](const auto& p) { return inside(p.va); }))
           return true;
     for (const auto& e : s.expectations)
@@ -377,7 +377,7 @@ void combine(Schedule& s, Schedule other, bool after) {
   for (auto* list : lists(added))
     for (auto& a : *list) {
       for (auto& q : a.queues) q += queues;
-      for (auto* va : {&a.signal, &a.range.va, &a.right.va}) *va = moved(*va);
+      for (auto* va : {&a.signal, &a.range.va, &a.right.va, &a.buffer}) *va = moved(*va);
       for (auto& p : a.sum.parts) p.va = moved(p.va);
     }
   for (std::size_t h = 0; h < added.hosts.size(); ++h) {

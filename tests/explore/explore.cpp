@@ -116,7 +116,7 @@ class Search {
     }
     if (machine_.ended(at(depth))) return end(at(depth));
     grow(depth + 1);
-    if (o_.reduce && !p_.has_kernels) reduction_.choose(at(depth), choices_[depth]);
+    if (o_.reduce && !p_.has_kernels && p_.lives.all.empty()) reduction_.choose(at(depth), choices_[depth]);
     else {
       choices_[depth].clear();
       machine_.steps(at(depth), [&](const Step& step) { choices_[depth].push_back(step); });
@@ -153,6 +153,10 @@ class Search {
       if (k.kind == Packet::Kind::poll && !machine_.satisfied(s, k)) out_.polls_pending = true;
     }
     if (out_.last.empty()) out_.last.assign(s, s + p_.cells.size());
+    for (const auto& e : p_.expectations)
+      if (!machine_.has(s, e.lives))
+        return fail(Ending::gone,
+                    [&] { return to_text(*p_.schedule, *e.expectation) + " is about memory that is gone"; });
     for (const auto& e : p_.expectations)
       if (!holds(e, s))
         return fail(Ending::unmet, [&] { return to_text(*p_.schedule, *e.expectation) + " does not hold"; });
@@ -215,6 +219,8 @@ class Search {
 
   void violated(const Violation& v) {
     if (v.kind == Violation::Kind::undefined) fail(Ending::undefined, [&] { return place(v.at) + " overlaps itself"; });
+    else if (v.kind == Violation::Kind::gone)
+      fail(Ending::gone, [&] { return place(v.at) + ": the memory is not there, or it is still in use"; });
     else if (v.kind == Violation::Kind::stale)
       fail(Ending::race, [&] { return place(v.at) + " may read old contents from an L2"; });
     else fail(Ending::race, [&] { return place(v.at) + " starts while " + place(v.other) + " may be in flight"; });
@@ -238,6 +244,7 @@ class Search {
   std::string action(std::size_t h, std::size_t i) const {
     if (i == p_.hosts[h].actions.size()) return "its end";
     const auto& a = p_.hosts[h].actions[i];
+    if (a.kind == Action::Kind::life) return "allocates, frees, maps or exports";
     if (a.kind == Action::Kind::accessed) return "has accessed these bytes";
     if (a.kind == Action::Kind::access) {
       std::string cells;
@@ -297,8 +304,8 @@ class Search {
 }  // namespace
 
 const char* name(Ending v) noexcept {
-  constexpr const char* kNames[] = {"clean", "stuck",      "race",      "different",
-                                    "unmet", "incomplete", "undefined", "unsupported"};
+  constexpr const char* kNames[] = {"clean",      "stuck",     "race", "different",  "unmet",
+                                    "incomplete", "undefined", "gone", "unsupported"};
   return kNames[static_cast<std::size_t>(v)];
 }
 

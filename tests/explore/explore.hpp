@@ -7,7 +7,7 @@
 //   if (o.verdict == Ending::clean && o.complete) ...          no execution breaks it
 //
 // It shares no code with the checker or with the software engine: machine.hpp is a model of its own of
-// docs/ordering.md. The model leaves out the host's access to VRAM (C7 to C10), unmapped memory, time, indirect buffers
+// docs/ordering.md. The model leaves out the host's access to VRAM (C7 to C10), map=, time, indirect buffers
 // and sums of floating-point numbers.
 //
 //   stuck        an execution in which a host never ends
@@ -16,6 +16,7 @@
 //   unmet        an expectation about the end does not hold there, or one in a thread at its moment
 //   incomplete   all hosts have ended, and a packet that stores data has not completed
 //   undefined    a packet's source and destination overlap
+//   gone         memory is used that is not there, or that the user may not reach; or a thread frees what is not there
 //
 // A schedule that is clean may still end with different signals,
 // or while a fence or atomic has not landed; `note` says so.
@@ -28,7 +29,7 @@
 
 namespace sdma::explore {
 
-enum class Ending : std::uint8_t { clean, stuck, race, different, unmet, incomplete, undefined, unsupported };
+enum class Ending : std::uint8_t { clean, stuck, race, different, unmet, incomplete, undefined, gone, unsupported };
 const char* name(Ending) noexcept;
 
 struct ExploreOptions {

@@ -38,6 +38,8 @@ Schedule samples(Random&);    ///< waits for a value that a thread has sampled
 Schedule kernel(Random&);     ///< a kernel between two queues
 Schedule scopes(Random&);     ///< kernels that hand over at the scope of their GPU
 Schedule vram(Random&);       ///< words in the memory of GPUs
+Schedule lifetimes(Random&);  ///< buffers that are allocated, mapped, exported, and freed
+Schedule pool(Random&);       ///< parts of a buffer with lives of their own
 Schedule noise(Random&);      ///< anything
 
 /// Shorter names for what most families need.

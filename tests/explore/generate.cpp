@@ -45,6 +45,8 @@ constexpr Family kFamilies[] = {
     {"kernel", family::kernel},
     {"scopes", family::scopes},
     {"vram", family::vram},
+    {"lifetimes", family::lifetimes},
+    {"pool", family::pool},
     {"noise", family::noise},
 };
 constexpr auto kNames = [] {

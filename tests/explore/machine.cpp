@@ -14,12 +14,14 @@ Machine::Machine(const Program& p)
       queues_(moves_ + 2),
       hosts_(queues_ + 2 * p.queues.size()),
       dirty_(hosts_ + 1),
-      kernels_(dirty_ + 1),
+      lives_(dirty_ + 1),
+      kernels_(lives_ + 1),
       words_(kernels_ + (p.has_kernels ? 4 * p.hosts.size() : 0)) {}
 
 void Machine::reset(State s) const noexcept {
   std::fill_n(s, words_, 0);
   for (std::size_t i = 0; i < p_.cells.size(); ++i) s[i] = p_.cells[i].value;
+  s[lives_] = p_.lives.first;
 }
 
 std::uint64_t Machine::read(Const s, const Word& w) const noexcept {
@@ -187,6 +189,8 @@ Violation Machine::settle(State s) const noexcept {
       if (p_.profile.fence_full && (open(s, q) & x.releases) != 0) break;
       const auto at = next(s, q);
       const auto& k = x.packets[at];
+      if ((k.kind == Kind::data || k.kind == Kind::release) && (k.lives & ~s[lives_]) != 0)
+        return {Violation::Kind::gone, {false, static_cast<std::uint8_t>(q), static_cast<std::uint8_t>(at)}, {}};
       if (k.kind == Kind::data) {
         if (k.undefined)
           return {Violation::Kind::undefined, {false, static_cast<std::uint8_t>(q), static_cast<std::uint8_t>(at)}, {}};
@@ -221,6 +225,11 @@ void Machine::store(State s, std::size_t i, std::uint64_t value) const noexcept 
 }
 
 Violation Machine::apply(State s, const Step& step) const noexcept {
+  const auto v = advance(s, step);
+  return v.kind != Violation::Kind::none || p_.lives.all.empty() ? v : present(s);
+}
+
+Violation Machine::advance(State s, const Step& step) const noexcept {
   const auto q = std::size_t{step.agent};
   if (step.host) {
     const auto v = act(s, q);

@@ -28,6 +28,8 @@
 // accesses at the scope of its GPU has a copy in the L2, which is written back and read again as late as the rules
 // allow.
 //
+// Memory comes and goes (lifetimes.cpp): what is in flight, or waits at a word, needs its lives.
+//
 // A state is an array of words: the cells, loaded values, then bookkeeping. It can be copied and hashed.
 #include "program.hpp"
 
@@ -45,7 +47,7 @@ struct Step {
 
 /// What is wrong in a state.
 struct Violation {
-  enum class Kind : std::uint8_t { none, race, undefined, stale };
+  enum class Kind : std::uint8_t { none, race, undefined, stale, gone };
   /// A packet of a queue, or an access of a host.
   struct Place {
     bool host{};
@@ -73,6 +75,7 @@ class Machine {
   Violation apply(State, const Step&) const noexcept;
 
   bool ended(Const) const noexcept;  ///< all hosts have ended
+  bool has(Const s, std::uint64_t lives) const noexcept { return (lives & ~s[lives_]) == 0; }
   /// Published packets that have not completed.
   struct Pending {
     bool data{};                     ///< one that stores to a buffer
@@ -155,6 +158,9 @@ class Machine {
   /// The next action of a host or a kernel.
   Violation act(State, std::size_t h) const noexcept;
   Violation access(State, std::size_t h, const Action&) const noexcept;
+  Violation advance(State, const Step&) const noexcept;
+  Violation present(Const) const noexcept;
+  Violation change_lives(State, std::size_t h, const Action&) const noexcept;
   std::uint64_t seen(Const, std::size_t h, const Action&) const noexcept;
   void write_back(State, int gpu, const Word* only) const noexcept;
   void read_again(State, int gpu, const Word* only) const noexcept;
@@ -171,7 +177,7 @@ class Machine {
   void store(State, std::size_t m, std::uint64_t value) const noexcept;
 
   const Program& p_;
-  std::size_t slots_, moves_, queues_, hosts_, dirty_, kernels_, words_;
+  std::size_t slots_, moves_, queues_, hosts_, dirty_, lives_, kernels_, words_;
 };
 
 template <class Fn> void each_bit(std::uint64_t bits, Fn&& fn) {

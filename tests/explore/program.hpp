@@ -68,6 +68,7 @@ struct Packet {
   std::uint64_t value{}, compare{};
   std::uint32_t mask = ~0u;
   Mask data_read{}, data_write{}, sync_read{}, sync_write{};
+  std::uint64_t lives = 0;              ///< that it needs, until it is complete
   std::uint16_t now = 0, nows = 0;      ///< its moves between data cells: Program::now
   std::uint16_t later = 0, laters = 0;  ///< its moves from or to sync cells: Program::later
   std::uint16_t skip_to{};              ///< a condition: the next packet if it fails
@@ -95,9 +96,24 @@ struct Stream {
   std::vector<Mask> polls{}, posts{}, move_reads{}, move_writes{}, data_reads{}, data_writes{};
 };
 
+/// Something that begins and ends: a buffer, a GPU's mapping of it, the handle by which other GPUs reach it.
+struct Life {
+  enum class Kind : std::uint8_t { memory, mapping, handle };
+  Kind kind{};
+  std::size_t buffer{};
+  Place gpu{};      ///< of a mapping
+  bool by_alloc{};  ///< a mapping that comes with the memory
+};
+struct Lives {
+  std::vector<Life> all{};
+  std::uint64_t first = 0;  ///< those that are there before anything runs
+  /// The lives that an access through this name needs.
+  std::uint64_t of(const Schedule&, GpuVa, Place user) const;
+};
+
 /// An action of a thread or a kernel. An access to data takes two: it is in flight after the first.
 struct Action {
-  enum class Kind : std::uint8_t { submit, set, add, wait, sample, rptr, access, accessed };
+  enum class Kind : std::uint8_t { submit, set, add, wait, sample, rptr, access, accessed, life };
   Kind kind{};
   std::uint8_t queue{};
   bool first{}, last{};        ///< of the pieces of a submit
@@ -111,6 +127,11 @@ struct Action {
   std::uint64_t value{};
   Mask data_read{}, data_write{};
   std::uint16_t now = 0, nows = 0;  ///< as Packet::now
+  std::uint64_t lives = 0;          ///< that it needs
+  // life: the lives that it begins and ends, those that have to be there and not to be there before, and the bytes that
+  // get their first contents.
+  std::uint64_t sets = 0, clears = 0, must = 0, must_not = 0;
+  std::pair<std::uint64_t, std::uint64_t> begins{};
 };
 struct Script {
   int gpu = -1;  ///< of a kernel
@@ -126,6 +147,7 @@ struct Expected {
   Word left{}, right{};
   std::vector<Word> parts{};
   bool old{};
+  std::uint64_t lives = 0;  ///< that it needs at the end
 };
 
 /// A word that kernels access at the scope of their GPU, and the copy in the GPU's L2.
@@ -145,6 +167,7 @@ struct Program {
   std::vector<Script> hosts{};  ///< and kernels
   bool has_kernels{};
   std::vector<Shadow> shadows{};
+  Lives lives{};
   std::vector<std::int16_t> parts{};  ///< of sums
   std::vector<Expected> expectations{}, now_expected{};
   Mask buffers{};    ///< cells of buffers
@@ -196,6 +219,8 @@ void classify(Program&);
 /// Lays out the packets of a submit, from number `begin` on. False if one is larger than half the ring.
 bool lay_out(Stream&, std::size_t begin);
 void share_engines(Program&);
+bool find_lives(const Schedule&, Lives&);
+Action life_action(const Schedule&, const Lives&, const Schedule::Action&);
 /// Fills in what the packets and actions from each position on use.
 void suffixes(Program&);
 

@@ -82,6 +82,10 @@ Violation Machine::act(State s, std::size_t h) const noexcept {
     read_again(s, gpu, nullptr);
     acquire(s, h);
   }
+  if (a.kind != Does::wait && (a.lives & ~s[lives_]) != 0)
+    return {Violation::Kind::gone, {true, static_cast<std::uint8_t>(h), static_cast<std::uint8_t>(position(s, h))}, {}};
+  if (a.kind == Does::life)
+    if (const auto v = change_lives(s, h, a); v.kind != Violation::Kind::none) return v;
   if (a.kind == Does::set) write(s, a.word, value(s, a));
   if (a.kind == Does::add) write(s, a.word, read(s, a.word) + value(s, a));
   if (a.kind == Does::sample) s[slots_ + static_cast<std::size_t>(a.sample)] = read(s, a.word);

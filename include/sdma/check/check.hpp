@@ -28,6 +28,7 @@
 //   race        two accesses to a byte, at least one a write, with no path of edges from the end of one to the other
 //   deadlock    one execution is followed to its end; a proof for each wait shows that no other execution gets stuck
 //   ring-full   the same execution with rings of their real size: does each submit get room?
+//   lifetimes   does each use of memory come after its allocation and before its free, and so for mappings and handles?
 //   results     if nothing else is wrong, every execution leaves the same bytes: are they those that are expected?
 //
 // The check is exact for flags (fence, set, swap) and for counters (add and sub). docs/check.md says where it is
@@ -71,6 +72,8 @@ struct Profile {
   bool l2_probed = false;    ///< C2: l2_probe=yes      stores of engines invalidate lines of an L2
   bool host_link_xgmi = false;  ///< C8: host_link=xgmi    the host's stores to VRAM need no flush
   bool bar_read_free = false;   ///< C9: bar_read=free     the host's loads from VRAM need no flush
+  /// pinned=moves makes it false: under XNACK, the driver may unmap host memory that a thread has mapped
+  bool pinned_stays = true;
 
   /// The default: the rules of docs/ordering.md, and no assumption beyond them.
   static constexpr Profile conservative() noexcept { return {}; }

@@ -137,6 +137,14 @@ class Device {
   /// May a thread of the host stand in for a compute kernel (schedule/run.hpp)? Only in software, where nothing else
   /// would start one, and all memory is the host's.
   virtual bool kernels_stand_in() const noexcept { return false; }
+  /// Can `allow` take memory from engines while they run? Only in software: a driver frees memory, and its address.
+  virtual bool takes_memory() const noexcept { return false; }
+  /// From now on, only these GPUs may access the memory that was allocated at this address: bit g is GPU g, and 0 is
+  /// what a free leaves. The bytes stay where they are, and the host keeps its access. Waits for accesses that have
+  /// begun.
+  /// unmapped: no memory was allocated there; timed_out: an engine may still use it; no_space: nothing has changed;
+  /// bad_argument: this device cannot (`takes_memory`).
+  [[nodiscard]] virtual Errc allow(GpuVa, std::uint64_t gpus, Deadline) noexcept;
   /// Does the rptr of a ring say what an engine has read? A device that translates packets reads them itself.
   virtual bool rptr_is_of_engines() const noexcept { return true; }
 
@@ -171,6 +179,10 @@ class ForwardingDevice : public Device {
   [[nodiscard]] Errc peek(GpuVa va, std::span<std::byte> to) const noexcept override { return to_.peek(va, to); }
   Result<Clock> clock(GpuId g) const noexcept override { return to_.clock(g); }
   bool kernels_stand_in() const noexcept override { return to_.kernels_stand_in(); }
+  bool takes_memory() const noexcept override { return to_.takes_memory(); }
+  [[nodiscard]] Errc allow(GpuVa va, std::uint64_t gpus, Deadline d) noexcept override {
+    return to_.allow(va, gpus, d);
+  }
   bool rptr_is_of_engines() const noexcept override { return to_.rptr_is_of_engines(); }
 
  protected:

@@ -39,6 +39,11 @@
 //   s.add_kernel(Place::gpu(0), "add").store({out, n}, ab);
 //   s.expect_sum({out, n}, ab);
 //
+// Lifetimes. A buffer exists throughout, unless a host thread allocates or frees it; the same holds for mappings and
+// for handles of other processes. check/ finds what uses memory that is not there, and `run` stops it on a device in
+// software:
+//   s.add_host("main").alloc(stage).submit(q).wait(done, Compare::eq, 1).free(stage);
+//
 // A schedule is plain data that you can read and compare; text.hpp prints it, and bind.hpp links it. References that
 // add_queue, add_host and add_kernel return stay valid.
 // Threads: one may write, or many may read. Allocates, and throws only what the allocator throws.
@@ -269,7 +274,27 @@ struct Schedule {
     /// comparison with it is true; `sample`: reads it and names what it holds; `repeat`: performs `body` several times;
     /// `compute`: keeps a kernel busy; `load`, `store`: access bytes; `expect`: bytes must equal others at this moment;
     /// `rptr`: waits until a queue's rptr shows that all that was submitted has been read. That completes nothing.
-    enum class Kind : std::uint8_t { submit, set, wait, repeat, add, compute, load, store, expect, sample, rptr };
+    /// Only in a host thread: `alloc`, `free`: a buffer begins and ceases to exist; `map`, `unmap`: a GPU gains and
+    /// loses access to it; `export_handle`, `close_handle`: all GPUs but its own reach it only between these two.
+    enum class Kind : std::uint8_t {
+      submit,
+      set,
+      wait,
+      repeat,
+      add,
+      compute,
+      load,
+      store,
+      expect,
+      sample,
+      rptr,
+      alloc,
+      free,
+      map,
+      unmap,
+      export_handle,
+      close_handle,
+    };
     Kind kind{};                        ///< which action it is
     std::vector<std::size_t> queues{};  ///< submit: queues by index, in this order, one doorbell each. rptr: one queue
     GpuVa signal{};                     ///< set, wait, add, sample: an address in link space
@@ -293,6 +318,8 @@ struct Schedule {
     /// scope comes before a set and an add. If not, the scope is the GPU (`scope=agent`), and the checker says
     /// what that breaks.
     bool system_scope = true;
+    GpuVa buffer{};  ///< alloc, free, map, unmap, export_handle, close_handle: where the buffer begins in link space
+    Place gpu{};     ///< map, unmap: the GPU
     friend bool operator==(const Action&, const Action&) = default;
   };
 
@@ -319,6 +346,13 @@ struct Schedule {
       to_.push_back({.kind = Action::Kind::store, .range = range, .sum = std::move(sum)});
       return *this;
     }
+    // The lifetime of a buffer; only in a host thread.
+    Script& alloc(GpuVa buffer);          ///< from here on the buffer exists, and holds what Buffer::init says
+    Script& free(GpuVa buffer);           ///< it no longer exists, and nothing may use it
+    Script& map(GpuVa buffer, Place);     ///< the GPU may access it
+    Script& unmap(GpuVa buffer, Place);   ///< the GPU may no longer access it
+    Script& export_handle(GpuVa buffer);  ///< GPUs other than its own may access it
+    Script& close_handle(GpuVa buffer);   ///< only its own may
     Script& expect_equal(Range left, Range right);  ///< at this moment
     Script& expect_old(Range left, Range right);    ///< compares with what `right` held before the run
     /// `fn(Script&)` appends the actions of each round.
@@ -331,6 +365,7 @@ struct Schedule {
     }
 
    private:
+    Script& lifetime(Action::Kind, GpuVa buffer, Place gpu);
     const Schedule& schedule_;
     std::vector<Action>& to_;
   };
