@@ -16,6 +16,21 @@ namespace sdma { inline namespace v0 { namespace doctor {
 using detail::compare_text;
 using detail::number_text;
 
+/// Up to where the engine of a queue was sent beyond the queue's own wptr: its doorbell, or, where nobody can read that,
+/// rptr. nullopt: it was not.
+inline std::optional<std::uint64_t> sent_beyond(const QueueSnapshot& q) {
+  const auto& sent = q.doorbell ? q.doorbell : q.rptr;
+  if (!q.wptr || q.positions_wrap || !sent || *sent <= *q.wptr) return {};
+  return *sent;
+}
+/// Does the producer of `q` ring the doorbell of `other`? That engine was sent to the wptr of `q`, whose own engine was
+/// not.
+inline bool rings_doorbell_of(const QueueSnapshot& q, const QueueSnapshot& other) {
+  const auto& reached = q.doorbell ? q.doorbell : q.rptr;
+  return q.wptr && *q.wptr != 0 && reached && *reached < *q.wptr && sent_beyond(other) == *q.wptr;
+}
+constexpr auto kOwnDoorbell = "ring the doorbell of the queue whose wptr was stored: each queue has its own";
+
 /// One line, cut at 160 characters.
 inline std::string packet_text(const PacketView& v) {
   constexpr std::size_t kLongest = 160;

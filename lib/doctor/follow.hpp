@@ -89,7 +89,7 @@ inline std::vector<std::uint64_t> dwords_of(const Snapshot& s, const std::vector
   std::vector<std::uint64_t> out;
   // A 64-bit word has two halves, and a poll may wait for the wrong one.
   const auto add = [&](std::uint64_t va) {
-    if (va % 4 != 0) return out.push_back(va);
+    if (va % 4 != 0) out.push_back(va);
     out.push_back(va / 8 * 8);
     out.push_back(va / 8 * 8 + 4);
   };

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "kernel_log.hpp"
+
+#include "devcoredump.hpp"
 #include "sdma/doctor/read.hpp"
 
 #include "../core/plural.hpp"
@@ -292,6 +294,7 @@ std::string in_words(const PageFault& p) {
 }
 
 void add_kernel_log(Snapshot& s, std::string_view text, std::string_view name, std::optional<std::uint32_t> process) {
+  add_engine_queues(s, text, name);
   auto facts = facts_of(text, name);
   if (!facts.is_log) return;
   std::set<std::uint32_t> processes, others;

@@ -158,9 +158,11 @@ class WaitExplainer {
     return true;
   }
 
-  /// What a packet left in the word, if it does not depend on what was there.
+  /// What a packet left in the word, if it does not depend on what was there. What the source of a copy held when it was
+  /// read is not what it holds now.
   std::optional<std::uint64_t> stored(const Post& p) const {
     const auto& v = c_.packet(p).view;
+    if (v.is<CopyLinear>() && c_.packet(p).consumed) return {};
     if (v.is<Atomic>() && decode<Atomic>(v.dwords, *v.info).op != AtomicOp::write_64) return {};
     const auto low = c_.followed.now.after(v, w_.va.value);
     return low ? std::optional<std::uint64_t>(*low) : std::nullopt;
@@ -209,6 +211,7 @@ class WaitExplainer {
         values.push_back(*v);
         if (w_.met(*v)) met = p;
       }
+    if (const auto copy = brought()) return copied(*copy);
     say(f_, Basis::seen, fmt::format("The last packet that stored to the word is {}.", c_.at(last)), "the rings");
     if (met && met->queue == last.queue && met->packet == last.packet) return not_there(last);
     if (met) {
@@ -250,6 +253,32 @@ class WaitExplainer {
         "all packets that store to the word");
     f_.to_do = counts ? "count the posts that reach this word, from its initial value"
                       : "wait for the value that is stored, or store the value that is waited for";
+  }
+
+  /// The copy that brought the word's value, if no other packet has stored that value.
+  std::optional<Post> brought() const {
+    const auto others = [&](const Post& p) { return !c_.packet(p).view.is<CopyLinear>() && stored(p) == value_; };
+    if (!value_ || std::any_of(executed_.begin(), executed_.end(), others)) return {};
+    const auto copy = std::find_if(executed_.rbegin(), executed_.rend(),
+                                   [&](const Post& p) { return c_.packet(p).view.is<CopyLinear>(); });
+    return copy == executed_.rend() ? std::nullopt : std::optional(*copy);
+  }
+  void copied(const Post& p) {
+    const auto& v = c_.packet(p).view;
+    const auto copy = decode<CopyLinear>(v.dwords, *v.info);
+    const auto from = copy.src + (w_.va - copy.dst);
+    say(f_, Basis::inferred,
+        fmt::format("{} brought the value: its source {} held {} when it was copied.", c_.at(p), word_text(c_, from),
+                    number_text(*value_)),
+        "the word, to which no other packet has stored that value");
+    std::uint64_t now = 0;
+    if (read_memory(c_.snapshot, from, std::as_writable_bytes(std::span(&now, 1)).first(w_.bytes)) == Errc::ok &&
+        now != *value_)
+      say(f_, Basis::seen,
+          fmt::format("The source holds {} now: the copy {}.", number_text(now),
+                      w_.met(now) ? "came before the value that the wait needs" : "came before that"),
+          "memory");
+    f_.to_do = "let the copy wait for what stores to its source";
   }
 
   /// The last store satisfies the wait, but the word does not hold it.
@@ -370,6 +399,7 @@ class WaitExplainer {
       return !v || w_.met(*v);
     });
     if (useful != skipped_.rend()) return skipped(*useful), buffers();
+    if (in_a_nop()) return;
     auto stores = others_;
     stores.insert(stores.end(), skipped_.begin(), skipped_.end());
     if (!stores.empty()) f_.what = HangClass::wrong_value;
@@ -389,6 +419,39 @@ class WaitExplainer {
                                      stores.size() == 1 ? "" : fmt::format(", and so do {} others", stores.size() - 1),
                                      rings, who),
         "the packets in the rings, except those that were overwritten");
+  }
+
+  /// The packet that would satisfy the wait lies in the payload of a NOP, which the engine skips.
+  bool in_a_nop() {
+    for (const auto& line : c_.lines)
+      for (std::size_t i = 0; i < line.packets.size(); ++i) {
+        const auto& p = line.packets[i];
+        if (!p.view.is<Nop>() || p.view.dwords.size() < 5 || pads_the_end(line, p)) continue;
+        const auto payload = p.view.dwords.subspan(1);
+        for (std::size_t k = 0; k < payload.size(); ++k) {
+          const auto v = Reader{payload.subspan(k), catalogue(line.queue->generation)}.next();
+          if (!v.is<Fence>() || !v.whole()) continue;
+          const auto fence = decode<Fence>(v.dwords, *v.info);
+          if (fence.addr != w_.va || !w_.met(fence.value)) continue;
+          // From the second lap on, a payload that nobody has written holds what was there before.
+          const bool first_lap = !line.queue->positions_wrap && line.queue->wptr && *line.queue->wptr <= line.bytes;
+          if (!first_lap) f_.basis = Basis::guessed;
+          f_.release.by = Release::By::nobody;
+          say(f_, first_lap ? Basis::inferred : Basis::guessed,
+              fmt::format("The NOP of {} at {:#x} has {} dwords, and covers {:#x}: {}. It would satisfy the wait, and the "
+                          "engine skips it.",
+                          c_.name(line.index), p.position, p.view.dwords.size(),
+                          p.position + (p.inside ? 0 : 4 * (k + 1)), packet_text(v)),
+              first_lap ? "the count of the NOP" : "the count of the NOP; or an earlier lap has left that packet there");
+          f_.to_do = "correct the count of the NOP: it counts the dwords after its header";
+          return true;
+        }
+      }
+    return false;
+  }
+  /// A NOP up to the end of the ring, over what an earlier lap has left there.
+  static bool pads_the_end(const Line& line, const Packet& p) {
+    return !p.inside && line.bytes != 0 && (p.position + p.view.dwords.size() * 4) % line.bytes == 0;
   }
 
   /// Packets that come later, none of which satisfies the wait by itself.
