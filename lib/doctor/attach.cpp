@@ -277,9 +277,10 @@ class Examination {
         gpu_processes_below(0).size() > 1 || is_held_)
       return;
     if (const auto parts = sleepless_parts(pid_); !parts.empty())
-      return note(fmt::format("All threads sleep without an end of time, and still this is no deadlock for certain: the "
-                              "process has {}, through which a value may come.",
-                              fmt::join(parts, ", ")));
+      return note(
+          fmt::format("All threads sleep without an end of time, and still this is no deadlock for certain: the "
+                      "process has {}, through which a value may come.",
+                      fmt::join(parts, ", ")));
     s_.all_threads = true;
     std::string list;
     for (const auto& t : now) list += fmt::format("{}{} ({}) in {}", list.empty() ? "" : ", ", t.thread, t.name, t.in);
@@ -372,8 +373,9 @@ Result<Snapshot, Diagnostic> examine(int pid, const AttachOptions& o) {
   if (status_of(pid, "State").starts_with('Z')) {
     if (count_threads(pid) > 1)
       return process_error(pid, "its first thread is a zombie, and with it went what /proc shows of the process");
-    return process_error(pid, "has ended, and its parent has not noticed",
-                         fmt::format("it is a zombie, until its parent, process {}, waits for it", status_of(pid, "PPid")));
+    return process_error(
+        pid, "has ended, and its parent has not noticed",
+        fmt::format("it is a zombie, until its parent, process {}, waits for it", status_of(pid, "PPid")));
   }
   if (!kind.readable) return no_rights(pid);
   if (!kind.uses_gpu) return process_error(pid, "does not use a GPU: it has not opened /dev/kfd");

@@ -108,7 +108,8 @@ inline void doubt(const Case& c, Finding& f) {
 /// Is it known what a COND_EXEC decides? Its word is, and no packet stores to it.
 bool is_settled(const Case&, const Post& condition);
 /// Makes a wait a guess, if packets that store to its word are executed before the wait only in some orders.
-void doubt_order(const Case&, const Wait&, Finding&);
+/// `self`: the packet that waits.
+void doubt_order(const Case&, const Wait&, std::optional<Post> self, Finding&);
 /// "0x7f0000001000 (gpu 0 memory)"
 inline std::string word_text(const Case& c, GpuVa va) {
   const auto name = c.range_name(va);
@@ -142,6 +143,9 @@ Finding explain_wait(const Case&, std::size_t queue, const std::vector<Post>& he
 std::vector<Post> posts_of(const Case&, const Wait&);
 /// Packets that are not executed, and that would satisfy the wait or may do so. `self`: the packet that waits.
 std::vector<Post> helpers_of(const Case&, const Wait&, std::optional<Post> self = {});
+/// Can packets that are pending satisfy the wait, in whatever order engines execute them? Not those that come after
+/// `self`, the packet that waits. True also if there are too many orders, or if what a packet stores is not known.
+bool may_be_satisfied(const Case&, const Wait&, std::optional<Post> self);
 /// Findings about host threads.
 void explain_hosts(const Case&, std::vector<Finding>&);
 /// The class of a wait that no pending packet satisfies, with its statements. `queue`: the one that waits, or nullopt.

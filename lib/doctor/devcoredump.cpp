@@ -6,8 +6,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 namespace sdma { inline namespace v0 { namespace doctor {
 
 void add_engine_queues(Snapshot& s, std::string_view text, std::string_view name) {
@@ -27,9 +25,9 @@ void add_engine_queues(Snapshot& s, std::string_view text, std::string_view name
     s.queues.push_back(std::move(q));
   }
   if (served > 0)
-    s.notes.push_back(fmt::format(
-        "{}: engines serve {} of programs (rlcN); a devcoredump has their positions, and not their packets", name,
-        plural(served, "queue")));
+    s.notes.push_back(
+        fmt::format("{}: engines serve {} of programs (rlcN); a devcoredump has their positions, and not their packets",
+                    name, plural(served, "queue")));
   if (silent > 0)
     s.notes.push_back(fmt::format("{}: the registers of {} of programs read as all ones: the GPU did not answer", name,
                                   plural(silent, "queue")));

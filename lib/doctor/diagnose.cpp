@@ -142,11 +142,12 @@ class Diagnostician {
     const auto basis = lines_[q].pending() ? Basis::seen : Basis::guessed;  // it may have been late
     auto& f = states_[q] ? *states_[q] : report(q, HangClass::unknown, basis);
     if (f.basis == Basis::guessed) f.what = HangClass::unknown, f.basis = basis;
-    if (f.to_do.empty()) f.to_do = "look in the kernel's log for what came before: a page fault, an error of memory or of a link";
+    if (f.to_do.empty())
+      f.to_do = "look in the kernel's log for what came before: a page fault, an error of memory or of a link";
     const bool first = s_.queues[q].rptr && *s_.queues[q].rptr == 0;
-    f.statements.insert(f.statements.begin(),
-                        {fmt::format("Ring {} of the driver timed out{}.", e->ring, first ? " at its first packet" : ""),
-                         Basis::seen, fmt::format("{}: \"{}\"", e->from, e->said)});
+    f.statements.insert(f.statements.begin(), {fmt::format("Ring {} of the driver timed out{}.", e->ring,
+                                                           first ? " at its first packet" : ""),
+                                               Basis::seen, fmt::format("{}: \"{}\"", e->from, e->said)});
   }
 
   void unplaced(std::size_t q) {
@@ -195,9 +196,10 @@ class Diagnostician {
     for (const auto& other : s_.queues) {
       if (&other == &s_.queues[q] || !rings_doorbell_of(s_.queues[q], other)) continue;
       say(f, Basis::inferred,
-          fmt::format("The engine of {} was sent to {:#x}, which is this wptr, and not that queue's: the producer rings "
-                      "the doorbell of {}.",
-                      other.name, *s_.queues[q].wptr, other.name),
+          fmt::format(
+              "The engine of {} was sent to {:#x}, which is this wptr, and not that queue's: the producer rings "
+              "the doorbell of {}.",
+              other.name, *s_.queues[q].wptr, other.name),
           "the positions of both queues");
       f.to_do = kOwnDoorbell;
       return true;
@@ -374,7 +376,7 @@ class Diagnostician {
   /// What else may be the case.
   void conclude(std::size_t q, Finding f) {
     doubt(case_, f);
-    doubt_order(case_, *wait_of(packet(q)), f);
+    doubt_order(case_, *wait_of(packet(q)), Post{q, followed_.stops[q].packet}, f);
     late(q, f);
     still_moves(*wait_of(packet(q)), f);
     states_[q] = std::move(f);
@@ -413,13 +415,14 @@ class Diagnostician {
                               : "It may be complete: then its word has changed since, and the queue is idle."),
           needed  ? "the rings and the words"
           : known ? "the statement that the queue stalls"
-                  : "what was read is not what was executed; another queue may show it");
+                  : "a recording, or a word to which a packet after it stores: what was read is not what was executed");
       if (!known) f.basis = Basis::guessed;
     } else if (stop < line.head && !never && (!case_.watched() || waits_at_rptr(case_, q))) {
       say(f, Basis::guessed,
           fmt::format("rptr {:#x} is past this packet, which may be complete: then its word has changed since.",
                       *s_.queues[q].rptr),
-          "the packets after rptr, at which the engine may be as well");
+          waits_at_rptr(case_, q) ? "a recording, which shows whether this packet or the one at rptr was begun last"
+                                  : "nothing; watch the queue, or say for how long it stood still");
       f.basis = Basis::guessed;
     }
     for (const auto i : perhaps_[q]) {
@@ -443,9 +446,19 @@ class Diagnostician {
     say(f, Basis::inferred,
         fmt::format("rptr {:#x} is before this packet: it lags, or the engine is not there yet.", *s_.queues[q].rptr),
         "the packets between them do not wait");
-    // The engine may wait for something before it, which is not known.
-    if ((!case_.watched() && f.what != HangClass::cycle && (!never || waits)) || followed_.assumed[q])
+    if (followed_.assumed[q]) {
+      say(f, Basis::guessed, "Or the engine waits between them, for a word that is not known.",
+          "the words of those packets");
       f.basis = Basis::guessed;
+    }
+    // A queue that hangs once it is there need not be there yet.
+    const bool hangs =
+        f.what == HangClass::cycle || (never && !waits) ||
+        (f.basis != Basis::guessed && f.release.by != Release::By::host && f.release.by != Release::By::packet);
+    if (case_.watched() || hangs) return;
+    say(f, Basis::guessed, "The snapshot shows one moment: the engine may be at any of them.",
+        "nothing; watch the queue, or say for how long it stood still");
+    f.basis = Basis::guessed;
   }
 
   void follow(Finding& f, const Post& helper) {

@@ -76,9 +76,8 @@ void no_queue(const Snapshot& s, Finding& f) {
 
 /// A GPU that has lost its memory: what its queues have done is doubtful, whatever is wrong with them.
 void lost_memory(const Snapshot& s, Finding& first) {
-  const auto lost = std::find_if(s.events.begin(), s.events.end(), [](const LogEvent& e) {
-    return e.said.find("VRAM is lost") != std::string::npos;
-  });
+  const auto lost = std::find_if(s.events.begin(), s.events.end(),
+                                 [](const LogEvent& e) { return e.said.find("VRAM is lost") != std::string::npos; });
   if (lost == s.events.end()) return;
   auto text = fmt::format("{}{}: \"{}\". {}", lost->from, lost->device.empty() ? "" : ", GPU " + lost->device,
                           lost->said, lost->means);

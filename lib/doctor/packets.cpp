@@ -144,7 +144,8 @@ class PacketExplainer {
     const auto* const first = at.view.dwords.data();
     std::span<const std::uint32_t> rest;
     for (const auto& d : line_.dwords)
-      if (first >= d.data() && first < d.data() + d.size()) rest = std::span(d).subspan(static_cast<std::size_t>(first - d.data()));
+      if (first >= d.data() && first < d.data() + d.size())
+        rest = std::span(d).subspan(static_cast<std::size_t>(first - d.data()));
     for (std::size_t k = 1; k <= std::min(payload.size(), kLongestBody); ++k) {
       const auto tail = payload.last(k);
       std::vector<std::uint32_t> dwords(tail.begin(), tail.end());
@@ -155,9 +156,10 @@ class PacketExplainer {
         continue;
       f_.what = HangClass::unknown_opcode;
       say(f_, Basis::inferred,
-          fmt::format("The NOP at {:#x} has {} dwords, and the last {} of them begin a packet: {}. The engine skips its "
-                      "header, and reads its rest as a packet.",
-                      nop.position, nop.view.dwords.size(), k, packet_text(v)),
+          fmt::format(
+              "The NOP at {:#x} has {} dwords, and the last {} of them begin a packet: {}. The engine skips its "
+              "header, and reads its rest as a packet.",
+              nop.position, nop.view.dwords.size(), k, packet_text(v)),
           "without them in the NOP, everything up to wptr reads as packets");
       f_.to_do = "correct the count of the NOP: it counts the dwords after its header";
       return true;

@@ -80,11 +80,10 @@ std::vector<std::string> sentences_of(const std::vector<HeldThread>& all, int pi
     const auto* const idle = one ? "it stores no value and rings no doorbell meanwhile"
                                  : "they store no value and ring no doorbell meanwhile";
     switch (state) {
-      case 'T':
-        out.push_back(fmt::format("{} stopped (state T): {}, until kill -CONT {}.", subject, idle, pid));
-        break;
+      case 'T': out.push_back(fmt::format("{} stopped (state T): {}, until kill -CONT {}.", subject, idle, pid)); break;
       case 't':
-        out.push_back(fmt::format("{} stopped by a debugger (state t), process {}: {}.", subject, tracer_of(pid), idle));
+        out.push_back(
+            fmt::format("{} stopped by a debugger (state t), process {}: {}.", subject, tracer_of(pid), idle));
         break;
       case 'Z': out.push_back(fmt::format("{} a zombie (state Z): it has ended, and others run on.", subject)); break;
       default:
@@ -105,7 +104,8 @@ std::vector<std::string> sleepless_parts(int pid) {
   for (int signal = 1; signal <= 64; ++signal)
     if (caught.value_or(0) >> (signal - 1) & 1 && !is_internal(signal)) handled.push_back(signal);
   if (!handled.empty())
-    out.push_back(fmt::format("a handler of the signal{} {}", handled.size() == 1 ? "" : "s", fmt::join(handled, ", ")));
+    out.push_back(
+        fmt::format("a handler of the signal{} {}", handled.size() == 1 ? "" : "s", fmt::join(handled, ", ")));
   std::map<std::string, std::size_t> files;
   each_entry(fmt::format("/proc/{}/fd", pid), [&](const std::filesystem::path& fd) {
     std::error_code e;

@@ -247,8 +247,9 @@ class StateExaminer {
     for (const auto& other : snapshot_.queues) {
       if (&other == &q_ || !rings_doorbell_of(other, q_)) continue;
       say(f_, Basis::inferred,
-          fmt::format("{:#x} is the wptr of {}, whose own engine was not sent there: its producer has rung this doorbell.",
-                      *other.wptr, other.name),
+          fmt::format(
+              "{:#x} is the wptr of {}, whose own engine was not sent there: its producer has rung this doorbell.",
+              *other.wptr, other.name),
           "the positions of both queues");
       return true;
     }

@@ -29,15 +29,18 @@ class WaitExplainer {
           .push_back(p);
     }
     value_ = c.followed.now.word(w.va.value, w.bytes);
+    const auto self = queue ? std::optional(Post{*queue, c.followed.stops[*queue].packet}) : std::nullopt;
+    may_be_satisfied_ = may_be_satisfied(c, w, self);
+    final_ = c.watched() || (!may_be_satisfied_ && settled() && (executed_.empty() || nobody_else()));
   }
 
   void run() {
-    f_.basis = c_.watched() ? Basis::inferred : Basis::guessed;
+    f_.basis = final_ ? Basis::inferred : Basis::guessed;
     const bool certain = half() || full();
     if (!certain && executed_.empty() && !other_word()) nobody();
     if (!certain && !executed_.empty() && !atomics()) values();
     if (!certain) together();
-    if (!c_.watched() && !certain)
+    if (!final_ && !certain)
       say(f_, Basis::guessed,
           "The snapshot shows one moment: if the queue has not stood still for longer than its work takes, it is not "
           "hung.",
@@ -45,6 +48,29 @@ class WaitExplainer {
   }
 
  private:
+  /// No store to the word is still on its way: there is none, or the word holds what the last one has left.
+  bool settled() const {
+    std::optional<Post> last;
+    for (const auto& p : posts_of(c_, w_)) {
+      if (!c_.packet(p).consumed) continue;
+      if (last && last->queue != p.queue) return false;
+      last = p;
+    }
+    return !last || (value_ && !c_.followed.skipped[last->queue][last->packet] && stored(*last) == value_);
+  }
+  /// Every thread that could store to the word, or submit packets, sleeps until the queues of the snapshot continue.
+  bool nobody_else() const {
+    const auto sleeps = [&](const HostWait& h) {
+      return h.asleep && *h.asleep && !wait_of(h).met(c_.followed.now).value_or(true);
+    };
+    // In a single moment, a queue may be about to wake one of them.
+    const auto for_ever = [&](const HostWait& h) {
+      return sleeps(h) && (c_.watched() || !doctor::may_be_satisfied(c_, wait_of(h), {}));
+    };
+    return c_.snapshot.all_threads && c_.snapshot.all_queues &&
+           std::all_of(c_.snapshot.waits.begin(), c_.snapshot.waits.end(), for_ever);
+  }
+
   /// A queue that has waited for the word sets it back for the next round: this satisfies no wait.
   bool sets_back(const Post& p) const {
     const auto value = stored(p);
@@ -76,14 +102,24 @@ class WaitExplainer {
     if (!by && (*value == 0 || w_.func == Compare::ne)) return false;
     // Packets that store to this half show that it is the one that was meant.
     if (std::any_of(executed_.begin(), executed_.end(), [&](const Post& p) { return !is_wide(p); })) return false;
+    const bool sure = by && is_wide(*by) && c_.watched();
+    if (!sure && (!by || !executed_.empty() || !others_.empty())) {
+      say(f_, Basis::guessed,
+          fmt::format("The other half of the 64-bit word, at {:#x}, holds {} and would satisfy the wait.", other,
+                      number_text(*value)),
+          "what the program uses the other half for: two flags of 32 bits are neighbours, too");
+      return false;
+    }
     f_.what = HangClass::wrong_half;
-    // Two flags of 32 bits are neighbours, too.
-    f_.basis = by && is_wide(*by) && c_.watched() ? Basis::inferred : Basis::guessed;
+    f_.basis = sure ? Basis::inferred : Basis::guessed;
     say(f_, Basis::seen,
         fmt::format("The other half of the 64-bit word, at {:#x}, holds {} and satisfies the wait.", other,
                     number_text(*value)),
         "memory");
     if (by) say(f_, Basis::seen, fmt::format("{} stored it.", c_.at(*by)), "the rings");
+    if (!sure)
+      say(f_, Basis::guessed, "Or it is another flag, and nothing stores to this one.",
+          "what the program uses the other half for");
     f_.to_do = fmt::format("wait for {:#x}: the low half of a 64-bit word comes first", other);
     return true;
   }
@@ -213,7 +249,9 @@ class WaitExplainer {
       }
     if (const auto copy = brought()) return copied(*copy);
     say(f_, Basis::seen, fmt::format("The last packet that stored to the word is {}.", c_.at(last)), "the rings");
-    if (met && met->queue == last.queue && met->packet == last.packet) return not_there(last);
+    const auto replaces = [&](const Post& p) { return met && p.queue != met->queue && value_ && stored(p) == value_; };
+    const bool replaced = std::any_of(executed_.begin(), executed_.end(), replaces);
+    if (met == last && !replaced) return not_there(last);
     if (met) {
       f_.what = HangClass::stale_epoch;
       say(f_, Basis::inferred,
@@ -438,11 +476,13 @@ class WaitExplainer {
           if (!first_lap) f_.basis = Basis::guessed;
           f_.release.by = Release::By::nobody;
           say(f_, first_lap ? Basis::inferred : Basis::guessed,
-              fmt::format("The NOP of {} at {:#x} has {} dwords, and covers {:#x}: {}. It would satisfy the wait, and the "
-                          "engine skips it.",
-                          c_.name(line.index), p.position, p.view.dwords.size(),
-                          p.position + (p.inside ? 0 : 4 * (k + 1)), packet_text(v)),
-              first_lap ? "the count of the NOP" : "the count of the NOP; or an earlier lap has left that packet there");
+              fmt::format(
+                  "The NOP of {} at {:#x} has {} dwords, and covers {:#x}: {}. It would satisfy the wait, and the "
+                  "engine skips it.",
+                  c_.name(line.index), p.position, p.view.dwords.size(), p.position + (p.inside ? 0 : 4 * (k + 1)),
+                  packet_text(v)),
+              first_lap ? "the count of the NOP"
+                        : "the count of the NOP; or an earlier lap has left that packet there");
           f_.to_do = "correct the count of the NOP: it counts the dwords after its header";
           return true;
         }
@@ -460,7 +500,7 @@ class WaitExplainer {
     const auto n = std::count_if(others_.begin(), others_.end(), later);
     const bool adds =
         std::any_of(others_.begin(), others_.end(), [&](const Post& p) { return later(p) && is_wide(p); });
-    if (n == 0 || (w_.bytes == 4 && (n == 1 || !adds))) return;
+    if (n == 0 || !may_be_satisfied_ || (w_.bytes == 4 && (n == 1 || !adds))) return;
     f_.basis = Basis::guessed;
     say(f_, Basis::guessed, "Packets that come later may satisfy it together.", "which of them come first");
   }
@@ -502,10 +542,7 @@ class WaitExplainer {
   void only_the_host() {
     f_.release.by = Release::By::host;
     const auto& waits = c_.snapshot.waits;
-    const auto sleeps = [&](const HostWait& h) {
-      return h.asleep && *h.asleep && !wait_of(h).met(c_.followed.now).value_or(true);
-    };
-    if (!c_.snapshot.all_threads || !c_.snapshot.all_queues || !std::all_of(waits.begin(), waits.end(), sleeps)) return;
+    if (!nobody_else()) return;
     f_.release.by = Release::By::nobody;
     if (waits.empty())
       return say(f_, Basis::seen, "No thread of the host is left that could store to the word.", "the snapshot");
@@ -524,6 +561,8 @@ class WaitExplainer {
   std::vector<Post> skipped_{};   ///< those that a condition skipped
   std::vector<Post> others_{};    ///< those that set the word back, or that come later
   std::optional<std::uint64_t> value_;
+  bool may_be_satisfied_ = true;  ///< by packets that are pending, in some order
+  bool final_ = false;            ///< the snapshot shows that the wait does not end by itself
 };
 
 }  // namespace

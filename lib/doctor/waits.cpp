@@ -29,9 +29,10 @@ bool misses_the_word(const Case& c, const Wait& w, Finding& f) {
   const bool known =
       read_memory(c.snapshot, at, std::as_writable_bytes(std::span(&value, 1)).first(w.bytes)) == Errc::ok;
   say(f, Basis::seen,
-      fmt::format("The address {:#x} is not a multiple of {}: its low bits select no word, and what an engine does with "
-                  "them is documented nowhere.",
-                  w.va.value, w.bytes),
+      fmt::format(
+          "The address {:#x} is not a multiple of {}: its low bits select no word, and what an engine does with "
+          "them is documented nowhere.",
+          w.va.value, w.bytes),
       "the packet");
   if (!known || !w.met(value)) return false;
   f.what = HangClass::wrong_word;
@@ -141,8 +142,9 @@ bool is_settled(const Case& c, const Post& condition) {
   return c.followed.holds_now(v) && !c.followed.posts.contains(decode<CondExec>(v.dwords, *v.info).addr.value);
 }
 
-void doubt_order(const Case& c, const Wait& w, Finding& f) {
+void doubt_order(const Case& c, const Wait& w, std::optional<Post> self, Finding& f) {
   if (f.what == HangClass::beyond_mask) return;
+  if (f.release.by != Release::By::packet && !may_be_satisfied(c, w, self)) return;
   for (const auto& p : posts_of(c, w)) {
     const bool skipped = c.followed.skipped[p.queue][p.packet];
     if (c.packet(p).consumed || (!skipped && !c.followed.executed(p))) continue;

@@ -95,9 +95,9 @@ std::vector<CoredumpQueue> coredump_queues(std::string_view text) {
         all.push_back({.engine = static_cast<std::uint32_t>(*engine), .slot = static_cast<std::uint32_t>(*slot)});
       auto& q = all.back();
       const auto what = name.substr(field + kRing.size());
-      for (const auto& [of, to] : {std::pair("CNTL", &q.control), std::pair("RPTR", &q.rptr),
-                                   std::pair("RPTR_HI", &q.rptr_hi), std::pair("WPTR", &q.wptr),
-                                   std::pair("WPTR_HI", &q.wptr_hi)})
+      for (const auto& [of, to] :
+           {std::pair("CNTL", &q.control), std::pair("RPTR", &q.rptr), std::pair("RPTR_HI", &q.rptr_hi),
+            std::pair("WPTR", &q.wptr), std::pair("WPTR_HI", &q.wptr_hi)})
         if (what == of) *to = static_cast<std::uint32_t>(*value);
     }
     return true;

@@ -86,7 +86,8 @@ TEST_CASE("a value that a copy brought is what its source held when it was copie
   }
   // A fence that stored the value is what did.
   auto a = first_lap("a", dwords_of(PollMem{.addr = kFlag, .reference = 9}));
-  auto b = first_lap("b", dwords_of(CopyLinear{.src = kSource, .dst = kFlag, .bytes = 4}, Fence{.addr = kFlag, .value = 3}));
+  auto b =
+      first_lap("b", dwords_of(CopyLinear{.src = kSource, .dst = kFlag, .bytes = 4}, Fence{.addr = kFlag, .value = 3}));
   b.rptr = b.rptr_first = b.wptr;
   auto s = watched({a, b});
   s.words.add(kFlag, 3, 4);
@@ -117,13 +118,15 @@ TEST_CASE("a NOP whose count covers the fence is named") {
 }
 
 TEST_CASE("a NOP whose count covers the header of a packet is named") {
-  auto ring = dwords_of(Nop{}, Fence{.addr = kFlag, .value = 1}, CopyLinear{.src = kSource, .dst = kOther, .bytes = 64});
+  auto ring =
+      dwords_of(Nop{}, Fence{.addr = kFlag, .value = 1}, CopyLinear{.src = kSource, .dst = kOther, .bytes = 64});
   ring[0] = 1u << 16;
   const auto d = diagnose(watched({first_lap("a", ring)}));
   INFO(to_text(d));
   CHECK(d.findings.front().what == HangClass::unknown_opcode);
   CHECK(d.verdict() == Verdict::hung);
-  CHECK(says(d, "The NOP at 0x0 has 2 dwords, and the last 1 of them begin a packet: fence addr=0x7f0000001000 value=1."));
+  CHECK(says(d,
+             "The NOP at 0x0 has 2 dwords, and the last 1 of them begin a packet: fence addr=0x7f0000001000 value=1."));
   // What is garbage with those dwords, too, is garbage.
   ring[4] = 0xdeadbeef, ring[3] = 0xffffffff;
   CHECK(!says(diagnose(watched({first_lap("a", ring)})), "The NOP at"));
@@ -149,7 +152,8 @@ TEST_CASE("a doorbell that was rung for another queue is named, in both") {
     }
     CHECK(d.verdict() == Verdict::hung);
     b.wptr.value = 8, b.doorbell.value = 8, b.rptr.value = b.rptr_first.value = 0;
-    for (const auto& f : diagnose(watched({a, b})).findings) CHECK(f.to_do.find("each queue has its own") == std::string::npos);
+    for (const auto& f : diagnose(watched({a, b})).findings)
+      CHECK(f.to_do.find("each queue has its own") == std::string::npos);
   }
 }
 

@@ -183,7 +183,7 @@ std::string would_decide(const doctor::Diagnosis& d) {
     if (d.verdict(f) != Verdict::undecided) continue;
     for (const auto& s : f.statements)
       if (s.basis == doctor::Basis::guessed) return std::string(name(f.what)) + ": " + s.rests_on;
-    return std::string(name(f.what)) + ": nothing";
+    return std::string(name(f.what)) + ": to do: " + f.to_do.substr(0, 60);
   }
   return "nothing";
 }

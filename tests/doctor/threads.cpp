@@ -129,16 +129,16 @@ TEST_CASE("a timer, a handler of a signal and a socket may store a value though 
   // What only an instruction of the thread itself raises, it does not raise while it sleeps.
   CHECK(doctor::sleepless_parts(Bare([] { ::signal(SIGSEGV, ignore); }).pid()).empty());
   CHECK(doctor::sleepless_parts(Bare([] {
-          int two[2];
-          (void)::socketpair(AF_UNIX, SOCK_STREAM, 0, two);
-        }).pid()) == Parts{"2 sockets"});
+                                  int two[2];
+                                  (void)::socketpair(AF_UNIX, SOCK_STREAM, 0, two);
+                                }).pid()) == Parts{"2 sockets"});
   if (!std::filesystem::exists("/proc/self/timers")) return;  // a kernel without CHECKPOINT_RESTORE
   CHECK(doctor::sleepless_parts(Bare([] {
-          sigevent e{};
-          e.sigev_notify = SIGEV_NONE;
-          timer_t timer;
-          (void)::timer_create(CLOCK_MONOTONIC, &e, &timer);
-        }).pid()) == Parts{"a timer"});
+                                  sigevent e{};
+                                  e.sigev_notify = SIGEV_NONE;
+                                  timer_t timer;
+                                  (void)::timer_create(CLOCK_MONOTONIC, &e, &timer);
+                                }).pid()) == Parts{"a timer"});
 }
 
 TEST_CASE("a thread that is stopped, a zombie or in the kernel is said to be so") {
@@ -149,7 +149,8 @@ TEST_CASE("a thread that is stopped, a zombie or in the kernel is said to be so"
   CHECK(stopped.held(1) == std::vector<std::string>{
                                "Process " + number +
                                " is stopped (state T): it stores no value and rings no doorbell meanwhile, until kill "
-                               "-CONT " + number + "."});
+                               "-CONT " +
+                               number + "."});
   // A thread that has called vfork waits for its child in state D.
   const Bare waits([] {
     std::thread([] {
@@ -162,7 +163,8 @@ TEST_CASE("a thread that is stopped, a zombie or in the kernel is said to be so"
   REQUIRE(in_kernel.size() == 1);
   CAPTURE(in_kernel[0]);
   CHECK(in_kernel[0].rfind("Thread ", 0) == 0);
-  CHECK(in_kernel[0].find(" of process " + std::to_string(waits.pid()) + " is in the kernel (state D)") != std::string::npos);
+  CHECK(in_kernel[0].find(" of process " + std::to_string(waits.pid()) + " is in the kernel (state D)") !=
+        std::string::npos);
   const auto parent = ::fork();
   REQUIRE(parent >= 0);
   if (parent == 0) {
@@ -175,9 +177,10 @@ TEST_CASE("a thread that is stopped, a zombie or in the kernel is said to be so"
     zombies = doctor::held_threads(parent);
   REQUIRE(zombies.size() == 1);
   CHECK((zombies[0].state == 'Z' && zombies[0].thread == parent));
-  CHECK(doctor::sentences_of(zombies, parent, doctor::count_threads(parent)).front().find("is a zombie (state Z): it has "
-                                                                                         "ended, and others run on.") !=
-        std::string::npos);
+  CHECK(doctor::sentences_of(zombies, parent, doctor::count_threads(parent))
+            .front()
+            .find("is a zombie (state Z): it has "
+                  "ended, and others run on.") != std::string::npos);
   ::kill(parent, SIGKILL);
   (void)::waitpid(parent, nullptr, 0);
 }
