@@ -42,7 +42,7 @@ class Diagnostician {
       if (!states_[q] && is_waiting(followed_.stops[q].why)) {
         helpers_[q] = helpers_of(case_, *wait_of(packet(q)), Post{q, followed_.stops[q].packet});
       }
-    for (std::size_t q = 0; q < lines_.size(); ++q) examine(q), timed_out(q);
+    for (std::size_t q = 0; q < lines_.size(); ++q) examine(q), add_timeout(case_, q, states_[q]);
     std::vector<Finding> findings;
     for (auto& f : states_)
       if (f) findings.push_back(std::move(*f));
@@ -118,38 +118,6 @@ class Diagnostician {
     idle(q);
   }
 
-  /// The line of a file that says that the driver gave up on a ring of this file.
-  const LogEvent* timeout_in(const std::string& file) const {
-    for (const auto& e : s_.events)
-      if (e.from == file && !e.ring.empty() &&
-          (e.said.find("Ring Name: ") != e.said.npos || e.said.find(" timeout, signaled seq") != e.said.npos))
-        return &e;
-    return nullptr;
-  }
-  /// The same, if `q` is a ring of the driver. Its name is that of its file and its own.
-  const LogEvent* timeout_beside(std::size_t q) const {
-    const auto& name = s_.queues[q].name;
-    const auto blank = name.rfind(' ');
-    return blank == name.npos ? nullptr : timeout_in(name.substr(0, blank));
-  }
-  bool is_ring(std::size_t q, const LogEvent& e) const {
-    return s_.queues[q].name == fmt::format("{} {}", e.from, e.ring);
-  }
-  /// The driver has waited for this ring and given up: it hangs, for whatever reason.
-  void timed_out(std::size_t q) {
-    const auto* const e = timeout_beside(q);
-    if (!e || !is_ring(q, *e)) return;
-    const auto basis = lines_[q].pending() ? Basis::seen : Basis::guessed;  // it may have been late
-    auto& f = states_[q] ? *states_[q] : report(q, HangClass::unknown, basis);
-    if (f.basis == Basis::guessed) f.what = HangClass::unknown, f.basis = basis;
-    if (f.to_do.empty())
-      f.to_do = "look in the kernel's log for what came before: a page fault, an error of memory or of a link";
-    const bool first = s_.queues[q].rptr && *s_.queues[q].rptr == 0;
-    f.statements.insert(f.statements.begin(), {fmt::format("Ring {} of the driver timed out{}.", e->ring,
-                                                           first ? " at its first packet" : ""),
-                                               Basis::seen, fmt::format("{}: \"{}\"", e->from, e->said)});
-  }
-
   void unplaced(std::size_t q) {
     const auto& line = lines_[q];
     const bool placed = s_.queues[q].rptr && s_.queues[q].wptr;
@@ -189,37 +157,14 @@ class Diagnostician {
             "that.",
             *queue.wptr, *queue.doorbell),
         fmt::format("the doorbell in the {}", name(queue.doorbell.from)));
-    rung_elsewhere(q, f);
-  }
-  /// The doorbell that the producer rings is that of another queue.
-  bool rung_elsewhere(std::size_t q, Finding& f) const {
-    for (const auto& other : s_.queues) {
-      if (&other == &s_.queues[q] || !rings_doorbell_of(s_.queues[q], other)) continue;
-      say(f, Basis::inferred,
-          fmt::format(
-              "The engine of {} was sent to {:#x}, which is this wptr, and not that queue's: the producer rings "
-              "the doorbell of {}.",
-              other.name, *s_.queues[q].wptr, other.name),
-          "the positions of both queues");
-      f.to_do = kOwnDoorbell;
-      return true;
-    }
-    return false;
+    (void)rung_elsewhere(case_, q, f);
   }
 
   /// Nothing waits, and still the queue does not move.
   void idle(std::size_t q) {
     const auto& queue = s_.queues[q];
     const auto& line = lines_[q];
-    if (const auto* const e = timeout_beside(q)) {
-      if (is_ring(q, *e)) return;  // timed_out() says what is known
-      auto& f = report(q, HangClass::unknown, Basis::guessed, fmt::format("find out why ring {} timed out", e->ring));
-      say(f, Basis::guessed,
-          fmt::format("Ring {} timed out, and this one may have been executing its packet when the dump was made.",
-                      e->ring),
-          fmt::format("{}: \"{}\"", e->from, e->said));
-      return;
-    }
+    if (explain_timeout_beside(case_, q, states_[q])) return;
     const auto other = holder_of(q);
     if (other) {
       auto& f = report(q, HangClass::follows, case_.watched() ? Basis::inferred : Basis::guessed,
@@ -254,7 +199,7 @@ class Diagnostician {
         *queue.rptr == 0 ? "The engine has never read the queue, and its first packet does not wait."
                          : "No packet at or after rptr waits for anything that is false.",
         "the packets and the words");
-    if (rung_elsewhere(q, f)) return;
+    if (rung_elsewhere(case_, q, f)) return;
     say(f, Basis::guessed,
         fmt::format("The doorbell was not rung or was lost; or {}; or the queue is suspended (percentage 0), and on no "
                     "engine.",

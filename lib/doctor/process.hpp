@@ -90,8 +90,8 @@ std::vector<HeldThread> held_threads(int pid);
 std::vector<std::string> sentences_of(const std::vector<HeldThread>&, int pid, std::size_t threads);
 /// How many threads a process has.
 std::size_t count_threads(int pid);
-/// What may store to the memory of a process though all its threads sleep: "a timer", "a handler of the signals 10, 12",
-/// "2 sockets". Signals that only a thread's own instruction raises do not count, nor those of libc.
+/// What may store to the memory of a process though all its threads sleep: "a timer", "a handler of the signals 10,
+/// 12", "2 sockets". Signals that only a thread's own instruction raises do not count, nor those of libc.
 std::vector<std::string> sleepless_parts(int pid);
 /// The thread that traces a process; 0: none.
 int tracer_of(int pid);

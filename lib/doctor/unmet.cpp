@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 namespace sdma { inline namespace v0 { namespace doctor {
 namespace {
@@ -37,7 +36,7 @@ class WaitExplainer {
   void run() {
     f_.basis = final_ ? Basis::inferred : Basis::guessed;
     const bool certain = half() || full();
-    if (!certain && executed_.empty() && !other_word()) nobody();
+    if (!certain && executed_.empty() && !explain_other_word(c_, w_, f_)) nobody();
     if (!certain && !executed_.empty() && !atomics()) values();
     if (!certain) together();
     if (!final_ && !certain)
@@ -194,8 +193,8 @@ class WaitExplainer {
     return true;
   }
 
-  /// What a packet left in the word, if it does not depend on what was there. What the source of a copy held when it was
-  /// read is not what it holds now.
+  /// What a packet left in the word, if it does not depend on what was there. What the source of a copy held when it
+  /// was read is not what it holds now.
   std::optional<std::uint64_t> stored(const Post& p) const {
     const auto& v = c_.packet(p).view;
     if (v.is<CopyLinear>() && c_.packet(p).consumed) return {};
@@ -356,77 +355,6 @@ class WaitExplainer {
         passed ? "The wait asks for a round that is over." : "The wait asks for a later round than the last post.");
   }
 
-  /// A completion that satisfies the wait went to a word for which nothing waits.
-  bool other_word() {
-    if (w_.bytes != 4 && w_.bytes != 8) return false;
-    std::set<std::uint64_t> waited;
-    for (const auto& line : c_.lines)
-      for (const auto& p : line.packets)
-        if (const auto w = wait_of(p.view)) waited.insert(w->va.value);
-    for (const auto& h : c_.snapshot.waits) waited.insert(h.signal.value);
-    const auto* mine = c_.range(w_.va);
-    struct Candidate {
-      Post post;
-      GpuVa va;
-      std::string why, rests_on;
-    };
-    std::vector<Candidate> found;
-    std::size_t pages = 0;
-    for (const auto& line : c_.lines)
-      for (std::size_t i = 0; i < line.packets.size(); ++i) {
-        const Post p{line.index, i};
-        const auto& v = c_.packet(p).view;
-        std::optional<std::uint64_t> value;
-        GpuVa va{};
-        if (v.is<Fence>()) {
-          const auto fence = decode<Fence>(v.dwords, *v.info);
-          va = fence.addr, value = fence.value;
-        } else if (v.is<Atomic>()) {
-          const auto a = decode<Atomic>(v.dwords, *v.info);
-          va = a.addr;
-          if (a.op == AtomicOp::write_64) value = a.value;
-          else if (value_) value = apply(a.op, *value_, a.value, a.compare);
-        }
-        if (!value || waited.contains(va.value) || va == w_.va || !w_.met(*value) || !c_.followed.executed(p)) continue;
-        if (is_mailbox(line, i)) continue;
-        const auto* theirs = c_.range(va);
-        if (!theirs && c_.snapshot.ranges_complete) {
-          found.push_back({p, va, "which is not mapped in this process", "the address ranges of the process"});
-        } else if (mine && theirs && mine != theirs && mine->bytes > 8 && va - theirs->va == w_.va - mine->va) {
-          // In a range of one word, every offset is the same.
-          found.push_back(
-              {p, va, fmt::format("which is in {}, at the same offset as the word in {}", theirs->name, mine->name),
-               "the address ranges of the process"});
-        } else if ((va.value - w_.va.value) % 4096 == 0 && v.is<Fence>() && *value == w_.reference) {
-          // The addresses alone are weak evidence: the value has to be exactly the one that is waited for.
-          found.push_back(
-              {p, va, "which is a whole number of pages away from the word", "the addresses and the value"});
-          ++pages;
-        }
-      }
-    if (found.empty() || (pages == found.size() && pages > 1)) return false;
-    const auto& best = found.front();
-    f_.what = HangClass::wrong_word;
-    say(f_, Basis::inferred,
-        fmt::format("{} stored a value that would satisfy the wait, but to {}, {}. No packet waits for that word.",
-                    c_.at(best.post), word_text(c_, best.va), best.why),
-        best.rests_on);
-    if (c_.range(best.va) || !c_.snapshot.ranges_complete) {
-      f_.basis = Basis::guessed;
-      say(f_, Basis::guessed, "Or it is the completion of something else, which a host thread reads.",
-          "what the program uses that word for");
-    }
-    f_.to_do = "give the packet the address of the word that is waited for: that of this process, and of this GPU";
-    return true;
-  }
-  static bool is_mailbox(const Line& line, std::size_t i) {
-    const auto fence = line.packets[i].view;
-    if (i + 1 >= line.packets.size() || !fence.is<Fence>()) return false;
-    const auto& next = line.packets[i + 1].view;
-    return next.is<Trap>() &&
-           decode<Trap>(next.dwords, *next.info).context == decode<Fence>(fence.dwords, *fence.info).value;
-  }
-
   void nobody() {
     const auto rings = c_.lines.size() == 1 ? "the ring" : fmt::format("the {} rings", c_.lines.size());
     f_.what = others_.empty() ? HangClass::never_written : HangClass::wrong_value;
@@ -437,7 +365,7 @@ class WaitExplainer {
       return !v || w_.met(*v);
     });
     if (useful != skipped_.rend()) return skipped(*useful), buffers();
-    if (in_a_nop()) return;
+    if (explain_covered(c_, w_, f_)) return;
     auto stores = others_;
     stores.insert(stores.end(), skipped_.begin(), skipped_.end());
     if (!stores.empty()) f_.what = HangClass::wrong_value;
@@ -457,41 +385,6 @@ class WaitExplainer {
                                      stores.size() == 1 ? "" : fmt::format(", and so do {} others", stores.size() - 1),
                                      rings, who),
         "the packets in the rings, except those that were overwritten");
-  }
-
-  /// The packet that would satisfy the wait lies in the payload of a NOP, which the engine skips.
-  bool in_a_nop() {
-    for (const auto& line : c_.lines)
-      for (std::size_t i = 0; i < line.packets.size(); ++i) {
-        const auto& p = line.packets[i];
-        if (!p.view.is<Nop>() || p.view.dwords.size() < 5 || pads_the_end(line, p)) continue;
-        const auto payload = p.view.dwords.subspan(1);
-        for (std::size_t k = 0; k < payload.size(); ++k) {
-          const auto v = Reader{payload.subspan(k), catalogue(line.queue->generation)}.next();
-          if (!v.is<Fence>() || !v.whole()) continue;
-          const auto fence = decode<Fence>(v.dwords, *v.info);
-          if (fence.addr != w_.va || !w_.met(fence.value)) continue;
-          // From the second lap on, a payload that nobody has written holds what was there before.
-          const bool first_lap = !line.queue->positions_wrap && line.queue->wptr && *line.queue->wptr <= line.bytes;
-          if (!first_lap) f_.basis = Basis::guessed;
-          f_.release.by = Release::By::nobody;
-          say(f_, first_lap ? Basis::inferred : Basis::guessed,
-              fmt::format(
-                  "The NOP of {} at {:#x} has {} dwords, and covers {:#x}: {}. It would satisfy the wait, and the "
-                  "engine skips it.",
-                  c_.name(line.index), p.position, p.view.dwords.size(), p.position + (p.inside ? 0 : 4 * (k + 1)),
-                  packet_text(v)),
-              first_lap ? "the count of the NOP"
-                        : "the count of the NOP; or an earlier lap has left that packet there");
-          f_.to_do = "correct the count of the NOP: it counts the dwords after its header";
-          return true;
-        }
-      }
-    return false;
-  }
-  /// A NOP up to the end of the ring, over what an earlier lap has left there.
-  static bool pads_the_end(const Line& line, const Packet& p) {
-    return !p.inside && line.bytes != 0 && (p.position + p.view.dwords.size() * 4) % line.bytes == 0;
   }
 
   /// Packets that come later, none of which satisfies the wait by itself.

@@ -16,8 +16,8 @@
 //   regSDMA_RLC0_RB_CNTL   0x80841019
 //   regSDMA_RLC0_RB_RPTR   0x000001c0           bytes; the names are those of SDMA 4.4.2
 //
-// Each section ends where a line of another kind begins. Positions of rings are dwords there, and bytes here. Pure functions
-// that allocate; any thread. Errors: a section that has fewer dwords than it says (file:line:column).
+// Each section ends where a line of another kind begins. Positions of rings are dwords there, and bytes here. Pure
+// functions that allocate; any thread. Errors: a section that has fewer dwords than it says (file:line:column).
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/dump/text.hpp"

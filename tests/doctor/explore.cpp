@@ -3,7 +3,8 @@
 //
 // A queue that is called hung must never continue, whatever the host does; it has to be where the answer says; and what
 // the answer says of other queues has to be so. A queue that is said to wait for the host has to be where the answer
-// says. Answers that are not decided are counted, by what they say would decide. The test plays a fixed sample; 50,000 programs of each kind:
+// says. Answers that are not decided are counted, by what they say would decide. The test plays a fixed sample; 50,000
+// programs of each kind:
 //
 //   build/tests/test-doctor "[.explore]"
 #include "program.hpp"
