@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a process does while its threads stand still: why a thread cannot run, and what else may still store to memory.
+// Threads that do not run: why one cannot, and what else may still store to the memory of their process.
 #include "../core/plural.hpp"
 #include "../core/words.hpp"
 #include "process.hpp"
