@@ -30,7 +30,8 @@ class WaitExplainer {
     value_ = c.followed.now.word(w.va.value, w.bytes);
     const auto self = queue ? std::optional(Post{*queue, c.followed.stops[*queue].packet}) : std::nullopt;
     may_be_satisfied_ = may_be_satisfied(c, w, self);
-    final_ = c.watched() || (!may_be_satisfied_ && settled() && (executed_.empty() || nobody_else()));
+    final_ = c.watched() ||
+             (c.snapshot.all_queues && !may_be_satisfied_ && settled() && (executed_.empty() || nobody_else()));
   }
 
   void run() {
