@@ -35,7 +35,7 @@ void add_timeout(const Case& c, std::size_t q, std::optional<Finding>& found) {
   if (!found) {
     found.emplace();
     found->queue = q;
-    if (const auto at = c.followed.stops[q].packet; at < line.packets.size()) found->at = c.place({q, at});
+    if (line.head < line.packets.size()) found->at = c.place({q, line.head});
     found->basis = Basis::guessed;
     found->to_do = "look in the kernel's log for what came before: a page fault, an error of memory or of a link";
   }
@@ -53,7 +53,7 @@ bool explain_timeout_beside(const Case& c, std::size_t q, std::optional<Finding>
   auto& f = found.emplace();
   f.basis = Basis::guessed;
   f.queue = q;
-  if (const auto at = c.followed.stops[q].packet; at < c.lines[q].packets.size()) f.at = c.place({q, at});
+  if (const auto at = c.lines[q].head; at < c.lines[q].packets.size()) f.at = c.place({q, at});
   say(f, Basis::guessed,
       fmt::format("Ring {} timed out, and this one may have been executing its packet when the dump was made.",
                   e->ring),

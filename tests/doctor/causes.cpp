@@ -72,7 +72,7 @@ TEST_CASE("the queue that faults comes before those that the driver stopped with
 TEST_CASE("a value that a copy brought is what its source held when it was copied") {
   for (const int now : {1, 0, -1}) {
     auto a = first_lap("a", dwords_of(PollMem{.addr = kFlag, .reference = 1}));
-    auto b = first_lap("b", dwords_of(CopyLinear{.src = kSource, .dst = kFlag - 0x100, .bytes = 4096}));
+    auto b = first_lap("b", dwords_of(CopyLinear{.src = kSource, .dst = GpuVa{kFlag.value - 0x100}, .bytes = 4096}));
     b.rptr = b.rptr_first = b.wptr;
     auto s = watched({a, b});
     s.words.add(kFlag, 0, 4);
@@ -111,24 +111,25 @@ TEST_CASE("a NOP whose count covers the fence is named") {
   // In a later lap, the payload may be what was there before.
   s.queues[1].rptr.value = s.queues[1].rptr_first.value = s.queues[1].wptr.value += 1024;
   CHECK(diagnose(s).verdict() == Verdict::undecided);
-  // Another word, another value, or the end of the ring: nothing.
-  ring[3] = 7;
-  s.queues[1].ring[3] = 7, s.queues[1].ring[4] = 5;
+  // Another value.
+  s.queues[1].ring[4] = 5;
   CHECK(!says(diagnose(s), "The NOP of b"));
 }
 
 TEST_CASE("a NOP whose count covers the header of a packet is named") {
+  constexpr GpuVa kWord{0x7f0000001040};  // its low half begins no packet
   auto ring =
-      dwords_of(Nop{}, Fence{.addr = kFlag, .value = 1}, CopyLinear{.src = kSource, .dst = kOther, .bytes = 64});
+      dwords_of(Nop{}, Fence{.addr = kWord, .value = 9}, CopyLinear{.src = kSource, .dst = kOther, .bytes = 64});
   ring[0] = 1u << 16;
   const auto d = diagnose(watched({first_lap("a", ring)}));
   INFO(to_text(d));
   CHECK(d.findings.front().what == HangClass::unknown_opcode);
   CHECK(d.verdict() == Verdict::hung);
   CHECK(says(d,
-             "The NOP at 0x0 has 2 dwords, and the last 1 of them begin a packet: fence addr=0x7f0000001000 value=1."));
-  // What is garbage with those dwords, too, is garbage.
-  ring[4] = 0xdeadbeef, ring[3] = 0xffffffff;
+             "The NOP at 0x0 has 2 dwords, and the last 1 of them begin a packet: fence addr=0x7f0000001040 "
+             "value=9."));
+  // If the rest is garbage with that header, too, the NOP is not blamed.
+  ring[5] = 0xdeadbeef;
   CHECK(!says(diagnose(watched({first_lap("a", ring)})), "The NOP at"));
 }
 
