@@ -397,9 +397,7 @@ class Diagnostician {
       f.basis = Basis::guessed;
     }
     // A queue that hangs once it is there need not be there yet.
-    const bool hangs =
-        f.what == HangClass::cycle || (never && !waits) ||
-        (f.basis != Basis::guessed && f.release.by != Release::By::host && f.release.by != Release::By::packet);
+    const bool hangs = f.what == HangClass::cycle || (never && !waits);
     if (case_.watched() || hangs) return;
     say(f, Basis::guessed, "The snapshot shows one moment: the engine may be at any of them.",
         "nothing; watch the queue, or say for how long it stood still");

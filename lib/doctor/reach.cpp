@@ -19,8 +19,9 @@ class Reach {
     whole.va = GpuVa{w.va.value / 8 * 8};
     whole.bytes = 8;
     for (const auto& p : posts_of(c, whole)) {
-      // What the waiting queue stores later comes too late.
-      if (c.packet(p).consumed || (self && p.queue == self->queue && p.packet >= self->packet)) continue;
+      // What was executed has landed, and what the waiting queue stores later comes too late.
+      const bool executed = p.packet < c.followed.starts[p.queue];
+      if (executed || (self && p.queue == self->queue && p.packet >= self->packet)) continue;
       if (streams_.empty() || streams_.back().front().queue != p.queue) streams_.emplace_back();
       streams_.back().push_back(p);
       ++posts_;

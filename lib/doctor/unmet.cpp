@@ -52,7 +52,7 @@ class WaitExplainer {
   bool settled() const {
     std::optional<Post> last;
     for (const auto& p : posts_of(c_, w_)) {
-      if (!c_.packet(p).consumed) continue;
+      if (p.packet >= c_.followed.starts[p.queue]) continue;
       if (last && last->queue != p.queue) return false;
       last = p;
     }
