@@ -102,8 +102,8 @@ class WaitExplainer {
     if (!by && (*value == 0 || w_.func == Compare::ne)) return false;
     // Packets that store to this half show that it is the one that was meant.
     if (std::any_of(executed_.begin(), executed_.end(), [&](const Post& p) { return !is_wide(p); })) return false;
-    const bool sure = by && is_wide(*by) && c_.watched();
-    if (!sure && (!by || !executed_.empty() || !others_.empty())) {
+    const bool wide = by && is_wide(*by), sure = wide && c_.watched();
+    if (!wide && (!by || !executed_.empty() || !others_.empty())) {
       say(f_, Basis::guessed,
           fmt::format("The other half of the 64-bit word, at {:#x}, holds {} and would satisfy the wait.", other,
                       number_text(*value)),
