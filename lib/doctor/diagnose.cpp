@@ -384,7 +384,8 @@ class Diagnostician {
     }
     bool work = false, waits = false;
     for (auto i = line.head; i < stop; ++i) {
-      work = work || !line.packets[i].view.is<Nop>();
+      // In a single moment, an engine may be at a NOP.
+      work = work || !line.packets[i].view.is<Nop>() || !case_.watched();
       waits = waits || wait_of(line.packets[i].view);
     }
     if (!work) return;
