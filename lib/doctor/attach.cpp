@@ -116,12 +116,14 @@ class Examination {
       add_descriptors();
     }
     const auto asleep = sleeping_threads(pid_, mappings_, *memory_);
+    const auto held = held_threads(pid_);
     look(true);
     const auto begin = Clock::now();
     if (!found_.empty()) watch(begin + options_.watch);
     look(false);
     if (!found_.empty()) s_.watched_ns = static_cast<std::uint64_t>((Clock::now() - begin).count());
     if (mappings_of(pid_).empty()) return process_error(pid_, "has ended");
+    standstill(held);
     deadlock(asleep);
     finish();
     return std::move(s_);
@@ -259,6 +261,14 @@ class Examination {
     for (auto& [w, m] : words)
       if (m.changes != 0) s_.moving.push_back(m);
   }
+  /// What did not run during the watch. A thread that waits for a disk is in state D only for a moment.
+  void standstill(const std::vector<HeldThread>& before) {
+    std::vector<HeldThread> both;
+    for (auto& t : held_threads(pid_))
+      if (std::find(before.begin(), before.end(), t) != before.end()) both.push_back(std::move(t));
+    is_held_ = !both.empty();
+    for (auto& sentence : sentences_of(both, pid_, count_threads(pid_))) note(std::move(sentence));
+  }
   /// No thread of the process can store a value, if all of them have slept since the first look in waits that only the
   /// process itself or its GPUs end, and if no other process uses a GPU.
   void deadlock(const std::vector<SleepingThread>& before) {
@@ -267,8 +277,13 @@ class Examination {
       return a.thread == b.thread && a.call == b.call;
     };
     if (now.empty() || !std::equal(before.begin(), before.end(), now.begin(), now.end(), same) || !words_are_own_ ||
-        gpu_processes_below(0).size() > 1)
+        gpu_processes_below(0).size() > 1 || is_held_)
       return;
+    if (const auto parts = sleepless_parts(pid_); !parts.empty())
+      return note(
+          fmt::format("All threads sleep without an end of time, and still this is no deadlock for certain: the "
+                      "process has {}, through which a value may come.",
+                      fmt::join(parts, ", ")));
     s_.all_threads = true;
     std::string list;
     for (const auto& t : now) list += fmt::format("{}{} ({}) in {}", list.empty() ? "" : ", ", t.thread, t.name, t.in);
@@ -344,6 +359,7 @@ class Examination {
   SysfsNode node_{};
   std::vector<QueueDescriptor> descriptors_{};
   bool has_descriptors_ = false;
+  bool is_held_ = false;        // a thread did not run during the watch
   bool words_are_own_ = false;  // no other process can store to the words that queues wait for
   std::vector<Mapping> mappings_;
   std::shared_ptr<ProcessMemory> memory_;
@@ -357,7 +373,13 @@ class Examination {
 Result<Snapshot, Diagnostic> examine(int pid, const AttachOptions& o) {
   const auto kind = kind_of_process(pid);
   if (!kind.exists) return process_error(pid, "there is no such process");
-  if (status_of(pid, "State").starts_with('Z')) return process_error(pid, "has ended, and its parent has not noticed");
+  if (status_of(pid, "State").starts_with('Z')) {
+    if (count_threads(pid) > 1)
+      return process_error(pid, "its first thread is a zombie, and with it went what /proc shows of the process");
+    return process_error(
+        pid, "has ended, and its parent has not noticed",
+        fmt::format("it is a zombie, until its parent, process {}, waits for it", status_of(pid, "PPid")));
+  }
   if (!kind.readable) return no_rights(pid);
   if (!kind.uses_gpu) return process_error(pid, "does not use a GPU: it has not opened /dev/kfd");
   if (!kind.emulated && kind.this_emulated)

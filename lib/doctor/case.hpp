@@ -16,6 +16,21 @@ namespace sdma { inline namespace v0 { namespace doctor {
 using detail::compare_text;
 using detail::number_text;
 
+/// Up to where the engine of a queue was sent beyond the queue's own wptr: its doorbell, or, where nobody can read
+/// that, rptr. nullopt: it was not.
+inline std::optional<std::uint64_t> sent_beyond(const QueueSnapshot& q) {
+  const auto& sent = q.doorbell ? q.doorbell : q.rptr;
+  if (!q.wptr || q.positions_wrap || !sent || *sent <= *q.wptr) return {};
+  return *sent;
+}
+/// Does the producer of `q` ring the doorbell of `other`? That engine was sent to the wptr of `q`, whose own engine was
+/// not.
+inline bool rings_doorbell_of(const QueueSnapshot& q, const QueueSnapshot& other) {
+  const auto& reached = q.doorbell ? q.doorbell : q.rptr;
+  return q.wptr && *q.wptr != 0 && reached && *reached < *q.wptr && sent_beyond(other) == *q.wptr;
+}
+constexpr auto kOwnDoorbell = "ring the doorbell of the queue whose wptr was stored: each queue has its own";
+
 /// One line, cut at 160 characters.
 inline std::string packet_text(const PacketView& v) {
   constexpr std::size_t kLongest = 160;
@@ -93,7 +108,8 @@ inline void doubt(const Case& c, Finding& f) {
 /// Is it known what a COND_EXEC decides? Its word is, and no packet stores to it.
 bool is_settled(const Case&, const Post& condition);
 /// Makes a wait a guess, if packets that store to its word are executed before the wait only in some orders.
-void doubt_order(const Case&, const Wait&, Finding&);
+/// `self`: the packet that waits.
+void doubt_order(const Case&, const Wait&, std::optional<Post> self, Finding&);
 /// "0x7f0000001000 (gpu 0 memory)"
 inline std::string word_text(const Case& c, GpuVa va) {
   const auto name = c.range_name(va);
@@ -127,6 +143,33 @@ Finding explain_wait(const Case&, std::size_t queue, const std::vector<Post>& he
 std::vector<Post> posts_of(const Case&, const Wait&);
 /// Packets that are not executed, and that would satisfy the wait or may do so. `self`: the packet that waits.
 std::vector<Post> helpers_of(const Case&, const Wait&, std::optional<Post> self = {});
+/// Can packets that are pending satisfy the wait, in whatever order engines execute them? Not those that come after
+/// `self`, the packet that waits. True also if there are too many orders, or if what a packet stores is not known.
+bool may_be_satisfied(const Case&, const Wait&, std::optional<Post> self);
+/// A completion that satisfies the wait, and that went to a word for which nothing waits. Returns whether there is one.
+bool explain_other_word(const Case&, const Wait&, Finding&);
+/// A fence that satisfies the wait, and that the count of a NOP covers. Returns whether there is one.
+bool explain_covered(const Case&, const Wait&, Finding&);
+/// The driver has waited for this ring and given up: it hangs, whatever else is known.
+void add_timeout(const Case&, std::size_t queue, std::optional<Finding>&);
+/// A ring of a file that says that a ring timed out. If it is another one, too little is known about this one.
+bool explain_timeout_beside(const Case&, std::size_t queue, std::optional<Finding>&);
+/// The doorbell that the producer rings is that of another queue. Returns whether there is such a queue.
+inline bool rung_elsewhere(const Case& c, std::size_t queue, Finding& f) {
+  const auto& all = c.snapshot.queues;
+  const auto& q = all[queue];
+  const auto other =
+      std::find_if(all.begin(), all.end(), [&](const QueueSnapshot& o) { return &o != &q && rings_doorbell_of(q, o); });
+  if (other == all.end()) return false;
+  say(f, Basis::inferred,
+      fmt::format(
+          "The engine of {} was sent to {:#x}, which is this wptr, and not that queue's: the producer rings the "
+          "doorbell of {}.",
+          other->name, *q.wptr, other->name),
+      "the positions of both queues");
+  f.to_do = kOwnDoorbell;
+  return true;
+}
 /// Findings about host threads.
 void explain_hosts(const Case&, std::vector<Finding>&);
 /// The class of a wait that no pending packet satisfies, with its statements. `queue`: the one that waits, or nullopt.

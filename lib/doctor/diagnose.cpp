@@ -42,7 +42,7 @@ class Diagnostician {
       if (!states_[q] && is_waiting(followed_.stops[q].why)) {
         helpers_[q] = helpers_of(case_, *wait_of(packet(q)), Post{q, followed_.stops[q].packet});
       }
-    for (std::size_t q = 0; q < lines_.size(); ++q) examine(q);
+    for (std::size_t q = 0; q < lines_.size(); ++q) examine(q), add_timeout(case_, q, states_[q]);
     std::vector<Finding> findings;
     for (auto& f : states_)
       if (f) findings.push_back(std::move(*f));
@@ -120,8 +120,11 @@ class Diagnostician {
 
   void unplaced(std::size_t q) {
     const auto& line = lines_[q];
+    const bool placed = s_.queues[q].rptr && s_.queues[q].wptr;
     auto& f = report(q, HangClass::unknown, Basis::guessed,
-                     "give the positions of the queue and the dwords of its ring (--rptr, --wptr)");
+                     placed && s_.queues[q].ring.empty()
+                         ? "give the dwords of its ring: a core file of its process, or the process itself"
+                         : "give the positions of the queue and the dwords of its ring (--rptr, --wptr)");
     say(f, Basis::seen, fmt::format("Nothing can be said about {}: {}.", s_.queues[q].name, line.contradiction),
         "the snapshot");
   }
@@ -154,12 +157,14 @@ class Diagnostician {
             "that.",
             *queue.wptr, *queue.doorbell),
         fmt::format("the doorbell in the {}", name(queue.doorbell.from)));
+    (void)rung_elsewhere(case_, q, f);
   }
 
   /// Nothing waits, and still the queue does not move.
   void idle(std::size_t q) {
     const auto& queue = s_.queues[q];
     const auto& line = lines_[q];
+    if (explain_timeout_beside(case_, q, states_[q])) return;
     const auto other = holder_of(q);
     if (other) {
       auto& f = report(q, HangClass::follows, case_.watched() ? Basis::inferred : Basis::guessed,
@@ -194,11 +199,13 @@ class Diagnostician {
         *queue.rptr == 0 ? "The engine has never read the queue, and its first packet does not wait."
                          : "No packet at or after rptr waits for anything that is false.",
         "the packets and the words");
+    if (rung_elsewhere(case_, q, f)) return;
     say(f, Basis::guessed,
-        queue.engine
-            ? "The doorbell was not rung or was lost; or another process occupies the engine."
-            : "The doorbell was not rung or was lost; or another queue occupies the engine, which is not known.",
-        "wptr is ahead of rptr; the doorbell itself cannot be read");
+        fmt::format("The doorbell was not rung or was lost; or {}; or the queue is suspended (percentage 0), and on no "
+                    "engine.",
+                    queue.engine ? "another process occupies the engine"
+                                 : "another queue occupies the engine, which is not known"),
+        "wptr is ahead of rptr; neither the doorbell nor the percentage can be read");
     if (!watched)
       say(f, Basis::guessed, "Or the queue is only slow: the snapshot shows one moment.", "nothing; watch the queue");
   }
@@ -314,7 +321,7 @@ class Diagnostician {
   /// What else may be the case.
   void conclude(std::size_t q, Finding f) {
     doubt(case_, f);
-    doubt_order(case_, *wait_of(packet(q)), f);
+    doubt_order(case_, *wait_of(packet(q)), Post{q, followed_.stops[q].packet}, f);
     late(q, f);
     still_moves(*wait_of(packet(q)), f);
     states_[q] = std::move(f);
@@ -353,13 +360,14 @@ class Diagnostician {
                               : "It may be complete: then its word has changed since, and the queue is idle."),
           needed  ? "the rings and the words"
           : known ? "the statement that the queue stalls"
-                  : "what was read is not what was executed; another queue may show it");
+                  : "a recording, or a word to which a packet after it stores: what was read is not what was executed");
       if (!known) f.basis = Basis::guessed;
     } else if (stop < line.head && !never && (!case_.watched() || waits_at_rptr(case_, q))) {
       say(f, Basis::guessed,
           fmt::format("rptr {:#x} is past this packet, which may be complete: then its word has changed since.",
                       *s_.queues[q].rptr),
-          "the packets after rptr, at which the engine may be as well");
+          waits_at_rptr(case_, q) ? "a recording, which shows whether this packet or the one at rptr was begun last"
+                                  : "nothing; watch the queue, or say for how long it stood still");
       f.basis = Basis::guessed;
     }
     for (const auto i : perhaps_[q]) {
@@ -376,16 +384,25 @@ class Diagnostician {
     }
     bool work = false, waits = false;
     for (auto i = line.head; i < stop; ++i) {
-      work = work || !line.packets[i].view.is<Nop>();
+      // In a single moment, an engine may be at a NOP.
+      work = work || !line.packets[i].view.is<Nop>() || !case_.watched();
       waits = waits || wait_of(line.packets[i].view);
     }
     if (!work) return;
     say(f, Basis::inferred,
         fmt::format("rptr {:#x} is before this packet: it lags, or the engine is not there yet.", *s_.queues[q].rptr),
         "the packets between them do not wait");
-    // The engine may wait for something before it, which is not known.
-    if ((!case_.watched() && f.what != HangClass::cycle && (!never || waits)) || followed_.assumed[q])
+    if (followed_.assumed[q]) {
+      say(f, Basis::guessed, "Or the engine waits between them, for a word that is not known.",
+          "the words of those packets");
       f.basis = Basis::guessed;
+    }
+    // A queue that hangs once it is there need not be there yet.
+    const bool hangs = f.what == HangClass::cycle || (never && !waits);
+    if (case_.watched() || hangs) return;
+    say(f, Basis::guessed, "The snapshot shows one moment: the engine may be at any of them.",
+        "nothing; watch the queue, or say for how long it stood still");
+    f.basis = Basis::guessed;
   }
 
   void follow(Finding& f, const Post& helper) {

@@ -13,12 +13,14 @@ namespace {
 /// How many packets around rptr a report shows.
 constexpr std::size_t kBefore = 3, kAfter = 6;
 
-/// The first finding is one that decides the verdict.
+/// The first finding is one that decides the verdict. What was seen comes before what was inferred: the queue whose
+/// packet faults before those that the driver stopped with it.
 int rank(const Diagnosis& d, const Finding& f) noexcept {
   const auto v = d.verdict(f);
-  const int worst = v == Verdict::hung ? 0 : v == Verdict::undecided ? 16 : 32;
-  if (f.what == HangClass::unknown) return worst + 8;
-  return worst + (f.what == HangClass::follows ? 4 : 0) + (f.basis == Basis::guessed ? 2 : 0) + (f.queue ? 0 : 1);
+  const int worst = v == Verdict::hung ? 0 : v == Verdict::undecided ? 32 : 64;
+  if (f.what == HangClass::unknown) return worst + 16;
+  return worst + (f.what == HangClass::follows ? 8 : 0) + (f.basis == Basis::guessed ? 4 : 0) + (f.queue ? 0 : 2) +
+         (f.basis == Basis::seen ? 0 : 1);
 }
 
 /// What follows from a guess is a guess, and so is a cycle of which one part is.
@@ -70,6 +72,16 @@ void no_queue(const Snapshot& s, Finding& f) {
         fmt::format("{} reports a page fault at {}.", s.page_faults[i].from, in_words(s.page_faults[i])),
         s.page_faults[i].from);
   f.to_do = "give the dump of a ring, a trace.jsonl or a gpucore file as well";
+}
+
+/// A GPU that has lost its memory: what its queues have done is doubtful, whatever is wrong with them.
+void lost_memory(const Snapshot& s, Finding& first) {
+  const auto lost = std::find_if(s.events.begin(), s.events.end(),
+                                 [](const LogEvent& e) { return e.said.find("VRAM is lost") != std::string::npos; });
+  if (lost == s.events.end()) return;
+  auto text = fmt::format("{}{}: \"{}\". {}", lost->from, lost->device.empty() ? "" : ", GPU " + lost->device,
+                          lost->said, lost->means);
+  first.statements.insert(first.statements.begin(), {std::move(text), Basis::seen, lost->from});
 }
 
 NearPacket near(const Packet& p, Part part) {
@@ -128,6 +140,7 @@ Diagnosis diagnosis_of(const Case& c, std::vector<Finding> findings) {
     else no_queue(c.snapshot, f);
     d.findings.push_back(std::move(f));
   }
+  lost_memory(c.snapshot, d.findings.front());
   d.from = c.snapshot.from;
   d.page_faults = c.snapshot.page_faults;
   d.events = c.snapshot.events;

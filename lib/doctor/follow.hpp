@@ -89,7 +89,7 @@ inline std::vector<std::uint64_t> dwords_of(const Snapshot& s, const std::vector
   std::vector<std::uint64_t> out;
   // A 64-bit word has two halves, and a poll may wait for the wrong one.
   const auto add = [&](std::uint64_t va) {
-    if (va % 4 != 0) return out.push_back(va);
+    if (va % 4 != 0) out.push_back(va);
     out.push_back(va / 8 * 8);
     out.push_back(va / 8 * 8 + 4);
   };
@@ -111,6 +111,7 @@ struct Following {
       : snapshot(s),
         lines(all),
         now(s, dwords_of(s, all)),
+        at_first(now),
         stops(all.size()),
         starts(all.size()),
         skipped(all.size()),
@@ -161,6 +162,7 @@ struct Following {
   const Snapshot& snapshot;
   const std::vector<Line>& lines;
   Memory now;                         ///< what words hold; after run(), at the end of the execution
+  const Memory at_first;              ///< what they held before it
   std::vector<Stop> stops{};          ///< one per queue; before run(), where it begins
   std::vector<std::size_t> starts{};  ///< where each queue began
   /// Packets that a condition skips. If rptr is past the condition: if its word makes it false now, or is not known.

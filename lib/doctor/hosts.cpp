@@ -50,7 +50,7 @@ class HostExplainer {
       doubt(c_, f);
       if (f.what == HangClass::never_written) unpublished(f);
     }
-    doubt_order(c_, w, f);
+    doubt_order(c_, w, {}, f);
     for (std::size_t q = 0; q < c_.lines.size(); ++q)
       if (c_.moved(q) && f.basis != Basis::guessed) {
         say(f, Basis::guessed, fmt::format("{} moves: what it still stores may satisfy the wait.", c_.name(q)),

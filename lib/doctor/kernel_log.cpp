@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "kernel_log.hpp"
+
+#include "devcoredump.hpp"
 #include "sdma/doctor/read.hpp"
 
 #include "../core/plural.hpp"
@@ -328,6 +330,7 @@ std::string in_words(const PageFault& p) {
 }
 
 void add_kernel_log(Snapshot& s, std::string_view text, std::string_view name, std::optional<std::uint32_t> process) {
+  add_engine_queues(s, text, name);
   add_facts(s, facts_of(text, name), name, process);
 }
 
@@ -351,6 +354,7 @@ Result<LogRest, Diagnostic> add_kernel_log(Snapshot& s, const MoreText& more, st
                         .hint = "give only the part that has packets"};
   }
   auto log = reader.finish();
+  add_engine_queues(s, log.rest, name);
   add_facts(s, facts_of(log, name), name, process);
   return LogRest{.is_log = log.is_log, .has_dump = log.has_dump, .text = std::move(log.rest)};
 }

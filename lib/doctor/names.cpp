@@ -79,6 +79,8 @@ Verdict Diagnosis::verdict(const Finding& f) const noexcept {
     at = &*next;
   }
   if (at->what == HangClass::healthy) return Verdict::healthy;
+  // That it stands was seen, and only the reason is not known.
+  if (at->what == HangClass::unknown && at->basis == Basis::seen) return Verdict::hung;
   if (at->what == HangClass::unknown || at->what == HangClass::follows || at->basis == Basis::guessed)
     return Verdict::undecided;
   return at->release.by == Release::By::host ? Verdict::waits : Verdict::hung;

@@ -45,6 +45,8 @@ class PacketExplainer {
   }
 
  private:
+  static constexpr std::size_t kLongestBody = 15;  // the longest fixed packet has 16 dwords
+
   bool ahead() const {
     const auto first = line_.packets.begin() + static_cast<std::ptrdiff_t>(line_.head);
     const auto last = line_.packets.begin() + static_cast<std::ptrdiff_t>(std::max(line_.head, stop_.packet));
@@ -104,6 +106,7 @@ class PacketExplainer {
       f_.to_do = "use the packets of this engine's generation (--gfx says which it is)";
       return;
     }
+    if (in_a_nop()) return;
     const auto writer = overwriter();
     const auto lost = find_lost();
     if (writer || lost) {
@@ -129,6 +132,39 @@ class PacketExplainer {
     f_.to_do =
         "check what was submitted: data instead of packets, a packet of another generation, or a length that does not "
         "match the header";
+  }
+
+  /// The header of a packet lies in the payload of the NOP before the stop: with it, the rest reads as packets.
+  bool in_a_nop() {
+    if (stop_.packet == 0) return false;
+    const auto& nop = line_.packets[stop_.packet - 1];
+    const auto& at = line_.packets[stop_.packet];
+    if (!nop.view.is<Nop>() || nop.inside != at.inside || nop.view.dwords.size() < 2) return false;
+    const auto payload = nop.view.dwords.subspan(1);
+    const auto* const first = at.view.dwords.data();
+    std::span<const std::uint32_t> rest;
+    for (const auto& d : line_.dwords)
+      if (first >= d.data() && first < d.data() + d.size())
+        rest = std::span(d).subspan(static_cast<std::size_t>(first - d.data()));
+    for (std::size_t k = 1; k <= std::min(payload.size(), kLongestBody); ++k) {
+      const auto tail = payload.last(k);
+      std::vector<std::uint32_t> dwords(tail.begin(), tail.end());
+      dwords.insert(dwords.end(), rest.begin(), rest.end());
+      const auto v = Reader{dwords, packets_}.next();
+      if (!v.info || v.is<Nop>() || v.dwords.size() <= k || !v.whole() || !is_valid(v.dwords) ||
+          addresses(*v.info, v.dwords) == 0 || !reads(std::span(dwords).subspan(v.dwords.size())))
+        continue;
+      f_.what = HangClass::unknown_opcode;
+      say(f_, Basis::inferred,
+          fmt::format(
+              "The NOP at {:#x} has {} dwords, and the last {} of them begin a packet: {}. The engine skips its "
+              "header, and reads its rest as a packet.",
+              nop.position, nop.view.dwords.size(), k, packet_text(v)),
+          "without them in the NOP, everything up to wptr reads as packets");
+      f_.to_do = "correct the count of the NOP: it counts the dwords after its header";
+      return true;
+    }
+    return false;
   }
 
   /// A packet of any ring that writes to the dwords where this queue stopped.
@@ -165,7 +201,6 @@ class PacketExplainer {
 
   /// Looks for a header at or before the dword that begins no packet, with which all up to wptr reads as packets.
   std::optional<Lost> find_lost() const {
-    constexpr std::size_t kLongestBody = 15;  // the longest fixed packet has 16 dwords
     const auto& all = line_.dwords;
     const auto& consumed = all.front();
     // Dwords around the stop, contiguous: the end of what was consumed, then what is pending.

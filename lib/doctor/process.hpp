@@ -76,6 +76,23 @@ struct SleepingThread {
 };
 /// All threads of a process, if each of them sleeps so, without an end of time; otherwise none.
 std::vector<SleepingThread> sleeping_threads(int pid, const std::vector<Mapping>&, const ProcessMemory&);
+/// A thread that does not run and does not wait for anything of its program.
+struct HeldThread {
+  int thread{};
+  std::string name{};
+  char state{};      ///< as /proc shows it: T stopped, t stopped by a debugger, Z a zombie, D in the kernel
+  std::string in{};  ///< of D: the kernel's function, if it can be read
+  friend bool operator==(const HeldThread&, const HeldThread&) = default;
+};
+/// Those of a process.
+std::vector<HeldThread> held_threads(int pid);
+/// What is held, why, and what ends it: a sentence of each state. `threads`: all of the process.
+std::vector<std::string> sentences_of(const std::vector<HeldThread>&, int pid, std::size_t threads);
+/// How many threads a process has.
+std::size_t count_threads(int pid);
+/// What may store to the memory of a process though all its threads sleep: "a timer", "a handler of the signals 10,
+/// 12", "2 sockets". Signals that only a thread's own instruction raises do not count, nor those of libc.
+std::vector<std::string> sleepless_parts(int pid);
 /// The thread that traces a process; 0: none.
 int tracer_of(int pid);
 

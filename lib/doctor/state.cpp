@@ -214,7 +214,7 @@ class StateExaminer {
       say(f_, Basis::seen,
           fmt::format("The doorbell was rung with {:#x}, but wptr in memory is {:#x}.", *q_.doorbell, w),
           from(q_.doorbell.from));
-      return is(HangClass::wptr_not_stored, Basis::seen, kOrder);
+      return is(HangClass::wptr_not_stored, Basis::seen, rung_for_another() ? kOwnDoorbell : kOrder);
     }
     if (r > w) {
       if (q_.doorbell && *q_.doorbell < r) {
@@ -231,13 +231,27 @@ class StateExaminer {
               "{:#x}.",
               r, w),
           "an engine reads only up to its doorbell");
-      return is(HangClass::wptr_not_stored, Basis::inferred, kOrder);
+      return is(HangClass::wptr_not_stored, Basis::inferred, rung_for_another() ? kOwnDoorbell : kOrder);
     }
     if (q_.committed && *q_.committed > w) {
       say(f_, Basis::seen,
           fmt::format("The producer has published up to {:#x}, but wptr in memory is {:#x}.", *q_.committed, w),
           from(q_.committed.from));
       return is(HangClass::wptr_not_stored, Basis::seen, kOrder);
+    }
+    return false;
+  }
+
+  /// The producer of another queue has rung this one's doorbell.
+  bool rung_for_another() {
+    for (const auto& other : snapshot_.queues) {
+      if (&other == &q_ || !rings_doorbell_of(other, q_)) continue;
+      say(f_, Basis::inferred,
+          fmt::format(
+              "{:#x} is the wptr of {}, whose own engine was not sent there: its producer has rung this doorbell.",
+              *other.wptr, other.name),
+          "the positions of both queues");
+      return true;
     }
     return false;
   }

@@ -64,9 +64,9 @@ std::string released_by(const Diagnosis& d, const Finding& f) {
 }
 
 std::string_view opening(const Diagnosis& d, const Finding& f) {
-  if (f.what == HangClass::unknown) return "Not decided";
   const auto v = d.verdict(f);
   if (v == Verdict::hung) return "Hung";
+  if (f.what == HangClass::unknown) return "Not decided";
   if (v == Verdict::waits) return "Waits for the host";
   return f.release.by == Release::By::host ? "Perhaps waits for the host" : "Perhaps hung";
 }
@@ -77,7 +77,8 @@ std::string paragraph(const Diagnosis& d, const Finding& f) {
     for (const auto& s : f.statements) text += " " + in_words(s);
     return text;
   }
-  auto text = fmt::format("{}: {}. ", opening(d, f), title(f.what));
+  const bool unexplained = f.what == HangClass::unknown && d.verdict(f) == Verdict::hung;
+  auto text = fmt::format("{}: {}. ", opening(d, f), unexplained ? "the reason is not known" : title(f.what));
   if (f.queue && f.at)
     text +=
         fmt::format("{} is at position {:#x}{}: {}. ", d.queues[*f.queue].name, f.at->position,

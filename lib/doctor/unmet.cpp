@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 namespace sdma { inline namespace v0 { namespace doctor {
 namespace {
@@ -29,15 +28,19 @@ class WaitExplainer {
           .push_back(p);
     }
     value_ = c.followed.now.word(w.va.value, w.bytes);
+    const auto self = queue ? std::optional(Post{*queue, c.followed.stops[*queue].packet}) : std::nullopt;
+    may_be_satisfied_ = may_be_satisfied(c, w, self);
+    final_ = c.watched() ||
+             (c.snapshot.all_queues && !may_be_satisfied_ && settled() && (executed_.empty() || nobody_else()));
   }
 
   void run() {
-    f_.basis = c_.watched() ? Basis::inferred : Basis::guessed;
+    f_.basis = final_ ? Basis::inferred : Basis::guessed;
     const bool certain = half() || full();
-    if (!certain && executed_.empty() && !other_word()) nobody();
+    if (!certain && executed_.empty() && !explain_other_word(c_, w_, f_)) nobody();
     if (!certain && !executed_.empty() && !atomics()) values();
     if (!certain) together();
-    if (!c_.watched() && !certain)
+    if (!final_ && !certain)
       say(f_, Basis::guessed,
           "The snapshot shows one moment: if the queue has not stood still for longer than its work takes, it is not "
           "hung.",
@@ -45,6 +48,29 @@ class WaitExplainer {
   }
 
  private:
+  /// No store to the word is still on its way: there is none, or the word holds what the last one has left.
+  bool settled() const {
+    std::optional<Post> last;
+    for (const auto& p : posts_of(c_, w_)) {
+      if (p.packet >= c_.followed.starts[p.queue]) continue;
+      if (last && last->queue != p.queue) return false;
+      last = p;
+    }
+    return !last || (value_ && !c_.followed.skipped[last->queue][last->packet] && stored(*last) == value_);
+  }
+  /// Every thread that could store to the word, or submit packets, sleeps until the queues of the snapshot continue.
+  bool nobody_else() const {
+    const auto sleeps = [&](const HostWait& h) {
+      return h.asleep && *h.asleep && !wait_of(h).met(c_.followed.now).value_or(true);
+    };
+    // In a single moment, a queue may be about to wake one of them.
+    const auto for_ever = [&](const HostWait& h) {
+      return sleeps(h) && (c_.watched() || !doctor::may_be_satisfied(c_, wait_of(h), {}));
+    };
+    return c_.snapshot.all_threads && c_.snapshot.all_queues &&
+           std::all_of(c_.snapshot.waits.begin(), c_.snapshot.waits.end(), for_ever);
+  }
+
   /// A queue that has waited for the word sets it back for the next round: this satisfies no wait.
   bool sets_back(const Post& p) const {
     const auto value = stored(p);
@@ -76,14 +102,24 @@ class WaitExplainer {
     if (!by && (*value == 0 || w_.func == Compare::ne)) return false;
     // Packets that store to this half show that it is the one that was meant.
     if (std::any_of(executed_.begin(), executed_.end(), [&](const Post& p) { return !is_wide(p); })) return false;
+    const bool wide = by && is_wide(*by), sure = wide && c_.watched();
+    if (!wide && (!by || !executed_.empty() || !others_.empty())) {
+      say(f_, Basis::guessed,
+          fmt::format("The other half of the 64-bit word, at {:#x}, holds {} and would satisfy the wait.", other,
+                      number_text(*value)),
+          "what the program uses the other half for: two flags of 32 bits are neighbours, too");
+      return false;
+    }
     f_.what = HangClass::wrong_half;
-    // Two flags of 32 bits are neighbours, too.
-    f_.basis = by && is_wide(*by) && c_.watched() ? Basis::inferred : Basis::guessed;
+    f_.basis = sure ? Basis::inferred : Basis::guessed;
     say(f_, Basis::seen,
         fmt::format("The other half of the 64-bit word, at {:#x}, holds {} and satisfies the wait.", other,
                     number_text(*value)),
         "memory");
     if (by) say(f_, Basis::seen, fmt::format("{} stored it.", c_.at(*by)), "the rings");
+    if (!sure)
+      say(f_, Basis::guessed, "Or it is another flag, and nothing stores to this one.",
+          "what the program uses the other half for");
     f_.to_do = fmt::format("wait for {:#x}: the low half of a 64-bit word comes first", other);
     return true;
   }
@@ -158,9 +194,11 @@ class WaitExplainer {
     return true;
   }
 
-  /// What a packet left in the word, if it does not depend on what was there.
+  /// What a packet left in the word, if it does not depend on what was there. What the source of a copy held when it
+  /// was read is not what it holds now.
   std::optional<std::uint64_t> stored(const Post& p) const {
     const auto& v = c_.packet(p).view;
+    if (v.is<CopyLinear>() && c_.packet(p).consumed) return {};
     if (v.is<Atomic>() && decode<Atomic>(v.dwords, *v.info).op != AtomicOp::write_64) return {};
     const auto low = c_.followed.now.after(v, w_.va.value);
     return low ? std::optional<std::uint64_t>(*low) : std::nullopt;
@@ -209,8 +247,11 @@ class WaitExplainer {
         values.push_back(*v);
         if (w_.met(*v)) met = p;
       }
+    if (const auto copy = brought()) return copied(*copy);
     say(f_, Basis::seen, fmt::format("The last packet that stored to the word is {}.", c_.at(last)), "the rings");
-    if (met && met->queue == last.queue && met->packet == last.packet) return not_there(last);
+    const auto replaces = [&](const Post& p) { return met && p.queue != met->queue && value_ && stored(p) == value_; };
+    const bool replaced = std::any_of(executed_.begin(), executed_.end(), replaces);
+    if (met == last && !replaced) return not_there(last);
     if (met) {
       f_.what = HangClass::stale_epoch;
       say(f_, Basis::inferred,
@@ -252,6 +293,32 @@ class WaitExplainer {
                       : "wait for the value that is stored, or store the value that is waited for";
   }
 
+  /// The copy that brought the word's value, if no other packet has stored that value.
+  std::optional<Post> brought() const {
+    const auto others = [&](const Post& p) { return !c_.packet(p).view.is<CopyLinear>() && stored(p) == value_; };
+    if (!value_ || std::any_of(executed_.begin(), executed_.end(), others)) return {};
+    const auto copy = std::find_if(executed_.rbegin(), executed_.rend(),
+                                   [&](const Post& p) { return c_.packet(p).view.is<CopyLinear>(); });
+    return copy == executed_.rend() ? std::nullopt : std::optional(*copy);
+  }
+  void copied(const Post& p) {
+    const auto& v = c_.packet(p).view;
+    const auto copy = decode<CopyLinear>(v.dwords, *v.info);
+    const auto from = copy.src + (w_.va - copy.dst);
+    say(f_, Basis::inferred,
+        fmt::format("{} brought the value: its source {} held {} when it was copied.", c_.at(p), word_text(c_, from),
+                    number_text(*value_)),
+        "the word, to which no other packet has stored that value");
+    std::uint64_t now = 0;
+    if (read_memory(c_.snapshot, from, std::as_writable_bytes(std::span(&now, 1)).first(w_.bytes)) == Errc::ok &&
+        now != *value_)
+      say(f_, Basis::seen,
+          fmt::format("The source holds {} now: the copy {}.", number_text(now),
+                      w_.met(now) ? "came before the value that the wait needs" : "came before that"),
+          "memory");
+    f_.to_do = "let the copy wait for what stores to its source";
+  }
+
   /// The last store satisfies the wait, but the word does not hold it.
   void not_there(const Post& last) {
     f_.what = HangClass::wrong_word;
@@ -289,77 +356,6 @@ class WaitExplainer {
         passed ? "The wait asks for a round that is over." : "The wait asks for a later round than the last post.");
   }
 
-  /// A completion that satisfies the wait went to a word for which nothing waits.
-  bool other_word() {
-    if (w_.bytes != 4 && w_.bytes != 8) return false;
-    std::set<std::uint64_t> waited;
-    for (const auto& line : c_.lines)
-      for (const auto& p : line.packets)
-        if (const auto w = wait_of(p.view)) waited.insert(w->va.value);
-    for (const auto& h : c_.snapshot.waits) waited.insert(h.signal.value);
-    const auto* mine = c_.range(w_.va);
-    struct Candidate {
-      Post post;
-      GpuVa va;
-      std::string why, rests_on;
-    };
-    std::vector<Candidate> found;
-    std::size_t pages = 0;
-    for (const auto& line : c_.lines)
-      for (std::size_t i = 0; i < line.packets.size(); ++i) {
-        const Post p{line.index, i};
-        const auto& v = c_.packet(p).view;
-        std::optional<std::uint64_t> value;
-        GpuVa va{};
-        if (v.is<Fence>()) {
-          const auto fence = decode<Fence>(v.dwords, *v.info);
-          va = fence.addr, value = fence.value;
-        } else if (v.is<Atomic>()) {
-          const auto a = decode<Atomic>(v.dwords, *v.info);
-          va = a.addr;
-          if (a.op == AtomicOp::write_64) value = a.value;
-          else if (value_) value = apply(a.op, *value_, a.value, a.compare);
-        }
-        if (!value || waited.contains(va.value) || va == w_.va || !w_.met(*value) || !c_.followed.executed(p)) continue;
-        if (is_mailbox(line, i)) continue;
-        const auto* theirs = c_.range(va);
-        if (!theirs && c_.snapshot.ranges_complete) {
-          found.push_back({p, va, "which is not mapped in this process", "the address ranges of the process"});
-        } else if (mine && theirs && mine != theirs && mine->bytes > 8 && va - theirs->va == w_.va - mine->va) {
-          // In a range of one word, every offset is the same.
-          found.push_back(
-              {p, va, fmt::format("which is in {}, at the same offset as the word in {}", theirs->name, mine->name),
-               "the address ranges of the process"});
-        } else if ((va.value - w_.va.value) % 4096 == 0 && v.is<Fence>() && *value == w_.reference) {
-          // The addresses alone are weak evidence: the value has to be exactly the one that is waited for.
-          found.push_back(
-              {p, va, "which is a whole number of pages away from the word", "the addresses and the value"});
-          ++pages;
-        }
-      }
-    if (found.empty() || (pages == found.size() && pages > 1)) return false;
-    const auto& best = found.front();
-    f_.what = HangClass::wrong_word;
-    say(f_, Basis::inferred,
-        fmt::format("{} stored a value that would satisfy the wait, but to {}, {}. No packet waits for that word.",
-                    c_.at(best.post), word_text(c_, best.va), best.why),
-        best.rests_on);
-    if (c_.range(best.va) || !c_.snapshot.ranges_complete) {
-      f_.basis = Basis::guessed;
-      say(f_, Basis::guessed, "Or it is the completion of something else, which a host thread reads.",
-          "what the program uses that word for");
-    }
-    f_.to_do = "give the packet the address of the word that is waited for: that of this process, and of this GPU";
-    return true;
-  }
-  static bool is_mailbox(const Line& line, std::size_t i) {
-    const auto fence = line.packets[i].view;
-    if (i + 1 >= line.packets.size() || !fence.is<Fence>()) return false;
-    const auto& next = line.packets[i + 1].view;
-    return next.is<Trap>() &&
-           decode<Trap>(next.dwords, *next.info).context == decode<Fence>(fence.dwords, *fence.info).value;
-  }
-
   void nobody() {
     const auto rings = c_.lines.size() == 1 ? "the ring" : fmt::format("the {} rings", c_.lines.size());
     f_.what = others_.empty() ? HangClass::never_written : HangClass::wrong_value;
@@ -370,6 +366,7 @@ class WaitExplainer {
       return !v || w_.met(*v);
     });
     if (useful != skipped_.rend()) return skipped(*useful), buffers();
+    if (explain_covered(c_, w_, f_)) return;
     auto stores = others_;
     stores.insert(stores.end(), skipped_.begin(), skipped_.end());
     if (!stores.empty()) f_.what = HangClass::wrong_value;
@@ -397,7 +394,7 @@ class WaitExplainer {
     const auto n = std::count_if(others_.begin(), others_.end(), later);
     const bool adds =
         std::any_of(others_.begin(), others_.end(), [&](const Post& p) { return later(p) && is_wide(p); });
-    if (n == 0 || (w_.bytes == 4 && (n == 1 || !adds))) return;
+    if (n == 0 || !may_be_satisfied_ || (w_.bytes == 4 && (n == 1 || !adds))) return;
     f_.basis = Basis::guessed;
     say(f_, Basis::guessed, "Packets that come later may satisfy it together.", "which of them come first");
   }
@@ -439,10 +436,7 @@ class WaitExplainer {
   void only_the_host() {
     f_.release.by = Release::By::host;
     const auto& waits = c_.snapshot.waits;
-    const auto sleeps = [&](const HostWait& h) {
-      return h.asleep && *h.asleep && !wait_of(h).met(c_.followed.now).value_or(true);
-    };
-    if (!c_.snapshot.all_threads || !c_.snapshot.all_queues || !std::all_of(waits.begin(), waits.end(), sleeps)) return;
+    if (!nobody_else()) return;
     f_.release.by = Release::By::nobody;
     if (waits.empty())
       return say(f_, Basis::seen, "No thread of the host is left that could store to the word.", "the snapshot");
@@ -461,6 +455,8 @@ class WaitExplainer {
   std::vector<Post> skipped_{};   ///< those that a condition skipped
   std::vector<Post> others_{};    ///< those that set the word back, or that come later
   std::optional<std::uint64_t> value_;
+  bool may_be_satisfied_ = true;  ///< by packets that are pending, in some order
+  bool final_ = false;            ///< the snapshot shows that the wait does not end by itself
 };
 
 }  // namespace

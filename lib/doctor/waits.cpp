@@ -17,6 +17,32 @@ Condition condition_of(const Wait& w) noexcept {
   return {w.func, static_cast<std::uint32_t>(w.reference), static_cast<std::uint32_t>(w.mask)};
 }
 
+bool has_low_bits(const Wait& w) noexcept { return w.va.value % w.bytes != 0; }
+Wait without_low_bits(Wait w) noexcept {
+  w.va = GpuVa{w.va.value / w.bytes * w.bytes};
+  return w;
+}
+/// Says that the address is that of no word. Returns whether the word at its other bits satisfies the wait.
+bool misses_the_word(const Case& c, const Wait& w, Finding& f) {
+  const auto at = without_low_bits(w).va;
+  std::uint64_t value = 0;
+  const bool known =
+      read_memory(c.snapshot, at, std::as_writable_bytes(std::span(&value, 1)).first(w.bytes)) == Errc::ok;
+  say(f, Basis::seen,
+      fmt::format(
+          "The address {:#x} is not a multiple of {}: its low bits select no word, and what an engine does with "
+          "them is documented nowhere.",
+          w.va.value, w.bytes),
+      "the packet");
+  if (!known || !w.met(value)) return false;
+  f.what = HangClass::wrong_word;
+  f.basis = c.watched() ? Basis::inferred : Basis::guessed;
+  say(f, Basis::seen,
+      fmt::format("The word {} holds {}, which satisfies the wait.", word_text(c, at), number_text(value)), "memory");
+  f.to_do = fmt::format("wait for {:#x}", at.value);
+  return true;
+}
+
 /// What becomes of the word of a wait, if packets are executed that store to it.
 class Helpers {
  public:
@@ -116,8 +142,9 @@ bool is_settled(const Case& c, const Post& condition) {
   return c.followed.holds_now(v) && !c.followed.posts.contains(decode<CondExec>(v.dwords, *v.info).addr.value);
 }
 
-void doubt_order(const Case& c, const Wait& w, Finding& f) {
+void doubt_order(const Case& c, const Wait& w, std::optional<Post> self, Finding& f) {
   if (f.what == HangClass::beyond_mask) return;
+  if (f.release.by != Release::By::packet && !may_be_satisfied(c, w, self)) return;
   for (const auto& p : posts_of(c, w)) {
     const bool skipped = c.followed.skipped[p.queue][p.packet];
     if (c.packet(p).consumed || (!skipped && !c.followed.executed(p))) continue;
@@ -145,6 +172,7 @@ Finding explain_wait(const Case& c, std::size_t queue, const std::vector<Post>& 
   if (!value)
     say(f, Basis::seen, fmt::format("The word {} could not be read.", word_text(c, w.va)),
         "memory; without its value, another packet may be the one that waits");
+  const bool misses = has_low_bits(w) && misses_the_word(c, w, f);
   if (is_condition(w) && !can_hold(condition_of(w))) {
     f.what = HangClass::beyond_mask;
     f.basis = Basis::seen;
@@ -156,11 +184,12 @@ Finding explain_wait(const Case& c, std::size_t queue, const std::vector<Post>& 
     f.to_do = "correct the mask or the reference";
     return f;
   }
+  if (misses) return f;
   if (!helpers.empty()) {
     f.release = {Release::By::packet, c.place(helpers.front())};
     return f;
   }
-  explain_unmet(c, w, queue, f);
+  explain_unmet(c, has_low_bits(w) ? without_low_bits(w) : w, queue, f);
   if (w.finite) {
     f.what = HangClass::poll_expired;
     f.release = {};

@@ -71,6 +71,40 @@ std::vector<CoredumpRing> coredump_rings(std::string_view text) {
   return all;
 }
 
+std::vector<CoredumpQueue> coredump_queues(std::string_view text) {
+  constexpr std::string_view kEngine = "Instance:", kQueue = "regSDMA_RLC", kRing = "_RB_";
+  std::vector<CoredumpQueue> all;
+  if (text.find(kQueue) == text.npos) return all;
+  std::optional<std::uint64_t> engine;
+  bool sdma = false;
+  each_line(text, 1, [&](std::string_view line, std::size_t) {
+    const auto l = trimmed(line);
+    if (const auto ip = value_after(l, "IP: "); l.starts_with("IP: ")) {
+      sdma = ip.starts_with("sdma");
+      engine.reset();
+    } else if (l.starts_with(kEngine)) {
+      engine = number_of(value_after(l, kEngine));
+    } else if (sdma && engine && l.starts_with(kQueue)) {
+      const auto name = l.substr(kQueue.size(), l.find_first_of(" \t") - kQueue.size());
+      const auto field = name.find(kRing);
+      const auto slot = number_of(name.substr(0, field));
+      const auto value = number_of(trimmed(l.substr(kQueue.size() + name.size())));
+      if (!slot || field == name.npos || !value || *value > UINT32_MAX || *slot > UINT32_MAX || *engine > UINT32_MAX)
+        return true;
+      if (all.empty() || all.back().engine != *engine || all.back().slot != *slot)
+        all.push_back({.engine = static_cast<std::uint32_t>(*engine), .slot = static_cast<std::uint32_t>(*slot)});
+      auto& q = all.back();
+      const auto what = name.substr(field + kRing.size());
+      for (const auto& [of, to] :
+           {std::pair("CNTL", &q.control), std::pair("RPTR", &q.rptr), std::pair("RPTR_HI", &q.rptr_hi),
+            std::pair("WPTR", &q.wptr), std::pair("WPTR_HI", &q.wptr_hi)})
+        if (what == of) *to = static_cast<std::uint32_t>(*value);
+    }
+    return true;
+  });
+  return all;
+}
+
 Result<std::vector<DumpedBuffer>, Diagnostic> coredump_buffers(std::string_view text, std::string_view file) {
   struct Open {
     std::uint64_t left;

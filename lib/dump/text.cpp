@@ -248,7 +248,7 @@ Result<TextDumps, Diagnostic> read_text_dump(std::string_view bytes, std::string
   if (all.dumps.empty())
     return at(name, rings.front().line, 0, "this devcoredump has no SDMA ring; it has " + others, "");
   if (!others.empty()) note("left out the rings of other engines: " + others);
-  note("a devcoredump holds the kernel's own rings: the queues of processes are not in it");
+  note("a devcoredump holds the kernel's own rings: the packets of processes are not in it");
   return all;
 }
 

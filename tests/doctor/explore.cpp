@@ -3,7 +3,8 @@
 //
 // A queue that is called hung must never continue, whatever the host does; it has to be where the answer says; and what
 // the answer says of other queues has to be so. A queue that is said to wait for the host has to be where the answer
-// says. Answers that are not decided are counted. The test plays a fixed sample; 50,000 programs of each kind:
+// says. Answers that are not decided are counted, by what they say would decide. The test plays a fixed sample; 50,000
+// programs of each kind:
 //
 //   build/tests/test-doctor "[.explore]"
 #include "program.hpp"
@@ -174,8 +175,19 @@ bool would_release(const State& now, std::size_t by, std::size_t q) {
 
 struct Count {
   std::size_t all{}, healthy{}, waits{}, undecided{}, hung{}, wrong{};
-  std::map<std::string, std::size_t> classes{}, reasons{};
+  std::map<std::string, std::size_t> classes{}, reasons{}, open{};
 };
+
+/// What would decide an answer that is not decided: what its first guess rests on.
+std::string would_decide(const doctor::Diagnosis& d) {
+  for (const auto& f : d.findings) {
+    if (d.verdict(f) != Verdict::undecided) continue;
+    for (const auto& s : f.statements)
+      if (s.basis == doctor::Basis::guessed) return std::string(name(f.what)) + ": " + s.rests_on;
+    return std::string(name(f.what)) + ": to do: " + f.to_do.substr(0, 60);
+  }
+  return "nothing";
+}
 
 /// What is wrong with an answer about a state; "" if nothing is.
 class Judge {
@@ -320,6 +332,7 @@ void explore(std::uint64_t each) {
        : v == Verdict::undecided ? count.undecided
                                  : count.healthy);
     if (v == Verdict::hung) ++count.classes[std::string(name(d.findings.front().what))];
+    if (v == Verdict::undecided) ++count.open[would_decide(d)];
     const auto why = judge.wrong(d, reached == Reached::stuck && view.watched);
     if (why.empty()) continue;
     ++count.wrong;
@@ -333,6 +346,7 @@ void explore(std::uint64_t each) {
     std::printf("%-8s %zu states: %zu hung, %zu wait for the host, %zu not decided, %zu healthy; %zu wrong answers\n",
                 kReachedNames[static_cast<std::size_t>(r)], c.all, c.hung, c.waits, c.undecided, c.healthy, c.wrong);
     for (const auto& [what, n] : c.classes) std::printf("  %-20s %zu\n", what.c_str(), n);
+    for (const auto& [what, n] : c.open) std::printf("  not decided: %6zu %s\n", n, what.c_str());
     for (const auto& [why, n] : c.reasons) std::printf("  WRONG: %s: %zu\n", why.c_str(), n);
     CHECK(c.wrong == 0);
     CHECK(c.all == each);

@@ -210,7 +210,13 @@ TEST_CASE("without its evidence, a statement is worth less") {
     Basis with, without;
   };
   const Evidence kAll[] = {
-      {"how long it was watched", [](Scene& s) { standing(s, poll(s.word())); },
+      {"how long it was watched",
+       [](Scene& s) {
+         const auto w = s.word();
+         s.set(w, 7, 4);
+         read_all(s, Fence{.addr = w, .value = 7});
+         standing(s, poll(w));
+       },
        [](doctor::Snapshot& d) { d.watched_ns = 0; }, Basis::inferred, Basis::guessed},
       {"the word", [](Scene& s) { standing(s, poll(s.word())); }, [](doctor::Snapshot& d) { d.words = {}; },
        Basis::inferred, Basis::guessed},
@@ -262,5 +268,61 @@ TEST_CASE("without its evidence, a statement is worth less") {
     e.remove(snapshot);
     INFO(to_text(diagnose(snapshot)));
     CHECK(diagnose(snapshot).findings.front().basis == e.without);
+  }
+}
+
+TEST_CASE("one moment is enough for a wait that no order of what is pending satisfies") {
+  struct Moment {
+    const char* name;
+    void (*build)(Scene&, GpuVa);
+    Verdict verdict;
+  };
+  const Moment kAll[] = {
+      {"nothing stores to the word", [](Scene&, GpuVa) {}, Verdict::waits},
+      {"a later value does not satisfy it",
+       [](Scene& s, GpuVa w) { standing(s, poll(s.word()), Fence{.addr = w, .value = 3}); }, Verdict::waits},
+      {"two additions satisfy it together, and wait themselves",
+       [](Scene& s, GpuVa w) {
+         const Atomic add{.addr = w, .value = kEpoch / 2};
+         standing(s, poll(s.word()), add);
+         standing(s, poll(s.word()), add);
+       },
+       Verdict::waits},
+      {"a store that was executed may be on its way",
+       [](Scene& s, GpuVa w) { read_all(s, Fence{.addr = w, .value = 3}); }, Verdict::undecided},
+      {"work comes before the wait",
+       [](Scene& s, GpuVa) {
+         standing(s, CopyLinear{.src = s.data(1), .dst = s.data(2), .bytes = 4096}, poll(s.word(), kEpoch));
+       },
+       Verdict::undecided},
+  };
+  for (const auto& m : kAll) {
+    Scene s{31};
+    const auto w = s.word();
+    standing(s, poll(w, kEpoch));
+    m.build(s, w);
+    auto snapshot = s.snapshot(Form::instant);
+    snapshot.all_queues = true;
+    const auto d = diagnose(snapshot);
+    INFO(m.name << "\n" << to_text(d));
+    CHECK(d.verdict() == m.verdict);
+    // Another queue may be about to satisfy it.
+    snapshot.all_queues = false;
+    CHECK(diagnose(snapshot).verdict() == Verdict::undecided);
+  }
+  // Nobody is left: then it hangs, and a thread that a pending packet may wake is somebody.
+  for (const bool wakes : {false, true}) {
+    Scene s{32};
+    const auto w = s.word(), done = s.word();
+    auto& q = standing(s, poll(w, kEpoch));
+    q.traffic(2);
+    if (wakes) {
+      auto& other = s.queue();
+      other.stand(other.put(Fence{.addr = done, .value = 1}));
+    }
+    auto snapshot = s.snapshot(Form::instant);
+    snapshot.all_queues = snapshot.all_threads = true;
+    snapshot.waits = {sleeper(done, 1)};
+    CHECK((diagnose(snapshot).findings.front().release.by == doctor::Release::By::nobody) == !wakes);
   }
 }
