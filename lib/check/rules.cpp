@@ -29,6 +29,7 @@ constexpr std::array kRules{
     ScheduleRule{"kernel-scope", error, "a kernel does not release or acquire at system scope"},
     ScheduleRule{"loop-needs-compare", error, "an atomic is to retry until its compare succeeds, but does not compare"},
     ScheduleRule{"missed-value", error, "the value that a wait needs may change before the wait sees it"},
+    ScheduleRule{"network-unflushed", error, "an engine or a kernel reads what the network has stored, without a flush"},
     ScheduleRule{"never-met", error, "nothing stores the value that a wait needs"},
     ScheduleRule{"never-submitted", warning, "a queue is never submitted"},
     ScheduleRule{"no-link", error, "a packet or a kernel accesses the memory of a GPU to which there is no link"},
@@ -83,7 +84,8 @@ constexpr std::array kOrdering{
     OrderingRule{"Q12", "unknown", "cond_exec reads its word once, perhaps before earlier packets have completed",
                  "cond_exec=ordered"},
     OrderingRule{"Q13", "relied on by the kernel",
-                 "an engine may read an indirect buffer as soon as the doorbell rings", ""},
+                 "an engine may read an indirect buffer as soon as the doorbell rings, if its queue executes any",
+                 "indirect=works"},
     OrderingRule{"Q16", "follows from Q1 and Q2", "a word that a copy, fill or write stores cannot serve as a flag",
                  ""},
     OrderingRule{"X1", "documented", "queues of one engine run in time slices and are not ordered", ""},
@@ -95,6 +97,10 @@ constexpr std::array kOrdering{
                  "if two fences store to one word, the last wins; atomics need a link that completes them", ""},
     OrderingRule{"C3", "documented", "engines see a kernel's stores after its release at system scope", ""},
     OrderingRule{"C4", "documented", "a kernel sees an engine's stores after its acquire at system scope", ""},
+    OrderingRule{"C5", "documented", "an acquire by one wave is none for waves of another die", ""},
+    OrderingRule{"C7", "observed by MORI",
+                 "engines and kernels may read old bytes of VRAM after a NIC has stored new ones",
+                 "network_data=flushed"},
     OrderingRule{"C8", "relied on by ROCr", "the host's stores to VRAM need an HDP flush before engines read them",
                  "host_link=xgmi"},
     OrderingRule{"C9", "inferred", "engines' stores to VRAM need an HDP flush before the host reads them",
@@ -129,6 +135,9 @@ constexpr Option kOptions[] = {
     {"l2_probe=yes", "l2_probe=no", &Profile::l2_probed, true},
     {"host_link=xgmi", "host_link=pcie", &Profile::host_link_xgmi, true},
     {"bar_read=free", "bar_read=flush", &Profile::bar_read_free, true},
+    {"network_data=unflushed", "network_data=flushed", &Profile::network_flushes, false},
+    {"kernel=die", "kernel=gpu", &Profile::kernels_are_dies, true},
+    {"indirect=works", "indirect=unknown", &Profile::indirect_works, true},
 };
 constexpr auto kOptionTexts = [] {
   std::array<std::string_view, 2 * std::size(kOptions)> t;
