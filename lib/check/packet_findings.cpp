@@ -7,12 +7,14 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace sdma { inline namespace v0 { namespace check_detail {
 namespace {
 
 // For a single stream these rules are guesses; for a schedule the order is known.
-constexpr std::array<std::string_view, 4> kOfOrder{"cond-exec-unordered", "data-as-flag", "no-completion", "unordered"};
+constexpr std::array<std::string_view, 5> kOfOrder{"cond-exec-unordered", "data-as-flag", "indirect-user-queue",
+                                                   "no-completion", "unordered"};
 /// Does refused.cpp report this rule, at addresses without aliases?
 bool of_addresses(std::string_view rule, const PacketInfo& info) noexcept {
   return rule == "alignment" || rule == "overlap" ||
@@ -89,7 +91,17 @@ class Packets {
   void item(std::uint32_t q, std::uint32_t i, const Item& item) {
     const Position here{q, i + 1};
     const auto view = Reader{std::span(s_.queues[q].dwords).subspan(item.dword)}.next();
-    if (item.what == What::indirect)
+    // One cause, whatever the buffers hold.
+    const bool indirect = item.what == What::indirect;
+    if (indirect && !m_.profile.indirect_works && !std::exchange(indirect_, true))
+      r_.add({.rule = "indirect-user-queue",
+              .places = {here},
+              .message = r_.agent(q) + " has an indirect buffer: Linux never sets IB_ENABLE for a queue of KFD, so whether "
+                         "its engine executes the packets there is not known, and they are not checked",
+              .hint = "write the packets into the queue; sdma contact finds out what a machine does, and --assume "
+                      "indirect=works removes this warning",
+              .rests_on = {"Q13"}});
+    if (indirect && m_.profile.indirect_works)
       r_.add({.rule = "indirect-unknown",
               .places = {here},
               .message = "the packets in this indirect buffer are not checked",
@@ -276,6 +288,7 @@ class Packets {
   const Model& m_;
   const Schedule& s_;
   Reporter& r_;
+  bool indirect_ = false;                ///< an indirect packet has been reported
   std::set<std::uint64_t> epoch_words_;  ///< what the queue polls for a value that depends on the epoch
 };
 
