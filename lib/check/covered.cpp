@@ -22,6 +22,17 @@ constexpr std::array kCovered{
     CoveredThing{"access by-kernel", "bytes that a kernel loads or stores"},
     CoveredThing{"access by-network", "bytes that the network carries to another node"},
     CoveredThing{"access sum", "ranges that a kernel adds"},
+    CoveredThing{"action add", "what a thread adds to a word, where it fits"},
+    CoveredThing{"action compute", "the time that a kernel takes"},
+    CoveredThing{"action expect", "bytes that a thread compares at a moment"},
+    CoveredThing{"action load", "bytes that a thread loads"},
+    CoveredThing{"action repeat", "rounds of a thread"},
+    CoveredThing{"action rptr", "a wait for a queue's rptr"},
+    CoveredThing{"action sample", "a thread reads a word"},
+    CoveredThing{"action set", "what a thread stores to a word, where it fits"},
+    CoveredThing{"action store", "bytes that a thread stores"},
+    CoveredThing{"action submit", "a doorbell of each queue"},
+    CoveredThing{"action wait", "what a thread waits for, where it fits its word"},
     CoveredThing{"agent engine", "queues that an engine executes"},
     CoveredThing{"agent host", "host threads that wait, set, add and submit"},
     CoveredThing{"agent kernel", "kernels at system scope"},
@@ -31,7 +42,6 @@ constexpr std::array kCovered{
     CoveredThing{"agent shared-queue", "threads that submit one queue"},
     CoveredThing{"engine shared", "queues that share an engine"},
     CoveredThing{"expect bytes", "bytes that must equal others, or what others held before the run"},
-    CoveredThing{"expect now", "the same, at a moment of a thread"},
     CoveredThing{"expect sum", "bytes that must be a sum"},
     CoveredThing{"expect value", "the last value of a signal"},
     CoveredThing{"init poison", "a buffer whose first bytes are not known"},
@@ -79,10 +89,7 @@ constexpr std::array kCovered{
     CoveredThing{"sum bf16", "numbers of 16 bits, each addition rounded"},
     CoveredThing{"sum f32", "numbers of 32 bits, each addition rounded"},
     CoveredThing{"sum i32", "integers that wrap"},
-    CoveredThing{"value add", "what a thread adds, where it fits its word"},
     CoveredThing{"value sampled", "a value to which a sample is added, where the sum fits its word"},
-    CoveredThing{"value set", "what a thread stores, where it fits its word"},
-    CoveredThing{"value wait", "what a thread waits for, where it fits its word"},
     CoveredThing{"wait always", "a wait that every value satisfies"},
     CoveredThing{"wait eq", "a wait for one value"},
     CoveredThing{"wait ge", "a wait for a value or a larger one"},
@@ -118,6 +125,7 @@ class Contract {
   std::vector<std::string> run() {
     for (std::uint32_t q = 0; q < m_.queue_count(); ++q) queue(q);
     for (std::uint32_t a = 0; a < m_.agents.size(); ++a) steps(a);
+    detail::each_action(m_.schedule, [&](const Schedule::Action& a) { ask(thing(a.kind), {}); });
     for (std::size_t i = 0; i < m_.schedule.signals.size(); ++i)
       if (m_.schedule.signals[i].at) ask("access alias", {});
     for (const auto& b : m_.schedule.buffers) {
@@ -131,6 +139,25 @@ class Contract {
   }
 
  private:
+  /// A kind without a case does not compile.
+  static constexpr std::string_view thing(Schedule::Action::Kind k) noexcept {
+    using Kind = Schedule::Action::Kind;
+    switch (k) {
+      case Kind::submit: return "action submit";
+      case Kind::set: return "action set";
+      case Kind::wait: return "action wait";
+      case Kind::repeat: return "action repeat";
+      case Kind::add: return "action add";
+      case Kind::compute: return "action compute";
+      case Kind::load: return "action load";
+      case Kind::store: return "action store";
+      case Kind::expect: return "action expect";
+      case Kind::sample: return "action sample";
+      case Kind::rptr: return "action rptr";
+    }
+    return "an action";
+  }
+
   void ask(std::string_view thing, Position at) {
     if (asked_.contains(thing)) return;
     asked_.emplace(thing);
@@ -210,7 +237,6 @@ class Contract {
         ask(agent.kind == Agent::Kind::host ? "access by-host" : "access by-kernel", here);
         const auto& action = m_.action(a, s);
         for (const auto& t : m_.touches(action)) place(home(a), t.begin, here);
-        if (action.kind == Schedule::Action::Kind::expect) ask("expect now", here);
         if (action.sum && action.kind == Schedule::Action::Kind::store) ask("access sum", here);
         if (action.sum) sum(action.sum, here);
         continue;
@@ -225,20 +251,12 @@ class Contract {
         continue;
       }
       word(a, w, here);
-      if (!queue) value(a, s, here);
+      if (!queue && !m_.action(a, s).value.sample.empty() && s.kind != Step::Kind::sample) ask("value sampled", here);
       if (s.sync->value.factor != 0) ask("round epoch", here);
       if (s.kind == Step::Kind::sample) ask("sample", here);
       else if (s.kind == Step::Kind::poll) wait(s, w, here);
       else post(a, s, w, here);
     }
-  }
-  /// A value that a thread makes.
-  void value(std::uint32_t a, const Step& s, Position here) {
-    using Kind = Schedule::Action::Kind;
-    const auto& action = m_.action(a, s);
-    if (action.kind == Kind::sample) return;
-    ask(action.kind == Kind::set ? "value set" : action.kind == Kind::add ? "value add" : "value wait", here);
-    if (!action.value.sample.empty()) ask("value sampled", here);
   }
   void word(std::uint32_t a, const Word& w, Position here) {
     ask(w.bytes == 8 ? "word 64" : "word 32", here);

@@ -38,6 +38,10 @@ Schedule samples(Random&);    ///< waits for a value that a thread has sampled
 Schedule kernel(Random&);     ///< a kernel between two queues
 Schedule scopes(Random&);     ///< kernels that hand over at the scope of their GPU
 Schedule vram(Random&);       ///< words in the memory of GPUs
+Schedule network(Random&);    ///< two nodes, with words of both
+Schedule places(Random&);     ///< what an engine or a kernel reaches: mappings and links of a ring
+Schedule values(Random&);     ///< values of threads near the end of 32 bits
+Schedule results(Random&);    ///< what is expected of bytes, sums and signals
 Schedule noise(Random&);      ///< anything
 
 /// Shorter names for what most families need.

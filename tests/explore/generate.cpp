@@ -45,6 +45,10 @@ constexpr Family kFamilies[] = {
     {"kernel", family::kernel},
     {"scopes", family::scopes},
     {"vram", family::vram},
+    {"network", family::network},
+    {"places", family::places},
+    {"values", family::values},
+    {"results", family::results},
     {"noise", family::noise},
 };
 constexpr auto kNames = [] {
