@@ -214,7 +214,7 @@ class Packets {
   }
   void host_word(Position here, const Step& s) {
     const auto place = m_.place_at(s.sync->address).value_or(Place::host());
-    const bool wait = s.kind == Step::Kind::poll;
+    const bool wait = s.kind == Step::Kind::poll || s.kind == Step::Kind::sample;
     if (place.is_host() || m_.profile.host_link_xgmi || (wait && m_.profile.bar_read_free)) return;
     r_.add({.rule = "host-vram",
             .places = {here},

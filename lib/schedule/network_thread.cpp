@@ -26,7 +26,7 @@ constexpr std::uint32_t kSteps = 64;                            // of a queue be
 constexpr std::uint64_t kMostUnsent = std::uint64_t{64} << 20;  // queues wait until less is left
 constexpr std::uint64_t kPiece = std::uint64_t{1} << 20;        // of a message
 constexpr std::uint64_t kLateness = 18;                         // a stream of random numbers
-constexpr std::uint32_t kLatest = 64;                           // rounds
+constexpr std::uint32_t kMostRounds = 64;                           // rounds
 constexpr auto kLeave = 2s;                                     // for what was handed over, when the Bound is destroyed
 
 std::uint64_t page() noexcept { return static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)); }
@@ -236,8 +236,8 @@ void NetworkThread::hold(Transport::Message m) {
   // What is not of this run is no message to delay.
   if (m.bytes.size() < sizeof h) return arrived(m);
   std::memcpy(&h, m.bytes.data(), sizeof h);
-  // Half of them come at once; of the others, each is late by up to kLatest rounds.
-  const auto rounds = lateness_->choose(Choice::sleep, 2) == 0 ? 0 : lateness_->choose(Choice::schedule, kLatest);
+  // Half of them come at once; of the others, each is late by up to kMostRounds rounds.
+  const auto rounds = lateness_->choose(Choice::sleep, 2) == 0 ? 0 : lateness_->choose(Choice::schedule, kMostRounds);
   late_.push_back({std::move(m), h, rounds});
 }
 
