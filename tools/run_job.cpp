@@ -139,8 +139,9 @@ int Job::run_here(Ordering order, BindOptions how, trace::Recorder* recorder) {
         q != schedule_.queues.end())
       tell({.severity = Severity::note,
             .where = to_string(q->place) + "." + q->name,
-            .message = "it has an indirect buffer, and Linux never enables these for a queue of KFD: the engine may not "
-                       "execute the packets there",
+            .message =
+                "it has an indirect buffer, and Linux never enables these for a queue of KFD: the engine may not "
+                "execute the packets there",
             .hint = "sdma contact finds out what this machine does"});
   auto bound = bind(timed ? timed->schedule : schedule_, **device, how);
   if (!bound) {

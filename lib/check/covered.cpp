@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The contract of a proof: what its argument covers, entry by entry, and the search for things that it does not cover.
 // It is asked for each agent, each place that one reaches, each packet and action, and each value that a thread makes.
-// docs/check.md shows the table; tests/check/covered.cpp has a schedule for each entry, and tests/check/grammar.toml the
-// entries that each word of the language asks for.
+// docs/check.md shows the table; tests/check/covered.cpp has a schedule for each entry, and tests/check/grammar.toml
+// the entries that each word of the language asks for.
 #include "../schedule/link.hpp"
 #include "../schedule/sums.hpp"
 #include "reporter.hpp"
@@ -76,7 +76,7 @@ constexpr std::array kCovered{
     CoveredThing{"post or", "an OR whose bits no other agent sets: an addition"},
     CoveredThing{"post other-in-order", "any other atomic, if all posts to its word are in order"},
     CoveredThing{"post returning",
-                 "a word of the sender's node that the network changes: perhaps after words of the peer's node that come later"},
+                 "a word of the sender's node that the network changes: perhaps after later words of the peer's node"},
     CoveredThing{"post store", "the value of a fence or a set replaces that of the word"},
     CoveredThing{"post swap", "a store, as by a fence; it commutes with nothing"},
     CoveredThing{"ring doorbell-each", "a doorbell for each packet that moves data"},

@@ -96,8 +96,8 @@ struct Program {
   /// Of the items, if the network executes them and some land apart (network.cpp): `apart`, in no order with later posts;
   /// `returns`, certainly after whatever has come back to the sender's node before.
   std::vector<bool> apart, returns;
-  std::uint64_t engine{};                                 ///< queues with the same value share an engine
-  bool flags = false;                                     ///< a WRITE of it is a flag
+  std::uint64_t engine{};        ///< queues with the same value share an engine
+  bool flags = false;            ///< a WRITE of it is a flag
   std::optional<Sync> rptr;      ///< something waits for it: each submit adds one to this word when it has been read
   std::uint32_t column = kNone;  ///< where rows say until which position copies, fills and writes have landed
 };
@@ -107,8 +107,8 @@ struct Step {
   Kind kind{};
   /// A poll that is assumed to be satisfied, because the value that it waits for is unknown.
   bool assumed_satisfied = false;
-  Op op = Op::store;   ///< of a post: what it does to its word, as build_chains has found
-  bool whole = false;  ///< of a post: `value` is that of the whole word, however wide the post is
+  Op op = Op::store;      ///< of a post: what it does to its word, as build_chains has found
+  bool whole = false;     ///< of a post: `value` is that of the whole word, however wide the post is
   bool too_wide = false;  ///< of a thread: its value does not fit its word of 4 bytes, so that a run stops here
   std::uint32_t position{};
   std::uint32_t source{};           ///< a queue's item; an action of a host or a kernel, in the order of a SourceMap

@@ -21,7 +21,8 @@ bool again(const Schedule& s, std::size_t queue) {
   std::size_t found = 0;
   const auto count = [&](const auto& self, const std::vector<Schedule::Action>& all, std::size_t times) -> void {
     for (const auto& a : all) {
-      if (a.kind == Schedule::Action::Kind::submit) found += times * static_cast<std::size_t>(std::count(a.queues.begin(), a.queues.end(), queue));
+      if (a.kind == Schedule::Action::Kind::submit)
+        found += times * static_cast<std::size_t>(std::count(a.queues.begin(), a.queues.end(), queue));
       if (a.rounds != 0) self(self, a.body, a.rounds > 1 ? 2 : times);
     }
   };
@@ -35,7 +36,8 @@ bool again(const Schedule& s, std::size_t queue) {
 void Model::read_network() {
   if (!network_) return;
   const auto& all = schedule.queues;
-  if (!std::all_of(all.begin(), all.end(), [&](const auto& q) { return exists(q.place) && (!q.peer || exists(*q.peer)); }))
+  if (!std::all_of(all.begin(), all.end(),
+                   [&](const auto& q) { return exists(q.place) && (!q.peer || exists(*q.peer)); }))
     return;  // reported by refused.cpp
   std::vector<std::uint32_t> nodes;
   for (std::uint32_t g = 0; g < schedule.gpus; ++g)
@@ -81,14 +83,16 @@ void find_in_network(const Model& m, Reporter& r) {
       if (!place || place->is_host()) continue;
       // One thread serves a peer, and adds one number after another.
       const auto other = std::find_if(w.chains.begin(), w.chains.end(), [&](const Chain& c) {
-        const bool same = c.agent < m.queue_count() && m.programs[c.agent].network && m.schedule.queues[c.agent].peer == peer;
+        const bool same =
+            c.agent < m.queue_count() && m.programs[c.agent].network && m.schedule.queues[c.agent].peer == peer;
         return c.agent != q && !same;
       });
       if (other == w.chains.end()) continue;
       r.add({.rule = "host-vram",
              .places = {{other->agent, m.post(*other, 0).position}, {q, i + 1}},
-             .message = r.agent(q) + " adds to " + r.word(w) + " as a thread of the host does, over the bus of " + to_string(*place) +
-                        ": an addition of " + r.agent(other->agent) + " at the same time may be lost",
+             .message = r.agent(q) + " adds to " + r.word(w) + " as a thread of the host does, over the bus of " +
+                        to_string(*place) + ": an addition of " + r.agent(other->agent) +
+                        " at the same time may be lost",
              .hint = "give the network a word of its own, or put the word in host memory",
              .rests_on = {"X6", "C8"}});
     }

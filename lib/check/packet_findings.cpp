@@ -96,7 +96,8 @@ class Packets {
     if (indirect && !m_.profile.indirect_works && !std::exchange(indirect_, true))
       r_.add({.rule = "indirect-user-queue",
               .places = {here},
-              .message = r_.agent(q) + " has an indirect buffer: Linux never sets IB_ENABLE for a queue of KFD, so whether "
+              .message = r_.agent(q) +
+                         " has an indirect buffer: Linux never sets IB_ENABLE for a queue of KFD, so whether "
                          "its engine executes the packets there is not known, and they are not checked",
               .hint = "write the packets into the queue; sdma contact finds out what a machine does, and --assume "
                       "indirect=works removes this warning",

@@ -34,8 +34,10 @@ class RaceText {
                    ? "put buffer_wbl2 sc1 and s_waitcnt vmcnt(0) before the store that announces it, or end the kernel"
                    : "put buffer_inv sc0 sc1 after the wait, or launch the kernel after the wait";
     } else if (race.rule == "network-unflushed") {
-      f.message = who + " reads " + bytes + ", which the network (" + other + ") has stored in VRAM: without a flush there, it may read old bytes";
-      f.hint = "let the network flush before it changes a word, as network_data=flushed assumes, or receive into host memory";
+      f.message = who + " reads " + bytes + ", which the network (" + other +
+                  ") has stored in VRAM: without a flush there, it may read old bytes";
+      f.hint =
+          "let the network flush before it changes a word, as network_data=flushed assumes, or receive into host memory";
     } else if (race.rule == "data-as-flag") {
       const auto& data = a.mode == Mode::poll ? b : a;
       const auto& poll = a.mode == Mode::poll ? a : b;
@@ -50,9 +52,10 @@ class RaceText {
       f.message = r_.agent(b.agent) + " may read " + bytes + " before or after it is written";
       f.hint = "put a fence to the word and a poll_mem on it before the cond_exec, which may read early";
     }
-    f.more.push_back(
-        "overlap " + bytes +
-        (race.rule == "kernel-scope" || race.rule == "network-unflushed" ? "" : "; nothing orders " + r_.place(first) + " before " + r_.place(second)));
+    f.more.push_back("overlap " + bytes +
+                     (race.rule == "kernel-scope" || race.rule == "network-unflushed"
+                          ? ""
+                          : "; nothing orders " + r_.place(first) + " before " + r_.place(second)));
     if (read(first.agent))
       f.more.push_back("the rptr of " + r_.agent(first.agent) +
                        " says which packets have been read, and never that one is complete (H8)");

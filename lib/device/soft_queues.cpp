@@ -112,7 +112,8 @@ std::vector<std::unique_ptr<Baton::Agent>> SoftNode::hold_queues() {
   std::vector<std::unique_ptr<Baton::Agent>> all;
   const std::lock_guard lock(creation_);
   for (const auto& e : engines_)
-    for (auto* const q : e ? e->queues() : std::vector<SoftQueue*>()) all.push_back(std::make_unique<QueueAgent>(*e, *q));
+    for (auto* const q : e ? e->queues() : std::vector<SoftQueue*>())
+      all.push_back(std::make_unique<QueueAgent>(*e, *q));
   return all;
 }
 

@@ -18,10 +18,7 @@ thread_local Baton::Hand* held_here = nullptr;
 }  // namespace
 
 Baton::Baton(std::uint64_t seed, std::vector<std::unique_ptr<Agent>> queues, std::size_t threads)
-    : queues_(std::move(queues)),
-      ranks_(queues_.size() + threads),
-      order_(seed, kOrder),
-      ranks_of_naps_(seed, kRanks) {
+    : queues_(std::move(queues)), ranks_(queues_.size() + threads), order_(seed, kOrder), ranks_of_naps_(seed, kRanks) {
   for (std::size_t i = 0; i < threads; ++i) threads_.push_back(std::make_unique<Thread>(seed, kThreads + i));
 }
 
@@ -54,8 +51,8 @@ bool Baton::step(std::size_t agent) {
 bool Baton::wake_next() {
   auto next = ranks_.size();
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
-    const bool sleeps = i < queues_.size() ? queues_[i]->asleep()
-                                           : threads_[i - queues_.size()]->state == State::asleep;
+    const bool sleeps =
+        i < queues_.size() ? queues_[i]->asleep() : threads_[i - queues_.size()]->state == State::asleep;
     if (!sleeps) ranks_[i] = 0;
     else if (ranks_[i] == 0) ranks_[i] = 1 + ranks_of_naps_.choose(Choice::schedule, 1'000'000'000);
     if (sleeps && (next == ranks_.size() || ranks_[i] < ranks_[next])) next = i;

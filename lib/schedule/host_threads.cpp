@@ -66,10 +66,10 @@ class HostThreads {
     const Actor& actor;
     bool times_rounds;  ///< the first host thread
     HostLane lane;
-    std::uint32_t rank = 0;      ///< of the actor
-    std::optional<Turn> turn{};  ///< with several ranks
+    std::uint32_t rank = 0;             ///< of the actor
+    std::optional<Turn> turn{};         ///< with several ranks
     std::optional<Baton::Hand> hand{};  ///< of an adversarial run
-    Deadline look{};             ///< then it asks whether a rank is lost, even if it waits for none
+    Deadline look{};                    ///< then it asks whether a rank is lost, even if it waits for none
     Samples samples{};
   };
   void perform(const Actor& a, std::size_t index) {

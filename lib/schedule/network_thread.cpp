@@ -26,7 +26,7 @@ constexpr std::uint32_t kSteps = 64;                            // of a queue be
 constexpr std::uint64_t kMostUnsent = std::uint64_t{64} << 20;  // queues wait until less is left
 constexpr std::uint64_t kPiece = std::uint64_t{1} << 20;        // of a message
 constexpr std::uint64_t kLateness = 18;                         // a stream of random numbers
-constexpr std::uint32_t kMostRounds = 64;                           // rounds
+constexpr std::uint32_t kMostRounds = 64;                       // rounds
 constexpr auto kLeave = 2s;                                     // for what was handed over, when the Bound is destroyed
 
 std::uint64_t page() noexcept { return static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)); }
@@ -55,7 +55,7 @@ struct NetworkThread::Header {
   std::uint32_t origin{};  ///< the rank that has sent it first
   std::uint32_t queue{};   ///< the index of its queue; of `team`: 0
   std::uint32_t unused{};
-  std::uint64_t link{};    ///< where; of `team`: the number of the word
+  std::uint64_t link{};  ///< where; of `team`: the number of the word
   std::uint64_t value{};
 };
 

@@ -124,8 +124,9 @@ class StreamChecker::State {
     if (view_.info->privilege == Privilege::kernel && options_.user_queue)
       say("privileged", name() + " needs kernel privileges");
     if (view_.is<Indirect>() && options_.user_queue && !std::exchange(indirect_, true))
-      say("indirect-user-queue", "Linux never sets IB_ENABLE for a queue of KFD: whether its engine executes an indirect "
-                                 "buffer, skips it, or stops there is not known");
+      say("indirect-user-queue",
+          "Linux never sets IB_ENABLE for a queue of KFD: whether its engine executes an indirect "
+          "buffer, skips it, or stops there is not known");
     fields();
     for (const auto& r : view_.info->rules)
       if (!r.holds(view_.dwords, *view_.info))

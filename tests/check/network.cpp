@@ -25,7 +25,9 @@ std::string out(const std::string& packets) { return "queue gpu0.out peer=gpu2 n
 std::string answered(const std::string& packets, const std::string& last = "set host.a = 2", const char* rounds = "1") {
   return out(packets) +
          "queue gpu3.back peer=gpu1 network=1\n  poll_mem addr=gpu2.w func=ge reference=1\n  fence addr=host.z value=1\nend\n"
-         "host a\n  repeat " + rounds + "\n    submit gpu0.out\n  end\n  wait host.z == 1\n  " + last + "\nend\n"
+         "host a\n  repeat " +
+         rounds + "\n    submit gpu0.out\n  end\n  wait host.z == 1\n  " + last +
+         "\nend\n"
          "host b\n  submit gpu3.back\nend\n";
 }
 const std::string kOwn = "  fence addr=host.a value=1\n", kPeers = "  atomic op=add_rtn_64 addr=gpu2.w value=1\n";
@@ -57,9 +59,14 @@ TEST_CASE("a word of the sender's node may change after a word of the peer's tha
 TEST_CASE("words of one node change in the order of the queue") {
   const std::string order = "  fence addr=host.a value=1\n  atomic op=add_rtn_64 addr=host.done value=1\n";
   // host.done says that host.a is 1, though a word of the peer comes after both.
-  const auto text = out(order + kPeers) + "host a\n  submit gpu0.out\n  wait host.done == 1\n  set host.a = 2\nend\n"
+  const auto text = out(order + kPeers) +
+                    "host a\n  submit gpu0.out\n  wait host.done == 1\n  set host.a = 2\nend\n"
                     "host b\n  wait gpu2.w == 1\nend\n";
-  CHECK(said(on_nodes(text, {.profile = [] { Profile p; p.bar_read_free = true; return p; }()})) == "");
+  CHECK(said(on_nodes(text, {.profile = [] {
+                        Profile p;
+                        p.bar_read_free = true;
+                        return p;
+                      }()})) == "");
 }
 
 TEST_CASE("what the network adds to VRAM, no other agent adds to") {
@@ -68,7 +75,13 @@ TEST_CASE("what the network adds to VRAM, no other agent adds to") {
   const auto r = on_nodes(both);
   CHECK(r.verdict() == Verdict::unproved);
   CHECK(said(r).find("host-vram: gpu0.out adds to gpu2.w as a thread of the host does") != std::string::npos);
-  CHECK_FALSE(has(on_nodes(both, {.profile = [] { Profile p; p.host_link_xgmi = true; return p; }()}), "host-vram"));
+  CHECK_FALSE(has(on_nodes(both, {.profile =
+                                      [] {
+                                        Profile p;
+                                        p.host_link_xgmi = true;
+                                        return p;
+                                      }()}),
+                  "host-vram"));
 }
 
 TEST_CASE("an engine reads what the network has stored in VRAM: proved where the network flushes, and said so") {

@@ -46,12 +46,15 @@ TEST_CASE("a sum is stored to other bytes than those of its parts, or to exactly
 
 TEST_CASE("a value of a thread fits the 32 bits of its word, in each round and with each sample") {
   const auto word = [](const std::string& bits, const std::string& actions) {
-    return checked("gpus 1\nsignal host.s value=5 bits=" + bits + "\nsignal host.n value=0xfffffffe bits=32\nhost main\n" + actions + "end\n");
+    return checked("gpus 1\nsignal host.s value=5 bits=" + bits +
+                   "\nsignal host.n value=0xfffffffe bits=32\nhost main\n" + actions + "end\n");
   };
-  for (const std::string act : {"wait host.s <= 2000000000*epoch", "set host.s = 2000000000*epoch", "add host.s += 2000000000*epoch"}) {
+  for (const std::string act :
+       {"wait host.s <= 2000000000*epoch", "set host.s = 2000000000*epoch", "add host.s += 2000000000*epoch"}) {
     INFO(act);
     const auto r = word("32", "  repeat 3\n    " + act + "\n  end\n");
-    CHECK(said(r).find("epoch-overflow: host main: 6000000000 does not fit the 32 bits of host.s in round 3\n") != std::string::npos);
+    CHECK(said(r).find("epoch-overflow: host main: 6000000000 does not fit the 32 bits of host.s in round 3\n") !=
+          std::string::npos);
     CHECK_FALSE(has(word("32", "  repeat 2\n    " + act + "\n  end\n"), "epoch-overflow"));
     CHECK_FALSE(has(word("64", "  repeat 3\n    " + act + "\n  end\n"), "epoch-overflow"));
   }

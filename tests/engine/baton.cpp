@@ -38,7 +38,7 @@ class Counting final : public Baton::Agent {
 };
 
 /// The order in which two queues and two threads act. Thread d waits for thread c.
-std::string order(std::uint64_t seed, std::chrono::microseconds pause = 0us) {
+std::string acts(std::uint64_t seed, std::chrono::microseconds pause = 0us) {
   std::string log;
   std::vector<std::unique_ptr<Baton::Agent>> queues;
   queues.push_back(std::make_unique<Counting>(log, 'a', 4, 2));
@@ -201,10 +201,10 @@ expect gpu0.out == old gpu0.in)";
 TEST_CASE("the seed alone says who acts, however long a thread takes") {
   std::set<std::string> orders;
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
-    const auto first = order(seed);
+    const auto first = acts(seed);
     CHECK(first.size() == 12);
     CHECK(first.find('d') > first.rfind('c'));
-    CHECK(order(seed, 50us) == first);
+    CHECK(acts(seed, 50us) == first);
     orders.insert(first);
   }
   CHECK(orders.size() > 40);
@@ -242,7 +242,6 @@ TEST_CASE("a right schedule ends, with a full ring and with two threads that sub
     const auto d = node(1, Ordering::adversarial, seed);
     const auto s = parse(kRight);
     const auto bound = link(s, *d);
-    for (int again = 0; again < 2; ++again)
-      CHECK(lines(run(bound, {.time_limit = 60s, .seed = seed}).findings) == "");
+    for (int again = 0; again < 2; ++again) CHECK(lines(run(bound, {.time_limit = 60s, .seed = seed}).findings) == "");
   }
 }

@@ -22,7 +22,8 @@ class Compiler {
     if (!p_.has_network) return;
     // docs/nodes.md: nothing else is promised.
     auto& x = p_.profile;
-    x.copies_in_order = x.writes_ordered = x.vram_fence_covers = x.fence_full = x.poll_full = x.finite_poll_edge = false;
+    x.copies_in_order = x.writes_ordered = x.vram_fence_covers = x.fence_full = x.poll_full = x.finite_poll_edge =
+        false;
   }
 
   Program run() {
@@ -357,7 +358,8 @@ class Compiler {
       // Lanes are in no order: what one stores, another may not have read yet.
       const auto x0 = resolved(p), y0 = resolved(a.range);
       const bool same = x0.begin == y0.begin && x0.end == y0.end;
-      if (a.kind == What::store && !same && x0.begin < y0.end && y0.begin < x0.end) p_.refused = "a sum over a shifted part";
+      if (a.kind == What::store && !same && x0.begin < y0.end && y0.begin < x0.end)
+        p_.refused = "a sum over a shifted part";
     }
     if (a.kind == What::expect) {
       reads(a.right);

@@ -13,7 +13,9 @@ Schedule network(Random& r) {
   auto& out = b.queue(0);
   out.network = true;
   out.peer = Place::gpu(2);
-  const auto add = [&](Schedule::Queue& q, GpuVa to) { q.put(Atomic{.addr = to, .op = AtomicOp::add_rtn_64, .value = 1}); };
+  const auto add = [&](Schedule::Queue& q, GpuVa to) {
+    q.put(Atomic{.addr = to, .op = AtomicOp::add_rtn_64, .value = 1});
+  };
   const auto wide = [&](GpuVa s) { return b.s.signals[find_symbol(b.s, s)->index].bits == 64; };
   const auto post = [&](Schedule::Queue& q, GpuVa to, EpochValue v) {
     if (b.maybe() && wide(to)) add(q, to);

@@ -210,8 +210,8 @@ struct [[nodiscard]] CheckReport {
   std::size_t expectations{};
   /// What the schedule has, as the ids of covered() name it: a proof rests on these entries.
   std::vector<std::string> relies_on{};
-  /// The options on which the verdict rests, as Profile::set takes them: those that the profile adds to the rules, except
-  /// where the schedule has something that drops them (the network), and defaults that this schedule needs.
+  /// The options on which the verdict rests, as Profile::set takes them: those that the profile adds to the rules,
+  /// except where the schedule has something that drops them (the network), and defaults that this schedule needs.
   std::vector<std::string> assumes{};
   /// The number of findings that are errors.
   std::size_t errors() const noexcept;
