@@ -93,8 +93,8 @@ struct Program {
   std::vector<std::uint32_t>
       barriers;  ///< positions of the packets that wait for all earlier ones: COND_EXECs (Q12), NOPs (Q18)
   std::size_t acquires = 0, posts = 0, stored_flags = 0;  ///< of the items
-  /// Of the items, if the network executes them and some land apart (network.cpp): `apart`, in no order with later posts;
-  /// `returns`, certainly after whatever has come back to the sender's node before.
+  /// Of the items, if the network executes them and some land apart (network.cpp): `apart`, in no order with later
+  /// posts; `returns`, certainly after whatever has come back to the sender's node before.
   std::vector<bool> apart, returns;
   std::uint64_t engine{};        ///< queues with the same value share an engine
   bool flags = false;            ///< a WRITE of it is a flag
@@ -262,7 +262,7 @@ class Model {
   bool may_satisfy(const Step& wait, const Word& w) const noexcept;
   /// Are both kernels, of one GPU? Then agent scope orders what they do.
   bool on_one_gpu(std::uint32_t kernel, std::uint32_t other) const noexcept;
-  /// C3: where a kernel first releases at system scope after `position`; kNone if nowhere. `gpu`: or at that of its GPU.
+  /// C3: where a kernel first releases at system scope after `position`; kNone if nowhere. `gpu`: or at its GPU's.
   std::uint32_t released(std::uint32_t kernel, std::uint32_t position, bool gpu = false) const noexcept;
   /// C4: a kernel's last acquire at system scope at or before `position`; null if there is none. `gpu`: as above.
   const Step* acquired(std::uint32_t kernel, std::uint32_t position, bool gpu = false) const noexcept;

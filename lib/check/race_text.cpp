@@ -36,8 +36,7 @@ class RaceText {
     } else if (race.rule == "network-unflushed") {
       f.message = who + " reads " + bytes + ", which the network (" + other +
                   ") has stored in VRAM: without a flush there, it may read old bytes";
-      f.hint =
-          "let the network flush before it changes a word, as network_data=flushed assumes, or receive into host memory";
+      f.hint = "let the network flush before it changes a word (network_data=flushed), or receive into host memory";
     } else if (race.rule == "data-as-flag") {
       const auto& data = a.mode == Mode::poll ? b : a;
       const auto& poll = a.mode == Mode::poll ? a : b;

@@ -16,8 +16,9 @@
 // The peer's thread stores bytes over the bus. Before a word changes, here or at the sender, it flushes that path, and
 // after a word in VRAM once more, so that engines see both (C7, C8): a register of each GPU and a read, for each word.
 //
-// With an adversarial device, a message may be late: bytes pass each other and words, a word waits for all that its queue
-// has sent before it, and the words of a Team for everything. How late is a number of rounds, from the seed alone.
+// With an adversarial device, a message may be late: bytes pass each other and words, a word waits for all that its
+// queue has sent before it, and the words of a Team for everything. How late is a number of rounds, from the seed
+// alone.
 //
 // Any thread may call the functions. The words of a Team that ranks of other nodes read go with `tell`, after what the
 // queues have sent. Errors: those of messages and queues are a `trouble`, and the run ends.

@@ -11,7 +11,8 @@ using sdma::test::said;
 namespace {
 
 const std::string kStart =
-    "gpus 4\nbuffer gpu0.s bytes=4K init=random\nbuffer gpu2.d bytes=4K\nbuffer gpu3.e bytes=4K\nbuffer host.h bytes=4K\n"
+    "gpus 4\nbuffer gpu0.s bytes=4K init=random\nbuffer gpu2.d bytes=4K\nbuffer gpu3.e bytes=4K\n"
+    "buffer host.h bytes=4K\n"
     "signal gpu2.w value=0\nsignal host.a value=0 bits=32\nsignal host.z value=0 bits=32\nsignal host.done value=0\n";
 /// Two nodes of two GPUs.
 CheckReport on_nodes(const std::string& text, CheckOptions o = {}) {
@@ -24,7 +25,8 @@ std::string out(const std::string& packets) { return "queue gpu0.out peer=gpu2 n
 /// A thread of node 0 sends; one of node 1 answers by way of its own network when it has seen gpu2.w.
 std::string answered(const std::string& packets, const std::string& last = "set host.a = 2", const char* rounds = "1") {
   return out(packets) +
-         "queue gpu3.back peer=gpu1 network=1\n  poll_mem addr=gpu2.w func=ge reference=1\n  fence addr=host.z value=1\nend\n"
+         "queue gpu3.back peer=gpu1 network=1\n  poll_mem addr=gpu2.w func=ge reference=1\n"
+         "  fence addr=host.z value=1\nend\n"
          "host a\n  repeat " +
          rounds + "\n    submit gpu0.out\n  end\n  wait host.z == 1\n  " + last +
          "\nend\n"

@@ -203,7 +203,7 @@ void classify(Program&);
 /// Lays out the packets of a submit, from number `begin` on. False if one is larger than half the ring.
 bool lay_out(Stream&, std::size_t begin);
 void share_engines(Program&);
-/// What an agent accesses and cannot reach: memory that its GPU has not mapped, or to which it has no link. "": nothing.
+/// What an agent accesses and cannot reach: memory that its GPU has not mapped, or to which it has no link; or "".
 std::string unreachable(const Schedule&);
 /// The node of a word that network queues post to; nothing if no agent of a node says where it is.
 std::optional<std::uint32_t> node_of(const Schedule&, std::uint64_t va);
