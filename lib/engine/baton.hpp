@@ -12,7 +12,8 @@
 //
 //   turn of a queue    one action of its pipeline: a packet starts, or an effect lands
 //   turn of a thread   one action of the schedule
-//   asleep             no turn until nobody else can do anything; then the sleeper with the lowest rank wakes
+//   asleep             no turn until nobody else can do anything; then the sleeper with the lowest rank wakes. A thread
+//                      falls asleep before one in two of its first actions, and more rarely later
 //
 // Time is virtual: it passes with turns. So the same seed gives the same run, whatever else the machine does, and a nap
 // is as long as it has to be to show a race. If nobody can do anything and nobody sleeps, the run is stuck: `run` then
@@ -78,7 +79,7 @@ class Baton {
  private:
   enum class State : std::uint8_t { starting, ready, waiting, asleep, ended };
   struct Thread {
-    Thread(std::uint64_t seed, std::uint64_t stream) noexcept : sleepiness(seed, stream) {}
+    Thread(std::uint64_t seed, std::uint64_t stream) noexcept : sleepiness(seed, stream, nullptr, 1) {}
     State state = State::starting;
     const std::function<bool()>* ready = nullptr;
     Sleepiness sleepiness;

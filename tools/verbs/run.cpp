@@ -217,8 +217,8 @@ void add_run(VerbOptions& verb, Action& action) {
   verb.manual("docs/device.md");
   verb.footer(
       "With --order=adversarial, data lands in any order that hardware may choose, and queues, host threads and "
-      "kernels are delayed: at doorbells, between packets and before actions, until all others have finished or are stuck. "
-      "Between nodes, messages are late and pass each other. --seed selects the delays. A race may need several seeds. "
+      "kernels are delayed: at doorbells, between packets and before actions, until all others have finished or are "
+      "stuck. Between nodes, messages are late and pass each other. --seed selects the delays. A race may need several seeds. "
       "In one process, the same seed makes the same run; with --ranks, the timing of the processes also matters.\n"
       "A file with `expect finding` is not run. --test checks it instead; it passes if sdma check reports that finding "
       "and no other error.\n"
