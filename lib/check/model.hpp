@@ -266,7 +266,7 @@ class Model {
   std::uint32_t released(std::uint32_t kernel, std::uint32_t position, bool gpu = false) const noexcept;
   /// C4: a kernel's last acquire at system scope at or before `position`; null if there is none. `gpu`: as above.
   const Step* acquired(std::uint32_t kernel, std::uint32_t position, bool gpu = false) const noexcept;
-  /// The bytes that an action of a thread loads, adds, compares and stores; what it synchronises with is no touch.
+  /// The bytes that an action of a thread loads, adds, compares and stores; not the word of a wait or a post.
   std::vector<Touch> touches(const Schedule::Action&) const;
   /// Has a schedule a queue that the network executes?
   bool has_network() const noexcept { return network_; }

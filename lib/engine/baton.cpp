@@ -10,7 +10,7 @@ namespace {
 
 /// Streams of random numbers: those of a node's pipelines and naps are below.
 constexpr std::uint64_t kOrder = 16, kRanks = 17, kThreads = 1024;
-constexpr auto kStuck = std::chrono::milliseconds(1);  // between two looks at a run that is stuck
+constexpr auto kStuck = std::chrono::milliseconds(1);  // a run that is stuck asks this often whether it is over
 constexpr std::uint32_t kMostTurns = 16;               // of others, while a thread lingers
 
 thread_local Baton::Hand* held_here = nullptr;

@@ -12,11 +12,11 @@
 //
 //   turn of a queue    one action of its pipeline: a packet starts, or an effect lands
 //   turn of a thread   one action of the schedule
-//   asleep             no turn until nobody else can do anything; then the sleeper with the lowest rank wakes. A thread
+//   asleep             no turn until no other agent can act; then the sleeper with the lowest rank wakes. A thread
 //                      falls asleep before one in two of its first actions, and more rarely later
 //
 // Time is virtual: it passes with turns. So the same seed gives the same run, whatever else the machine does, and a nap
-// is as long as it has to be to show a race. If nobody can do anything and nobody sleeps, the run is stuck: `run` then
+// is as long as it has to be to show a race. If no agent can act and none sleeps, the run is stuck: `run` then
 // asks its argument from time to time, and once that is true, every wait ends.
 //
 // A thread calls only the functions of its own Hand; `run` and the agents' functions run on the thread that made the

@@ -233,7 +233,7 @@ void NetworkThread::send(std::uint32_t rank, const Header& h, std::span<const st
 
 void NetworkThread::hold(Transport::Message m) {
   Header h;
-  // What is not of this run is no message to delay.
+  // Only messages of a run are delayed.
   if (m.bytes.size() < sizeof h) return arrived(m);
   std::memcpy(&h, m.bytes.data(), sizeof h);
   // Half of them come at once; of the others, each is late by up to kMostRounds rounds.
