@@ -13,6 +13,7 @@ Schedule network(Random& r) {
   auto& out = b.queue(0);
   out.network = true;
   out.peer = Place::gpu(2);
+  out.engine = 0;
   const auto add = [&](Schedule::Queue& q, GpuVa to) {
     q.put(Atomic{.addr = to, .op = AtomicOp::add_rtn_64, .value = 1});
   };
@@ -38,6 +39,7 @@ Schedule network(Random& r) {
     auto& answer = b.queue(3);
     answer.network = true;
     answer.peer = Place::gpu(1);
+    answer.engine = 0;
     if (b.maybe()) b.poll(answer, there, Compare::ge, kEpoch);
     else b.poll(answer, done, Compare::ge, kEpoch);
     b.fence(answer, back, kEpoch);
