@@ -342,6 +342,7 @@ Result<RingInput, Diagnostic> Input::read_text() {
   auto& d = ring_.empty() ? text->dumps.front() : text->dumps[static_cast<std::size_t>(wanted - rings.begin())];
   generation_ = chosen(given_, d.generation);
   assumed_ = !given_ && !d.generation;
+  of_kernel_ = d.form.starts_with("ring ") || d.form.starts_with("umr's print of ring ");
   if (!d.form.empty())
     report({.severity = Severity::note,
             .where = name_,

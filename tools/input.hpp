@@ -84,6 +84,8 @@ class Input {
   bool is_placed() const noexcept { return form_ != Form::binary; }
   /// The whole input if it is a text with descriptors of queues (sdma/dump/descriptors.hpp); nothing if it is not.
   Result<std::optional<std::string>, Diagnostic> descriptors();
+  /// Is it known to be a ring of the kernel: by debugfs, a devcoredump or umr? Known once the input was read.
+  bool of_kernel() const noexcept { return of_kernel_ || form_ == Form::debugfs; }
   /// Is it text, of whatever kind?
   bool is_text() const noexcept { return form_ == Form::hex; }
   /// "reading ring.bin, after 4096 bytes"
@@ -128,7 +130,7 @@ class Input {
   std::optional<Generation> given_;
   Generation generation_;
   bool assumed_;
-  bool ended_ = false, finished_ = false, waited_ = false;
+  bool ended_ = false, finished_ = false, waited_ = false, of_kernel_ = false;
   std::uint64_t taken_ = 0;  ///< dwords that `more` has given
   std::uint64_t read_ = 0;   ///< bytes of the file
 };

@@ -129,6 +129,20 @@ int Job::run_here(Ordering order, BindOptions how, trace::Recorder* recorder) {
                                            schedule_.gpus)};
     return options_.test ? say(d) : tell(placed(d)), kInput;
   }
+  const auto indirect = [](const Schedule::Queue& q) {
+    for (Reader r{q.dwords}; r;)
+      if (r.next().is<Indirect>()) return true;
+    return false;
+  };
+  if (!software(options_) && options_.device != DeviceKind::cuda)
+    if (const auto q = std::find_if(schedule_.queues.begin(), schedule_.queues.end(), indirect);
+        q != schedule_.queues.end())
+      tell({.severity = Severity::note,
+            .where = to_string(q->place) + "." + q->name,
+            .message =
+                "it has an indirect buffer, and Linux never enables these for a queue of KFD: the engine may not "
+                "execute the packets there",
+            .hint = "sdma contact finds out what this machine does"});
   auto bound = bind(timed ? timed->schedule : schedule_, **device, how);
   if (!bound) {
     // Alone, a schedule that does not fit has no answer that could have its findings.

@@ -35,6 +35,7 @@ Examined examine(const Schedule& s, const CheckOptions& o, const std::vector<std
   find_vram_fences(m, r);
   find_full_rings(m, r);
   find_in_kernels(m, r);
+  find_in_network(m, r);
   find_not_covered(m, r);
   find_stuck(m, r);
   for (const auto& e : m.exceeded)

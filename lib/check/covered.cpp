@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The contract of a proof: what its argument covers, entry by entry, and the search for things that it does not cover.
-// docs/check.md shows the table; tests/check/covered.cpp has a schedule for each entry.
+// It is asked for each agent, each place that one reaches, each packet and action, and each value that a thread makes.
+// docs/check.md shows the table; tests/check/covered.cpp has a schedule for each entry, and tests/check/grammar.toml
+// the entries that each word of the language asks for.
 #include "../schedule/lifetimes.hpp"
 #include "../schedule/link.hpp"
+#include "../schedule/sums.hpp"
 #include "reporter.hpp"
 
 #include <fmt/format.h>
@@ -18,12 +21,33 @@ constexpr std::array kCovered{
     CoveredThing{"access box", "a packet that touches rows of bytes with gaps between them"},
     CoveredThing{"access by-host", "bytes that a host thread loads, stores or compares"},
     CoveredThing{"access by-kernel", "bytes that a kernel loads or stores"},
+    CoveredThing{"access by-network", "bytes that the network carries to another node"},
     CoveredThing{"access sum", "ranges that a kernel adds"},
+    CoveredThing{"action add", "what a thread adds to a word, where it fits"},
+    CoveredThing{"action compute", "the time that a kernel takes"},
+    CoveredThing{"action expect", "bytes that a thread compares at a moment"},
+    CoveredThing{"action load", "bytes that a thread loads"},
+    CoveredThing{"action repeat", "rounds of a thread"},
+    CoveredThing{"action rptr", "a wait for a queue's rptr"},
+    CoveredThing{"action sample", "a thread reads a word"},
+    CoveredThing{"action set", "what a thread stores to a word, where it fits"},
+    CoveredThing{"action store", "bytes that a thread stores"},
+    CoveredThing{"action submit", "a doorbell of each queue"},
+    CoveredThing{"action wait", "what a thread waits for, where it fits its word"},
+    CoveredThing{"agent engine", "queues that an engine executes"},
     CoveredThing{"agent host", "host threads that wait, set, add and submit"},
     CoveredThing{"agent kernel", "kernels at system scope"},
     CoveredThing{"agent kernel-agent-scope", "kernels of one GPU that wait, set and add at its scope"},
+    CoveredThing{"agent network",
+                 "queues that the network executes: words of one node in order, and all bytes before a word"},
     CoveredThing{"agent shared-queue", "threads that submit one queue"},
     CoveredThing{"engine shared", "queues that share an engine"},
+    CoveredThing{"expect bytes", "bytes that must equal others, or what others held before the run"},
+    CoveredThing{"expect sum", "bytes that must be a sum"},
+    CoveredThing{"expect value", "the last value of a signal"},
+    CoveredThing{"init poison", "a buffer whose first bytes are not known"},
+    CoveredThing{"init random", "a buffer whose first bytes are not known, and differ from all others"},
+    CoveredThing{"init zero", "a buffer that is zero at first"},
     CoveredThing{"lifetime alias",
                  "a part of a buffer that is allocated and freed on its own, as a block of a pool is"},
     CoveredThing{"lifetime alloc", "a buffer that a host thread allocates: all its uses are known to come later"},
@@ -48,6 +72,11 @@ constexpr std::array kCovered{
     CoveredThing{"packet timestamp", "it stores 8 bytes after everything earlier"},
     CoveredThing{"packet trap", "no order rests on its interrupt"},
     CoveredThing{"packet write", "data, or a flag"},
+    CoveredThing{"place host", "bytes in host memory"},
+    CoveredThing{"place map", "a buffer that only some GPUs have mapped"},
+    CoveredThing{"place node", "a machine of several nodes"},
+    CoveredThing{"place own-vram", "bytes in the memory of the agent's GPU"},
+    CoveredThing{"place peer-vram", "bytes in the memory of a GPU to which the agent's GPU has a link"},
     CoveredThing{"post add", "additions commute, and each is needed if the others do not suffice"},
     CoveredThing{"post flag", "a WRITE, FILL or copy of a known value to a word that something waits for"},
     CoveredThing{"post half-of-64", "4 bytes of a word of 8, while the high half keeps its initial value"},
@@ -57,13 +86,21 @@ constexpr std::array kCovered{
     CoveredThing{"post mixed", "stores and additions to one word: additions after its last store, or posts in order"},
     CoveredThing{"post or", "an OR whose bits no other agent sets: an addition"},
     CoveredThing{"post other-in-order", "any other atomic, if all posts to its word are in order"},
+    CoveredThing{"post returning",
+                 "a word of the sender's node that the network changes: perhaps after later words of the peer's node"},
     CoveredThing{"post store", "the value of a fence or a set replaces that of the word"},
     CoveredThing{"post swap", "a store, as by a fence; it commutes with nothing"},
+    CoveredThing{"ring doorbell-each", "a doorbell for each packet that moves data"},
     CoveredThing{"ring full", "more submits than the ring holds at once"},
     CoveredThing{"ring pieces", "a submit that needs several doorbells"},
     CoveredThing{"round epoch", "values that depend on the epoch or the round"},
     CoveredThing{"round many", "a queue that is submitted more than once"},
     CoveredThing{"sample", "a value that a thread has read, where every change before it has been waited for"},
+    CoveredThing{"sum any-order", "a sum whose order of additions is open"},
+    CoveredThing{"sum bf16", "numbers of 16 bits, each addition rounded"},
+    CoveredThing{"sum f32", "numbers of 32 bits, each addition rounded"},
+    CoveredThing{"sum i32", "integers that wrap"},
+    CoveredThing{"value sampled", "a value to which a sample is added, where the sum fits its word"},
     CoveredThing{"wait always", "a wait that every value satisfies"},
     CoveredThing{"wait eq", "a wait for one value"},
     CoveredThing{"wait ge", "a wait for a value or a larger one"},
@@ -99,14 +136,39 @@ class Contract {
   std::vector<std::string> run() {
     for (std::uint32_t q = 0; q < m_.queue_count(); ++q) queue(q);
     for (std::uint32_t a = 0; a < m_.agents.size(); ++a) steps(a);
+    detail::each_action(m_.schedule, [&](const Schedule::Action& a) { ask(thing(a.kind), {}); });
     for (std::size_t i = 0; i < m_.schedule.signals.size(); ++i)
       if (m_.schedule.signals[i].at) ask("access alias", {});
-    for (const auto& b : m_.schedule.buffers)
+    for (const auto& b : m_.schedule.buffers) {
       if (b.at) ask("access alias", {});
+      if (!b.map.empty()) ask("place map", {});
+      ask(b.init == Init::random ? "init random" : b.init == Init::zero ? "init zero" : "init poison", {});
+    }
+    if (m_.several_nodes()) ask("place node", {});
+    for (const auto& e : m_.schedule.expectations) expectation(e);
     return {asked_.begin(), asked_.end()};
   }
 
  private:
+  /// A kind without a case does not compile.
+  static constexpr std::string_view thing(Schedule::Action::Kind k) noexcept {
+    using Kind = Schedule::Action::Kind;
+    switch (k) {
+      case Kind::submit: return "action submit";
+      case Kind::set: return "action set";
+      case Kind::wait: return "action wait";
+      case Kind::repeat: return "action repeat";
+      case Kind::add: return "action add";
+      case Kind::compute: return "action compute";
+      case Kind::load: return "action load";
+      case Kind::store: return "action store";
+      case Kind::expect: return "action expect";
+      case Kind::sample: return "action sample";
+      case Kind::rptr: return "action rptr";
+    }
+    return "an action";
+  }
+
   void ask(std::string_view thing, Position at) {
     if (asked_.contains(thing)) return;
     asked_.emplace(thing);
@@ -120,15 +182,32 @@ class Contract {
     r_.add(std::move(f));
   }
 
+  void expectation(const Schedule::Expectation& e) {
+    using Kind = Schedule::Expectation::Kind;
+    if (e.kind == Kind::value) ask("expect value", {});
+    if (e.kind == Kind::bytes) ask(e.sum ? "expect sum" : "expect bytes", {});
+    if (e.sum) sum(e.sum, {});
+  }
+  void sum(const Schedule::Sum& s, Position here) {
+    ask(fmt::format("sum {}", detail::name(s.type)), here);
+    if (s.any_order) ask("sum any-order", here);
+  }
+
   void queue(std::uint32_t q) {
     const auto& p = m_.programs[q];
     const auto& queue = m_.schedule.queues[q];
+    ask(queue.network ? "agent network" : "agent engine", p.items.empty() ? Position{} : Position{q, 1});
+    if (queue.doorbell_each) ask("ring doorbell-each", {q, 1});
     for (std::uint32_t i = 0; i < p.items.size(); ++i) {
       const auto& item = p.items[i];
       const Position here{q, i + 1};
       if (item.skipped || !item.info || item.info == &info_of<Indirect>())
         continue;  // packet_findings.cpp reports the last
       ask(fmt::format("packet {}", item.info->name), here);
+      if (queue.network && item.moves()) ask("access by-network", here);
+      if (item.moves())
+        for (auto t = item.touch; t < item.touch + item.touches; ++t) place(queue.place, p.touches[t].begin, here);
+      if (i < p.apart.size() && p.apart[i]) ask("post returning", here);
       if (item.touches > 2 && item.moves()) ask("access box", here);
     }
     if (m_.agents[q].submits > 1) ask("round many", {q, 1});
@@ -139,6 +218,12 @@ class Contract {
         queue, [](GpuVa va) { return va; }, [](const PacketView&, std::span<const std::uint32_t>) {});
     if (linked.pieces.size() > 1) ask("ring pieces", {q, 1});
     if (std::uint64_t{m_.agents[q].submits} * queue.dwords.size() * 4 >= linked.ring_bytes) ask("ring full", {q, 1});
+  }
+
+  /// Memory that an agent of this place accesses. What has no symbol is reported by packet_findings.cpp.
+  void place(Place from, std::uint64_t address, Position here) {
+    if (const auto p = m_.place_at(address))
+      ask(p->is_host() ? "place host" : *p == from ? "place own-vram" : "place peer-vram", here);
   }
 
   Place home(std::uint32_t a) const {
@@ -165,7 +250,10 @@ class Contract {
       }
       if (s.kind == Step::Kind::touch) {
         ask(agent.kind == Agent::Kind::host ? "access by-host" : "access by-kernel", here);
-        if (m_.action(a, s).sum) ask("access sum", here);
+        const auto& action = m_.action(a, s);
+        for (const auto& t : m_.touches(action)) place(home(a), t.begin, here);
+        if (action.sum && action.kind == Schedule::Action::Kind::store) ask("access sum", here);
+        if (action.sum) sum(action.sum, here);
         continue;
       }
       if (!s.sync || s.sync->word == kNone) continue;
@@ -178,6 +266,7 @@ class Contract {
         continue;
       }
       word(a, w, here);
+      if (!queue && !m_.action(a, s).value.sample.empty() && s.kind != Step::Kind::sample) ask("value sampled", here);
       if (s.sync->value.factor != 0) ask("round epoch", here);
       if (s.kind == Step::Kind::sample) ask("sample", here);
       else if (s.kind == Step::Kind::poll) wait(s, w, here);

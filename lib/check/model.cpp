@@ -131,6 +131,7 @@ Model::Model(const Schedule& s, const CheckOptions& o)
       open(o.open || !detail::submits_queues(s)) {
   for (std::uint32_t g = 0; g < s.gpus; ++g) gpus.push_back(o.gpus.size() == s.gpus ? o.gpus[g] : GpuId{g});
   for (std::size_t q = 0; q < s.queues.size(); ++q) read(q);
+  read_network();
   if (rows_ > limits.rows()) box_rows = rows_;
   evaluate_conditions();
   find_flags();
@@ -146,6 +147,8 @@ Model::Model(const Schedule& s, const CheckOptions& o)
 void Model::read(std::size_t queue) {
   const auto& q = schedule.queues[queue];
   auto& p = programs.emplace_back();
+  p.network = q.network;
+  network_ = network_ || q.network;
   for (Reader r{q.dwords}; r;) {
     const auto begin = r.position_dwords();
     const auto v = r.next();
@@ -215,6 +218,19 @@ void Model::sync_of(const Schedule::Queue& q, const PacketView& v, Item& item) {
        e != q.epochs.end() && e->packet == item.dword; ++e)
     if (e->field == field)
       y.value = v.is<Atomic>() && y.op == Op::add && subtracts(decode<Atomic>(v.dwords).op) ? e->value * -1 : e->value;
+}
+
+std::vector<Touch> Model::touches(const Schedule::Action& a) const {
+  std::vector<Touch> all;
+  const auto add = [&](const Schedule::Range& r, Mode mode) {
+    const auto begin = canonical(r.va);
+    if (r.bytes != 0) all.push_back({begin, begin + r.bytes, mode});
+  };
+  for (const auto& part : a.sum.parts)
+    if (!a.old) add(part, Mode::read);
+  add(a.range, a.kind == Schedule::Action::Kind::store ? Mode::write : Mode::read);
+  if (!a.old) add(a.right, Mode::read);
+  return all;
 }
 
 void Model::assign_engines() {

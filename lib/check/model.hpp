@@ -86,14 +86,18 @@ struct Item {
 
 /// The packets that each submit of a queue publishes.
 struct Program {
+  bool network = false;  ///< the network executes it, and no engine
   std::vector<Item> items;
   std::vector<Touch> touches;
   std::vector<std::uint32_t> writes;  ///< positions of the WRITEs
   std::vector<std::uint32_t>
       barriers;  ///< positions of the packets that wait for all earlier ones: COND_EXECs (Q12), NOPs (Q18)
   std::size_t acquires = 0, posts = 0, stored_flags = 0;  ///< of the items
-  std::uint64_t engine{};                                 ///< queues with the same value share an engine
-  bool flags = false;                                     ///< a WRITE of it is a flag
+  /// Of the items, if the network executes them and some land apart (network.cpp): `apart`, in no order with later
+  /// posts; `returns`, certainly after whatever has come back to the sender's node before.
+  std::vector<bool> apart, returns;
+  std::uint64_t engine{};        ///< queues with the same value share an engine
+  bool flags = false;            ///< a WRITE of it is a flag
   std::optional<Sync> rptr;      ///< something waits for it: each submit adds one to this word when it has been read
   std::uint32_t column = kNone;  ///< where rows say until which position copies, fills and writes have landed
 };
@@ -103,8 +107,9 @@ struct Step {
   Kind kind{};
   /// A poll that is assumed to be satisfied, because the value that it waits for is unknown.
   bool assumed_satisfied = false;
-  Op op = Op::store;   ///< of a post: what it does to its word, as build_chains has found
-  bool whole = false;  ///< of a post: `value` is that of the whole word, however wide the post is
+  Op op = Op::store;      ///< of a post: what it does to its word, as build_chains has found
+  bool whole = false;     ///< of a post: `value` is that of the whole word, however wide the post is
+  bool too_wide = false;  ///< of a thread: its value does not fit its word of 4 bytes, so that a run stops here
   std::uint32_t position{};
   std::uint32_t source{};           ///< a queue's item; an action of a host or a kernel, in the order of a SourceMap
   std::uint32_t epoch{};            ///< of a submit, or of the innermost repeat
@@ -257,10 +262,26 @@ class Model {
   bool may_satisfy(const Step& wait, const Word& w) const noexcept;
   /// Are both kernels, of one GPU? Then agent scope orders what they do.
   bool on_one_gpu(std::uint32_t kernel, std::uint32_t other) const noexcept;
-  /// C3: where a kernel first releases at system scope after `position`; kNone if nowhere.
-  std::uint32_t released(std::uint32_t kernel, std::uint32_t position) const noexcept;
-  /// C4: a kernel's last acquire at system scope at or before `position`; null if there is none.
-  const Step* acquired(std::uint32_t kernel, std::uint32_t position) const noexcept;
+  /// C3: where a kernel first releases at system scope after `position`; kNone if nowhere. `gpu`: or at its GPU's.
+  std::uint32_t released(std::uint32_t kernel, std::uint32_t position, bool gpu = false) const noexcept;
+  /// C4: a kernel's last acquire at system scope at or before `position`; null if there is none. `gpu`: as above.
+  const Step* acquired(std::uint32_t kernel, std::uint32_t position, bool gpu = false) const noexcept;
+  /// The bytes that an action of a thread loads, adds, compares and stores; not the word of a wait or a post.
+  std::vector<Touch> touches(const Schedule::Action&) const;
+  /// Has a schedule a queue that the network executes?
+  bool has_network() const noexcept { return network_; }
+  /// Are GPUs of the schedule in several nodes?
+  bool several_nodes() const noexcept {
+    for (std::uint32_t g = 1; g < schedule.gpus; ++g)
+      if (exists(Place::gpu(g)) && exists(Place::gpu(0)) &&
+          node.gpus[gpu_of(Place::gpu(g)).value].node != node.gpus[gpu_of(Place::gpu(0)).value].node)
+        return true;
+    return false;
+  }
+  /// Does this post land in no order with the posts of its queue that come later?
+  bool lands_apart(const Program& p, std::size_t item) const noexcept {
+    return (!profile.fences_ordered && !profile.fence_full) || (item < p.apart.size() && p.apart[item]);
+  }
   /// The action of a step of a host or a kernel.
   const Schedule::Action& action(std::uint32_t agent, const Step& s) const noexcept {
     return *actions_[agent - queue_count()][s.source];
@@ -326,6 +347,7 @@ class Model {
   std::uint32_t next_barrier(std::uint32_t agent, std::uint32_t position) const noexcept;
   std::size_t first_step_after(std::uint32_t agent, std::uint32_t position) const noexcept;
   void read(std::size_t queue);
+  void read_network();
   void evaluate_conditions();
   void find_flags();
   void cover_columns();
@@ -351,6 +373,7 @@ class Model {
   void copied(const Touch&);
 
   bool executed_ = false;  ///< the followed execution is known
+  bool network_ = false;
   std::vector<std::uint32_t> zeros_;
   std::size_t columns_ = 0, acquires_ = 0, accesses_ = 0, rows_ = 0, rounds_ = 0;
   // For each host and each kernel: its actions in the order of a SourceMap, and what they synchronise with.

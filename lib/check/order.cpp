@@ -106,10 +106,20 @@ class Clocks {
     out[agent] = std::max(out[agent], own);
     if (agent < m_.queue_count()) out[agent] = std::max(out[agent], m_.barrier(agent, s.position));
     if (s.column != kNone) out[s.column] = 1;
+    if (returns(agent, s))
+      for (const auto& earlier : m_.agents[agent].steps) {
+        if (earlier.position >= s.position) break;
+        if (earlier.column != kNone) out[earlier.column] = 1;
+      }
     if (covers(agent, s)) {
       auto& moved = out[m_.programs[agent].column];
       moved = std::max(moved, s.position);
     }
+  }
+  /// Does the network bring this post back to the sender's node? It comes after all that have come back before it.
+  bool returns(std::uint32_t agent, const Step& s) const {
+    const auto* program = agent < m_.queue_count() ? &m_.programs[agent] : nullptr;
+    return program && s.kind == Step::Kind::post && s.source < program->returns.size() && program->returns[s.source];
   }
   /// Q2: does this flag land after all copies, fills and writes before it?
   bool covers(std::uint32_t agent, const Step& s) const {

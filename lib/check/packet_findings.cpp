@@ -8,12 +8,14 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace sdma { inline namespace v0 { namespace check_detail {
 namespace {
 
 // For a single stream these rules are guesses; for a schedule the order is known.
-constexpr std::array<std::string_view, 4> kOfOrder{"cond-exec-unordered", "data-as-flag", "no-completion", "unordered"};
+constexpr std::array<std::string_view, 5> kOfOrder{"cond-exec-unordered", "data-as-flag", "indirect-user-queue",
+                                                   "no-completion", "unordered"};
 /// Does refused.cpp report this rule, at addresses without aliases?
 bool of_addresses(std::string_view rule, const PacketInfo& info) noexcept {
   return rule == "alignment" || rule == "overlap" ||
@@ -36,7 +38,7 @@ class Packets {
                 .message = r_.agent(q) + " is never submitted",
                 .hint = "submit it in a host block, or remove it"});
     }
-    hosts();
+    for (std::uint32_t a = m_.queue_count(); a < m_.agents.size(); ++a) thread(a);
     signals();
   }
 
@@ -90,7 +92,18 @@ class Packets {
   void item(std::uint32_t q, std::uint32_t i, const Item& item) {
     const Position here{q, i + 1};
     const auto view = Reader{std::span(s_.queues[q].dwords).subspan(item.dword)}.next();
-    if (item.what == What::indirect)
+    // One cause, whatever the buffers hold.
+    const bool indirect = item.what == What::indirect;
+    if (indirect && !m_.profile.indirect_works && !std::exchange(indirect_, true))
+      r_.add({.rule = "indirect-user-queue",
+              .places = {here},
+              .message = r_.agent(q) +
+                         " has an indirect buffer: Linux never sets IB_ENABLE for a queue of KFD, so whether "
+                         "its engine executes the packets there is not known, and they are not checked",
+              .hint = "write the packets into the queue; sdma contact finds out what a machine does, and --assume "
+                      "indirect=works removes this warning",
+              .rests_on = {"Q13"}});
+    if (indirect && m_.profile.indirect_works)
       r_.add({.rule = "indirect-unknown",
               .places = {here},
               .message = "the packets in this indirect buffer are not checked",
@@ -104,7 +117,8 @@ class Packets {
       auto d = detail::describe(s_, view, o, "");
       r_.add({.rule = "outside", .places = {here}, .message = std::move(d.message), .hint = std::move(d.hint)});
     });
-    if (!outside) mapped(q, here, item);
+    const auto& touches = m_.programs[q].touches;
+    if (!outside) mapped(s_.queues[q].place, here, std::span(touches).subspan(item.touch, item.touches));
     if (item.sync.word != kNone &&
         (item.sync.op == Op::unknown || (item.what == What::post && m_.words[item.sync.word].unmodelled)))
       r_.add({.rule = "unknown-value",
@@ -136,16 +150,15 @@ class Packets {
   /// The buffer or signal whose bytes lie at a canonical address.
   std::optional<SymbolOffset> home(std::uint64_t address) const { return find_symbol(s_, GpuVa{address}); }
 
-  void mapped(std::uint32_t q, Position here, const Item& item) {
-    const auto& touches = m_.programs[q].touches;
-    const auto place = s_.queues[q].place;
-    for (auto t = item.touch; t < item.touch + item.touches; ++t) {
-      const auto l = home(touches[t].begin);
+  /// May a GPU access these bytes?
+  void mapped(Place place, Position here, std::span<const Touch> touches) {
+    for (const auto& t : touches) {
+      const auto l = home(t.begin);
       if (!l) {
-        if (m_.options.open || named(touches[t].begin)) continue;
+        if (m_.options.open || named(t.begin)) continue;
         return r_.add({.rule = "unmapped",
                        .places = {here},
-                       .message = r_.range(touches[t].begin, touches[t].end) + " is in neither a buffer nor a signal",
+                       .message = r_.range(t.begin, t.end) + " is in neither a buffer nor a signal",
                        .hint = "name a buffer or signal: a numeric address is not mapped"});
       }
       if (l->signal) continue;
@@ -185,23 +198,59 @@ class Packets {
             .hint = "restart the schedule before that epoch; negative values cannot be compared"});
   }
 
-  void hosts() {
-    for (std::uint32_t a = m_.queue_count(); a < m_.agents.size(); ++a) {
-      if (m_.agents[a].kind != Agent::Kind::host) continue;
-      for (const auto& s : m_.agents[a].steps) {
-        if (!s.sync) continue;
-        const auto place = m_.place_at(s.sync->address).value_or(Place::host());
-        const bool wait = s.kind == Step::Kind::poll;
-        if (place.is_host() || m_.profile.host_link_xgmi || (wait && m_.profile.bar_read_free)) continue;
-        if (!host_.insert({a, s.source}).second) continue;
-        r_.add({.rule = "host-vram",
-                .places = {{a, s.position}},
-                .message = r_.agent(a) + (wait ? " reads " : " stores to ") + r_.word(m_.words[s.sync->word]) +
-                           " in the memory of " + to_string(place) + " without a flush",
-                .hint = "put the signal in host memory: engines can poll it and store to it there too",
-                .rests_on = {wait ? "C9" : "C8"}});
-      }
+  /// The rules about what a host thread or a kernel accesses, each action once, and those about its values.
+  void thread(std::uint32_t a) {
+    const bool kernel = m_.agents[a].kind == Agent::Kind::kernel;
+    std::set<std::uint32_t> seen, wide;
+    for (const auto& s : m_.agents[a].steps) {
+      const Position here{a, s.position};
+      if (s.too_wide && wide.insert(s.source).second) too_wide(here, s);
+      const bool word = s.sync && s.sync->word != kNone && !rptr_of(s.sync->address);
+      if ((!word && s.kind != Step::Kind::touch) || !seen.insert(s.source).second) continue;
+      if (!kernel && word) host_word(here, s);
+      if (!kernel) continue;
+      const auto touches = word ? std::vector<Touch>{{s.sync->address, s.sync->address + s.sync->bytes, Mode::poll}}
+                                : m_.touches(m_.action(a, s));
+      mapped(s_.kernels[m_.agents[a].index].place, here, touches);
+      if (!word) shifted_sum(here, touches);
     }
+  }
+  void host_word(Position here, const Step& s) {
+    const auto place = m_.place_at(s.sync->address).value_or(Place::host());
+    const bool wait = s.kind == Step::Kind::poll || s.kind == Step::Kind::sample;
+    if (place.is_host() || m_.profile.host_link_xgmi || (wait && m_.profile.bar_read_free)) return;
+    r_.add({.rule = "host-vram",
+            .places = {here},
+            .message = r_.agent(here.agent) + (wait ? " reads " : " stores to ") + r_.word(m_.words[s.sync->word]) +
+                       " in the memory of " + to_string(place) + " without a flush",
+            .hint = "put the signal in host memory: engines can poll it and store to it there too",
+            .rests_on = {wait ? "C9" : "C8"}});
+  }
+  /// A run stops at such an action.
+  void too_wide(Position here, const Step& s) {
+    const auto round = s.epoch == 0 ? "" : " in round " + std::to_string(s.epoch);
+    r_.add({.rule = "epoch-overflow",
+            .places = {here},
+            .message = r_.agent(here.agent) + ": " + std::to_string(s.value) + " does not fit the 32 bits of " +
+                       r_.word(m_.words[s.sync->word]) + round,
+            .hint = "declare the signal with bits=64, or end the schedule before that round"});
+  }
+  /// Lanes add in no order, so one may store its sum before another has loaded what was there.
+  void shifted_sum(Position here, const std::vector<Touch>& touches) {
+    for (const auto& to : touches)
+      for (const auto& from : touches) {
+        const bool same = from.begin == to.begin && from.end == to.end;
+        if (to.mode != Mode::write || from.mode != Mode::read || same || from.begin >= to.end || to.begin >= from.end)
+          continue;
+        const auto common = r_.range(std::max(from.begin, to.begin), std::min(from.end, to.end));
+        return r_.add({.rule = "overlap",
+                       .places = {here},
+                       .message = r_.agent(here.agent) + " stores a sum to " + r_.range(to.begin, to.end) +
+                                  ", a shifted part of its own input " + r_.range(from.begin, from.end) +
+                                  ": its lanes are in no order",
+                       .hint = "store the sum to other bytes, or to exactly those of a part",
+                       .overlap = common});
+      }
   }
 
   void signals() {
@@ -244,6 +293,7 @@ class Packets {
   Reporter& r_;
   const std::vector<detail::Lifetime> lifetimes_ = detail::lifetimes(s_);
   std::set<std::pair<std::uint32_t, std::uint32_t>> host_;
+  bool indirect_ = false;                ///< an indirect packet has been reported
   std::set<std::uint64_t> epoch_words_;  ///< what the queue polls for a value that depends on the epoch
 };
 

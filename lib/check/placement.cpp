@@ -104,27 +104,39 @@ class Placement {
             .rests_on = {"X6"}};
   }
 
-  /// A kernel adds to words over the same links.
+  /// A kernel accesses bytes and words over the same links.
   void kernel(std::uint32_t a) {
     if (m_.agents[a].kind != Agent::Kind::kernel) return;
     const auto here = s_.kernels[m_.agents[a].index].place;
     std::set<std::uint32_t> done;
     for (const auto& s : m_.agents[a].steps) {
-      const auto home = s.sync ? find_symbol(s_, GpuVa{s.sync->address}) : std::nullopt;
-      if (!home || !done.insert(s.source).second) continue;
-      const auto place = detail::place_of(s_, *home);
-      Finding f;
-      if (!linked(here, place))
-        f = {.rule = "no-link",
-             .message = fmt::format("{} has no link to {}: its kernels do not reach {}", to_string(here),
-                                    to_string(place), name_of(s_, *home))};
-      else if (m_.action(a, s).kind == Schedule::Action::Kind::add && !carries_atomics(here, place))
-        f = no_atomics(here, place);
-      if (f.rule.empty()) continue;
-      f.message = r_.agent(a) + ": " + f.message;
-      f.places = {{a, s.position}};
-      r_.add(std::move(f));
+      if ((!s.sync && s.kind != Step::Kind::touch) || !done.insert(s.source).second) continue;
+      std::vector<std::uint64_t> begins;
+      if (s.sync) begins.push_back(s.sync->address);
+      else
+        for (const auto& t : m_.touches(m_.action(a, s))) begins.push_back(t.begin);
+      for (const auto begin : begins)
+        if (reach(a, s, here, begin)) break;
     }
+  }
+  /// Reports that a step of a kernel does not reach these bytes, and whether it has.
+  bool reach(std::uint32_t a, const Step& s, Place here, std::uint64_t begin) {
+    const auto home = find_symbol(s_, GpuVa{begin});
+    if (!home) return false;
+    const auto place = detail::place_of(s_, *home);
+    Finding f;
+    if (!linked(here, place))
+      f = {.rule = "no-link",
+           .message = fmt::format("{} has no link to {}: its kernels do not reach {}", to_string(here),
+                                  to_string(place), name_of(s_, *home)),
+           .hint = "let a queue bring the bytes through a GPU or a host that has a link to both"};
+    else if (s.sync && m_.action(a, s).kind == Schedule::Action::Kind::add && !carries_atomics(here, place))
+      f = no_atomics(here, place);
+    if (f.rule.empty()) return false;
+    f.message = r_.agent(a) + ": " + f.message;
+    f.places = {{a, s.position}};
+    r_.add(std::move(f));
+    return true;
   }
 
   void add(Finding f, std::uint32_t q, std::uint32_t position) {

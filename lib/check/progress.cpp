@@ -49,6 +49,8 @@ class Execution {
     for (; at < agent.steps.size(); ++at) {
       auto& s = agent.steps[at];
       if (s.sample != kNone) s.value += agent.steps[std::exchange(s.sample, kNone)].value;
+      if (agent.kind != Agent::Kind::queue && s.sync && s.sync->bytes == 4 && s.kind != Step::Kind::sample)
+        s.too_wide = s.value > ~std::uint32_t{};
       switch (s.kind) {
         case Step::Kind::begin:
           if (s.target != kNone && published_[a] < s.epoch) return stop(a, s, State::unpublished);

@@ -33,6 +33,10 @@ class RaceText {
       f.hint = stays
                    ? "put buffer_wbl2 sc1 and s_waitcnt vmcnt(0) before the store that announces it, or end the kernel"
                    : "put buffer_inv sc0 sc1 after the wait, or launch the kernel after the wait";
+    } else if (race.rule == "network-unflushed") {
+      f.message = who + " reads " + bytes + ", which the network (" + other +
+                  ") has stored in VRAM: without a flush there, it may read old bytes";
+      f.hint = "let the network flush before it changes a word (network_data=flushed), or receive into host memory";
     } else if (race.rule == "data-as-flag") {
       const auto& data = a.mode == Mode::poll ? b : a;
       const auto& poll = a.mode == Mode::poll ? a : b;
@@ -47,9 +51,10 @@ class RaceText {
       f.message = r_.agent(b.agent) + " may read " + bytes + " before or after it is written";
       f.hint = "put a fence to the word and a poll_mem on it before the cond_exec, which may read early";
     }
-    f.more.push_back(
-        "overlap " + bytes +
-        (race.rule == "kernel-scope" ? "" : "; nothing orders " + r_.place(first) + " before " + r_.place(second)));
+    f.more.push_back("overlap " + bytes +
+                     (race.rule == "kernel-scope" || race.rule == "network-unflushed"
+                          ? ""
+                          : "; nothing orders " + r_.place(first) + " before " + r_.place(second)));
     if (read(first.agent))
       f.more.push_back("the rptr of " + r_.agent(first.agent) +
                        " says which packets have been read, and never that one is complete (H8)");
@@ -106,7 +111,7 @@ class RaceText {
   /// come before what the thread that has submitted it does later. An access that reads bytes that nothing has written
   /// yet is meant to read what the other writes. Otherwise the order in the file decides.
   bool swapped(const Race& race) const {
-    if (race.rule == "kernel-scope") return false;
+    if (race.rule == "kernel-scope" || race.rule == "network-unflushed") return false;
     const auto &a = race.a, &b = race.b;
     if (a.agent == b.agent) return false;
     const auto queue = [&](const Ref& r) { return m_.agents[r.agent].kind == Agent::Kind::queue; };
@@ -130,6 +135,7 @@ class RaceText {
   }
 
   std::vector<std::string_view> rests_on(std::string_view rule, const Ref& a, const Ref& b) const {
+    if (rule == "network-unflushed") return {"C7"};
     if (a.mode == Mode::poll || b.mode == Mode::poll) return {"Q16"};
     if (a.mode == Mode::condition || b.mode == Mode::condition) return {"Q12"};
     if (a.agent == b.agent) {
@@ -147,7 +153,9 @@ class RaceText {
     const auto queue = [&](const Ref& r) { return r.agent < m_.queue_count(); };
     if (queue(a) && queue(b) && m_.programs[a.agent].engine == m_.programs[b.agent].engine) return {"X1", "X3"};
     if (!queue(a) && m_.agents[a.agent].kind == Agent::Kind::kernel) return {"C3"};
-    if (!queue(b) && m_.agents[b.agent].kind == Agent::Kind::kernel) return {"C4"};
+    if (!queue(b) && m_.agents[b.agent].kind == Agent::Kind::kernel)
+      return rule == "kernel-scope" && m_.profile.kernels_are_dies ? std::vector<std::string_view>{"C4", "C5"}
+                                                                   : std::vector<std::string_view>{"C4"};
     if (rule == "fence-race") return {"X6", "X3"};
     return {"X3"};
   }

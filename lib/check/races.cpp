@@ -58,16 +58,7 @@ class Sweep {
       const bool polls = s.kind == Step::Kind::poll || s.kind == Step::Kind::sample;
       clock(agent, s.kind == Step::Kind::poll ? before(step) : step);
       if (s.kind == Step::Kind::touch) {
-        const auto& action = m_.action(agent, s);
-        const auto begin = m_.canonical(action.range.va);
-        const bool stores = action.kind == Schedule::Action::Kind::store;
-        for (const auto& part : action.sum.parts) {
-          const auto at = m_.canonical(part.va);
-          if (!action.old) touch({at, at + part.bytes, Mode::read});
-        }
-        touch({begin, begin + action.range.bytes, stores ? Mode::write : Mode::read});
-        const auto right = m_.canonical(action.right.va);
-        if (!action.old) touch({right, right + action.right.bytes, Mode::read});
+        for (const auto& t : m_.touches(m_.action(agent, s))) touch(t);
       } else if (s.sync) {
         const auto mode = polls ? Mode::poll : s.sync->op == Op::add ? Mode::modify : Mode::store;
         touch({s.sync->address, s.sync->address + s.sync->bytes, mode});
@@ -94,15 +85,31 @@ class Sweep {
   }
 
   /// Does an access see what a write before it has stored? What a kernel stores leaves its L2 with a release at system
-  /// scope (C3), and what others store enters with an acquire (C4). Kernels of one GPU need neither.
+  /// scope (C3), and what others store enters with an acquire (C4). Kernels of one GPU need neither; if each is a die,
+  /// they need both, at the scope of their GPU (C5).
   bool visible(const Ref& a, const Ref& me) const {
-    if (a.mode != Mode::write || a.agent == me.agent || m_.on_one_gpu(a.agent, me.agent)) return true;
+    if (a.mode != Mode::write || a.agent == me.agent) return true;
     using Kind = Agent::Kind;
-    if (m_.agents[a.agent].kind == Kind::kernel && m_.released(a.agent, a.position) > row_[a.agent]) return false;
-    if (m_.agents[me.agent].kind != Kind::kernel || me.mode != Mode::read) return true;
+    const bool one_gpu = m_.on_one_gpu(a.agent, me.agent), dies = m_.profile.kernels_are_dies;
+    const bool looks = m_.agents[me.agent].kind == Kind::kernel && me.mode == Mode::read;
+    if (looks && !dies) r_.assumes("kernel=gpu");
+    if (one_gpu && !dies) return true;
+    if (m_.agents[a.agent].kind == Kind::kernel && m_.released(a.agent, a.position, one_gpu) > row_[a.agent])
+      return false;
+    if (!looks) return true;
     if (m_.profile.l2_probed && m_.agents[a.agent].kind == Kind::queue) return true;
-    const auto* acquire = m_.acquired(me.agent, me.position);
+    const auto* acquire = m_.acquired(me.agent, me.position, one_gpu);
     return acquire && landed(m_.row(acquire->row)[a.agent], m_.row(acquire->row), a);
+  }
+
+  /// C7: do an engine's or a kernel's loads from VRAM miss what the network has stored there?
+  bool unflushed(const Ref& a, const Ref& me, std::uint64_t at) const {
+    const auto network = [&](std::uint32_t agent) { return agent < m_.queue_count() && m_.programs[agent].network; };
+    const bool looks = me.mode == Mode::read && !network(me.agent) && m_.agents[me.agent].kind != Agent::Kind::host;
+    if (a.mode != Mode::write || !network(a.agent) || !looks || m_.place_at(at).value_or(Place::host()).is_host())
+      return false;
+    if (m_.profile.network_flushes) r_.assumes("network_data=flushed");
+    return !m_.profile.network_flushes;
   }
 
   bool ordered(const Ref& a, Mode mode) const {
@@ -168,6 +175,7 @@ class Sweep {
       const bool good = ordered(other, me.mode);
       if (!good && !rule.empty() && !same_store(other, me)) note(rule, other, me, c, begin);
       if (good && !rule.empty() && !visible(other, me)) note("kernel-scope", other, me, c, begin);
+      if (good && !rule.empty() && unflushed(other, me, begin)) note("network-unflushed", other, me, c, begin);
       return good;
     };
     const auto last = c.writer;

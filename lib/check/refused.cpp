@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What no device accepts: what bind refuses (schedule/refused.hpp), and packets that an engine refuses at the addresses
 // to which their aliases lead: misaligned ones, those that break a rule of their packet, and those whose ranges
-// overlap. The functions are those that the software engine asks before it
-// executes a packet; only its limits (swapped bytes, encryption) and mappings are left out.
+// overlap. The functions are those that the software engine asks before it executes a packet, and say what `run` and
+// `bind` refuse; only mappings are asked for elsewhere.
 #include "../schedule/refused.hpp"
 #include "../engine/admit.hpp"
 #include "reporter.hpp"
@@ -68,6 +68,9 @@ class Refused {
       else if (detail::own_rule(p, why) != FaultKind::none)
         add(here, v, why.rule.empty() ? "privileged" : why.rule,
             fmt::format("{}: the engine refuses this value of {}", v.info->name, why.field));
+      else if (const auto field = detail::unsupported_field(p);
+               !field.empty() && !detail::ends_with(field, "swap"))  // a rule of streams reports swaps
+        add(here, v, "engine-refused", fmt::format("{}: no device executes it with {}", v.info->name, field));
       else if (const auto o = overlap(p)) overlaps(here, v, o);
     });
   }
@@ -115,6 +118,7 @@ class Refused {
   static std::string hint(std::string_view rule) {
     for (const auto& r : stream_rules())
       if (r.id == rule) return std::string(r.hint);
+    if (rule == "engine-refused") return "leave the field out: devices run without trusted or encrypted memory";
     return fmt::format("docs/rules.md#{} explains this rule", rule);
   }
 

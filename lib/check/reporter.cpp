@@ -171,6 +171,13 @@ CheckReport Reporter::finish() {
   std::stable_sort(found_.begin(), found_.end(),
                    [](const auto& a, const auto& b) { return a.diagnostic.severity > b.diagnostic.severity; });
   r.findings = std::move(found_);
+  // Those that the profile adds to the rules; then defaults that the schedule has needed.
+  for (const auto option : profile_options()) {
+    auto same = m_.profile, other = Profile{};
+    if (same.set(option) && same == m_.profile && other.set(option) && !(other == Profile{}))
+      r.assumes.emplace_back(option);
+  }
+  r.assumes.insert(r.assumes.end(), assumes_.begin(), assumes_.end());
   return r;
 }
 

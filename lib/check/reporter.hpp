@@ -49,6 +49,8 @@ class Reporter {
   /// What to do if a limit is exceeded: "check fewer rounds, or with --max-packets=8M, which examines twice as much";
   /// with the limit that would do, if it is known.
   std::string larger_limit(std::size_t would_do = 0) const;
+  /// A proof would rest on this option, as Profile::set takes it.
+  void assumes(std::string_view option) { assumes_.emplace(option); }
   /// The verdict rests on these entries of covered().
   void relies_on(std::vector<std::string> entries) noexcept { relies_on_ = std::move(entries); }
   CheckReport finish();
@@ -83,6 +85,7 @@ class Reporter {
   std::map<std::string, std::size_t> counts_;
   std::size_t expectations_ = 0;
   std::vector<std::string> relies_on_;
+  std::set<std::string> assumes_;
 };
 
 const OrderingRule* ordering_rule(std::string_view id) noexcept;
@@ -101,6 +104,7 @@ void find_vram_fences(const Model&, Reporter&);
 void find_full_rings(const Model&, Reporter&);
 void find_in_kernels(const Model&, Reporter&);
 void find_in_lifetimes(const Model&, Reporter&);
+void find_in_network(const Model&, Reporter&);
 void find_not_covered(const Model&, Reporter&);
 void find_results(const Model&, Reporter&);
 

@@ -98,19 +98,19 @@ bool Model::on_one_gpu(std::uint32_t kernel, std::uint32_t other) const noexcept
          schedule.kernels[a.index].place == schedule.kernels[b.index].place;
 }
 
-std::uint32_t Model::released(std::uint32_t kernel, std::uint32_t position) const noexcept {
+std::uint32_t Model::released(std::uint32_t kernel, std::uint32_t position, bool gpu) const noexcept {
   for (auto i = first_step_after(kernel, position); i < agents[kernel].steps.size(); ++i) {
     const auto& s = agents[kernel].steps[i];
-    if (s.kind == Step::Kind::submit || (s.posts() && action(kernel, s).system_scope)) return s.position;
+    if (s.kind == Step::Kind::submit || (s.posts() && (gpu || action(kernel, s).system_scope))) return s.position;
   }
   return kNone;
 }
 
-const Step* Model::acquired(std::uint32_t kernel, std::uint32_t position) const noexcept {
+const Step* Model::acquired(std::uint32_t kernel, std::uint32_t position, bool gpu) const noexcept {
   const auto& steps = agents[kernel].steps;
   for (auto i = first_step_after(kernel, position); i-- > 0;)
     if (const auto& s = steps[i];
-        (s.kind == Step::Kind::poll || s.kind == Step::Kind::sample) && action(kernel, s).system_scope)
+        (s.kind == Step::Kind::poll || s.kind == Step::Kind::sample) && (gpu || action(kernel, s).system_scope))
       return &s;
   return nullptr;
 }

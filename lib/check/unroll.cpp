@@ -26,7 +26,7 @@ void Model::submit(std::uint32_t agent, std::uint32_t queue, std::uint32_t actio
   const bool apart = !profile.fences_ordered && !profile.fence_full;
   acquires_ += program.acquires + 1;
   accesses_ += program.touches.size();
-  const auto most_columns = columns_ + (apart ? program.posts : program.stored_flags);
+  const auto most_columns = columns_ + (apart || !program.apart.empty() ? program.posts : program.stored_flags);
   if (packets + rounds_ + items.size() > limits.packets || accesses_ > limits.accesses() ||
       acquires_ * (agents.size() + most_columns) > limits.clocks()) {
     truncated = true;
@@ -70,7 +70,7 @@ void Model::submit(std::uint32_t agent, std::uint32_t queue, std::uint32_t actio
                        .epoch = q.submits,
                        .sync = &item.sync,
                        .value = item.sync.value.at(q.submits)});
-    if (kind == Step::Kind::flag || (kind == Step::Kind::post && apart))
+    if (kind == Step::Kind::flag || (kind == Step::Kind::post && lands_apart(program, i)))
       q.steps.back().column = static_cast<std::uint32_t>(agents.size() + columns_++);
     waits += item.what == What::poll;
     if (last && item.what == What::poll) read();
@@ -208,7 +208,7 @@ void Model::count(const std::vector<Schedule::Action>& actions, double times, Ne
         n.packets += times * static_cast<double>(p.items.size());
         n.acquires += times * static_cast<double>(p.acquires + 1);
         n.accesses += times * static_cast<double>(p.touches.size());
-        n.columns += times * static_cast<double>(apart ? p.posts : p.stored_flags);
+        n.columns += times * static_cast<double>(apart || !p.apart.empty() ? p.posts : p.stored_flags);
       }
     if (a.kind == Kind::repeat) {
       const auto rounds = times * static_cast<double>(acts(a.body) ? a.rounds : std::min<std::uint64_t>(a.rounds, 1));

@@ -14,7 +14,8 @@ class VramFences {
 
   void run() {
     if (m_.profile.vram_fence_covers) return;
-    for (std::uint32_t q = 0; q < m_.queue_count(); ++q) queue(q);
+    for (std::uint32_t q = 0; q < m_.queue_count(); ++q)
+      if (!m_.programs[q].network) queue(q);  // one thread stores what it brings, and the word last
   }
 
  private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "sdma/device/soft.hpp"
 
+#include "held_queues.hpp"
 #include "soft_node.hpp"
 
 #include <fmt/format.h>
@@ -29,6 +30,26 @@ Result<std::unique_ptr<SoftDevice>, Diagnostic> SoftDevice::open(const SoftOptio
   if (o.scan_interval.count() < 0) return refused("scan_interval is negative", "use 0 to turn the scan off");
   return std::unique_ptr<SoftDevice>(new SoftDevice(new detail::SoftNode(o, std::move(t))));
 }
+
+detail::SoftNode& detail::node_of(const SoftDevice& d) noexcept { return *d.node_; }
+
+namespace detail {
+
+std::optional<std::uint64_t> adversarial_seed(const Device& d) noexcept {
+  const auto* const soft = dynamic_cast<const SoftDevice*>(&d);
+  return soft && node_of(*soft).adversarial() ? std::optional(node_of(*soft).options().seed) : std::nullopt;
+}
+
+HeldQueues::HeldQueues(SoftNode& n) : node_(n), agents_(n.hold_queues()) {}
+HeldQueues::~HeldQueues() { node_.let_go(); }
+std::uint64_t HeldQueues::seed() const noexcept { return node_.options().seed; }
+
+std::unique_ptr<HeldQueues> HeldQueues::of(const Device& d) {
+  if (!adversarial_seed(d)) return nullptr;
+  return std::unique_ptr<HeldQueues>(new HeldQueues(node_of(dynamic_cast<const SoftDevice&>(d))));
+}
+
+}  // namespace detail
 
 SoftDevice::SoftDevice(detail::SoftNode* n) noexcept : ForwardingDevice(*n), node_(n) {}
 SoftDevice::~SoftDevice() { detail::SoftNode::shut_down(node_); }

@@ -130,18 +130,34 @@ void SoftEngine::sleep(Deadline d) noexcept {
   set_awake(true);  // the call above may have undone that of a `wake`, and a sleep may end without a `wake`
 }
 
+bool SoftEngine::turn(SoftQueue& q) noexcept {
+  const std::lock_guard lock(worker_);
+  if (engine_owner_ && engine_owner_ != &q) return false;
+  const auto p = serve(q, 1);
+  engine_owner_ = !q.at_rest && q.pipeline->holds_engine() ? &q : nullptr;
+  return p == Progress::progressed;
+}
+
+std::vector<SoftQueue*> SoftEngine::queues() const {
+  const std::lock_guard lock(worker_);
+  std::vector<SoftQueue*> all;
+  for (const auto& q : queues_) all.push_back(q.get());
+  return all;
+}
+
 Progress SoftEngine::round() noexcept {
   ticket_ = parking_.ticket();
   raw_ = polls_doorbells();
   auto result = Progress::idle;
+  if (node_.is_held()) return result;
   if (engine_owner_) {
-    result = serve(*engine_owner_);
+    result = serve(*engine_owner_, kBudget);
     if (!engine_owner_->pipeline->holds_engine()) engine_owner_ = nullptr;
   } else {
     const auto n = queues_.size();
     for (std::size_t i = 0; i < n && !engine_owner_; ++i) {
       auto& q = *queues_[(next_ + i) % n];
-      result = busier(result, serve(q));
+      result = busier(result, serve(q, kBudget));
       if (!q.at_rest && q.pipeline->holds_engine()) engine_owner_ = &q;
     }
     if (n != 0) next_ = (next_ + 1) % n;
@@ -163,7 +179,7 @@ Progress SoftEngine::round() noexcept {
   return result;
 }
 
-Progress SoftEngine::serve(SoftQueue& q) noexcept {
+Progress SoftEngine::serve(SoftQueue& q, std::uint32_t budget) noexcept {
   if (const auto published = q.published->position(); published != q.last_doorbell) {
     q.last_doorbell = published;
     q.pipeline->doorbell(published);
@@ -172,9 +188,9 @@ Progress SoftEngine::serve(SoftQueue& q) noexcept {
     if (raw_) q.poll_doorbell_until = Deadline::Clock::now() + kRawFor;
   }
   if (q.at_rest) return Progress::idle;
-  if (q.pipeline->asleep() && node_.sleepers().ends(*q.nap)) q.pipeline->awaken();
+  if (q.pipeline->asleep() && !node_.is_held() && node_.sleepers().ends(*q.nap)) q.pipeline->awaken();
   AddressSpace::Reader::Section section(reader_);
-  const auto p = q.pipeline->step(kBudget);
+  const auto p = q.pipeline->step(budget);
   if (p != Progress::idle && p != Progress::stopped) return p;
   q.at_rest = true;
   return Progress::progressed;

@@ -56,6 +56,10 @@ class SoftEngine final : private Worker::Served {
   std::unique_ptr<SoftQueue> remove(std::uint64_t id);
   /// The queues were unmapped and are mapped again.
   void map_all();
+  /// One action of a queue, for the holder of a Baton; `round` then does nothing. False: none is possible.
+  bool turn(SoftQueue&) noexcept;
+  /// The queues that it has, by age. Returns when no round is in progress.
+  std::vector<SoftQueue*> queues() const;
   /// The lowest free slot; `queues_per_engine` if all are taken.
   std::uint32_t free_slot() const;
   EngineCounters counters() const;
@@ -82,7 +86,7 @@ class SoftEngine final : private Worker::Served {
   Progress round() noexcept override;
   bool spin(bool fresh) noexcept override;
   Worker::Rest rest(Progress, std::chrono::nanoseconds nap) noexcept override;
-  Progress serve(SoftQueue&) noexcept;
+  Progress serve(SoftQueue&, std::uint32_t budget) noexcept;
   void set_waiting(std::uint64_t polled) noexcept;
   /// The node counts the engine as awake from the call of `wake`, not from the moment when its thread gets a core.
   void set_awake(bool) noexcept;

@@ -10,6 +10,7 @@
 //
 // Freed memory: its mapping goes at once, and its pages when no engine can touch them any more, which a later call of
 // allocate or free finds out; until then they are in `leaving_`. Internal to the library.
+#include "../engine/baton.hpp"
 #include "../engine/execute.hpp"
 #include "bells.hpp"
 #include "driverless_node.hpp"
@@ -127,6 +128,12 @@ class SoftNode final : public DriverlessNode<SoftNode> {
   bool adversarial() const noexcept { return options_.ordering == Ordering::adversarial; }
   /// Those of an adversarial node.
   Sleepers& sleepers() noexcept { return sleepers_; }
+
+  /// From now on its queues act only when a Baton steps them: these are its agents, in the order of GPUs and engines.
+  std::vector<std::unique_ptr<Baton::Agent>> hold_queues();
+  /// The engines' threads serve them again.
+  void let_go() noexcept;
+  bool is_held() const noexcept { return held_.load(std::memory_order_acquire); }
 
   // Called by engine threads.
   /// Call it after a store: wakes sleeping hosts, and engines with pending polls.
@@ -309,7 +316,7 @@ class SoftNode final : public DriverlessNode<SoftNode> {
   /// After an action of a host thread. An adversarial node may delay the thread here, until everything else has
   /// happened that can happen without it. Before the first doorbell there is nothing that could.
   void delay_host() noexcept {
-    if (!adversarial() || !in_opening_process()) return;
+    if (!adversarial() || is_held() || !in_opening_process()) return;
     sleepers_.activity();
     if (!rung_.load(std::memory_order_relaxed)) return;
     std::uint64_t seed = 0;
@@ -357,6 +364,7 @@ class SoftNode final : public DriverlessNode<SoftNode> {
   Sleepiness hosts_{options_.seed, kHosts};  // guarded by hosts_mutex_, as is the number of their naps
   std::uint64_t host_naps_ = 0;
   std::atomic<bool> rung_{false};  // has any doorbell rung?
+  std::atomic<bool> held_{false};  // does a Baton step the queues?
 
   static constexpr std::uint64_t kBells = ~std::uint64_t{};  ///< among the blocks that are offered
   static constexpr std::size_t kMostOwners = 64;

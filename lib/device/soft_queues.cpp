@@ -91,7 +91,41 @@ Result<RingMemory, Diagnostic> SoftNode::make_ring(const QueueRequest& r, SoftQu
                     .generation = topology_.gpus[r.gpu.value].generation()};
 }
 
+namespace {
+
+class QueueAgent final : public Baton::Agent {
+ public:
+  QueueAgent(SoftEngine& e, SoftQueue& q) noexcept : engine_(e), queue_(q) {}
+  bool step() noexcept override { return engine_.turn(queue_); }
+  bool asleep() noexcept override { return queue_.pipeline->asleep(); }
+  void awaken() noexcept override { queue_.pipeline->awaken(); }
+
+ private:
+  SoftEngine& engine_;
+  SoftQueue& queue_;
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<Baton::Agent>> SoftNode::hold_queues() {
+  held_.store(true, std::memory_order_release);
+  std::vector<std::unique_ptr<Baton::Agent>> all;
+  const std::lock_guard lock(creation_);
+  for (const auto& e : engines_)
+    for (auto* const q : e ? e->queues() : std::vector<SoftQueue*>())
+      all.push_back(std::make_unique<QueueAgent>(*e, *q));
+  return all;
+}
+
+void SoftNode::let_go() noexcept {
+  held_.store(false, std::memory_order_release);
+  const std::lock_guard lock(creation_);
+  for (const auto& e : engines_)
+    if (e) e->wake();
+}
+
 void SoftNode::on_doorbell(SoftEngine& e) noexcept {
+  if (is_held()) return;
   e.wake();
   if (!adversarial()) return;
   rung_.store(true, std::memory_order_relaxed);

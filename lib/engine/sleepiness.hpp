@@ -14,13 +14,14 @@ namespace sdma { inline namespace v0 { namespace detail {
 
 class Sleepiness {
  public:
-  Sleepiness(std::uint64_t seed, std::uint64_t stream, Chooser* other = nullptr) noexcept
-      : own_(seed, stream), other_(other) {}
+  /// `coins`: one place in 2^coins for the first two naps.
+  Sleepiness(std::uint64_t seed, std::uint64_t stream, Chooser* other = nullptr, std::uint32_t coins = 2) noexcept
+      : own_(seed, stream), other_(other), coins_(coins) {}
 
   bool falls_asleep() noexcept {
     Chooser& c = other_ ? *other_ : own_;
     // One place in 4 for the first two naps, one in 8 for the next two, and so on.
-    for (std::uint32_t coin = 0; coin < 2 + naps_ / 2; ++coin)
+    for (std::uint32_t coin = 0; coin < coins_ + naps_ / 2; ++coin)
       if (c.choose(Choice::sleep, 2) == 0) return false;
     if (naps_ < kMost) ++naps_;
     return true;
@@ -30,7 +31,7 @@ class Sleepiness {
   static constexpr std::uint32_t kMost = 60;
   Seeded own_;
   Chooser* other_;
-  std::uint32_t naps_ = 0;
+  std::uint32_t coins_, naps_ = 0;
 };
 
 }}}  // namespace sdma::v0::detail

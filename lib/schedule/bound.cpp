@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "bound.hpp"
 
+#include "../engine/baton.hpp"
 #include "sdma/core/atomic_ref.hpp"
 #include "sdma/sync/wait.hpp"
 #include "sdma/trace/trace.hpp"
@@ -87,7 +88,11 @@ std::span<const std::uint32_t> Bound::packets(std::size_t q) const noexcept {
 
 Result<std::uint64_t> Bound::submit(std::size_t q, Deadline d, SubmitObserver* observer) const noexcept {
   auto& p = *impl_->programs[q];
-  const std::lock_guard lock(p.mutex);
+  auto* const hand = detail::Baton::held();
+  std::unique_lock lock(p.mutex, std::defer_lock);
+  // Another thread may wait for room in this ring, and then needs a turn.
+  while (hand && !lock.try_lock()) hand->until([&] { return p.mutex.try_lock() && (p.mutex.unlock(), true); });
+  if (!hand) lock.lock();
   auto& dwords = p.linked.dwords;
   const auto next = p.epoch + 1;
   const auto& source = impl_->schedule.queues[q];
@@ -98,10 +103,12 @@ Result<std::uint64_t> Bound::submit(std::size_t q, Deadline d, SubmitObserver* o
     auto slot = p.ring->reserve(end - begin);
     while (!slot && slot.error() == Errc::no_space) {
       piece.waited = true;
-      if (!backoff.step(d)) return Errc::timed_out;
-      slot = p.ring->reserve(end - begin);
+      if (hand) hand->until([&] { return (slot = p.ring->reserve(end - begin)) || slot.error() != Errc::no_space; });
+      else if (backoff.step(d)) slot = p.ring->reserve(end - begin);
+      else return Errc::timed_out;
+      if (hand && hand->ending()) break;
     }
-    if (!slot) return slot.error();
+    if (!slot) return slot.error() == Errc::no_space ? Errc::timed_out : slot.error();
     if (observer) piece.began_ns = trace::now();
     std::copy(dwords.begin() + static_cast<std::ptrdiff_t>(begin), dwords.begin() + static_cast<std::ptrdiff_t>(end),
               slot->dwords.begin());

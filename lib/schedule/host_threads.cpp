@@ -33,7 +33,8 @@ class HostThreads {
 
   void all() {
     const auto all = actors(s_);
-    if (all.size() == 1) return perform(all[0], 0);
+    if (run_.held) baton_.emplace(run_.held->seed(), run_.held->agents(), all.size());
+    if (all.size() == 1 && !baton_) return perform(all[0], 0);
     constexpr std::size_t kMostThreads = 1024;
     if (all.size() > kMostThreads)
       return run_.add(
@@ -53,8 +54,10 @@ class HostThreads {
       } catch (const std::system_error& e) {
         run_.stop = true;
         run_.add(all[i].title(), std::string("its thread cannot be created: ") + e.what());
+        if (baton_) baton_->missing(i);
       }
     }
+    if (baton_) baton_->run([this] { return run_.stop || run_.fault() || run_.over(); });
   }
 
  private:
@@ -63,13 +66,15 @@ class HostThreads {
     const Actor& actor;
     bool times_rounds;  ///< the first host thread
     HostLane lane;
-    std::uint32_t rank = 0;      ///< of the actor
-    std::optional<Turn> turn{};  ///< with several ranks
-    Deadline look{};             ///< then it asks whether a rank is lost, even if it waits for none
+    std::uint32_t rank = 0;             ///< of the actor
+    std::optional<Turn> turn{};         ///< with several ranks
+    std::optional<Baton::Hand> hand{};  ///< of an adversarial run
+    Deadline look{};                    ///< then it asks whether a rank is lost, even if it waits for none
     Samples samples{};
   };
   void perform(const Actor& a, std::size_t index) {
     Thread t{a, index == 0 && !a.kernel(), {options_.recorder, bound_, to_string(a.place), a.name}};
+    if (baton_) t.hand.emplace(*baton_, index);
     if (run_.team) {
       t.rank = run_.team->ranks().of_actor(index);
       t.times_rounds = t.times_rounds && t.rank == bound_.rank();
@@ -85,6 +90,7 @@ class HostThreads {
     for (const auto& a : all) {
       if (run_.stop || late(h, a, round)) return false;
       std::uint64_t ranks = 0;
+      if (t.hand) t.hand->pass();
       if (t.turn && t.look.passed()) {
         if (run_.fault()) return false;
         t.look = Deadline::in(kLook);
@@ -104,7 +110,7 @@ class HostThreads {
         case What::submit: ok = submit(t, a); break;
         case What::set:
         case What::add: ok = set(t, a, round); break;
-        case What::compute: ok = t.lane.during(a, [&] { return compute(a); }); break;
+        case What::compute: ok = t.lane.during(a, [&] { return compute(t, a); }); break;
         case What::expect: ok = t.lane.during(a, [&] { return compare_now(h, a, round); }); break;
         case What::load: break;  // what it reads has no effect here
         case What::store: ok = t.lane.during(a, [&] { return store(a, round); }); break;
@@ -116,7 +122,7 @@ class HostThreads {
         case What::unmap:
         case What::export_handle:
         case What::close_handle: ok = t.lane.during(a, [&] { return manage(h, a, round); }); break;
-        case What::rptr: ok = t.lane.during(a, [&] { return wait_rptr(h, a); }); break;
+        case What::rptr: ok = t.lane.during(a, [&] { return wait_rptr(t, a); }); break;
         case What::repeat:
           for (std::uint64_t i = 1; i <= a.rounds && ok; ++i)
             ok = !run_.stop && !late(h, a, i) && actions(t, a.body, i);
@@ -168,7 +174,7 @@ class HostThreads {
       // If there are several pieces, some may be in the ring at the deadline: only a single piece can be retried.
       const bool one = bound_.packets(q).size_bytes() <= bound_.ring(q).memory().dwords.size_bytes() / 2;
       for (;;) {
-        const auto done = bound_.submit(q, one ? slice() : run_.deadline, observer);
+        const auto done = bound_.submit(q, one && !t.hand ? slice() : run_.deadline, observer);
         if (done) break;
         const auto where = fmt::format("{}: submit {}", t.actor.title(), queue_name(s_.queues[q]));
         if (done.error() == Errc::epoch_overflow) {
@@ -222,8 +228,9 @@ class HostThreads {
     return true;
   }
 
-  /// Takes at least the kernel's time, unless the run ends first.
-  bool compute(const Schedule::Action& a) const {
+  /// Takes at least the kernel's time, unless the run ends first. In virtual time, only turns pass.
+  bool compute(Thread& t, const Schedule::Action& a) const {
+    if (t.hand) return t.hand->linger(), !run_.stop;
     const auto end = Deadline::Clock::now() + std::chrono::nanoseconds(a.ns);
     for (auto now = Deadline::Clock::now(); now < end && !run_.stop && !run_.over(); now = Deadline::Clock::now())
       std::this_thread::sleep_until(std::min(end, slice().at));
@@ -250,7 +257,7 @@ class HostThreads {
     const auto i = find_symbol(s_, a.signal)->index;
     t.lane.begin_wait(a, *v);
     for (;;) {
-      if (reached(i, a.func, *v, slice())) {
+      if (reached(t, i, a.func, *v)) {
         if (t.times_rounds) rounds_.waited();
         return t.lane.end_wait(), true;
       }
@@ -266,9 +273,11 @@ class HostThreads {
   }
 
   /// What was submitted when the wait began; another thread may submit more.
-  bool wait_rptr(const Actor& h, const Schedule::Action& a) {
+  bool wait_rptr(Thread& t, const Schedule::Action& a) {
+    const auto& h = t.actor;
     const auto& ring = bound_.ring(a.queues.front());
     const auto all = ring.positions().committed;
+    if (t.hand) t.hand->until([&] { return ring.positions().read >= all; });
     while (ring.positions().read < all) {
       for (Backoff backoff; ring.positions().read < all && backoff.step(slice());) {}
       if (run_.stop || run_.fault()) return false;
@@ -294,7 +303,12 @@ class HostThreads {
 
   /// Short waits one after another, so that a fault or the failure of another thread ends them.
   Deadline slice() const noexcept { return run_.deadline.within(kLook); }
-  bool reached(std::size_t i, Compare func, std::uint64_t reference, Deadline d) const noexcept {
+  bool reached(Thread& t, std::size_t i, Compare func, std::uint64_t reference) const {
+    const auto d = slice();
+    if (t.hand) {
+      t.hand->until([&] { return holds(bound_.value(i), func, reference); });
+      return holds(bound_.value(i), func, reference);
+    }
     if (!s_.signals[i].at) return wait(bound_.signal(i), func, reference, d).has_value();
     // A word inside a buffer may have neighbours, so only its own bits are read; nothing wakes this thread.
     for (Backoff backoff;;) {
@@ -309,6 +323,7 @@ class HostThreads {
   const RunOptions& options_;
   const Numbers numbers_;
   Rounds& rounds_;
+  std::optional<Baton> baton_{};  ///< of an adversarial run
 };
 
 }  // namespace

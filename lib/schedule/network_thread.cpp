@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "network_thread.hpp"
 
+#include "../device/held_queues.hpp"
 #include "../device/published.hpp"
 #include "bound.hpp"
 #include "sdma/core/atomic_ref.hpp"
 #include "sdma/sync/describe.hpp"
+#include "symbols.hpp"
 
 #include <fmt/format.h>
 
@@ -23,6 +25,8 @@ using namespace std::chrono_literals;
 constexpr std::uint32_t kSteps = 64;                            // of a queue before the next one's turn
 constexpr std::uint64_t kMostUnsent = std::uint64_t{64} << 20;  // queues wait until less is left
 constexpr std::uint64_t kPiece = std::uint64_t{1} << 20;        // of a message
+constexpr std::uint64_t kLateness = 18;                         // a stream of random numbers
+constexpr std::uint32_t kMostRounds = 64;                       // rounds
 constexpr auto kLeave = 2s;                                     // for what was handed over, when the Bound is destroyed
 
 std::uint64_t page() noexcept { return static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)); }
@@ -49,8 +53,17 @@ struct NetworkThread::Header {
   std::uint64_t run{};
   Kind kind{};
   std::uint32_t origin{};  ///< the rank that has sent it first
-  std::uint64_t link{};    ///< where; of `team`: the number of the word
+  std::uint32_t queue{};   ///< the index of its queue; of `team`: 0
+  std::uint32_t unused{};
+  std::uint64_t link{};  ///< where; of `team`: the number of the word
   std::uint64_t value{};
+};
+
+/// A message that is delivered after so many rounds, or later.
+struct NetworkThread::Late {
+  Transport::Message message;
+  Header header;
+  std::uint32_t rounds;
 };
 
 struct NetworkThread::Sender {
@@ -68,7 +81,9 @@ NetworkThread::NetworkThread(Bound::Impl& out, Transport& t, std::uint64_t run, 
       transport_(t),
       run_(run),
       processes_(std::move(processes)),
-      worker_(*this, {.spin = 20us, .first_nap = 20us, .longest_nap = 200us, .pauses = 4}) {}
+      worker_(*this, {.spin = 20us, .first_nap = 20us, .longest_nap = 200us, .pauses = 4}) {
+  if (const auto seed = adversarial_seed(out_.device)) lateness_.emplace(*seed, kLateness);
+}
 
 NetworkThread::~NetworkThread() {
   worker_.stop();
@@ -148,13 +163,18 @@ Progress NetworkThread::round() noexcept {
   ticket_ = parking_.ticket();
   auto result = Progress::idle;
   for (std::uint32_t i = 0; i < kSteps; ++i) {
-    const auto m = transport_.receive();
+    auto m = transport_.receive();
     if (!m) break;
-    arrived(*m);
+    if (lateness_) hold(std::move(*m));
+    else arrived(*m);
     result = Progress::progressed;
   }
+  deliver();
+  if (!late_.empty()) result = busier(result, Progress::waiting);
   for (std::uint32_t r = 0; r < processes_.size(); ++r)
-    if (is_far(r) && transport_.ended(r)) ended_.fetch_or(std::uint64_t{1} << r, std::memory_order_release);
+    if (is_far(r) && transport_.ended(r) &&
+        std::none_of(late_.begin(), late_.end(), [&](const Late& l) { return l.message.from == r; }))
+      ended_.fetch_or(std::uint64_t{1} << r, std::memory_order_release);
   for (const auto& s : senders_) {
     if (transport_.unsent() > kMostUnsent) return busier(result, Progress::waiting);
     s->pipeline->doorbell(s->published->position());
@@ -172,7 +192,7 @@ Worker::Rest NetworkThread::rest(Progress, std::chrono::nanoseconds nap) noexcep
 
 /// The effects of a packet are in the shadow.
 void NetworkThread::sent(const Sender& s, const PacketEvent& e) {
-  Header h{.run = run_, .origin = out_.team->mine()};
+  Header h{.run = run_, .origin = out_.team->mine(), .queue = static_cast<std::uint32_t>(s.index)};
   const auto to = [&](GpuVa va) {
     const auto& shadow = shadow_at(va);
     h.link = (shadow.link + (va.value - reinterpret_cast<std::uintptr_t>(shadow.pages.data()))).value;
@@ -211,6 +231,38 @@ void NetworkThread::send(std::uint32_t rank, const Header& h, std::span<const st
   transport_.send(rank, std::move(m));
 }
 
+void NetworkThread::hold(Transport::Message m) {
+  Header h;
+  // Only messages of a run are delayed.
+  if (m.bytes.size() < sizeof h) return arrived(m);
+  std::memcpy(&h, m.bytes.data(), sizeof h);
+  // Half of them come at once; of the others, each is late by up to kMostRounds rounds.
+  const auto rounds = lateness_->choose(Choice::sleep, 2) == 0 ? 0 : lateness_->choose(Choice::schedule, kMostRounds);
+  late_.push_back({std::move(m), h, rounds});
+}
+
+void NetworkThread::deliver() {
+  using Kind = Header::Kind;
+  for (auto& l : late_) l.rounds -= l.rounds != 0;
+  for (std::size_t i = 0; i < late_.size();) {
+    const auto& me = late_[i];
+    const auto before = [&](const Late& other) {
+      if (other.message.from != me.message.from) return false;
+      if (other.header.kind == Kind::team || me.header.kind == Kind::team) return true;
+      const bool same = other.header.origin == me.header.origin && other.header.queue == me.header.queue;
+      return same && me.header.kind != Kind::bytes;
+    };
+    const auto end = late_.begin() + static_cast<std::ptrdiff_t>(i);
+    if (me.rounds != 0 || std::any_of(late_.begin(), end, before)) {
+      ++i;
+      continue;
+    }
+    const auto m = std::move(late_[i].message);
+    late_.erase(end);
+    arrived(m);
+  }
+}
+
 void NetworkThread::arrived(const Transport::Message& m) {
   Header h;
   const bool whole = m.bytes.size() >= sizeof h;
@@ -220,7 +272,10 @@ void NetworkThread::arrived(const Transport::Message& m) {
   if (whole && h.kind != Header::Kind::team && h.origin < processes_.size()) {
     const auto l = find_symbol(out_.schedule, GpuVa{h.link});
     const auto mine = out_.team->mine();
-    if (l && !out_.team->near(*l) && h.origin != mine) return transport_.send(h.origin, m.bytes);
+    if (l && !out_.team->near(*l) && h.origin != mine) {
+      if (std::exchange(stored_, false)) flush();
+      return transport_.send(h.origin, m.bytes);
+    }
     if (l && out_.team->near(*l) && store(h, std::span(m.bytes).subspan(sizeof h))) {
       if (h.origin == mine) owed_.fetch_sub(1, std::memory_order_release);
       return;
@@ -246,6 +301,7 @@ bool NetworkThread::store(const Header& h, std::span<const std::byte> bytes) {
     atomic_ref(*reinterpret_cast<std::uint32_t*>(at))
         .store(static_cast<std::uint32_t>(h.value), std::memory_order_release);
   else atomic_ref(*reinterpret_cast<std::uint64_t*>(at)).fetch_add(h.value, std::memory_order_acq_rel);
+  if (!place_of(out_.schedule, l).is_host()) flush();
   out_.team->wake(out_.home(l).va + l.offset);
   return true;
 }

@@ -13,8 +13,16 @@
 // that hold the bytes until they are sent, and go back then. A word of the sender's own node has one, too. Its message
 // goes to the peer's rank and returns, so the word changes when all earlier bytes are in memory there.
 //
+// The peer's thread stores bytes over the bus. Before a word changes, here or at the sender, it flushes that path, and
+// after a word in VRAM once more, so that engines see both (C7, C8): a register of each GPU and a read, for each word.
+//
+// With an adversarial device, a message may be late: bytes pass each other and words, a word waits for all that its
+// queue has sent before it, and the words of a Team for everything. How late is a number of rounds, from the seed
+// alone.
+//
 // Any thread may call the functions. The words of a Team that ranks of other nodes read go with `tell`, after what the
 // queues have sent. Errors: those of messages and queues are a `trouble`, and the run ends.
+#include "../engine/chooser.hpp"
 #include "../engine/park.hpp"
 #include "../engine/worker.hpp"
 #include "sdma/device/device.hpp"
@@ -85,6 +93,8 @@ class NetworkThread final : private Worker::Served {
   void sent(const Sender&, const PacketEvent&);
   void send(std::uint32_t rank, const Header&, std::span<const std::byte> bytes = {});
   void arrived(const Transport::Message&);
+  void hold(Transport::Message);
+  void deliver();
   bool store(const Header&, std::span<const std::byte> bytes);
   const Shadow& shadow_at(GpuVa) const noexcept;
   void flush() const noexcept;
@@ -103,6 +113,9 @@ class NetworkThread final : private Worker::Served {
   Parking parking_;
   std::uint32_t ticket_ = 0;
   bool stored_ = false;  ///< bytes, since the last flush
+  struct Late;
+  std::vector<Late> late_;          ///< messages that have come and are not delivered, in their order
+  std::optional<Seeded> lateness_;  ///< of an adversarial device
   std::atomic<std::uint64_t> ended_{0}, owed_{0};
   std::optional<Diagnostic> trouble_;
   Worker worker_;  ///< its lock guards the transport and what the thread uses

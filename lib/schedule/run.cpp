@@ -61,6 +61,8 @@ class Runner {
     run_.flush_host_path();
     const auto begin = Deadline::Clock::now();
     run_.begins();
+    // Of several ranks, each has agents that the others cannot hold.
+    if (!run_.team) run_.held = HeldQueues::of(bound_.device());
     perform(run_, rounds_);
     run_.report().elapsed = Deadline::Clock::now() - begin;
     rounds_.ended();
@@ -154,6 +156,7 @@ class Runner {
     auto text = compare(&wrong);
     if (text.empty()) return;
     run_.report().wrong += wrong;
+    run_.held.reset();
     std::this_thread::sleep_for(1ms);
     const bool changing = compare(nullptr) != text;
     run_.add(

@@ -8,6 +8,7 @@
 //   run.report()                                               // of the whole run
 //
 // Any thread may call anything but report().
+#include "../device/held_queues.hpp"
 #include "live_memory.hpp"
 #include "old_bytes.hpp"
 #include "sdma/schedule/run.hpp"
@@ -29,8 +30,9 @@ class RunState {
   Deadline deadline;
   OldBytes old{bound};
   LiveMemory live{bound};
-  Team* const team;                ///< null: this process is the only one
-  std::atomic<bool> stop = false;  ///< every thread ends, in all ranks
+  Team* const team;                    ///< null: this process is the only one
+  std::unique_ptr<HeldQueues> held{};  ///< of an adversarial run: nothing moves without a turn, until all is compared
+  std::atomic<bool> stop = false;      ///< every thread ends, in all ranks
 
   void add(std::string where, std::string message, std::string hint = "", std::string excerpt = "");
   void add_wrong(std::uint64_t bytes);

@@ -34,6 +34,10 @@ constexpr auto kStreamRules = [] {
                  "an indirect packet does not end on a multiple of 8 dwords, or the length of its buffer is not a "
                  "multiple of 8 dwords",
                  "put nop packets before the packet, or after the packets in the buffer"},
+      StreamRule{"indirect-user-queue", warning,
+                 "a user queue has an indirect packet, and the driver does not enable them there",
+                 "write the packets into the ring; sdma contact finds out what a machine does, and --assume "
+                 "indirect=works removes this warning"},
       StreamRule{"no-completion", warning, "no fence or atomic follows a packet that stores",
                  "end the stream with a fence or an atomic: nothing else shows that the stores are complete"},
       StreamRule{"nop-payload", warning, "a nop skips dwords that are not 0",

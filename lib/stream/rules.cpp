@@ -123,6 +123,10 @@ class StreamChecker::State {
       say("unchecked-packet", name() + ": only its fields are checked, not what it reads and writes");
     if (view_.info->privilege == Privilege::kernel && options_.user_queue)
       say("privileged", name() + " needs kernel privileges");
+    if (view_.is<Indirect>() && options_.user_queue && !std::exchange(indirect_, true))
+      say("indirect-user-queue",
+          "Linux never sets IB_ENABLE for a queue of KFD: whether its engine executes an indirect "
+          "buffer, skips it, or stops there is not known");
     fields();
     for (const auto& r : view_.info->rules)
       if (!r.holds(view_.dwords, *view_.info))
@@ -328,6 +332,7 @@ class StreamChecker::State {
   std::vector<std::pair<std::string_view, std::size_t>> counts_;  // diagnostics per rule
 
   std::uint64_t unknown_at_ = 0, unknown_count_ = 0;
+  bool indirect_ = false;  ///< one has been reported
   std::uint32_t unknown_dword_ = 0;
   CopyLinear last_copy_;
   Stores stores_;

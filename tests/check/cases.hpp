@@ -531,7 +531,7 @@ host main
   wait host.x >= n
   wait host.x == 2
 end)"},
-{"indirect-unknown", R"(gpus 1
+{"indirect-user-queue", R"(gpus 1
 buffer gpu0.ib bytes=64 align=32
 signal host.x value=0
 queue gpu0.p peer=gpu0

@@ -2,6 +2,7 @@
 // The contract of a proof: each entry of covered() is needed by a schedule below, which is proved with it and not
 // without it.
 #include "checked.hpp"
+#include "sdma/device/topology.hpp"
 
 using namespace sdma;
 using sdma::test::checked, sdma::test::has, sdma::test::said;
@@ -9,7 +10,16 @@ using sdma::test::checked, sdma::test::has, sdma::test::said;
 namespace {
 
 // clang-format off
-const std::string kProved[] = {
+struct Proved {
+  std::string text, node = "";  ///< node: a layout; "": eight MI300X
+  Proved(const char* t, const char* n = "") : text(t), node(n) {}
+  CheckReport report(CheckOptions o = {}) const {
+    const auto t = node.empty() ? std::nullopt : std::optional(*layout(node));
+    o.topology = t ? &*t : nullptr;
+    return checked(text, std::move(o));
+  }
+};
+const Proved kProved[] = {
 // copies of all kinds, a counter, a flag of 32 bits, an alias, two queues on one engine
 R"(gpus 2
 buffer gpu0.a bytes=64K align=256 init=random
@@ -244,15 +254,84 @@ host main
   submit *
   wait host.n == 1
 end)",
+// a buffer that some GPUs have mapped, first contents of all kinds, and what is expected of them
+R"(gpus 2
+buffer gpu1.in bytes=4K map=gpu0,gpu1 init=random
+buffer gpu0.out bytes=4K
+buffer gpu0.none bytes=4K init=zero
+buffer host.end bytes=4K
+signal host.n value=0
+queue gpu0.q peer=gpu1
+  copy_linear bytes=4K src=gpu1.in dst=gpu0.out
+  copy_linear bytes=4K src=gpu0.none dst=host.end
+  atomic op=add_rtn_64 addr=host.n value=1
+end
+host main
+  submit *
+  wait host.n == 1
+  expect gpu0.out == old gpu1.in
+end
+expect gpu0.out == gpu1.in
+expect host.n == 1)",
+// sums of numbers
+R"(gpus 1
+buffer gpu0.a bytes=4K init=random
+buffer gpu0.b bytes=4K init=random
+buffer gpu0.c bytes=4K
+kernel gpu0.add
+  compute ns=100
+  store gpu0.c = sum(gpu0.a, gpu0.b) type=f32 order=free
+end
+host main
+end
+expect gpu0.c == old sum(gpu0.b, gpu0.a) type=f32 order=free)",
+R"(gpus 1
+buffer gpu0.a bytes=4K init=random
+buffer gpu0.c bytes=4K
+kernel gpu0.add
+  store gpu0.c = sum(gpu0.a, gpu0.a) type=bf16
+end
+host main
+end)",
+// the network: bytes and words of the peer's node, and a word that comes back before one of these
+{R"(gpus 4
+buffer gpu0.s bytes=4K init=random
+buffer gpu2.d bytes=4K
+buffer gpu3.e bytes=4K
+signal gpu2.at value=0 bits=32
+signal host.sent value=0
+signal host.there value=0
+signal host.done value=0
+queue gpu0.out peer=gpu2 network=1
+  copy_linear bytes=4K src=gpu0.s dst=gpu2.d
+  fence addr=gpu2.at value=1
+  atomic op=add_rtn_64 addr=host.sent value=1
+  atomic op=add_rtn_64 addr=host.there value=1
+end
+queue gpu2.on peer=gpu3
+  poll_mem addr=gpu2.at func=eq reference=1
+  copy_linear bytes=4K src=gpu2.d dst=gpu3.e
+  atomic op=add_rtn_64 addr=host.done value=1
+end
+host zero
+  submit gpu0.out
+  wait host.sent == 1
+end
+host one
+  submit gpu2.on
+  wait host.done == 1
+  wait host.there == 1
+end
+expect gpu3.e == old gpu0.s)", "nodes:2x2"},
 };
 // clang-format on
 
 }  // namespace
 
 TEST_CASE("the schedules of the contract are proved") {
-  for (const auto& text : kProved) {
-    const auto r = checked(text);
-    INFO(text);
+  for (const auto& s : kProved) {
+    const auto r = s.report();
+    INFO(s.text);
     INFO(said(r));
     CHECK(r.proved());
   }
@@ -261,8 +340,8 @@ TEST_CASE("the schedules of the contract are proved") {
 TEST_CASE("without an entry of the contract, what needs it is not proved, and is named") {
   for (const auto& entry : covered()) {
     INFO(entry.id);
-    const auto needs = std::count_if(std::begin(kProved), std::end(kProved), [&](const std::string& text) {
-      const auto r = checked(text, {.without = {std::string(entry.id)}});
+    const auto needs = std::count_if(std::begin(kProved), std::end(kProved), [&](const Proved& s) {
+      const auto r = s.report({.without = {std::string(entry.id)}});
       if (r.proved()) return false;
       CHECK(r.verdict() == Verdict::unproved);
       CHECK(said(r).find("'" + std::string(entry.id) + "'") != std::string::npos);

@@ -50,6 +50,8 @@ const Refusal kRefusals[] = {
      "broadcast-modulo-32: copy_broadcast: dst1 and dst2 must be equal modulo 32", "broadcast-modulo-32"},
     {"atomic op=add_rtn_64 addr=gpu0.odd value=1",
      "atomic-alignment: atomic: addr must be aligned to the width of the operation", "atomic-alignment"},
+    {"copy_linear bytes=64 src=gpu0.a dst=gpu0.c tmz", "engine-refused: copy_linear: no device executes it with tmz",
+     "tmz"},
     {"atomic op=add_rtn_64 addr=gpu0.half value=1 loop",
      "loop-needs-compare: atomic: the engine refuses this value of loop", "loop-needs-compare"},
 };

@@ -18,12 +18,20 @@ class Compiler {
   Compiler(const Schedule& s, const Profile& profile) : s_(s) {
     p_.schedule = &s;
     p_.profile = profile;
+    p_.has_network = std::any_of(s.queues.begin(), s.queues.end(), [](const auto& q) { return q.network; });
+    if (!p_.has_network) return;
+    // docs/nodes.md: nothing else is promised.
+    auto& x = p_.profile;
+    x.copies_in_order = x.writes_ordered = x.vram_fence_covers = x.fence_full = x.poll_full = x.finite_poll_edge =
+        false;
   }
 
   Program run() {
     if (s_.queues.size() > kMostQueues || s_.hosts.size() + s_.kernels.size() > kMostHosts)
       refuse("this many queues, hosts or kernels");
     if (s_.hosts.empty()) refuse("a schedule without hosts");
+    if (!p_.profile.network_flushes && p_.has_network) refuse("a network that does not flush");
+    p_.refused = detail::unreachable(s_);
     submits_.resize(s_.queues.size());
     each_script([&](const auto& x, int) { count(x.actions); });
     if (p_.unsupported.empty()) decode();
@@ -216,6 +224,7 @@ class Compiler {
     auto& out = p_.queues.emplace_back();
     late_ = 0;
     const auto& queue = s_.queues[q];
+    out.network = queue.network;
     // The size that bind chooses: room for four submits, and at least 64K.
     out.ring = queue.ring_bytes != 0
                    ? queue.ring_bytes
@@ -242,6 +251,7 @@ class Compiler {
           const auto cells = Program::mask(k.word);
           k.sync_read = cells;
           k.in_vram = in_vram(raw.word_va);
+          k.returns = out.network && detail::node_of(s_, raw.word_va) != queue.peer->index / 2;
           if (k.kind == Kind::release) k.sync_write = cells;
         }
         const auto view = Reader{std::span(queue.dwords).subspan(k.dword)}.next();
@@ -325,6 +335,7 @@ class Compiler {
       if (from == samples_.end()) return refuse("a sample that is not there");
       x.sample = from->second;
     }
+    x.wide = x.word.bytes == 4 && x.sample < 0 && x.kind != Action::Kind::sample && x.value > ~std::uint32_t{};
     if (x.word.bytes == 4 && x.sample < 0) x.value = static_cast<std::uint32_t>(x.value);
     x.cells = Program::mask(x.word);
     if (x.agent_scope) x.word = copy(out.gpu, x.word);
@@ -365,7 +376,14 @@ class Compiler {
       return w;
     };
     std::vector<Word> parts;
-    for (const auto& p : a.sum.parts) parts.push_back(reads(p));
+    for (const auto& p : a.sum.parts) {
+      parts.push_back(reads(p));
+      // Lanes are in no order: what one stores, another may not have read yet.
+      const auto x0 = resolved(p), y0 = resolved(a.range);
+      const bool same = x0.begin == y0.begin && x0.end == y0.end;
+      if (a.kind == What::store && !same && x0.begin < y0.end && y0.begin < x0.end)
+        p_.refused = "a sum over a shifted part";
+    }
     if (a.kind == What::expect) {
       reads(a.right);
       x.expected = static_cast<std::int16_t>(p_.now_expected.size());

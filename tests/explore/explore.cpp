@@ -116,7 +116,7 @@ class Search {
     }
     if (machine_.ended(at(depth))) return end(at(depth));
     grow(depth + 1);
-    if (o_.reduce && !p_.has_kernels && p_.lives.all.empty()) reduction_.choose(at(depth), choices_[depth]);
+    if (o_.reduce && !p_.has_kernels && !p_.has_network && p_.lives.all.empty()) reduction_.choose(at(depth), choices_[depth]);
     else {
       choices_[depth].clear();
       machine_.steps(at(depth), [&](const Step& step) { choices_[depth].push_back(step); });
@@ -218,7 +218,7 @@ class Search {
   }
 
   void violated(const Violation& v) {
-    if (v.kind == Violation::Kind::undefined) fail(Ending::undefined, [&] { return place(v.at) + " overlaps itself"; });
+    if (v.kind == Violation::Kind::undefined) fail(Ending::undefined, [&] { return place(v.at) + " is undefined"; });
     else if (v.kind == Violation::Kind::gone)
       fail(Ending::gone, [&] { return place(v.at) + ": the memory is not there, or it is still in use"; });
     else if (v.kind == Violation::Kind::stale)
@@ -312,6 +312,7 @@ const char* name(Ending v) noexcept {
 Outcome explore(const Schedule& s, const ExploreOptions& o) {
   const auto p = compile(s, o.profile);
   if (!p.unsupported.empty()) return {.verdict = Ending::unsupported, .text = p.unsupported};
+  if (!p.refused.empty()) return {.verdict = Ending::undefined, .text = p.refused};
   return Search{p, o}.run();
 }
 

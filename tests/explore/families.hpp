@@ -40,6 +40,10 @@ Schedule scopes(Random&);     ///< kernels that hand over at the scope of their 
 Schedule vram(Random&);       ///< words in the memory of GPUs
 Schedule lifetimes(Random&);  ///< buffers that are allocated, mapped, exported, and freed
 Schedule pool(Random&);       ///< parts of a buffer with lives of their own
+Schedule network(Random&);    ///< two nodes, with words of both
+Schedule places(Random&);     ///< what an engine or a kernel reaches: mappings and links of a ring
+Schedule values(Random&);     ///< values of threads near the end of 32 bits
+Schedule results(Random&);    ///< what is expected of bytes, sums and signals
 Schedule noise(Random&);      ///< anything
 
 /// Shorter names for what most families need.

@@ -47,6 +47,10 @@ constexpr Family kFamilies[] = {
     {"vram", family::vram},
     {"lifetimes", family::lifetimes},
     {"pool", family::pool},
+    {"network", family::network},
+    {"places", family::places},
+    {"values", family::values},
+    {"results", family::results},
     {"noise", family::noise},
 };
 constexpr auto kNames = [] {

@@ -4,6 +4,8 @@
 #include "judge.hpp"
 
 #include "early.hpp"
+#include "program.hpp"
+#include "sdma/device/topology.hpp"
 
 namespace sdma::explore {
 
@@ -15,6 +17,9 @@ Judgement judge(const Schedule& s, const Profile& profile, const ExploreOptions&
   if (j.outcome.verdict == Ending::unsupported) return j;
   CheckOptions limits{.profile = profile};
   if (max_packets != 0) limits.max_packets = max_packets;
+  const auto where = layout_of(s);
+  const auto node = where.empty() ? std::nullopt : std::optional(*layout(where));
+  limits.topology = node ? &*node : nullptr;
   const auto report = check(s, limits);
   j.proved = report.proved();
   j.errors = report.errors() != 0;

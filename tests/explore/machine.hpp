@@ -99,6 +99,11 @@ class Machine {
     const auto v = a.value + (a.sample < 0 ? 0 : s[slots_ + static_cast<std::size_t>(a.sample)]);
     return a.word.bytes == 4 ? static_cast<std::uint32_t>(v) : v;
   }
+  /// Does the value of an action not fit its word?
+  bool wide(Const s, const Action& a) const noexcept {
+    if (a.word.bytes != 4 || a.sample < 0 || a.kind == Action::Kind::sample) return a.wide;
+    return a.value + s[slots_ + static_cast<std::size_t>(a.sample)] > ~std::uint32_t{};
+  }
   bool met(Const s, std::size_t h, const Action& a) const noexcept { return holds(seen(s, h, a), a.func, value(s, a)); }
   /// The access in the middle of which a host is; null if there is none.
   const Action* accessing(Const s, std::size_t h) const noexcept {
@@ -127,7 +132,7 @@ class Machine {
     const auto& x = p_.queues[q];
     auto data = p_.profile.fence_covers_writes ? x.data : x.data & ~x.writes;
     // Q3: a word in VRAM says nothing about data in host memory.
-    if (x.packets[i].in_vram && !p_.profile.vram_fence_covers) data &= ~x.to_host;
+    if (x.packets[i].in_vram && !p_.profile.vram_fence_covers && !x.network) data &= ~x.to_host;
     return data & ((std::uint64_t{1} << i) - 1);
   }
   /// Do two data packets of a queue take effect in order?
@@ -210,7 +215,19 @@ template <class Fn> void Machine::front_steps(Const s, std::size_t q, Fn&& fn) c
 template <class Fn> void Machine::landings(Const s, std::size_t q, Fn&& fn) const {
   auto flying = open(s, q) & p_.queues[q].releases;
   if (flying == 0 || holder(s, q) >= 0) return;
-  if (p_.profile.fences_ordered) flying &= ~flying + 1;
+  if (p_.queues[q].network) {
+    // Words of one node change in order; one that comes back, after all that was sent before it.
+    const auto all = flying;
+    bool peers = false;
+    flying = 0;
+    each_bit(all, [&](std::size_t i) {
+      const bool returns = p_.queues[q].packets[i].returns;
+      if (returns ? (all & ((std::uint64_t{1} << i) - 1)) == 0 : !peers) flying |= std::uint64_t{1} << i;
+      peers = peers || !returns;
+    });
+  } else if (p_.profile.fences_ordered) {
+    flying &= ~flying + 1;
+  }
   each_bit(flying, [&](std::size_t i) {
     if (!landing_waits(s, q, i))
       fn(Step{.kind = Step::Kind::land, .agent = static_cast<std::uint8_t>(q), .index = static_cast<std::uint8_t>(i)});
@@ -238,7 +255,7 @@ template <class Fn> void Machine::host_steps(Const s, std::size_t h, Fn&& fn) co
   if (at == script.size()) return;
   const auto& a = script[at];
   bool possible = true;
-  if (a.kind == Action::Kind::wait) possible = met(s, h, a);
+  if (a.kind == Action::Kind::wait) possible = wide(s, a) || met(s, h, a);
   if (a.kind == Action::Kind::rptr) possible = is_read(s, a.queue);
   if (a.kind == Action::Kind::submit) possible = locked_by(s, a.queue, h) < 0 && has_room(s, a.queue);
   if (possible) fn(Step{.kind = Step::Kind::pass, .host = true, .agent = static_cast<std::uint8_t>(h)});

@@ -3,6 +3,7 @@
 #include "program.hpp"
 #include "sdma/device/topology.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <map>
 
@@ -25,6 +26,98 @@ bool lay_out(Stream& out, std::size_t begin) {
   return true;
 }
 
+}  // namespace sdma::explore::detail
+
+namespace sdma::explore {
+
+std::string_view layout_of(const Schedule& s) noexcept {
+  for (const auto& q : s.queues)
+    if (q.network) return "nodes:2x2";
+  return s.gpus == 4 ? "ring:4" : "";
+}
+
+}  // namespace sdma::explore
+
+namespace sdma::explore::detail {
+namespace {
+
+using Kind = Schedule::Action::Kind;
+
+template <class Fn> void each(const std::vector<Schedule::Action>& all, Fn fn) {
+  for (const auto& a : all) {
+    fn(a);
+    each(a.body, fn);
+  }
+}
+
+/// May this GPU access the byte?
+bool reaches(const Schedule& s, std::uint32_t gpu, std::uint64_t va) {
+  const auto l = find_symbol(s, GpuVa{va});
+  if (!l) return true;
+  const auto place = l->signal ? s.signals[l->index].place : s.buffers[l->index].place;
+  if (!l->signal) {
+    const auto& map = s.buffers[l->index].map;
+    if (!map.empty() && std::find(map.begin(), map.end(), Place::gpu(gpu)) == map.end()) return false;
+  }
+  if (layout_of(s) != "ring:4" || place.is_host()) return true;
+  const auto apart = (place.index + 4 - gpu) % 4;
+  return apart != 2;
+}
+
+}  // namespace
+
+std::string unreachable(const Schedule& s) {
+  std::string out;
+  const auto look = [&](const std::string& who, std::uint32_t gpu, std::uint64_t va) {
+    if (out.empty() && !reaches(s, gpu, va)) out = who + " does not reach " + name_of(s, GpuVa{va});
+  };
+  for (const auto& q : s.queues) {
+    std::string ignored;
+    if (q.network) continue;
+    for (const auto& raw : decode_submit(s, q, 1, ignored)) {
+      for (const auto& part : raw.parts) {
+        look(q.name, q.place.index, part.to);
+        if (part.from == Part::From::copy) look(q.name, q.place.index, part.source);
+      }
+      if (raw.word_va != 0) look(q.name, q.place.index, raw.word_va);
+    }
+  }
+  for (const auto& k : s.kernels)
+    each(k.actions, [&](const Schedule::Action& a) {
+      if (a.signal != GpuVa{}) look(k.name, k.place.index, canonical(s, a.signal));
+      if (a.range.bytes != 0) look(k.name, k.place.index, canonical(s, a.range.va));
+      if (a.right.bytes != 0 && !a.old) look(k.name, k.place.index, canonical(s, a.right.va));
+      for (const auto& p : a.sum.parts)
+        if (!a.old) look(k.name, k.place.index, canonical(s, p.va));
+    });
+  return out;
+}
+
+std::optional<std::uint32_t> node_of(const Schedule& s, std::uint64_t va) {
+  const auto l = find_symbol(s, GpuVa{va});
+  if (!l) return {};
+  const auto place = l->signal ? s.signals[l->index].place : s.buffers[l->index].place;
+  if (!place.is_host()) return place.index / 2;
+  // A word of the host is in the node of the threads and engines that use it. A thread is where its queues are.
+  std::optional<std::uint32_t> found;
+  for (const auto& h : s.hosts) {
+    std::optional<std::uint32_t> home;
+    bool uses = false;
+    each(h.actions, [&](const Schedule::Action& a) {
+      for (const auto q : a.queues) home = s.queues[q].place.index / 2;
+      uses = uses || (a.signal != GpuVa{} && canonical(s, a.signal) == va);
+    });
+    if (uses && home) found = home;
+  }
+  for (const auto& q : s.queues) {
+    std::string ignored;
+    if (!q.network)
+      for (const auto& raw : decode_submit(s, q, 1, ignored))
+        if (raw.word_va == va) found = q.place.index / 2;
+  }
+  return found;
+}
+
 void share_engines(Program& p) {
   static const auto node = mi300x();
   const auto& s = *p.schedule;
@@ -33,7 +126,9 @@ void share_engines(Program& p) {
   for (std::size_t q = 0; q < s.queues.size(); ++q) {
     const auto& queue = s.queues[q];
     auto engine = queue.engine;
-    if (queue.peer) {
+    if (queue.network) {
+      engine = 2000 + static_cast<std::uint32_t>(q);
+    } else if (queue.peer) {
       const GpuId gpu{queue.place.index};
       const auto e = queue.peer->is_host() ? node->engine_for(gpu, HostDirection::to_host)
                                            : node->engine_for(gpu, GpuId{queue.peer->index});

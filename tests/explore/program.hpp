@@ -13,6 +13,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -61,6 +62,7 @@ struct Packet {
   bool is_swap{};     ///< it loads everything before it stores anything
   bool is_stamp{};    ///< a TIMESTAMP: Q10
   bool in_vram{};     ///< a release whose word is in a GPU's memory: Q3
+  bool returns{};     ///< a release by the network whose word is not in the peer's node
   bool undefined{};   ///< its source and its destination overlap: Q15
   bool may_expire{};  ///< a finite poll
   bool stable{};      ///< a poll that stays satisfied, whatever the others still post
@@ -86,6 +88,7 @@ struct Stream {
   std::uint64_t ring{};
   bool may_fill{};  ///< the ring is too small for the whole stream
   bool has_conditions{};
+  bool network{};  ///< no engine executes it
   std::uint32_t engine{};
   std::uint64_t sharers = 0;  ///< bit q: queue q shares its engine, and a waiting poll holds the engine
   std::uint64_t releases = 0, data = 0, writes = 0, stamps = 0, to_host = 0;
@@ -117,6 +120,7 @@ struct Action {
   Kind kind{};
   std::uint8_t queue{};
   bool first{}, last{};        ///< of the pieces of a submit
+  bool wide{};                 ///< set, add, wait: the value does not fit its word of 4 bytes, so that a run stops
   bool stable{};               ///< as Packet::stable
   bool agent_scope{};          ///< of a kernel: `word` is the copy in its GPU's L2
   std::int16_t sample = -1;    ///< sample: where the state keeps it; set, add, wait: what is added to the value
@@ -160,12 +164,13 @@ struct Program {
   const Schedule* schedule{};
   Profile profile{};
   std::string unsupported{};
+  std::string refused{};  ///< what an agent accesses and cannot reach
   std::vector<Cell> cells{};
   std::vector<Move> now{}, later{};
   std::size_t slots = 0;
   std::vector<Stream> queues{};
   std::vector<Script> hosts{};  ///< and kernels
-  bool has_kernels{};
+  bool has_kernels{}, has_network{};
   std::vector<Shadow> shadows{};
   Lives lives{};
   std::vector<std::int16_t> parts{};  ///< of sums
@@ -179,6 +184,8 @@ struct Program {
 };
 
 Program compile(const Schedule&, const Profile&);
+/// The node that it is for: with the network, two nodes of two GPUs; with four GPUs, a ring; else "", eight MI300X.
+std::string_view layout_of(const Schedule&) noexcept;
 /// "host main", "kernel gpu0.add": by number in Program::hosts.
 std::string thread_name(const Schedule&, std::size_t);
 
@@ -221,6 +228,10 @@ bool lay_out(Stream&, std::size_t begin);
 void share_engines(Program&);
 bool find_lives(const Schedule&, Lives&);
 Action life_action(const Schedule&, const Lives&, const Schedule::Action&);
+/// What an agent accesses and cannot reach: memory that its GPU has not mapped, or to which it has no link; or "".
+std::string unreachable(const Schedule&);
+/// The node of a word that network queues post to; nothing if no agent of a node says where it is.
+std::optional<std::uint32_t> node_of(const Schedule&, std::uint64_t va);
 /// Fills in what the packets and actions from each position on use.
 void suffixes(Program&);
 

@@ -73,6 +73,10 @@ Violation Machine::act(State s, std::size_t h) const noexcept {
   const auto gpu = p_.hosts[h].gpu;
   const bool posts = a.kind == Does::set || a.kind == Does::add, looks = a.kind == Does::wait || a.kind == Does::sample;
   const bool system = gpu >= 0 && !a.agent_scope;
+  if ((posts || a.kind == Does::wait) && wide(s, a))
+    return {Violation::Kind::undefined,
+            {true, static_cast<std::uint8_t>(h), static_cast<std::uint8_t>(position(s, h))},
+            {}};
   if (system && (posts || a.kind == Does::submit)) {
     write_back(s, gpu, nullptr);
     set_mask(s, unreleased(h), 0);

@@ -163,6 +163,36 @@ void describe_later(std::ostream& out, const PacketInfo& p) {
     out << "| `" << f.name << "` | " << bits(f.dword, f.lo, f.hi) << " | " << f.doc << " | " << notes(f) << " |\n";
 }
 
+/// What a queue of a process can do with a packet that the kernel's own rings use, or that names what is theirs; with
+/// its source. docs/packets.md explains the marks.
+struct InUserQueues {
+  std::string_view packet, text;
+};
+constexpr InUserQueues kInUserQueues[] = {
+    {"cond_exec", "allowed; the driver skips preempted buffers with it (`sdma_v*.c`)"},
+    {"copy_dirty_page", "[inferred] not: physical addresses (packet headers, PAL)"},
+    {"copy_physical", "[inferred] not: physical addresses (packet headers, PAL)"},
+    {"fence_interrupt", "DRM user queues only (igt, `amdgpu_userq_fence.c`)"},
+    {"gcr", "with form=1, which has no vmid; the driver sends form=0 (`sdma_v5_0.c` and later, PAL)"},
+    {"hdp_flush", "in the runtime's fixed words only (ROCr)"},
+    {"indirect",
+     "open: KFD never sets IB_ENABLE (`kfd_mqd_manager_v9.c`); `vmid`, `priv` [inferred] not (`sdma_v*.c`, umr)"},
+    {"poll_reg", "[inferred] not: registers and flush requests (`sdma_v*.c`)"},
+    {"pre_exec", "nothing forbids it; the driver's (`sdma_v*.c`)"},
+    {"pte_copy", "not shown to be refused, and of no use: page tables are in vmid 0 (`sdma_v*.c`)"},
+    {"pte_generate", "not shown to be refused, and of no use: page tables are in vmid 0 (`sdma_v*.c`)"},
+    {"pte_modify", "not shown to be refused, and of no use: page tables are in vmid 0 (`sdma_v*.c`)"},
+    {"register_modify", "no: protected registers (`sdma_v5_0.c` and later)"},
+    {"srbm_write", "no: an interrupt in 4.x, an illegal instruction in the log later (`sdma_v4_4_2.c`, `sdma_v5_0.c`)"},
+    {"trap", "KFD: an event (`kfd_int_process_v*.c`); DRM user queues: nothing listens (`sdma_v7_1.c`)"},
+    {"vm_invalidate", "[inferred] not: no user emits it (packet headers)"},
+};
+std::string_view in_user_queues(std::string_view packet) {
+  for (const auto& r : kInUserQueues)
+    if (r.packet == packet) return r.text;
+  return "";
+}
+
 /// The name of a type as the compiler spells it, without namespaces.
 template <class P> std::string_view type_name() {
   std::string_view s = __PRETTY_FUNCTION__;
@@ -173,7 +203,7 @@ template <class P> std::string_view type_name() {
 
 std::string page() {
   std::ostringstream out;
-  out << "\n| packet | op | sub_op | dwords | |\n|---|---|---|---|---|\n";
+  out << "\n| packet | op | sub_op | dwords | | in user queues |\n|---|---|---|---|---|---|\n";
   for (const auto& p : kPackets) {
     const auto sub_mask = p.pattern.mask[0] >> 8 & 0xff;
     const auto rows = later(p.name);
@@ -189,7 +219,8 @@ std::string page() {
         << (p.index < Packets::size ? ""
             : data                  ? " (fields in " + to_string(rows[0]->generations | rows.back()->generations) + ")"
                                     : " (recognised, no fields)")
-        << (p.generations == kAllGenerations ? "" : "; " + to_string(p.generations)) << " |\n";
+        << (p.generations == kAllGenerations ? "" : "; " + to_string(p.generations)) << " | " << in_user_queues(p.name)
+        << " |\n";
   }
   [&]<class... P>(PacketList<P...>) { (describe(out, packet_info<P>, type_name<P>()), ...); }(Packets{});
   for (const auto& p : kPackets)

@@ -97,15 +97,23 @@ const std::vector<Example> kExamples{
     {"poll-repeated",  // an indirect buffer may store to the word
      "poll_mem addr=0x1000 func=eq reference=1\npoll_mem addr=0x1000 func=eq reference=1",
      "poll_mem addr=0x1000 func=eq reference=1\nnop times=4\nindirect base=0x4000 dwords=8\n"
-     "poll_mem addr=0x1000 func=eq reference=1"},
+     "poll_mem addr=0x1000 func=eq reference=1",
+     {.user_queue = false}},
     {"swap-length", "copy_swap bytes=100 a=0x1000 b=0x2000" + kFence, "copy_swap bytes=128 a=0x1000 b=0x2000" + kFence},
     {"fill-data-cut", "fill dst=0x1000 data=0x1a5 bytes=64 unit=byte" + kFence,
      "fill dst=0x1000 data=0xa5 bytes=64 unit=byte" + kFence},
     {"finite-poll", "poll_mem addr=0x1000 func=eq reference=1 retry=100", "poll_mem addr=0x1000 func=eq reference=1"},
     {"finite-poll", "poll_reg reg=0x1000 func=eq reference=1 retry=0",
      "poll_reg reg=0x1000 func=always reference=1 retry=0"},
-    {"ib-alignment", "indirect base=0x1000 dwords=64\nnop times=2", "nop times=2\nindirect base=0x1000 dwords=64"},
-    {"ib-alignment", "nop times=2\nindirect base=0x1000 dwords=63", "nop times=10\nindirect base=0x1000 dwords=64"},
+    {"ib-alignment",
+     "indirect base=0x1000 dwords=64\nnop times=2",
+     "nop times=2\nindirect base=0x1000 dwords=64",
+     {.user_queue = false}},
+    {"ib-alignment",
+     "nop times=2\nindirect base=0x1000 dwords=63",
+     "nop times=10\nindirect base=0x1000 dwords=64",
+     {.user_queue = false}},
+    {"indirect-user-queue", "nop times=2\nindirect base=0x1000 dwords=8", "nop times=2"},
     {"copy-chunk-misaligned",
      "copy_linear bytes=0x3fffff src=0x10000000 dst=0x20000000\ncopy_linear bytes=64 src=0x103fffff dst=0x203fffff" +
          kFence,
@@ -181,6 +189,12 @@ TEST_CASE("skipped dwords are one finding, and the packets around them are check
   CHECK(out[3].message == "copy_linear is cut off; dwords present: 2");
 }
 
+TEST_CASE("indirect buffers in a user queue are one finding; a ring of the kernel may have them") {
+  const std::string two = "nop times=2\nindirect base=0x1000 dwords=8\nnop times=2\nindirect base=0x2000 dwords=8";
+  CHECK(check_stream(words(two)).size() == 1);
+  CHECK(found(two, {.user_queue = false}) == "");
+}
+
 TEST_CASE("each rule has a stream that breaks it alone, and one beside it that does not") {
   for (const auto& e : kExamples) {
     CAPTURE(e.rule, e.bad, e.good);
@@ -245,7 +259,7 @@ TEST_CASE("positions are those of the ring") {
   const auto d = words("fence addr=0x1000 value=1");
   CHECK(found(d, {.ring_bytes = 1024, .base = 1016}) == "wraps-ring");
   CHECK(found(d, {.ring_bytes = 1024, .base = 1008}) == "");
-  CHECK(found(words("indirect base=0x1000 dwords=8"), {.base = 8}) == "");
+  CHECK(found(words("indirect base=0x1000 dwords=8"), {.base = 8, .user_queue = false}) == "");
 }
 
 TEST_CASE("garbage is reported once, and many findings of a rule are counted") {

@@ -48,19 +48,8 @@ std::vector<std::string> expected_findings(const Schedule& s) {
   return rules;
 }
 
-/// The options that --profile and --assume add.
-static std::vector<std::string_view> added(const Profile& p) {
-  std::vector<std::string_view> all;
-  for (const auto option : profile_options()) {
-    // An option is added if it is set already, and differs from the rules themselves.
-    auto same = p, other = Profile{};
-    if (same.set(option) && same == p && other.set(option) && !(other == Profile{})) all.push_back(option);
-  }
-  return all;
-}
-
 Json assumed(const CheckReport& r, const CheckOptions& o, const Schedule& s) {
-  Json j{{"rules", "docs/ordering.md"}, {"options", added(o.profile)}};
+  Json j{{"rules", "docs/ordering.md"}, {"options", r.assumes}};
   j["node"] = o.topology ? o.topology->name : "8 MI300X";
   auto& gpus = j["gpus"] = Json::array();
   for (std::uint32_t g = 0; g < s.gpus; ++g) gpus.push_back(g < o.gpus.size() ? o.gpus[g].value : g);
@@ -80,13 +69,12 @@ std::string summary(const CheckReport& r, const CheckOptions& o, const Schedule&
                        r.expectations > 0 ? "; every expectation holds in every order" : "");
   else if (r.verdict() == Verdict::unproved)
     said = "nothing wrong was found, but this is not a proof: see the warnings";
-  const auto options = added(o.profile);
   // Another placement may put two queues on one engine, so a proof names the placement that was asked for.
   std::vector<std::uint32_t> gpus;
   for (const auto g : o.gpus) gpus.push_back(g.value);
   const auto placed = gpus.empty() ? "" : fmt::format(", on GPUs {}", fmt::join(gpus, " "));
   return fmt::format("{}: {}{}{}{} (checked packets: {}, waits: {})", o.file, said, placed,
-                     options.empty() ? "" : ", assuming ", fmt::join(options, " "), r.packets, r.waits);
+                     r.assumes.empty() ? "" : ", assuming ", fmt::join(r.assumes, " "), r.packets, r.waits);
 }
 
 Json answer_of(const CheckReport& r, const CheckOptions& o, const Schedule& s) {

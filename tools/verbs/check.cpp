@@ -182,6 +182,7 @@ int check_together(Findings& to, const CheckArguments& o, const CheckOptions& op
   }
   auto open = options;
   open.open = true;
+  open.profile.indirect_works = open.profile.indirect_works || o.kernel;
   return judge(to, *s, open, sdma::check(*s, open));
 }
 
@@ -232,6 +233,7 @@ int check_verb(const CheckArguments& o) {
   if (in->generation_assumed()) answer.assumed = options.generation;
   const auto show = [&](std::vector<Diagnostic>& found) {
     for (auto& d : found) {
+      if (d.rule == "indirect-user-queue" && (o.profile.indirect_works || in->of_kernel())) continue;
       answer.errors += d.severity == Severity::error;
       answer.warnings += d.severity == Severity::warning;
       to.add(d);

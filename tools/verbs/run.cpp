@@ -216,12 +216,10 @@ void add_run(VerbOptions& verb, Action& action) {
        {kInterrupted, "Ctrl-C ended the run; its report is printed, and its trace written"}});
   verb.manual("docs/device.md");
   verb.footer(
-      "With --order=adversarial, data lands in any order that hardware may choose, and queues and host threads are "
-      "delayed: "
-      "at doorbells and between packets, until all others have finished or are stuck. --seed selects the delays. A "
-      "race may need "
-      "several seeds; the timing of threads also matters, so the same seed makes the same result likely, but not "
-      "certain.\n"
+      "With --order=adversarial, data lands in any order that hardware may choose, and queues, host threads and "
+      "kernels are delayed: at doorbells, between packets and before actions, until all others have finished or are "
+      "stuck. Between nodes, messages are late and pass each other. --seed selects the delays. A race may need several seeds. "
+      "In one process, the same seed makes the same run; with --ranks, the timing of the processes also matters.\n"
       "A file with `expect finding` is not run. --test checks it instead; it passes if sdma check reports that finding "
       "and no other error.\n"
       "Examples:\n"

@@ -74,6 +74,10 @@ struct Profile {
   bool bar_read_free = false;   ///< C9: bar_read=free     the host's loads from VRAM need no flush
   /// pinned=moves makes it false: under XNACK, the driver may unmap host memory that a thread has mapped
   bool pinned_stays = true;
+  /// C7: network_data=unflushed  makes it false: the network may change a word before engines and kernels see its bytes
+  bool network_flushes = true;
+  bool kernels_are_dies = false;  ///< C5: kernel=die        a kernel is one die: its waits acquire for no other die
+  bool indirect_works = false;    ///< Q13: indirect=works   user queues execute indirect buffers
 
   /// The default: the rules of docs/ordering.md, and no assumption beyond them.
   static constexpr Profile conservative() noexcept { return {}; }
@@ -209,6 +213,9 @@ struct [[nodiscard]] CheckReport {
   std::size_t expectations{};
   /// What the schedule has, as the ids of covered() name it: a proof rests on these entries.
   std::vector<std::string> relies_on{};
+  /// The options on which the verdict rests, as Profile::set takes them: those that the profile adds to the rules,
+  /// except where the schedule has something that drops them (the network), and defaults that this schedule needs.
+  std::vector<std::string> assumes{};
   /// The number of findings that are errors.
   std::size_t errors() const noexcept;
   /// The number of findings that are warnings.

@@ -47,9 +47,11 @@
 
 namespace sdma { inline namespace v0 {
 
+class SoftDevice;
 namespace detail {
 class SoftNode;
-}
+SoftNode& node_of(const SoftDevice&) noexcept;
+}  // namespace detail
 
 /// How a software node is made.
 struct SoftOptions {
@@ -86,6 +88,7 @@ class SoftDevice final : public ForwardingDevice {
 
  private:
   explicit SoftDevice(detail::SoftNode*) noexcept;
+  friend detail::SoftNode& detail::node_of(const SoftDevice&) noexcept;
   detail::SoftNode* node_;
 };
 

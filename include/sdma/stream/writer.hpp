@@ -34,6 +34,9 @@
 // packet is as aligned as the first. kChunk22 is for stacks that keep to the 22 bits of older engines. A request that
 // runs past the end of the 64-bit address space is a bad_packet, because no engine could execute it.
 //
+// Indirect buffers: `put(Indirect{..})` writes the packet, but Linux never enables them for a queue of KFD, so an
+// engine may not execute the buffer (docs/packets.md, "In user queues"). Write its packets into the ring.
+//
 // Fills: the field of a packet that repeats a dword may hold the number of bytes less one, or the offset of the last
 // dword (bytes less four). Engines ignore its low two bits [inferred], so both are the same fill. ROCr writes the
 // second; FillCount::last_dword does so for a stream that must equal ROCr's.
