@@ -27,7 +27,7 @@ struct Piece {
   std::int32_t error{};
   std::uint32_t bytes{};  ///< 0: the end of the file
 };
-constexpr std::size_t kPiece = std::size_t{1} << 16;
+constexpr std::size_t kMessage = std::size_t{1} << 16;
 
 bool write_whole(int to, const void* from, std::size_t n) {
   for (const auto* at = static_cast<const char*>(from); n > 0;) {
@@ -45,12 +45,12 @@ bool write_whole(int to, const void* from, std::size_t n) {
   // A reader of this program's output does not wait for the child.
   const int nowhere = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nowhere, fd);
-  std::array<char, kPiece> buffer{};
+  std::array<char, kMessage> buffer{};
   for (auto i = first; i < paths.size(); ++i) {
     const int fd = ::open(paths[i].c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     std::uint64_t left = most + 1;
     for (ssize_t n = 1; n > 0 && left > 0;) {
-      n = fd < 0 ? -1 : ::read(fd, buffer.data(), std::min<std::uint64_t>(kPiece, left));
+      n = fd < 0 ? -1 : ::read(fd, buffer.data(), std::min<std::uint64_t>(kMessage, left));
       const Piece p{.error = n < 0 ? errno : 0, .bytes = static_cast<std::uint32_t>(std::max<ssize_t>(n, 0))};
       if (!write_whole(to, &p, sizeof p) || !write_whole(to, buffer.data(), p.bytes)) ::_exit(0);
       left -= p.bytes;
@@ -121,7 +121,7 @@ class BoundedReader {
   void file(FileRead& f) {
     for (Piece p;;) {
       const auto had = f.bytes.size();
-      if (!receive(&p, sizeof p) || p.bytes > kPiece) return lost(f);
+      if (!receive(&p, sizeof p) || p.bytes > kMessage) return lost(f);
       if (p.error != 0) f.why = std::strerror(p.error);
       if (p.bytes == 0) break;
       f.bytes.resize(had + p.bytes);

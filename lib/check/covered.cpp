@@ -165,6 +165,12 @@ class Contract {
       case Kind::expect: return "action expect";
       case Kind::sample: return "action sample";
       case Kind::rptr: return "action rptr";
+      case Kind::alloc: return "lifetime alloc";
+      case Kind::free: return "lifetime free";
+      case Kind::map: return "lifetime map";
+      case Kind::unmap: return "lifetime unmap";
+      case Kind::export_handle: return "lifetime export";
+      case Kind::close_handle: return "lifetime close";
     }
     return "an action";
   }

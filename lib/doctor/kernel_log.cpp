@@ -263,7 +263,7 @@ void facts_in(const std::vector<LogLine>& lines, std::string_view name, LogFacts
   reader.finish(out);
 }
 
-LogFacts facts_of(const detail::Log& log, std::string_view name) {
+LogFacts facts_of_log(const detail::Log& log, std::string_view name) {
   LogFacts out{.is_log = log.is_log};
   if (!log.is_log) return out;
   out.what = describe(log);
@@ -304,7 +304,7 @@ void add_facts(Snapshot& s, LogFacts facts, std::string_view name, std::optional
 
 }  // namespace
 
-LogFacts facts_of(std::string_view text, std::string_view name) { return facts_of(detail::read_log(text), name); }
+LogFacts facts_of(std::string_view text, std::string_view name) { return facts_of_log(detail::read_log(text), name); }
 
 bool is_kernel_log(std::string_view text) { return detail::read_log(text).is_log; }
 
@@ -355,7 +355,7 @@ Result<LogRest, Diagnostic> add_kernel_log(Snapshot& s, const MoreText& more, st
   }
   auto log = reader.finish();
   add_engine_queues(s, log.rest, name);
-  add_facts(s, facts_of(log, name), name, process);
+  add_facts(s, facts_of_log(log, name), name, process);
   return LogRest{.is_log = log.is_log, .has_dump = log.has_dump, .text = std::move(log.rest)};
 }
 

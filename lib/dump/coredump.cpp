@@ -75,24 +75,25 @@ std::vector<CoredumpQueue> coredump_queues(std::string_view text) {
   constexpr std::string_view kEngine = "Instance:", kQueue = "regSDMA_RLC", kRing = "_RB_";
   std::vector<CoredumpQueue> all;
   if (text.find(kQueue) == text.npos) return all;
-  std::optional<std::uint64_t> engine;
-  bool sdma = false;
+  std::uint32_t engine = 0;
+  bool sdma = false, known = false;  // the part of an engine; its number
   each_line(text, 1, [&](std::string_view line, std::size_t) {
     const auto l = trimmed(line);
     if (const auto ip = value_after(l, "IP: "); l.starts_with("IP: ")) {
       sdma = ip.starts_with("sdma");
-      engine.reset();
+      known = false;
     } else if (l.starts_with(kEngine)) {
-      engine = number_of(value_after(l, kEngine));
-    } else if (sdma && engine && l.starts_with(kQueue)) {
+      const auto n = number_of(value_after(l, kEngine));
+      known = n && *n <= UINT32_MAX;
+      engine = known ? static_cast<std::uint32_t>(*n) : 0;
+    } else if (sdma && known && l.starts_with(kQueue)) {
       const auto name = l.substr(kQueue.size(), l.find_first_of(" \t") - kQueue.size());
       const auto field = name.find(kRing);
       const auto slot = number_of(name.substr(0, field));
       const auto value = number_of(trimmed(l.substr(kQueue.size() + name.size())));
-      if (!slot || field == name.npos || !value || *value > UINT32_MAX || *slot > UINT32_MAX || *engine > UINT32_MAX)
-        return true;
-      if (all.empty() || all.back().engine != *engine || all.back().slot != *slot)
-        all.push_back({.engine = static_cast<std::uint32_t>(*engine), .slot = static_cast<std::uint32_t>(*slot)});
+      if (!slot || field == name.npos || !value || *value > UINT32_MAX || *slot > UINT32_MAX) return true;
+      if (all.empty() || all.back().engine != engine || all.back().slot != *slot)
+        all.push_back({.engine = engine, .slot = static_cast<std::uint32_t>(*slot)});
       auto& q = all.back();
       const auto what = name.substr(field + kRing.size());
       for (const auto& [of, to] :

@@ -3,13 +3,12 @@
 
 #include "../core/words.hpp"
 #include "line.hpp"
+#include "log_times.hpp"
 
 namespace sdma { inline namespace v0 { namespace detail {
 namespace {
 
 constexpr std::size_t kNeedle = 4;
-
-bool is_gap(char c) noexcept { return c == ' ' || c == '\t'; }
 
 /// Where `words` end that begin at `at`; npos if they do not.
 std::size_t after_words(std::string_view text, std::size_t at, std::string_view words) noexcept {

@@ -18,6 +18,8 @@ import tomllib
 WORD = re.compile(r'(?:\bat|is_word|take)\("([a-z_0-9]+)"\)|\b(?:text|name|word)\)? [!=]= "([a-z_0-9]+)"')
 # Tables of words: constexpr std::string_view kSumTypes[] = {"f32", ..};
 TABLE = re.compile(r'kSumTypes\[\] = \{([^}]*)\}')
+# Actions that are read by their kind: case Kind::alloc: return "alloc";
+KIND = re.compile(r'case Kind::\w+: return "([a-z]+)";')
 SOURCES = ["lib/schedule/*.cpp", "lib/schedule/sums.hpp", "lib/stream/blocks.*", "lib/stream/expression.*", "lib/stream/lists.cpp"]
 OTHERS = {"format.cpp", "print.cpp", "launcher.cpp", "copies_text.cpp"}  # which read or write other texts, or lines already parsed
 
@@ -29,6 +31,8 @@ def words(root):
         found |= {a or b for a, b in WORD.findall(text)}
         for table in TABLE.findall(text):
             found |= set(re.findall(r'"([a-z0-9]+)"', table))
+        if path.name == "lifetimes.cpp":
+            found |= set(KIND.findall(text))
     return found
 
 
@@ -43,7 +47,7 @@ def main(root, sdma):
     wrong += [f"'{w}' is in both tables" for w in sorted(set(rows["asks"]) & set(rows["text"]))]
     asked = {e for entries in rows["asks"].values() for e in entries}
     wrong += [f"the contract has no entry '{e}'" for e in sorted(asked - covered)]
-    about = ("agent ", "place ", "action ", "value ", "init ", "sum ", "expect ", "access by-")
+    about = ("agent ", "place ", "action ", "value ", "init ", "sum ", "expect ", "access by-", "lifetime ")
     wrong += [f"no word asks for '{e}'" for e in sorted(covered - asked) if e.startswith(about)]
     print("\n".join(wrong) or f"{len(read)} words, each with what the contract says of it")
     return 1 if wrong else 0

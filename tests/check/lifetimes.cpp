@@ -7,7 +7,7 @@ using sdma::test::checked, sdma::test::has, sdma::test::said;
 
 namespace {
 
-struct Case {
+struct Life {
   const char* rule;     ///< the only error; "": proved
   const char* message;  ///< a part of it
   const char* text;
@@ -33,7 +33,7 @@ struct Case {
   "end\n" hosts
 
 // clang-format off
-const Case kCases[] = {
+const Life kLives[] = {
 // A buffer that is allocated before its uses, and freed after all.
 {"", "", RELAY("host main\nalloc host.stage\nsubmit *\nwait host.done == 1\nfree host.stage\nend\nexpect gpu1.out == old gpu0.in")},
 // What nobody allocates is there; who frees it need not have allocated it.
@@ -234,7 +234,7 @@ std::string errors(const CheckReport& r) {
 }  // namespace
 
 TEST_CASE("a use of memory comes after its allocation and before its free, on every order") {
-  for (const auto& c : kCases) {
+  for (const auto& c : kLives) {
     INFO(c.text);
     const auto r = checked(c.text);
     INFO(said(r));

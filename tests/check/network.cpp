@@ -10,15 +10,15 @@ using sdma::test::said;
 
 namespace {
 
-const std::string kStart =
+const std::string kTwoNodes =
     "gpus 4\nbuffer gpu0.s bytes=4K init=random\nbuffer gpu2.d bytes=4K\nbuffer gpu3.e bytes=4K\n"
     "buffer host.h bytes=4K\n"
     "signal gpu2.w value=0\nsignal host.a value=0 bits=32\nsignal host.z value=0 bits=32\nsignal host.done value=0\n";
 /// Two nodes of two GPUs.
-CheckReport on_nodes(const std::string& text, CheckOptions o = {}) {
+CheckReport on_two_nodes(const std::string& text, CheckOptions o = {}) {
   const auto node = *layout("nodes:2x2");
   o.topology = &node;
-  return checked(kStart + text, std::move(o));
+  return checked(kTwoNodes + text, std::move(o));
 }
 std::string out(const std::string& packets) { return "queue gpu0.out peer=gpu2 network=1\n" + packets + "end\n"; }
 
@@ -50,12 +50,12 @@ bool assumes(const CheckReport& r, const std::string& option) {
 }  // namespace
 
 TEST_CASE("a word of the sender's node may change after a word of the peer's that comes later in the queue") {
-  CHECK(has(on_nodes(answered(kOwn + kPeers)), "fence-race"));
-  CHECK(said(on_nodes(answered(kPeers + kOwn, "wait host.a == 1"))) == "");
-  CHECK(said(on_nodes(answered(kOwn + kPeers, "wait host.a == 1"))) == "");
+  CHECK(has(on_two_nodes(answered(kOwn + kPeers)), "fence-race"));
+  CHECK(said(on_two_nodes(answered(kPeers + kOwn, "wait host.a == 1"))) == "");
+  CHECK(said(on_two_nodes(answered(kOwn + kPeers, "wait host.a == 1"))) == "");
   // The next submit brings the peer's word, too.
-  CHECK(has(on_nodes(answered(kPeers + kOwn), {}), "fence-race"));
-  CHECK(has(on_nodes(answered(kPeers + kOwn, "set host.a = 2", "2")), "fence-race"));
+  CHECK(has(on_two_nodes(answered(kPeers + kOwn), {}), "fence-race"));
+  CHECK(has(on_two_nodes(answered(kPeers + kOwn, "set host.a = 2", "2")), "fence-race"));
 }
 
 TEST_CASE("words of one node change in the order of the queue") {
@@ -66,38 +66,38 @@ TEST_CASE("words of one node change in the order of the queue") {
                     "host b\n  wait gpu2.w == 1\nend\n";
   Profile reads;
   reads.bar_read_free = true;
-  CHECK(on_nodes(text, {.profile = reads}).proved());
+  CHECK(on_two_nodes(text, {.profile = reads}).proved());
 }
 
 TEST_CASE("what the network adds to VRAM, no other agent adds to") {
-  CHECK(said(on_nodes(passed_on(kAdd))) == "");
+  CHECK(said(on_two_nodes(passed_on(kAdd))) == "");
   auto both = passed_on(kAdd, "queue gpu3.x peer=gpu2\n  " + kAdd + "\nend\nhost c\n  submit gpu3.x\nend\n");
   both.replace(both.find("reference=1"), 11, "reference=2");
-  const auto r = on_nodes(both);
+  const auto r = on_two_nodes(both);
   CHECK(r.verdict() == Verdict::unproved);
   CHECK(said(r).find("host-vram: gpu0.out adds to gpu2.w as a thread of the host does") != std::string::npos);
   Profile coherent;
   coherent.host_link_xgmi = true;
-  CHECK_FALSE(has(on_nodes(both, {.profile = coherent}), "host-vram"));
+  CHECK_FALSE(has(on_two_nodes(both, {.profile = coherent}), "host-vram"));
 }
 
 TEST_CASE("an engine reads what the network has stored in VRAM: proved where the network flushes, and said so") {
-  const auto r = on_nodes(passed_on(kFence));
+  const auto r = on_two_nodes(passed_on(kFence));
   CHECK(r.proved());
   CHECK(r.assumes == std::vector<std::string>{"network_data=flushed"});
   Profile none;
   none.network_flushes = false;
-  const auto unflushed = on_nodes(passed_on(kFence), {.profile = none});
+  const auto unflushed = on_two_nodes(passed_on(kFence), {.profile = none});
   CHECK(said(unflushed) ==
         "network-unflushed: gpu2.fwd reads gpu2.d, which the network (gpu0.out) has stored in VRAM: without a flush "
         "there, it may read old bytes\n");
   CHECK(unflushed.findings.at(0).rests_on.at(0)->id == "C7");
-  CHECK(said(on_nodes(passed_on(kFence, "", "host.h"), {.profile = none})) == "");
-  CHECK(on_nodes(passed_on(kFence, "", "host.h")).assumes.empty());
+  CHECK(said(on_two_nodes(passed_on(kFence, "", "host.h"), {.profile = none})) == "");
+  CHECK(on_two_nodes(passed_on(kFence, "", "host.h")).assumes.empty());
 }
 
 TEST_CASE("with a queue of the network, what is not assumed about the order inside queues is not said to be") {
-  const auto r = on_nodes(passed_on(kFence), {.profile = Profile::strict()});
+  const auto r = on_two_nodes(passed_on(kFence), {.profile = Profile::strict()});
   CHECK(r.proved());
   CHECK_FALSE(assumes(r, "copies=inorder"));
   CHECK_FALSE(assumes(r, "fence=full"));

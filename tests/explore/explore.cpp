@@ -116,7 +116,8 @@ class Search {
     }
     if (machine_.ended(at(depth))) return end(at(depth));
     grow(depth + 1);
-    if (o_.reduce && !p_.has_kernels && !p_.has_network && p_.lives.all.empty()) reduction_.choose(at(depth), choices_[depth]);
+    if (o_.reduce && !p_.has_kernels && !p_.has_network && p_.lives.all.empty())
+      reduction_.choose(at(depth), choices_[depth]);
     else {
       choices_[depth].clear();
       machine_.steps(at(depth), [&](const Step& step) { choices_[depth].push_back(step); });

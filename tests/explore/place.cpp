@@ -41,8 +41,6 @@ std::string_view layout_of(const Schedule& s) noexcept {
 namespace sdma::explore::detail {
 namespace {
 
-using Kind = Schedule::Action::Kind;
-
 template <class Fn> void each(const std::vector<Schedule::Action>& all, Fn fn) {
   for (const auto& a : all) {
     fn(a);
