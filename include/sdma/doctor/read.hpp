@@ -73,7 +73,7 @@ void add_kernel_log(Snapshot&, std::string_view text, std::string_view name, std
 using MoreText = std::function<Result<bool, Diagnostic>(std::string& to, const std::function<void(Snapshot&)>& known)>;
 /// What a text has beside the lines of a log.
 struct LogRest {
-  bool is_log = false;
+  bool is_log = false;    ///< it is a log, or has one beside a dump
   bool has_dump = false;  ///< read_text_dump reads it
   std::string text{};     ///< of a log: its dump alone, where it stood; or else the whole text
 };

@@ -56,12 +56,13 @@ struct RecordedCopy {
 
 /// Memory that a process had, from one place of the file to another.
 struct RecordedAllocation {
-  std::uint64_t address{}, bytes{};
+  std::uint64_t address{}, bytes{};                 ///< where it begins, and how long it is
   std::string process{}, memory{};                  ///< "device memory", "host memory"
   std::string where{}, freed{};                     ///< "line 3"; freed: "" if the file does not show it
   std::optional<std::uint64_t> from_ns{}, to_ns{};  ///< by the clock of the file
 };
 
+/// What a file shows of the copies of processes.
 struct RecordedCopies {
   std::string form{};                             ///< "rocprofv3", "a Chrome trace" or "a log of the HIP runtime"
   std::string file{};                             ///< the name that the text was read with
@@ -75,27 +76,33 @@ struct RecordedCopies {
 
 /// A copy as a row of a table.
 struct CopyRow {
-  enum class Side : std::uint8_t { unknown, host, gpu };
+  /// What an agent is.
+  enum class Side : std::uint8_t {
+    unknown,  ///< the file does not say
+    host,     ///< the host
+    gpu       ///< a GPU
+  };
   std::string from{}, to{};  ///< names of the agents; "": not recorded
   Side from_is{}, to_is{};   ///< what the table of agents, or the direction, says that they are
   std::uint64_t bytes{};     ///< 0: not known
-  std::optional<std::uint64_t> source{}, destination{};
-  std::string process{}, stream{};
-  std::uint64_t begin_ns{}, end_ns{};
-  std::string where{};
-  std::vector<std::string> notes{};
+  std::optional<std::uint64_t> source{}, destination{};  ///< addresses of the process
+  std::string process{}, stream{};                       ///< names in the file; "": not recorded
+  std::uint64_t begin_ns{}, end_ns{};                    ///< by the clock of the file
+  std::string where{};                                   ///< in the file: "line 3"
+  std::vector<std::string> notes{};                      ///< what is assumed of this copy
 };
 /// The rows of a recording, in any order.
 struct CopyTable {
-  std::string form{}, file{};
-  std::vector<CopyRow> rows{};
-  std::vector<RecordedAllocation> allocations{};
-  std::vector<std::string> unknown{}, left_out{};
-  std::uint64_t resolution_ns = 1;
+  std::string form{}, file{};                      ///< as those of RecordedCopies
+  std::vector<CopyRow> rows{};                     ///< in any order
+  std::vector<RecordedAllocation> allocations{};   ///< in the order of the file
+  std::vector<std::string> unknown{}, left_out{};  ///< sentences, as those of RecordedCopies
+  std::uint64_t resolution_ns = 1;                 ///< of its times
 };
 /// Names the GPUs, orders the copies of each stream, and says what the rows leave open.
 Result<RecordedCopies, Diagnostic> copies_of(CopyTable);
 
+/// What the caller knows about a recording.
 struct CopiesOptions {
   std::optional<Generation> generation{};  ///< of the GPUs: with it, a log's engines may become the kernel's
 };
