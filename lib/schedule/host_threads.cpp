@@ -57,7 +57,11 @@ class HostThreads {
         if (baton_) baton_->missing(i);
       }
     }
-    if (baton_) baton_->run([this] { return run_.stop || run_.fault() || run_.over(); });
+    if (baton_)
+      baton_->run([this] {
+        if (run_.fault()) run_.stop = true;  // asked here alone: no thread would see this fault again
+        return run_.stop || run_.over();
+      });
   }
 
  private:
