@@ -72,7 +72,7 @@ std::vector<CoredumpRing> coredump_rings(std::string_view text) {
 }
 
 std::vector<CoredumpQueue> coredump_queues(std::string_view text) {
-  constexpr std::string_view kEngine = "Instance:", kQueue = "regSDMA_RLC", kRing = "_RB_";
+  constexpr std::string_view kEngine = "Instance:", kQueue = "regSDMA_RLC", kField = "_RB_";
   std::vector<CoredumpQueue> all;
   if (text.find(kQueue) == text.npos) return all;
   std::uint32_t engine = 0;
@@ -88,14 +88,14 @@ std::vector<CoredumpQueue> coredump_queues(std::string_view text) {
       engine = known ? static_cast<std::uint32_t>(*n) : 0;
     } else if (sdma && known && l.starts_with(kQueue)) {
       const auto name = l.substr(kQueue.size(), l.find_first_of(" \t") - kQueue.size());
-      const auto field = name.find(kRing);
+      const auto field = name.find(kField);
       const auto slot = number_of(name.substr(0, field));
       const auto value = number_of(trimmed(l.substr(kQueue.size() + name.size())));
       if (!slot || field == name.npos || !value || *value > UINT32_MAX || *slot > UINT32_MAX) return true;
       if (all.empty() || all.back().engine != engine || all.back().slot != *slot)
         all.push_back({.engine = engine, .slot = static_cast<std::uint32_t>(*slot)});
       auto& q = all.back();
-      const auto what = name.substr(field + kRing.size());
+      const auto what = name.substr(field + kField.size());
       for (const auto& [of, to] :
            {std::pair("CNTL", &q.control), std::pair("RPTR", &q.rptr), std::pair("RPTR_HI", &q.rptr_hi),
             std::pair("WPTR", &q.wptr), std::pair("WPTR_HI", &q.wptr_hi)})

@@ -100,11 +100,12 @@ Result<std::uint64_t> Bound::submit(std::size_t q, Deadline d, SubmitObserver* o
   for (const auto& [begin, end, packets] : p.linked.pieces) {
     Backoff backoff;
     SubmittedPiece piece{.epoch = next, .packets = packets};
-    auto slot = p.ring->reserve(end - begin);
+    const std::size_t wanted = end - begin;
+    auto slot = p.ring->reserve(wanted);
     while (!slot && slot.error() == Errc::no_space) {
       piece.waited = true;
-      if (hand) hand->until([&] { return (slot = p.ring->reserve(end - begin)) || slot.error() != Errc::no_space; });
-      else if (backoff.step(d)) slot = p.ring->reserve(end - begin);
+      if (hand) hand->until([&] { return (slot = p.ring->reserve(wanted)) || slot.error() != Errc::no_space; });
+      else if (backoff.step(d)) slot = p.ring->reserve(wanted);
       else return Errc::timed_out;
       if (hand && hand->ending()) break;
     }

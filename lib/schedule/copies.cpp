@@ -197,7 +197,7 @@ Result<RecordedCopies, Diagnostic> read_copies(std::string_view text, std::strin
 }
 
 std::vector<Diagnostic> contradictions(const RecordedCopies& r) {
-  constexpr std::size_t kMost = 8;
+  constexpr std::size_t kShown = 8;
   std::optional<std::uint64_t> start;
   for (const auto& c : r.copies)
     if (c.begin_ns && (!start || *c.begin_ns < *start)) start = c.begin_ns;
@@ -222,7 +222,7 @@ std::vector<Diagnostic> contradictions(const RecordedCopies& r) {
     begins[i] = begin;
     ends[i] = begin + (timed ? *c.end_ns - *c.begin_ns : 0);
     if (!timed || begin <= *c.begin_ns || begin - *c.begin_ns <= r.resolution_ns) continue;
-    if (all.size() == kMost) {
+    if (all.size() == kShown) {
       ++more;
       continue;
     }
