@@ -351,7 +351,7 @@ TEST_CASE("cuda: host memory lies in what the driver has pinned, wherever that b
     void* small = nullptr;
     REQUIRE(driver.host_allocate(&small, 1000, c::kPortable | c::kDeviceMapped) == 0);
   }
-  for (const std::uint64_t bytes : {64, 4096, 5000, 100'000}) {
+  for (const std::uint64_t bytes : {64u, 4096u, 5000u, 100'000u}) {
     const auto m = must(d->allocate({.bytes = bytes, .purpose = Purpose::words}));
     CAPTURE(bytes);
     CHECK(m.va().value % 4096 == 0);
