@@ -27,7 +27,7 @@ Unbroken::~Unbroken() = default;
 void answered() noexcept {}
 int stopped(const std::string& how_far) { return complain(how_far), kInterrupted; }
 
-Result<std::vector<Member>, Diagnostic> unpack(std::string_view bytes, const std::string& name) {
+Result<Unpacked, Diagnostic> unpack_parts(std::string_view bytes, const std::string& name) {
   const auto& p = *packing_of(bytes);
   return Diagnostic{.where = name,
                     .message = fmt::format("this is packed ({}), and the playground does not unpack", p.name),
