@@ -13,13 +13,13 @@
 namespace sdma { inline namespace v0 { namespace detail {
 namespace {
 
-using Row = JsonRows::Row;
+using JsonRow = JsonRows::Row;
 
-std::string_view field(const Row& r, std::string_view name) {
+std::string_view field(const JsonRow& r, std::string_view name) {
   const auto f = r.find(name);
   return f == r.end() ? std::string_view{} : f->second;
 }
-std::optional<std::uint64_t> count(const Row& r, std::string_view name) {
+std::optional<std::uint64_t> count(const JsonRow& r, std::string_view name) {
   const auto text = field(r, name);
   return text.empty() ? std::nullopt : parse_count(std::string(text));
 }
@@ -67,7 +67,7 @@ class RocprofJson final : public CopiesOfJson {
   void found(std::string_view path, std::string_view v) override {
     if (path == "rocprofiler-sdk-tool.metadata.pid") pid_ = v;
   }
-  void row(std::string_view path, Row& r) override {
+  void row(std::string_view path, JsonRow& r) override {
     if (path.ends_with("agents")) agents_[std::string(field(r, "id.handle"))] = agent(r);
     else if (path.ends_with("memory_copy")) copy(r);
     else allocation(r);
@@ -77,7 +77,7 @@ class RocprofJson final : public CopiesOfJson {
     CopyRow::Side is{};
     std::string name{};
   };
-  static Agent agent(const Row& r) {
+  static Agent agent(const JsonRow& r) {
     const auto type = field(r, "type"), gfx = field(r, "name"), node = field(r, "node_id");
     Agent a{.is = type == "1" ? CopyRow::Side::host : type == "2" ? CopyRow::Side::gpu : CopyRow::Side::unknown};
     a.name = node.empty() ? fmt::format("agent {}", field(r, "id.handle")) : fmt::format("node {}", node);
@@ -85,7 +85,7 @@ class RocprofJson final : public CopiesOfJson {
     return a;
   }
 
-  void copy(const Row& r) {
+  void copy(const JsonRow& r) {
     const auto where = fmt::format("memory_copy[{}]{}", copies_++,
                                    processes_ > 1 ? fmt::format(" of process {}", processes_) : std::string{});
     const auto begin = count(r, "start_timestamp"), end = count(r, "end_timestamp");
@@ -112,7 +112,7 @@ class RocprofJson final : public CopiesOfJson {
   }
 
   /// A free names neither agent nor size, so it is paired by its address.
-  void allocation(const Row& r) {
+  void allocation(const JsonRow& r) {
     const auto where = fmt::format("memory_allocation[{}]", allocated_++);
     const auto address = count(r, "address");
     if (!address || *address == 0) return;
@@ -217,13 +217,13 @@ class ChromeJson final : public CopiesOfJson {
     if (k == "traceEvents") has_events = true;
     JsonRows::key(k);
   }
-  static bool is_copy(const Row& r) {
+  static bool is_copy(const JsonRow& r) {
     const auto name = field(r, "name");
     return direction_of(name) != Direction::unknown &&
            (field(r, "cat") == "gpu_memcpy" || name.starts_with("Memcpy") || name.starts_with("MEMORY_COPY"));
   }
 
-  void row(std::string_view, Row& r) override {
+  void row(std::string_view, JsonRow& r) override {
     ++events_;
     const auto ph = field(r, "ph");
     if (field(r, "name").starts_with("__amd_rocclr_copyBuffer")) ++kernels_;
@@ -236,7 +236,7 @@ class ChromeJson final : public CopiesOfJson {
     }
   }
 
-  void copy(const Row& r, std::string_view ts, std::string_view te, std::string_view dur) {
+  void copy(const JsonRow& r, std::string_view ts, std::string_view te, std::string_view dur) {
     const auto where = fmt::format("event {}", events_);
     const auto name = field(r, "name");
     const auto d = direction_of(name);
@@ -274,7 +274,7 @@ class ChromeJson final : public CopiesOfJson {
     t_.rows.push_back(std::move(c));
   }
 
-  std::map<std::pair<std::string, std::string>, std::vector<Row>> begun_;
+  std::map<std::pair<std::string, std::string>, std::vector<JsonRow>> begun_;
   std::size_t events_ = 0, kernels_ = 0, decimals_ = 0;
   bool first_ = true, root_ = false;
 };
