@@ -44,9 +44,8 @@ Refused refused(const std::string& where, const StreamRefusal& r) {
   if (r.status != 0)
     (void)std::snprintf(status, sizeof status, "the stream refused the word at 0x%llx, with status %d",
                         static_cast<unsigned long long>(r.word.value), r.status);
-  return refused(
-      where, r.status != 0 ? status : std::string(message(r.error)),
-      "does the stream belong to this device, and does it take such words (docs/stream_order.md)?");
+  return refused(where, r.status != 0 ? status : std::string(message(r.error)),
+                 "does the stream belong to this device, and does it take such words (docs/stream_order.md)?");
 }
 Refused refused(const std::string& where, Errc e, const Opened& o, const Queue& q) {
   if (const auto fault = o.device->fault(q)) return refused(where, describe(*fault));
