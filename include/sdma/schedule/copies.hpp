@@ -21,9 +21,9 @@
 // its own. Polls keep the order. Addresses of a process that overlap or touch become one buffer; without addresses,
 // each copy has its own buffers. The schedule submits everything at once: the times between copies are comments.
 //
-// Takes time and memory near-linear in the text; JSON is read without being built. Allocates. There is no shared state;
-// any thread may call these functions. Errors: a Diagnostic, if the text is none of these forms, contradicts itself, or
-// has no copy.
+// Time and memory grow about linearly with the text; JSON is read as a stream of rows. Allocates. There is no shared
+// state; any thread may call these functions. Errors: a Diagnostic, if the text is none of these forms, contradicts
+// itself, or has no copy.
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/packets/generation.hpp"
