@@ -23,8 +23,8 @@ def filtered(text):
         return "/** @file\n * The manual. */\n" + "\n" * (match[2].count("\n"))
 
     text = OPENING.sub(opening, text, count=1)
-    text = text.replace("namespace sdma { inline namespace v0 {", "namespace sdma {")
-    text = re.sub(r"(?m)^\}(\}+  // namespace sdma)::v0", r"\1", text)
+    text = text.replace("namespace sdma { inline namespace v0_3 {", "namespace sdma {")
+    text = re.sub(r"(?m)^\}(\}+  // namespace sdma)::v0_3", r"\1", text)
     text = CODE.sub(r"\1@verbatim \2 @endverbatim", text)
     # Doxygen does not parse these attributes; they say nothing to a reader either.
     return re.sub(r"\[\[nodiscard\]\] ?|\bSDMA_(ALWAYS_INLINE|NOINLINE|NO_THREAD_SANITIZER|NO_UNIQUE_ADDRESS)\b(?=[^\n]*[;{(]) ?", "", text) \

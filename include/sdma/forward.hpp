@@ -16,7 +16,7 @@
 
 #include <cstdint>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 struct GpuVa;                              // core/units.hpp: an address as the GPU sees it
 enum class Errc : std::uint8_t;            // core/result.hpp: why a call failed
@@ -32,4 +32,4 @@ struct Native;  // queue/order.hpp: the memory orders of real memory
 /// queue/ring.hpp. Ring<> has one producer at a time; Producers{} is Producers::one.
 template <Producers K = Producers{}, class OrderOf = order::Native> class Ring;
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

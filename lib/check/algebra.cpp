@@ -18,7 +18,7 @@
 #include <optional>
 #include <utility>
 
-namespace sdma { inline namespace v0 { namespace check_detail {
+namespace sdma { inline namespace v0_3 { namespace check_detail {
 namespace {
 
 constexpr Wide kHalf = Wide{1} << 32;
@@ -202,4 +202,4 @@ bool Model::find_disorder() {
   return found;
 }
 
-}}}  // namespace sdma::v0::check_detail
+}}}  // namespace sdma::v0_3::check_detail

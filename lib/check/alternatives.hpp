@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <optional>
 
-namespace sdma { inline namespace v0 { namespace check_detail {
+namespace sdma { inline namespace v0_3 { namespace check_detail {
 
 class Alternatives {
  public:
@@ -134,4 +134,4 @@ class Alternatives {
   std::vector<std::uint32_t> known_, possible_;
 };
 
-}}}  // namespace sdma::v0::check_detail
+}}}  // namespace sdma::v0_3::check_detail

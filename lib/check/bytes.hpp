@@ -8,7 +8,7 @@
 #include "sdma/packets/footprint.hpp"
 #include "sums.hpp"
 
-namespace sdma { inline namespace v0 { namespace check_detail {
+namespace sdma { inline namespace v0_3 { namespace check_detail {
 
 class Bytes {
  protected:
@@ -152,4 +152,4 @@ class Bytes {
   std::uint64_t taken_ = 0;
 };
 
-}}}  // namespace sdma::v0::check_detail
+}}}  // namespace sdma::v0_3::check_detail

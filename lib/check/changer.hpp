@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace sdma { inline namespace v0 { namespace check_detail {
+namespace sdma { inline namespace v0_3 { namespace check_detail {
 
 inline bool posts(std::string_view keyword) noexcept {
   return keyword == "fence" || keyword == "atomic" || keyword == "set" || keyword == "add";
@@ -224,4 +224,4 @@ class Changer {
   std::vector<SourceLines> out_;
 };
 
-}}}  // namespace sdma::v0::check_detail
+}}}  // namespace sdma::v0_3::check_detail

@@ -4,7 +4,7 @@
 // each round needs a value of its own; a signal that is set back; a completion that comes too early.
 #include "wait_changes.hpp"
 
-namespace sdma { inline namespace v0 { namespace check_detail {
+namespace sdma { inline namespace v0_3 { namespace check_detail {
 namespace {
 
 class Changes : private WaitChanges {
@@ -312,4 +312,4 @@ class Changes : private WaitChanges {
 
 std::vector<SourceLines> changes_for(const SourceLines& text, const CheckFinding& f) { return Changes{text, f}.run(); }
 
-}}}  // namespace sdma::v0::check_detail
+}}}  // namespace sdma::v0_3::check_detail

@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 using namespace check_detail;
 
@@ -141,4 +141,4 @@ Result<Schedule, Diagnostic> schedule_of(std::span<const RingDump> dumps) {
   return s;
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace {
 
 /// Takes the next alternative of the last choice that has one. False if all ways have been taken.
@@ -76,4 +76,4 @@ Result<CheckedText, std::vector<Diagnostic>> check_text(std::string_view text, s
   return out;
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

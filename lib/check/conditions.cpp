@@ -16,7 +16,7 @@
 #include <optional>
 #include <set>
 
-namespace sdma { inline namespace v0 { namespace check_detail {
+namespace sdma { inline namespace v0_3 { namespace check_detail {
 namespace {
 
 /// How often the search is repeated; after that, fewer conditions are known.
@@ -166,4 +166,4 @@ void Model::evaluate_conditions() {
   if (!open) Conditions{*this}.run();
 }
 
-}}}  // namespace sdma::v0::check_detail
+}}}  // namespace sdma::v0_3::check_detail

@@ -10,7 +10,7 @@
 #include <array>
 #include <optional>
 
-namespace sdma { inline namespace v0 { namespace check_detail {
+namespace sdma { inline namespace v0_3 { namespace check_detail {
 
 struct Span {
   Wide from, to;
@@ -61,4 +61,4 @@ inline Wide extreme(const Chain& c, std::uint32_t begin, std::uint32_t from, std
   return most;
 }
 
-}}}  // namespace sdma::v0::check_detail
+}}}  // namespace sdma::v0_3::check_detail

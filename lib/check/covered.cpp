@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <array>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace {
 
 constexpr std::array kCovered{
@@ -318,4 +318,4 @@ class Contract {
 void find_not_covered(const Model& m, Reporter& r) { r.relies_on(Contract{m, r}.run()); }
 
 }  // namespace check_detail
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace sdma { inline namespace v0 { namespace check_detail {
+namespace sdma { inline namespace v0_3 { namespace check_detail {
 namespace {
 
 std::string text(EpochValue v) {
@@ -170,4 +170,4 @@ std::optional<std::string> wait_for(const Model& m, const Reporter& r, const Wor
   return "wait " + r.word(w) + (c.steps.size() == 1 ? " == " : " >= ") + std::to_string(last);
 }
 
-}}}  // namespace sdma::v0::check_detail
+}}}  // namespace sdma::v0_3::check_detail

@@ -9,7 +9,7 @@
 // stores 4*epoch-3, `b` waits for 4*epoch-3.
 #include "reporter.hpp"
 
-namespace sdma { inline namespace v0 { namespace check_detail {
+namespace sdma { inline namespace v0_3 { namespace check_detail {
 
 struct Proposal {
   std::string hint{};
@@ -23,4 +23,4 @@ std::optional<std::string> wait_for(const Model&, const Reporter&, const Word&);
 /// The final value of a counter; nullopt if a post also stores to it.
 std::optional<std::uint64_t> last_count(const Word&);
 
-}}}  // namespace sdma::v0::check_detail
+}}}  // namespace sdma::v0_3::check_detail

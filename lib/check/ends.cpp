@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace sdma { inline namespace v0 { namespace check_detail {
+namespace sdma { inline namespace v0_3 { namespace check_detail {
 namespace {
 
 class PendingAtEnd {
@@ -120,4 +120,4 @@ void find_unawaited(const Model& m, Reporter& r) {
   if (ends && !m.truncated && detail::submits_queues(m.schedule)) PendingAtEnd{m, r}.run();
 }
 
-}}}  // namespace sdma::v0::check_detail
+}}}  // namespace sdma::v0_3::check_detail

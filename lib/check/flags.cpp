@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <optional>
 
-namespace sdma { inline namespace v0 { namespace check_detail {
+namespace sdma { inline namespace v0_3 { namespace check_detail {
 namespace {
 
 /// What is waited for, by address.
@@ -125,4 +125,4 @@ void Model::find_flags() {
   }
 }
 
-}}}  // namespace sdma::v0::check_detail
+}}}  // namespace sdma::v0_3::check_detail

@@ -17,7 +17,7 @@
 #include <map>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace check_detail {
+namespace sdma { inline namespace v0_3 { namespace check_detail {
 
 /// What consecutive bytes hold; `at` counts bytes from where their kind begins.
 struct Held {
@@ -104,4 +104,4 @@ class Memory {
   std::map<std::uint64_t, Cell> cells_;
 };
 
-}}}  // namespace sdma::v0::check_detail
+}}}  // namespace sdma::v0_3::check_detail

@@ -20,7 +20,7 @@
 #include <algorithm>
 #include <map>
 
-namespace sdma { inline namespace v0 { namespace check_detail {
+namespace sdma { inline namespace v0_3 { namespace check_detail {
 namespace {
 
 class HeldEngines {
@@ -290,4 +290,4 @@ class HeldEngines {
 
 void find_held_engines(const Model& m, Reporter& r) { HeldEngines{m, r}.run(); }
 
-}}}  // namespace sdma::v0::check_detail
+}}}  // namespace sdma::v0_3::check_detail

@@ -18,7 +18,7 @@
 
 #include <algorithm>
 
-namespace sdma { inline namespace v0 { namespace check_detail {
+namespace sdma { inline namespace v0_3 { namespace check_detail {
 namespace {
 
 using Do = Schedule::Action::Kind;
@@ -386,4 +386,4 @@ class Lifetimes {
 
 void find_in_lifetimes(const Model& m, Reporter& r) { Lifetimes{m, r}.run(); }
 
-}}}  // namespace sdma::v0::check_detail
+}}}  // namespace sdma::v0_3::check_detail

@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-namespace sdma { inline namespace v0 { namespace check_detail {
+namespace sdma { inline namespace v0_3 { namespace check_detail {
 namespace {
 
 /// How many changed texts are checked for one report, how many packets they have together, and for how many findings.
@@ -156,4 +156,4 @@ class Mender {
 
 void mend(std::string_view source, CheckReport& report, const Recheck& recheck) { Mender{source, recheck}.run(report); }
 
-}}}  // namespace sdma::v0::check_detail
+}}}  // namespace sdma::v0_3::check_detail

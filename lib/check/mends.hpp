@@ -11,7 +11,7 @@
 
 #include <functional>
 
-namespace sdma { inline namespace v0 { namespace check_detail {
+namespace sdma { inline namespace v0_3 { namespace check_detail {
 
 /// Ways to change the text that may remove the finding, the likeliest first.
 std::vector<SourceLines> changes_for(const SourceLines&, const CheckFinding&);
@@ -20,4 +20,4 @@ std::vector<SourceLines> changes_for(const SourceLines&, const CheckFinding&);
 using Recheck = std::function<std::optional<CheckReport>(const std::string& source)>;
 void mend(std::string_view source, CheckReport&, const Recheck&);
 
-}}}  // namespace sdma::v0::check_detail
+}}}  // namespace sdma::v0_3::check_detail

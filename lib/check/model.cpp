@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-namespace sdma { inline namespace v0 { namespace check_detail {
+namespace sdma { inline namespace v0_3 { namespace check_detail {
 namespace {
 
 Op kind_of(AtomicOp op) noexcept {
@@ -369,4 +369,4 @@ const Step* Model::previous_post(std::uint32_t agent, std::uint32_t position) co
   return nullptr;
 }
 
-}}}  // namespace sdma::v0::check_detail
+}}}  // namespace sdma::v0_3::check_detail

@@ -26,7 +26,7 @@
 #include <string>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace check_detail {
+namespace sdma { inline namespace v0_3 { namespace check_detail {
 
 using sdma::detail::Wide;
 inline constexpr std::uint32_t kNone = ~0u;
@@ -405,4 +405,4 @@ bool contributes(const Step& poll, const Word&, const Step& post) noexcept;
 void execute(Model&);     ///< follows one execution: fills in times, runs, acquires, stuck
 void find_order(Model&);  ///< computes the clocks
 
-}}}  // namespace sdma::v0::check_detail
+}}}  // namespace sdma::v0_3::check_detail

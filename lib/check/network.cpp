@@ -13,7 +13,7 @@
 
 #include <algorithm>
 
-namespace sdma { inline namespace v0 { namespace check_detail {
+namespace sdma { inline namespace v0_3 { namespace check_detail {
 namespace {
 
 /// Is this queue submitted more than once? More than one submit, or one in a repeat, may be.
@@ -99,4 +99,4 @@ void find_in_network(const Model& m, Reporter& r) {
   }
 }
 
-}}}  // namespace sdma::v0::check_detail
+}}}  // namespace sdma::v0_3::check_detail

@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-namespace sdma { inline namespace v0 { namespace check_detail {
+namespace sdma { inline namespace v0_3 { namespace check_detail {
 namespace {
 
 constexpr int kMostPasses = 64;
@@ -394,4 +394,4 @@ class Clocks {
 
 void find_order(Model& m) { Clocks{m}.run(); }
 
-}}}  // namespace sdma::v0::check_detail
+}}}  // namespace sdma::v0_3::check_detail

@@ -10,7 +10,7 @@
 #include <array>
 #include <utility>
 
-namespace sdma { inline namespace v0 { namespace check_detail {
+namespace sdma { inline namespace v0_3 { namespace check_detail {
 namespace {
 
 // For a single stream these rules are guesses; for a schedule the order is known.
@@ -301,4 +301,4 @@ class Packets {
 
 void find_in_packets(const Model& m, Reporter& r) { Packets{m, r}.run(); }
 
-}}}  // namespace sdma::v0::check_detail
+}}}  // namespace sdma::v0_3::check_detail

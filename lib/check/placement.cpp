@@ -11,7 +11,7 @@
 #include <map>
 #include <set>
 
-namespace sdma { inline namespace v0 { namespace check_detail {
+namespace sdma { inline namespace v0_3 { namespace check_detail {
 namespace {
 
 /// Bytes that a queue moves between its GPU and another place.
@@ -260,4 +260,4 @@ class Placement {
 
 void find_misplaced(const Model& m, Reporter& r) { Placement{m, r}.run(); }
 
-}}}  // namespace sdma::v0::check_detail
+}}}  // namespace sdma::v0_3::check_detail

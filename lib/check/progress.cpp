@@ -6,7 +6,7 @@
 #include <deque>
 #include <utility>
 
-namespace sdma { inline namespace v0 { namespace check_detail {
+namespace sdma { inline namespace v0_3 { namespace check_detail {
 namespace {
 
 class Execution {
@@ -150,4 +150,4 @@ class Execution {
 
 void execute(Model& m) { Execution{m}.run(); }
 
-}}}  // namespace sdma::v0::check_detail
+}}}  // namespace sdma::v0_3::check_detail

@@ -3,7 +3,7 @@
 #include "edits.hpp"
 #include "races.hpp"
 
-namespace sdma { inline namespace v0 { namespace check_detail {
+namespace sdma { inline namespace v0_3 { namespace check_detail {
 namespace {
 
 class RaceText {
@@ -168,4 +168,4 @@ class RaceText {
 
 void describe(const Model& m, Reporter& r, const Race& race) { RaceText{m, r}.report(race); }
 
-}}}  // namespace sdma::v0::check_detail
+}}}  // namespace sdma::v0_3::check_detail

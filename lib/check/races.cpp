@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-namespace sdma { inline namespace v0 { namespace check_detail {
+namespace sdma { inline namespace v0_3 { namespace check_detail {
 namespace {
 
 struct Cell {
@@ -311,4 +311,4 @@ class Sweep {
 
 void find_races(Model& m, Reporter& r) { Sweep{m, r}.run(); }
 
-}}}  // namespace sdma::v0::check_detail
+}}}  // namespace sdma::v0_3::check_detail

@@ -3,7 +3,7 @@
 // Two accesses that may happen in either order, as races.cpp finds them and race_text.cpp reports them. Internal.
 #include "reporter.hpp"
 
-namespace sdma { inline namespace v0 { namespace check_detail {
+namespace sdma { inline namespace v0_3 { namespace check_detail {
 
 /// An access.
 struct Ref {
@@ -24,4 +24,4 @@ inline bool writes(Mode m) noexcept { return m == Mode::write || m == Mode::stor
 
 void describe(const Model&, Reporter&, const Race&);
 
-}}}  // namespace sdma::v0::check_detail
+}}}  // namespace sdma::v0_3::check_detail

@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace {
 
 using check_detail::SourceLines;
@@ -283,4 +283,4 @@ Result<ReducedText, std::vector<Diagnostic>> reduce_text(std::string_view text, 
   return Reducer{file, parse, options, reduce}.run(text);
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -15,7 +15,7 @@
 #include <bit>
 #include <set>
 
-namespace sdma { inline namespace v0 { namespace check_detail {
+namespace sdma { inline namespace v0_3 { namespace check_detail {
 namespace {
 
 class Refused {
@@ -132,4 +132,4 @@ class Refused {
 
 void find_refused(const Model& m, Reporter& r) { Refused{m, r}.run(); }
 
-}}}  // namespace sdma::v0::check_detail
+}}}  // namespace sdma::v0_3::check_detail

@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-namespace sdma { inline namespace v0 { namespace check_detail {
+namespace sdma { inline namespace v0_3 { namespace check_detail {
 
 bool Reporter::admit(const std::string& rule) {
   const auto n = ++counts_[rule];
@@ -181,4 +181,4 @@ CheckReport Reporter::finish() {
   return r;
 }
 
-}}}  // namespace sdma::v0::check_detail
+}}}  // namespace sdma::v0_3::check_detail

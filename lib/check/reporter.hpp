@@ -13,7 +13,7 @@
 #include <optional>
 #include <set>
 
-namespace sdma { inline namespace v0 { namespace check_detail {
+namespace sdma { inline namespace v0_3 { namespace check_detail {
 
 struct Finding {
   std::string_view rule{};
@@ -108,4 +108,4 @@ void find_in_network(const Model&, Reporter&);
 void find_not_covered(const Model&, Reporter&);
 void find_results(const Model&, Reporter&);
 
-}}}  // namespace sdma::v0::check_detail
+}}}  // namespace sdma::v0_3::check_detail

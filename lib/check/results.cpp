@@ -21,7 +21,7 @@
 
 #include <algorithm>
 
-namespace sdma { inline namespace v0 { namespace check_detail {
+namespace sdma { inline namespace v0_3 { namespace check_detail {
 namespace {
 
 class Results : private Bytes {
@@ -306,4 +306,4 @@ void find_results(const Model& m, Reporter& r) {
   if (any) Results{m, r}.run();
 }
 
-}}}  // namespace sdma::v0::check_detail
+}}}  // namespace sdma::v0_3::check_detail

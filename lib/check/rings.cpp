@@ -22,7 +22,7 @@
 #include <deque>
 #include <set>
 
-namespace sdma { inline namespace v0 { namespace check_detail {
+namespace sdma { inline namespace v0_3 { namespace check_detail {
 namespace {
 
 /// A queue's ring. Positions count bytes and never go backwards.
@@ -279,4 +279,4 @@ void find_full_rings(const Model& m, Reporter& r) {
   }
 }
 
-}}}  // namespace sdma::v0::check_detail
+}}}  // namespace sdma::v0_3::check_detail

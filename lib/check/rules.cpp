@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace {
 
 constexpr auto error = Severity::error, warning = Severity::warning, note = Severity::note;
@@ -174,4 +174,4 @@ const OrderingRule* ordering_rule(std::string_view id) noexcept {
 }
 
 }  // namespace check_detail
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

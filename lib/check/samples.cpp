@@ -10,7 +10,7 @@
 
 #include <set>
 
-namespace sdma { inline namespace v0 { namespace check_detail {
+namespace sdma { inline namespace v0_3 { namespace check_detail {
 namespace {
 
 class TimedSamples {
@@ -71,4 +71,4 @@ void find_unknown_samples(const Model& m, Reporter& r) {
   if (m.samples != 0) TimedSamples{m, r}.run();
 }
 
-}}}  // namespace sdma::v0::check_detail
+}}}  // namespace sdma::v0_3::check_detail

@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-namespace sdma { inline namespace v0 { namespace check_detail {
+namespace sdma { inline namespace v0_3 { namespace check_detail {
 namespace {
 
 class Scopes {
@@ -117,4 +117,4 @@ const Step* Model::acquired(std::uint32_t kernel, std::uint32_t position, bool g
 
 void find_in_kernels(const Model& m, Reporter& r) { Scopes{m, r}.run(); }
 
-}}}  // namespace sdma::v0::check_detail
+}}}  // namespace sdma::v0_3::check_detail

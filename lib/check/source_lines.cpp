@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace sdma { inline namespace v0 { namespace check_detail {
+namespace sdma { inline namespace v0_3 { namespace check_detail {
 namespace {
 
 std::string_view code_of(std::string_view s) noexcept { return detail::trimmed(s.substr(0, s.find('#'))); }
@@ -150,4 +150,4 @@ std::string with_field(std::string_view line, std::string_view name, std::string
          std::string(line.substr(at + field_of(line, name).size()));
 }
 
-}}}  // namespace sdma::v0::check_detail
+}}}  // namespace sdma::v0_3::check_detail

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace check_detail {
+namespace sdma { inline namespace v0_3 { namespace check_detail {
 
 using LineId = std::uint32_t;
 
@@ -70,4 +70,4 @@ std::string field_of(std::string_view line, std::string_view name);
 /// The line with another value of this field.
 std::string with_field(std::string_view line, std::string_view name, std::string_view value);
 
-}}}  // namespace sdma::v0::check_detail
+}}}  // namespace sdma::v0_3::check_detail

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace sdma { inline namespace v0 { namespace check_detail {
+namespace sdma { inline namespace v0_3 { namespace check_detail {
 namespace {
 
 class StuckFinder {
@@ -283,4 +283,4 @@ void find_stuck(const Model& m, Reporter& r) {
   if (!m.truncated) StuckFinder{m, r}.run();
 }
 
-}}}  // namespace sdma::v0::check_detail
+}}}  // namespace sdma::v0_3::check_detail

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <tuple>
 
-namespace sdma { inline namespace v0 { namespace check_detail {
+namespace sdma { inline namespace v0_3 { namespace check_detail {
 namespace {
 
 /// How many parts a sum may have, all additions together.
@@ -81,4 +81,4 @@ std::vector<Held> Sums::parts(const Held& h) const {
   return all;
 }
 
-}}}  // namespace sdma::v0::check_detail
+}}}  // namespace sdma::v0_3::check_detail

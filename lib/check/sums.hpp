@@ -20,7 +20,7 @@
 #include <optional>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace check_detail {
+namespace sdma { inline namespace v0_3 { namespace check_detail {
 
 class Sums {
  public:
@@ -53,4 +53,4 @@ class Sums {
   std::map<std::vector<std::uint64_t>, std::uint64_t> numbers_;  ///< what makes a node: its index
 };
 
-}}}  // namespace sdma::v0::check_detail
+}}}  // namespace sdma::v0_3::check_detail

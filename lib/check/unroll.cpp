@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace sdma { inline namespace v0 { namespace check_detail {
+namespace sdma { inline namespace v0_3 { namespace check_detail {
 namespace {
 
 bool acts(const std::vector<Schedule::Action>& body) noexcept {
@@ -236,4 +236,4 @@ void Model::cover_columns() {
   }
 }
 
-}}}  // namespace sdma::v0::check_detail
+}}}  // namespace sdma::v0_3::check_detail

@@ -11,7 +11,7 @@
 
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace check_detail {
+namespace sdma { inline namespace v0_3 { namespace check_detail {
 
 class Values {
  public:
@@ -48,4 +48,4 @@ class Values {
   std::vector<Value> values_;
 };
 
-}}}  // namespace sdma::v0::check_detail
+}}}  // namespace sdma::v0_3::check_detail

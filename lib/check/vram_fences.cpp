@@ -5,7 +5,7 @@
 
 #include <optional>
 
-namespace sdma { inline namespace v0 { namespace check_detail {
+namespace sdma { inline namespace v0_3 { namespace check_detail {
 namespace {
 
 class VramFences {
@@ -71,4 +71,4 @@ class VramFences {
 
 void find_vram_fences(const Model& m, Reporter& r) { VramFences{m, r}.run(); }
 
-}}}  // namespace sdma::v0::check_detail
+}}}  // namespace sdma::v0_3::check_detail

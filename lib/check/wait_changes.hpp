@@ -5,7 +5,7 @@
 
 #include <set>
 
-namespace sdma { inline namespace v0 { namespace check_detail {
+namespace sdma { inline namespace v0_3 { namespace check_detail {
 
 class WaitChanges : protected Changer {
  protected:
@@ -180,4 +180,4 @@ class WaitChanges : protected Changer {
   }
 };
 
-}}}  // namespace sdma::v0::check_detail
+}}}  // namespace sdma::v0_3::check_detail

@@ -6,7 +6,7 @@
 
 #include <set>
 
-namespace sdma { inline namespace v0 { namespace check_detail {
+namespace sdma { inline namespace v0_3 { namespace check_detail {
 namespace {
 
 class Waits {
@@ -255,4 +255,4 @@ class Waits {
 
 void find_bad_waits(const Model& m, Reporter& r) { Waits{m, r}.run(); }
 
-}}}  // namespace sdma::v0::check_detail
+}}}  // namespace sdma::v0_3::check_detail

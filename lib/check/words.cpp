@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace sdma { inline namespace v0 { namespace check_detail {
+namespace sdma { inline namespace v0_3 { namespace check_detail {
 
 void Model::join_words() {
   std::vector<Sync*> all;
@@ -117,4 +117,4 @@ void Model::copied(const Touch& t) {
     if (auto& w = words[at->second]; t.begin < w.address + w.bytes) w.copied = true;
 }
 
-}}}  // namespace sdma::v0::check_detail
+}}}  // namespace sdma::v0_3::check_detail

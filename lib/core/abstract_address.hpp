@@ -15,7 +15,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 class AbstractAddress {
  public:
@@ -33,4 +33,4 @@ class AbstractAddress {
   socklen_t bytes_{};
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

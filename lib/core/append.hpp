@@ -8,7 +8,7 @@
 
 #include <string>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 void append_formatted(std::string& out, fmt::string_view form, fmt::format_args values);
 
@@ -17,4 +17,4 @@ void append(std::string& out, fmt::format_string<const Values&...> form, const V
   append_formatted(out, form, fmt::make_format_args(values...));
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -14,10 +14,10 @@
 #include <condition_variable>
 #include <mutex>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 inline void await_change(std::condition_variable& came, std::unique_lock<std::mutex>& lock, Deadline d) noexcept {
   came.wait_until(lock, d.within(std::chrono::hours(1)).at);
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -13,7 +13,7 @@
 // One thread at a time. No allocation.
 #include <cstdint>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 class Budget {
  public:
@@ -30,4 +30,4 @@ class Budget {
   std::uint64_t limit_, left_;
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// The fields of a line, without blanks around them; nothing if a quote is not closed or is inside a field.
 inline std::optional<std::vector<std::string>> csv_fields(std::string_view line) {
@@ -42,4 +42,4 @@ inline std::string csv_field(std::string_view text) {
   return out + '"';
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

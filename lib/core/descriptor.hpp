@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <utility>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 class Descriptor {
  public:
@@ -34,4 +34,4 @@ class Descriptor {
   int fd_;
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 std::string to_string(const FilePosition& p) {
   if (p.offset != FilePosition::kNoOffset) return fmt::format("{}:{:#06x}", p.file, p.offset);
@@ -28,4 +28,4 @@ std::string to_string(const Diagnostic& d) {
   return s;
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

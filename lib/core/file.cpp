@@ -13,7 +13,7 @@
 #include <filesystem>
 #include <utility>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace {
 
 namespace fs = std::filesystem;
@@ -248,4 +248,4 @@ Result<void, Diagnostic> save_file(const std::string& path, std::string_view byt
   return out.close();
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
 /// What a line says that is not indented.
@@ -42,4 +42,4 @@ void FileTexts::fill(std::string_view section, const FileValues& values,
   }
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -23,7 +23,7 @@
 #include <string>
 #include <string_view>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// FileValues by their names: texts and numbers. It copies them.
 class FileValues {
@@ -54,4 +54,4 @@ class FileTexts {
   std::string_view text_;
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

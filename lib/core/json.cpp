@@ -8,7 +8,7 @@
 #include <unordered_set>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
 /// Builds the value while the JSON library reports its parts. Its own builder keeps one of two equal keys, compares
@@ -216,4 +216,4 @@ void JsonReader::each(const Json& j, const char* key, const std::function<void(c
   for (std::size_t i = 0; i < items.size() && !failed_; ++i) f(items[i], fmt::format("{}[{}]", key, i));
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -22,7 +22,7 @@
 #include <string>
 #include <string_view>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 using Json = nlohmann::ordered_json;  ///< keeps the order of keys
 
@@ -93,4 +93,4 @@ class JsonReader {
   bool failed_ = false;
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

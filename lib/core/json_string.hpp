@@ -4,9 +4,9 @@
 #include <string>
 #include <string_view>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// `s` with quotes and escapes. Invalid UTF-8 becomes U+FFFD.
 std::string json_string(std::string_view s);
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -24,7 +24,7 @@
 #include <optional>
 #include <string_view>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// A mapping: one line.
 struct MapsLine {
@@ -81,4 +81,4 @@ template <class F> void each_mapping(int fd, F next) {
   }
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 inline double median(std::vector<double> v) {
   std::sort(v.begin(), v.end());
   return (v[(v.size() - 1) / 2] + v[v.size() / 2]) / 2;
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <optional>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 bool NameTable::add(GpuVa va, std::uint64_t bytes, std::string_view name) {
   const auto first = va.value, last = first + (bytes - 1);
@@ -136,4 +136,4 @@ std::string print_names(const NameTable& t) {
   return out;
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

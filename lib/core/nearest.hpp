@@ -22,7 +22,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 class Nearest {
  public:
@@ -82,4 +82,4 @@ inline std::string did_you_mean(std::string_view word, const std::vector<std::st
   return meant.empty() ? "" : "; did you mean '" + std::string(meant) + "'?";
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -9,7 +9,7 @@
 #include <cmath>
 #include <cstdlib>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace {
 
 constexpr std::uint64_t kMostGpus = 64;  // a set of GPUs is a word of 64 bits
@@ -96,4 +96,4 @@ std::string size_text(std::uint64_t bytes) {
   return text;
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// Does the other end belong to this process's user? `pid`: its process, as this one numbers it.
 inline bool of_own_user(int socket, pid_t* pid = nullptr) noexcept {
@@ -19,4 +19,4 @@ inline bool of_own_user(int socket, pid_t* pid = nullptr) noexcept {
   return other.uid == geteuid();
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -12,11 +12,11 @@
 #include <string>
 #include <string_view>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// `one`: a noun whose plural ends with an s.
 inline std::string plural(std::size_t n, std::string_view one) {
   return std::to_string(n).append(" ").append(one).append(n == 1 ? "" : "s");
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -18,7 +18,7 @@
 #include <csignal>
 #include <initializer_list>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// If a descriptor from 0 to 2 is closed, the next file that a program opens gets its number, and messages go to that
 /// file. This opens a substitute for each: reads and writes of it fail with EBADF. Call it before other threads start.
@@ -46,4 +46,4 @@ inline void keep_what_is_known(std::initializer_list<int> signals = {SIGINT}) no
   for (const int s : signals) ::sigaction(s, &action, nullptr);
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -7,7 +7,7 @@
 // A pure function without errors.
 #include <cstring>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 template <class To, class From> To same_bits(From from) noexcept {
   static_assert(sizeof(To) == sizeof(From));
@@ -16,4 +16,4 @@ template <class To, class From> To same_bits(From from) noexcept {
   return to;
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

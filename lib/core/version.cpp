@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "sdma/core/version.hpp"
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 // The build also has the version, for the names of the library and the package: the two must be equal.
 #ifdef SDMA_PROJECT_VERSION
@@ -10,4 +10,4 @@ static_assert(kVersion.string == SDMA_PROJECT_VERSION);
 
 Version version() noexcept { return kVersion; }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

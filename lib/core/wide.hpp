@@ -2,8 +2,8 @@
 #pragma once
 // A signed integer of 128 bits, for sums and products of addresses: the compiler's own.
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 __extension__ typedef __int128 Wide;
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

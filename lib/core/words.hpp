@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// What separates words.
 inline constexpr std::string_view kBlanks = " \t\r";
@@ -57,4 +57,4 @@ template <class T> std::optional<T> whole_number(std::string_view text, int radi
   return error == std::errc() && end == text.data() + text.size() ? std::optional(n) : std::nullopt;
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

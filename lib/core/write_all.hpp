@@ -8,7 +8,7 @@
 #include <optional>
 #include <string_view>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// Writes at the file's position, or at `at`. Returns 0 or an errno; after an error, some bytes may be in the file.
 inline int write_all(int fd, std::string_view bytes, std::optional<std::uint64_t> at = {}) noexcept {
@@ -23,4 +23,4 @@ inline int write_all(int fd, std::string_view bytes, std::optional<std::uint64_t
   return 0;
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

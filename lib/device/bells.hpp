@@ -20,7 +20,7 @@
 #include <bit>
 #include <new>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 class Bells {
  public:
@@ -87,4 +87,4 @@ class Bells {
   Page* page_ = nullptr;
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

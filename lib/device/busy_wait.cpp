@@ -8,7 +8,7 @@
 #include <atomic>
 #include <thread>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
 using namespace std::chrono_literals;
@@ -44,4 +44,4 @@ void busy_wait(void*, std::uint64_t* word, std::uint64_t seen, Deadline d) noexc
   w.left = Deadline::Clock::now();
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -16,11 +16,11 @@
 #include <chrono>
 #include <cstdint>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 inline constexpr std::chrono::microseconds kSpin{2000}, kSpinWithFewCores{50};
 
 /// A Signal::Sleep hook. Returns when the word may differ from `seen`, or earlier.
 void busy_wait(void* context, std::uint64_t* word, std::uint64_t seen, Deadline) noexcept;
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -30,7 +30,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 template <class Node> class DriverNode : public SharedNode<Node> {
  public:
@@ -279,4 +279,4 @@ template <class Node> class DriverNode : public SharedNode<Node> {
   std::uint64_t next_queue_ = 1;  // guarded by queues_mutex_
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

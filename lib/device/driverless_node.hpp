@@ -23,7 +23,7 @@
 #include <mutex>
 #include <optional>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// The events of a device without a kernel driver: mailboxes, interrupts, and threads that wait for them.
 ///
@@ -128,4 +128,4 @@ template <class Node> class DriverlessNode : public SharedNode<Node> {
   Interrupts interrupts_;
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

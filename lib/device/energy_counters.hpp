@@ -26,7 +26,7 @@
 #include <utility>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// The joules of a GPU since any moment, which never fall.
 using EnergyCounter = std::function<Result<double, Diagnostic>()>;
@@ -128,4 +128,4 @@ inline Result<EnergyCounters, Diagnostic> hwmon_counters(const std::string& opti
   return all;
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -21,7 +21,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 class FaultLog {
  public:
@@ -84,4 +84,4 @@ class FaultLog {
   std::uint64_t lost_ = 0;
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 enum class GpuRuntime { cuda, hip };
 
@@ -118,4 +118,4 @@ class GpuKernels {
   void* module_{};
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// Neighbours of one name are counted.
 std::string gpus_text(const std::vector<Gpu>&);
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -13,7 +13,7 @@
 #include <optional>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 class SoftNode;
 
@@ -36,4 +36,4 @@ class HeldQueues {
 /// The seed of an adversarial software device; nothing for others.
 std::optional<std::uint64_t> adversarial_seed(const Device&) noexcept;
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

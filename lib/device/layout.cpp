@@ -14,7 +14,7 @@
 #include <numeric>
 #include <optional>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace {
 
 constexpr Rate kMi355xLink = Rate::gb_per_s(76.8), kMi250xLinks = Rate::gb_per_s(200), kNic = Rate::gbit_per_s(400);
@@ -270,4 +270,4 @@ std::string node_hint(std::string_view given, std::string_view command) {
   return out;
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -22,7 +22,7 @@
 #include <mutex>
 #include <string>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// The address of a function, which becomes a pointer of the type that it initialises.
 struct Symbol {
@@ -73,4 +73,4 @@ Result<const Calls*, Diagnostic> load_once(const std::string& name, const char* 
   return loaded->emplace(name, std::move(calls)).first->second.get();
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 std::string_view name(DeviceKind k) noexcept {
   switch (k) {
@@ -55,4 +55,4 @@ std::string caveat(const Device& d) {
                      cuda->topology().gpus.size(), cuda->physical_gpus(), cuda->physical_gpus() == 1 ? "GPU" : "GPUs");
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <optional>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 class OpenedMemory {
  public:
@@ -52,4 +52,4 @@ class OpenedMemory {
   std::unordered_map<std::uint64_t, Piece> pieces_{};
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

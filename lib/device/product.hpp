@@ -18,7 +18,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// The class of its PCI function: `graphics`, a VGA controller; `display_without_output`, another display controller;
 /// `accelerator`, a processing accelerator.
@@ -123,4 +123,4 @@ constexpr std::string_view kernel_name(std::uint32_t device_id, std::string_view
 /// xGMI connect them, as in `mi300x`; otherwise each reaches the host only.
 Result<Topology, Diagnostic> node_of(const Product&, std::uint32_t gpus);
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

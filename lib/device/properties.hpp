@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 class Properties {
  public:
@@ -36,4 +36,4 @@ class Properties {
   std::map<std::string, std::uint64_t, std::less<>> values_;
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -13,7 +13,7 @@
 
 #include <cstdint>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 class Published {
  public:
@@ -38,4 +38,4 @@ class Published {
   std::uint64_t stale_{}, mapped_at_{};
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

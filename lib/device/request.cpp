@@ -10,7 +10,7 @@
 #include <bit>
 #include <cstring>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
 /// The memory of this machine, in bytes; 0 if it is not known.
@@ -98,9 +98,9 @@ void load_bytes(const std::byte* from, std::span<std::byte> to) noexcept {
   }
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 Device::~Device() = default;
 ForwardingDevice::~ForwardingDevice() = default;
@@ -132,4 +132,4 @@ Result<Signal, Diagnostic> Device::signal_at(const Memory& m, std::uint64_t offs
   return hooked({.word = reinterpret_cast<std::uint64_t*>(host.data() + offset), .va = m.va() + offset});
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 inline constexpr std::uint64_t kPage = 4096;
 inline constexpr std::uint64_t kMinRing = kMinRingDwords * 4, kMaxRing = std::uint64_t{1} << 30;
@@ -28,4 +28,4 @@ std::optional<Diagnostic> refuse(const MemoryRequest&, const Topology&);
 /// Copies bytes that engines and hosts may change meanwhile; loads each aligned dword as a whole.
 void load_bytes(const std::byte* from, std::span<std::byte> to) noexcept;
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

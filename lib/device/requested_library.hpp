@@ -26,7 +26,7 @@
 #include <string>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 inline std::string searched() {
   const char* path = std::getenv("LD_LIBRARY_PATH");
@@ -77,4 +77,4 @@ class RequestedLibrary : public LoadedLibrary {
   std::string name_, option_;
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <cstring>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
 /// Waits until the socket can be read, the owner has ended, or the deadline.
@@ -85,4 +85,4 @@ Result<FetchedObject, Diagnostic> fetch(const SharedHandle& h, std::string_view 
   return out;
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -18,7 +18,7 @@
 #include <cstring>
 #include <system_error>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
 bool draw(void* to, std::size_t bytes) noexcept { return getrandom(to, bytes, 0) == static_cast<ssize_t>(bytes); }
@@ -153,4 +153,4 @@ void ShareServer::answer(int client) noexcept {
   else (void)share::send(client, at->second.object, at->second.fd);
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

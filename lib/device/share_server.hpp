@@ -38,7 +38,7 @@
 #include <unordered_map>
 #include <utility>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 using ShareToken = std::array<std::uint32_t, 8>;
 
@@ -127,4 +127,4 @@ struct FilePages {
 };
 FilePages map_pages(int file, std::uint64_t bytes, std::uint64_t alignment) noexcept;
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -16,7 +16,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace sdma { inline namespace v0 { namespace detail::share {
+namespace sdma { inline namespace v0_3 { namespace detail::share {
 
 inline AbstractAddress address(const std::array<std::uint64_t, 2>& name) {
   return AbstractAddress(fmt::format("sdma-share-{:016x}{:016x}", name[0], name[1]));
@@ -66,4 +66,4 @@ inline int receive(int server, SharedObject& o, Descriptor& fd) noexcept {
   return n == static_cast<ssize_t>(sizeof o) ? 0 : EPIPE;
 }
 
-}}}  // namespace sdma::v0::detail::share
+}}}  // namespace sdma::v0_3::detail::share

@@ -30,7 +30,7 @@
 #include <utility>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// Words for signals, cut from pages of memory; each has its own cache line. Words are reused in the order in which
 /// they were given back. So if an engine still stores to a freed word by mistake, that word is not in use again at
@@ -211,4 +211,4 @@ template <class Node> class SharedNode : public Device {
   SignalSlots signals_;  // guarded by memory_
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -23,7 +23,7 @@
 #include <mutex>
 #include <utility>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 class Sleepers;
 
@@ -112,4 +112,4 @@ inline Nap::~Nap() {
   bed_->leave(*this);
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

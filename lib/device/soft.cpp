@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 Result<std::unique_ptr<SoftDevice>, Diagnostic> SoftDevice::open(const SoftOptions& o) {
   const auto refused = [](std::string message, std::string hint) {
@@ -57,4 +57,4 @@ SoftDevice::~SoftDevice() { detail::SoftNode::shut_down(node_); }
 std::uint64_t SoftDevice::lost_faults() const noexcept { return node_->lost_faults(); }
 std::vector<EngineCounters> SoftDevice::counters() const { return node_->counters(); }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

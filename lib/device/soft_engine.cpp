@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <system_error>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
 using namespace std::chrono_literals;
@@ -231,4 +231,4 @@ void SoftEngine::set_waiting(std::uint64_t polled) noexcept {
   std::atomic_thread_fence(std::memory_order_seq_cst);  // before the next check: see SoftNode::on_host_store
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

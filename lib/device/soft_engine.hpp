@@ -21,7 +21,7 @@
 #include <optional>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 class SoftNode;
 class SoftEngine;
@@ -118,4 +118,4 @@ class SoftEngine final : private Worker::Served {
   std::uint64_t polls_ = 0, published_polls_ = 0;  // bits of the words that the last round waits for; as last published
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -33,7 +33,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 class SoftNode final : public DriverlessNode<SoftNode> {
  public:
@@ -381,4 +381,4 @@ class SoftNode final : public DriverlessNode<SoftNode> {
   const std::uint32_t may_spin_;
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

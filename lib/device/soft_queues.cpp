@@ -9,7 +9,7 @@
 #include <bit>
 #include <system_error>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
 using namespace std::chrono_literals;
@@ -280,4 +280,4 @@ std::vector<EngineCounters> SoftNode::counters() const {
   return out;
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -18,7 +18,7 @@
 #include <set>
 #include <sstream>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace {
 
 using detail::Properties, detail::FileValues;
@@ -306,4 +306,4 @@ Result<SysfsFiles, Diagnostic> read_sysfs(std::string_view directory) {
   return out;
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

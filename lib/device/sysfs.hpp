@@ -28,7 +28,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// Maps a path relative to the topology directory to the file's content.
 using SysfsFiles = std::map<std::string, std::string, std::less<>>;
@@ -58,4 +58,4 @@ Result<SysfsNode, Diagnostic> from_sysfs(const SysfsFiles&);
 /// All files under `directory` that from_sysfs uses. An error if there is no such tree.
 Result<SysfsFiles, Diagnostic> read_sysfs(std::string_view directory = kSysfsTopology);
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

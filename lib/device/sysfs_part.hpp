@@ -14,7 +14,7 @@
 #include <optional>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 inline SysfsNode only(const SysfsNode& all, const std::vector<std::size_t>& gpus) {
   SysfsNode out{.cpu_nodes = all.cpu_nodes, .cpu_cores = all.cpu_cores};
@@ -47,4 +47,4 @@ inline std::uint32_t readable_before(const SysfsFiles& files, std::uint32_t kfd_
   return n;
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

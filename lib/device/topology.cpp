@@ -11,7 +11,7 @@
 #include <array>
 #include <bit>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace {
 
 // clang-format off
@@ -206,4 +206,4 @@ std::string detail::gpus_text(const std::vector<Gpu>& gpus) {
   return out;
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

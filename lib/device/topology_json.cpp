@@ -8,7 +8,7 @@
 
 #include <bit>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace {
 
 using detail::Json;
@@ -169,4 +169,4 @@ Result<Topology, Diagnostic> topology_from_json(std::string_view text, std::stri
   return t;
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

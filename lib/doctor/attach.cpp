@@ -24,7 +24,7 @@
 #include <optional>
 #include <thread>
 
-namespace sdma { inline namespace v0 { namespace doctor {
+namespace sdma { inline namespace v0_3 { namespace doctor {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -391,4 +391,4 @@ Result<Snapshot, Diagnostic> examine(int pid, const AttachOptions& o) {
   return Examination(pid, o).take();
 }
 
-}}}  // namespace sdma::v0::doctor
+}}}  // namespace sdma::v0_3::doctor

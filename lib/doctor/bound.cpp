@@ -10,7 +10,7 @@
 #include <map>
 #include <thread>
 
-namespace sdma { inline namespace v0 { namespace doctor {
+namespace sdma { inline namespace v0_3 { namespace doctor {
 
 Snapshot snapshot_of(const Bound& b, std::chrono::nanoseconds watch) {
   const auto& schedule = b.schedule();
@@ -43,4 +43,4 @@ Snapshot snapshot_of(const Bound& b, std::chrono::nanoseconds watch) {
   return s;
 }
 
-}}}  // namespace sdma::v0::doctor
+}}}  // namespace sdma::v0_3::doctor

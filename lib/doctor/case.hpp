@@ -11,7 +11,7 @@
 
 #include <algorithm>
 
-namespace sdma { inline namespace v0 { namespace doctor {
+namespace sdma { inline namespace v0_3 { namespace doctor {
 
 using detail::compare_text;
 using detail::number_text;
@@ -179,4 +179,4 @@ Diagnosis diagnosis_of(const Case&, std::vector<Finding>);
 /// A TRAP after the packet, in its queue, without a fence to a mailbox: the index of the TRAP. `traps`: is there any?
 std::optional<std::size_t> trap_without_mailbox(const Line&, std::size_t after, bool& traps);
 
-}}}  // namespace sdma::v0::doctor
+}}}  // namespace sdma::v0_3::doctor

@@ -28,7 +28,7 @@
 #include <string>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace doctor {
+namespace sdma { inline namespace v0_3 { namespace doctor {
 
 inline constexpr std::uint8_t kNotWritten = 1, kBarrierAnd = 3, kBarrierOr = 5;
 inline constexpr std::size_t kDependencies = 8, kMostDependencies = 5,
@@ -87,4 +87,4 @@ class ComputeQueues {
   std::vector<std::string> waits_{};  ///< for what each one waits
 };
 
-}}}  // namespace sdma::v0::doctor
+}}}  // namespace sdma::v0_3::doctor

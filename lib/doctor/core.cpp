@@ -14,7 +14,7 @@
 #include <cstring>
 #include <optional>
 
-namespace sdma { inline namespace v0 { namespace doctor {
+namespace sdma { inline namespace v0_3 { namespace doctor {
 namespace {
 
 /// The note of a gpucore file: amd_core_dump.cpp of ROCr writes it.
@@ -274,4 +274,4 @@ Result<void, Diagnostic> add_core(Snapshot& s, std::span<const std::byte> bytes,
   return CoreReader{s, bytes, name}.run();
 }
 
-}}}  // namespace sdma::v0::doctor
+}}}  // namespace sdma::v0_3::doctor

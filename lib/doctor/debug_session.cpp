@@ -16,7 +16,7 @@
 #include <thread>
 #include <utility>
 
-namespace sdma { inline namespace v0 { namespace doctor {
+namespace sdma { inline namespace v0_3 { namespace doctor {
 namespace {
 
 using kfd::DebugOp;
@@ -139,4 +139,4 @@ Listing list_queues(int pid) {
   return l;
 }
 
-}}}  // namespace sdma::v0::doctor
+}}}  // namespace sdma::v0_3::doctor

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace doctor {
+namespace sdma { inline namespace v0_3 { namespace doctor {
 
 struct Listing {
   enum class Step : std::uint8_t { open, version, trace, enable, snapshot } step{};
@@ -24,4 +24,4 @@ struct Listing {
 /// are short. Returns after the process is not traced any more.
 Listing list_queues(int pid);
 
-}}}  // namespace sdma::v0::doctor
+}}}  // namespace sdma::v0_3::doctor

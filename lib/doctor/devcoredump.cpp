@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-namespace sdma { inline namespace v0 { namespace doctor {
+namespace sdma { inline namespace v0_3 { namespace doctor {
 
 void add_engine_queues(Snapshot& s, std::string_view text, std::string_view name) {
   std::size_t served = 0, silent = 0;
@@ -33,4 +33,4 @@ void add_engine_queues(Snapshot& s, std::string_view text, std::string_view name
                                   plural(silent, "queue")));
 }
 
-}}}  // namespace sdma::v0::doctor
+}}}  // namespace sdma::v0_3::doctor

@@ -11,9 +11,9 @@
 
 #include <string_view>
 
-namespace sdma { inline namespace v0 { namespace doctor {
+namespace sdma { inline namespace v0_3 { namespace doctor {
 
 /// `name`: of the file. Adds nothing if the text has no such registers.
 void add_engine_queues(Snapshot&, std::string_view text, std::string_view name);
 
-}}}  // namespace sdma::v0::doctor
+}}}  // namespace sdma::v0_3::doctor

@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-namespace sdma { inline namespace v0 { namespace doctor {
+namespace sdma { inline namespace v0_3 { namespace doctor {
 namespace {
 
 /// The slowest rate at which a copy is not suspected to hang, in bytes per nanosecond.
@@ -484,4 +484,4 @@ class Diagnostician {
 
 Diagnosis diagnose(const Snapshot& s) { return Diagnostician{s}.take(); }
 
-}}}  // namespace sdma::v0::doctor
+}}}  // namespace sdma::v0_3::doctor

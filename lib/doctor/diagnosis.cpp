@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-namespace sdma { inline namespace v0 { namespace doctor {
+namespace sdma { inline namespace v0_3 { namespace doctor {
 namespace {
 
 /// How many packets around rptr a report shows.
@@ -152,4 +152,4 @@ Diagnosis diagnosis_of(const Case& c, std::vector<Finding> findings) {
   return d;
 }
 
-}}}  // namespace sdma::v0::doctor
+}}}  // namespace sdma::v0_3::doctor

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace sdma { inline namespace v0 { namespace doctor {
+namespace sdma { inline namespace v0_3 { namespace doctor {
 namespace {
 
 /// How many fences store the same to the same word, or atomics perhaps.
@@ -93,4 +93,4 @@ bool waits_at_rptr(const Case& c, std::size_t q) {
   return false;
 }
 
-}}}  // namespace sdma::v0::doctor
+}}}  // namespace sdma::v0_3::doctor

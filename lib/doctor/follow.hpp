@@ -18,7 +18,7 @@
 #include <compare>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace doctor {
+namespace sdma { inline namespace v0_3 { namespace doctor {
 
 /// A condition that a packet or a host thread waits for.
 struct Wait {
@@ -261,4 +261,4 @@ struct Following {
   std::map<std::uint64_t, Post> last_;
 };
 
-}}}  // namespace sdma::v0::doctor
+}}}  // namespace sdma::v0_3::doctor

@@ -15,7 +15,7 @@
 #include <cstring>
 #include <map>
 
-namespace sdma { inline namespace v0 { namespace doctor {
+namespace sdma { inline namespace v0_3 { namespace doctor {
 
 class Memory {
  public:
@@ -117,4 +117,4 @@ class Memory {
   std::map<std::uint64_t, std::optional<std::uint32_t>> now_;
 };
 
-}}}  // namespace sdma::v0::doctor
+}}}  // namespace sdma::v0_3::doctor

@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-namespace sdma { inline namespace v0 { namespace doctor {
+namespace sdma { inline namespace v0_3 { namespace doctor {
 namespace {
 
 class HostExplainer {
@@ -149,4 +149,4 @@ void explain_hosts(const Case& c, std::vector<Finding>& out) {
   for (const auto& h : c.snapshot.waits) all.run(h);
 }
 
-}}}  // namespace sdma::v0::doctor
+}}}  // namespace sdma::v0_3::doctor

@@ -16,7 +16,7 @@
 #include <map>
 #include <set>
 
-namespace sdma { inline namespace v0 { namespace doctor {
+namespace sdma { inline namespace v0_3 { namespace doctor {
 namespace {
 
 using detail::LogLine;
@@ -359,4 +359,4 @@ Result<LogRest, Diagnostic> add_kernel_log(Snapshot& s, const MoreText& more, st
   return LogRest{.is_log = log.is_log, .has_dump = log.has_dump, .text = std::move(log.rest)};
 }
 
-}}}  // namespace sdma::v0::doctor
+}}}  // namespace sdma::v0_3::doctor

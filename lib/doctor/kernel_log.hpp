@@ -31,7 +31,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace doctor {
+namespace sdma { inline namespace v0_3 { namespace doctor {
 
 /// Lines of one fact are as close as this in time, or, without times, in the log.
 inline constexpr double kOwnSeconds = 1;
@@ -50,4 +50,4 @@ struct LogFacts {
 };
 LogFacts facts_of(std::string_view text, std::string_view name);
 
-}}}  // namespace sdma::v0::doctor
+}}}  // namespace sdma::v0_3::doctor

@@ -10,7 +10,7 @@
 
 #include <algorithm>
 
-namespace sdma { inline namespace v0 { namespace doctor {
+namespace sdma { inline namespace v0_3 { namespace doctor {
 namespace {
 
 /// How many dwords of indirect buffers are read for a queue.
@@ -182,4 +182,4 @@ Errc read_memory(const Snapshot& s, GpuVa va, std::span<std::byte> out) {
   return s.peek ? s.peek(va, out) : Errc::unmapped;
 }
 
-}}}  // namespace sdma::v0::doctor
+}}}  // namespace sdma::v0_3::doctor

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace doctor {
+namespace sdma { inline namespace v0_3 { namespace doctor {
 
 struct Packet {
   PacketView view{};
@@ -54,4 +54,4 @@ Line read_line(const QueueSnapshot&, std::size_t index, const Snapshot&);
 /// Reads words and, if the process lives, its memory.
 Errc read_memory(const Snapshot&, GpuVa, std::span<std::byte> out);
 
-}}}  // namespace sdma::v0::doctor
+}}}  // namespace sdma::v0_3::doctor

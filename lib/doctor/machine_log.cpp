@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace sdma { inline namespace v0 { namespace doctor {
+namespace sdma { inline namespace v0_3 { namespace doctor {
 namespace {
 
 /// Actions of klogctl, of which the C library has no names.
@@ -33,4 +33,4 @@ Result<std::string, Diagnostic> kernel_log() {
   return text;
 }
 
-}}}  // namespace sdma::v0::doctor
+}}}  // namespace sdma::v0_3::doctor

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace sdma { inline namespace v0 { namespace doctor {
+namespace sdma { inline namespace v0_3 { namespace doctor {
 namespace {
 
 constexpr unsigned kProcessShift = 48;
@@ -88,4 +88,4 @@ Snapshot merged(std::vector<Snapshot> all) {
   return s;
 }
 
-}}}  // namespace sdma::v0::doctor
+}}}  // namespace sdma::v0_3::doctor

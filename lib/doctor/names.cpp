@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-namespace sdma { inline namespace v0 { namespace doctor {
+namespace sdma { inline namespace v0_3 { namespace doctor {
 namespace {
 
 struct ClassName {
@@ -92,4 +92,4 @@ Verdict Diagnosis::verdict() const noexcept {
   return Verdict::healthy;
 }
 
-}}}  // namespace sdma::v0::doctor
+}}}  // namespace sdma::v0_3::doctor

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-namespace sdma { inline namespace v0 { namespace doctor {
+namespace sdma { inline namespace v0_3 { namespace doctor {
 namespace {
 
 /// A NOP up to the end of the ring, over what an earlier lap has left there.
@@ -45,4 +45,4 @@ bool explain_covered(const Case& c, const Wait& w, Finding& f) {
   return false;
 }
 
-}}}  // namespace sdma::v0::doctor
+}}}  // namespace sdma::v0_3::doctor

@@ -9,7 +9,7 @@
 
 #include <set>
 
-namespace sdma { inline namespace v0 { namespace doctor {
+namespace sdma { inline namespace v0_3 { namespace doctor {
 namespace {
 
 bool is_mailbox(const Line& line, std::size_t i) {
@@ -85,4 +85,4 @@ bool explain_other_word(const Case& c, const Wait& w, Finding& f) {
   return true;
 }
 
-}}}  // namespace sdma::v0::doctor
+}}}  // namespace sdma::v0_3::doctor

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <set>
 
-namespace sdma { inline namespace v0 { namespace doctor {
+namespace sdma { inline namespace v0_3 { namespace doctor {
 namespace {
 
 /// A header that makes packets of dwords that otherwise begin none.
@@ -295,4 +295,4 @@ Finding explain_unread(const Case& c, const Post& p) {
 
 Finding explain_packet(const Case& c, std::size_t queue) { return PacketExplainer{c, queue}.take(); }
 
-}}}  // namespace sdma::v0::doctor
+}}}  // namespace sdma::v0_3::doctor

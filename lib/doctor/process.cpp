@@ -16,7 +16,7 @@
 #include <ctime>
 #include <filesystem>
 
-namespace sdma { inline namespace v0 { namespace doctor {
+namespace sdma { inline namespace v0_3 { namespace doctor {
 namespace {
 
 using detail::maps_line, detail::take_line, detail::take_word, detail::whole_number;
@@ -130,4 +130,4 @@ std::optional<double> start_of(int pid) {
 
 int tracer_of(int pid) { return static_cast<int>(parse_count(status_of(pid, "TracerPid")).value_or(0)); }
 
-}}}  // namespace sdma::v0::doctor
+}}}  // namespace sdma::v0_3::doctor

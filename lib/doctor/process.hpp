@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace doctor {
+namespace sdma { inline namespace v0_3 { namespace doctor {
 
 struct Mapping {
   std::uint64_t begin{}, end{};
@@ -96,4 +96,4 @@ std::vector<std::string> sleepless_parts(int pid);
 /// The thread that traces a process; 0: none.
 int tracer_of(int pid);
 
-}}}  // namespace sdma::v0::doctor
+}}}  // namespace sdma::v0_3::doctor

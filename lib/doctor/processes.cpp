@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <filesystem>
 
-namespace sdma { inline namespace v0 { namespace doctor {
+namespace sdma { inline namespace v0_3 { namespace doctor {
 namespace {
 
 constexpr const char* kProcesses = "/sys/class/kfd/kfd/proc";
@@ -83,4 +83,4 @@ std::optional<std::uint64_t> sdma_activity(int pid) {
   return sum;
 }
 
-}}}  // namespace sdma::v0::doctor
+}}}  // namespace sdma::v0_3::doctor

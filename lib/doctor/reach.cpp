@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-namespace sdma { inline namespace v0 { namespace doctor {
+namespace sdma { inline namespace v0_3 { namespace doctor {
 namespace {
 
 /// Tries the orders of the packets that store to the word, of which each may be left out: an engine may not get there,
@@ -79,4 +79,4 @@ class Reach {
 
 bool may_be_satisfied(const Case& c, const Wait& w, std::optional<Post> self) { return Reach{c, w, self}.run(); }
 
-}}}  // namespace sdma::v0::doctor
+}}}  // namespace sdma::v0_3::doctor

@@ -9,7 +9,7 @@
 #include <charconv>
 #include <map>
 
-namespace sdma { inline namespace v0 { namespace doctor {
+namespace sdma { inline namespace v0_3 { namespace doctor {
 
 void add(Snapshot& s, const RingDump& d, std::string_view name) {
   QueueSnapshot q{.name = d.label.empty() ? std::string(name) : fmt::format("{} ({})", name, d.label),
@@ -178,4 +178,4 @@ void add(Snapshot& s, const trace::Trace& t, std::string_view name) {
   if (t.lost != 0) s.notes.push_back(fmt::format("{}: {} events were lost during recording", name, t.lost));
 }
 
-}}}  // namespace sdma::v0::doctor
+}}}  // namespace sdma::v0_3::doctor

@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace sdma { inline namespace v0 { namespace doctor {
+namespace sdma { inline namespace v0_3 { namespace doctor {
 namespace {
 
 using detail::Json;
@@ -223,4 +223,4 @@ Result<Snapshot, Diagnostic> snapshot_from_json(std::string_view text, std::stri
                     .hint = "it may be from another version of sdma, or was changed"};
 }
 
-}}}  // namespace sdma::v0::doctor
+}}}  // namespace sdma::v0_3::doctor

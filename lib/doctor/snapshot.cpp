@@ -5,7 +5,7 @@
 #include <array>
 #include <cstring>
 
-namespace sdma { inline namespace v0 { namespace doctor {
+namespace sdma { inline namespace v0_3 { namespace doctor {
 
 std::string_view name(Source s) noexcept {
   constexpr std::array<std::string_view, 7> kNames{"unknown", "memory",    "dump", "command line",
@@ -38,4 +38,4 @@ Errc Words::read(GpuVa va, std::span<std::byte> out) const {
   return Errc::ok;
 }
 
-}}}  // namespace sdma::v0::doctor
+}}}  // namespace sdma::v0_3::doctor

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <span>
 
-namespace sdma { inline namespace v0 { namespace doctor {
+namespace sdma { inline namespace v0_3 { namespace doctor {
 namespace {
 
 QueueSnapshot queue_of(const StallReport& r) {
@@ -47,4 +47,4 @@ Snapshot snapshot_of(const StallReport& r, const Peek& peek, std::chrono::nanose
   return s;
 }
 
-}}}  // namespace sdma::v0::doctor
+}}}  // namespace sdma::v0_3::doctor

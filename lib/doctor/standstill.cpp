@@ -14,7 +14,7 @@
 #include <filesystem>
 #include <map>
 
-namespace sdma { inline namespace v0 { namespace doctor {
+namespace sdma { inline namespace v0_3 { namespace doctor {
 namespace {
 
 using detail::whole_number;
@@ -118,4 +118,4 @@ std::vector<std::string> sleepless_parts(int pid) {
   return out;
 }
 
-}}}  // namespace sdma::v0::doctor
+}}}  // namespace sdma::v0_3::doctor

@@ -10,7 +10,7 @@
 
 #include <algorithm>
 
-namespace sdma { inline namespace v0 { namespace doctor {
+namespace sdma { inline namespace v0_3 { namespace doctor {
 namespace {
 
 /// How many engines a GPU has if that is not known: those of MI300X.
@@ -266,4 +266,4 @@ class StateExaminer {
 
 std::optional<Finding> examine_state(const Line& line, const Snapshot& s) { return StateExaminer{line, s}.run(); }
 
-}}}  // namespace sdma::v0::doctor
+}}}  // namespace sdma::v0_3::doctor

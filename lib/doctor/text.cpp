@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <map>
 
-namespace sdma { inline namespace v0 { namespace doctor {
+namespace sdma { inline namespace v0_3 { namespace doctor {
 namespace {
 
 constexpr std::size_t kWidth = 110;
@@ -287,4 +287,4 @@ std::string to_json(const Diagnosis& d) {
   return detail::json_text(j) + "\n";
 }
 
-}}}  // namespace sdma::v0::doctor
+}}}  // namespace sdma::v0_3::doctor

@@ -14,7 +14,7 @@
 #include <cstddef>
 #include <filesystem>
 
-namespace sdma { inline namespace v0 { namespace doctor {
+namespace sdma { inline namespace v0_3 { namespace doctor {
 namespace {
 
 using detail::take_line, detail::take_word, detail::whole_number;
@@ -119,4 +119,4 @@ std::vector<SleepingThread> sleeping_threads(int pid, const std::vector<Mapping>
   return e ? std::vector<SleepingThread>() : all;
 }
 
-}}}  // namespace sdma::v0::doctor
+}}}  // namespace sdma::v0_3::doctor

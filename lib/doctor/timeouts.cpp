@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-namespace sdma { inline namespace v0 { namespace doctor {
+namespace sdma { inline namespace v0_3 { namespace doctor {
 namespace {
 
 /// The line of the file of a queue that says that the driver gave up on a ring. The name of a ring of the driver is
@@ -62,4 +62,4 @@ bool explain_timeout_beside(const Case& c, std::size_t q, std::optional<Finding>
   return true;
 }
 
-}}}  // namespace sdma::v0::doctor
+}}}  // namespace sdma::v0_3::doctor

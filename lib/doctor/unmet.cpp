@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-namespace sdma { inline namespace v0 { namespace doctor {
+namespace sdma { inline namespace v0_3 { namespace doctor {
 namespace {
 
 bool is_add(AtomicOp op) noexcept {
@@ -465,4 +465,4 @@ void explain_unmet(const Case& c, const Wait& w, std::optional<std::size_t> queu
   WaitExplainer{c, w, queue, f}.run();
 }
 
-}}}  // namespace sdma::v0::doctor
+}}}  // namespace sdma::v0_3::doctor

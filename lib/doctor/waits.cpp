@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace sdma { inline namespace v0 { namespace doctor {
+namespace sdma { inline namespace v0_3 { namespace doctor {
 namespace {
 
 bool is_condition(const Wait& w) noexcept { return w.bytes == 4; }
@@ -204,4 +204,4 @@ Finding explain_wait(const Case& c, std::size_t queue, const std::vector<Post>& 
   return f;
 }
 
-}}}  // namespace sdma::v0::doctor
+}}}  // namespace sdma::v0_3::doctor

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 class Axis {
  public:
@@ -43,4 +43,4 @@ class Axis {
   double from_, to_;
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

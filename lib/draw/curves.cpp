@@ -9,7 +9,7 @@
 #include <set>
 #include <utility>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace {
 
 using namespace detail;
@@ -155,4 +155,4 @@ std::string stacked_curves_svg(std::span<const Curves> all) {
   return svg.close();
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// A picture of curves that share both axes.
 struct Curves {
@@ -38,4 +38,4 @@ std::string curves_svg(const Curves&);
 /// Several plots in one picture, from top to bottom.
 std::string stacked_curves_svg(std::span<const Curves>);
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -4,7 +4,7 @@
 #include "axis.hpp"
 #include "svg.hpp"
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace {
 
 using namespace detail;
@@ -100,4 +100,4 @@ std::string lanes_svg(const Lanes& l) {
   return svg.close();
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

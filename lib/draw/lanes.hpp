@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 struct Lanes {
   /// One span of time in a lane.
@@ -56,4 +56,4 @@ struct Lanes {
 };
 std::string lanes_svg(const Lanes&);
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

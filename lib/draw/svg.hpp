@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 inline std::string escaped(std::string_view s) {
   std::string out;
@@ -96,4 +96,4 @@ class Svg {
   std::string out_;
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

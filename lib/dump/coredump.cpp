@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
 constexpr std::string_view kRing = "ring name:", kSize = "Ring size in dwords:", kBuffer = "IB #";
@@ -149,4 +149,4 @@ Result<std::vector<DumpedBuffer>, Diagnostic> coredump_buffers(std::string_view 
   return all;
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -27,7 +27,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// A ring of the dump: its rows are `text`, the first of which is line `line`.
 struct CoredumpRing {
@@ -61,4 +61,4 @@ std::optional<std::uint64_t> number_of(std::string_view) noexcept;
 /// What follows `key` in this line, up to a blank: "0x1c0" in "Rptr: 0x1c0 Wptr: 0x1c8".
 std::string_view value_after(std::string_view line, std::string_view key) noexcept;
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

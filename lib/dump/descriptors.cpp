@@ -11,7 +11,7 @@
 #include <bit>
 #include <utility>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace {
 
 constexpr std::string_view kProcess = "Process ", kNode = "Node ", kGpu = "gpu_id ", kQueue = "SDMA queue on device ",
@@ -276,4 +276,4 @@ std::string to_json(const QueueDescriptors& all) {
   return out;
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

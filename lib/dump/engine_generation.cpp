@@ -8,7 +8,7 @@
 #include <cctype>
 #include <string>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
 struct Chip {
@@ -83,4 +83,4 @@ std::optional<Generation> generation_in(std::string_view text) {
   return version ? version : contradiction ? std::nullopt : named;
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

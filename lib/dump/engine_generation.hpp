@@ -13,11 +13,11 @@
 #include <optional>
 #include <string_view>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// The generation of a target, a chip or a product: "gfx1100", "navi31", "MI300X"; nothing for other words.
 std::optional<Generation> generation_of_name(std::string_view word) noexcept;
 /// What the whole text says.
 std::optional<Generation> generation_in(std::string_view text);
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -11,7 +11,7 @@
 #include <map>
 #include <utility>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
 constexpr std::size_t kSurveyed = 4096;
@@ -497,4 +497,4 @@ std::string DumpLayout::describe() const {
   return labelled ? "a label, " + text : text;
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

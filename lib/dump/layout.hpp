@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// What a number of the dump is.
 enum class DumpUnit : std::uint8_t {
@@ -67,4 +67,4 @@ DumpLayout survey(std::string_view text);
 /// Appends the bytes of a number in memory order.
 void append_bytes(std::vector<std::uint8_t>& out, const DumpCell& cell, DumpUnit unit);
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
 constexpr std::string_view kBlank = " \t";
@@ -213,4 +213,4 @@ DumpLine parse_line(std::string_view line) {
   return items.finish();
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 constexpr bool is_hex(char c) noexcept {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
@@ -66,4 +66,4 @@ bool is_blank(std::string_view) noexcept;
 /// The value of a hexadecimal, octal or decimal number; with a digit that the radix does not have, false.
 bool number_in(std::string_view digits, unsigned radix, std::uint64_t& value) noexcept;
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

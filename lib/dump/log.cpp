@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
 /// A time that is earlier by more seconds than this is one of another start of the machine.
@@ -387,4 +387,4 @@ std::string describe(const Log& log) {
   return fmt::format("a {}log of {}{}", whose, plural(log.records, "line"), times);
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

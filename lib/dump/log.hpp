@@ -38,7 +38,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// A line of a log that has a message.
 struct LogLine {
@@ -94,4 +94,4 @@ Log read_log(std::string_view bytes);
 /// "a kernel's log of 15 lines, from 8123.402 to 8123.405"
 std::string describe(const Log&);
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

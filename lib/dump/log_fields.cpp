@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
 struct LogFieldRow {
@@ -119,4 +119,4 @@ bool begins_verbose(std::string_view line) noexcept {
   return iso_date(c, r) && c.blanks() && c.rest().starts_with("[s=");
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// One message of a log, as its form gives it.
 struct LogRecord {
@@ -57,4 +57,4 @@ std::size_t journal_key(std::string_view line) noexcept;
 bool begins_export(std::string_view line) noexcept;
 bool begins_verbose(std::string_view line) noexcept;
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

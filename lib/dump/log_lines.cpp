@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
 /// "0000:c1:00.0" at the beginning: its length, or 0.
@@ -95,4 +95,4 @@ bool names_ring(std::string_view text) noexcept {
   return false;
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -8,7 +8,7 @@
 // Pure; only is_dump_row allocates. Any thread. No errors.
 #include <string_view>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// The last PCI address of a device before `end`.
 std::string_view device_in(std::string_view text, std::size_t end) noexcept;
@@ -23,4 +23,4 @@ std::string_view behind_driver(std::string_view text) noexcept;
 /// Does it have a word of a ring, or of the driver?
 bool names_ring(std::string_view text) noexcept;
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

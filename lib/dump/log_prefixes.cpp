@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cctype>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
 /// What stands in brackets before a message.
@@ -229,4 +229,4 @@ void take_prefixes(std::string_view line, LogRecord& r) noexcept {
   }
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -11,7 +11,7 @@
 #include <deque>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "journald's lengths are copied as they are");
@@ -238,4 +238,4 @@ RecordsRead read_verbose(std::string_view text, bool goes_on, const TakeRecord& 
   return e.give_to(take, text.size() - rest.size(), "journalctl -o verbose");
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -15,7 +15,7 @@
 
 #include <functional>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 using TakeRecord = std::function<void(LogRecord&)>;
 
@@ -34,4 +34,4 @@ bool ends_json(std::string_view text) noexcept;
 RecordsRead read_export(std::string_view text, bool goes_on, const TakeRecord&);
 RecordsRead read_verbose(std::string_view text, bool goes_on, const TakeRecord&);
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

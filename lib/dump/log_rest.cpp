@@ -9,7 +9,7 @@
 #include <cstring>
 #include <utility>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
 /// Marks how many lines are not kept.
@@ -111,4 +111,4 @@ std::string RestOfLog::take(std::size_t records) const {
   return rest += '\n';
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -19,7 +19,7 @@
 #include <string>
 #include <string_view>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// What a line of the text is.
 enum class LineKind : std::uint8_t {
@@ -59,4 +59,4 @@ class RestOfLog {
   bool is_log_ = false, beside_ = false, heading_ = false;
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

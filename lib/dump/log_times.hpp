@@ -16,7 +16,7 @@
 #include <optional>
 #include <string_view>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 inline bool is_decimal(char c) noexcept { return c >= '0' && c <= '9'; }
 inline bool is_gap(char c) noexcept { return c == ' ' || c == '\t'; }
@@ -175,4 +175,4 @@ inline bool syslog_date(LogCursor& c, LogRecord& r) noexcept {
   return true;
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -2,7 +2,7 @@
 // The table of messages: what kernels, drivers and runtimes print about copies, and what each of them means.
 #include "messages.hpp"
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
 constexpr std::string_view kDoubtful = "after a reset of the GPU, create queues and memory again: restart the program";
@@ -288,4 +288,4 @@ struct MessageTable {
 
 std::span<const Message> messages() noexcept { return MessageTable::kAll; }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
 /// Which messages a text may have: those whose needle is in it.
@@ -63,4 +63,4 @@ std::optional<FoundMessage> find_message(std::string_view text) {
   return index.find(text);
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

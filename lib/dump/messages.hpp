@@ -17,7 +17,7 @@
 #include <span>
 #include <string_view>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// What a message is for. The lines of a fault stand in the order of their enumerators.
 enum class LogWord : std::uint8_t {
@@ -52,4 +52,4 @@ struct FoundMessage {
 /// The first message of the table that the text has.
 std::optional<FoundMessage> find_message(std::string_view text);
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

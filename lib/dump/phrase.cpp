@@ -5,7 +5,7 @@
 #include "line.hpp"
 #include "log_times.hpp"
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
 constexpr std::size_t kNeedle = 4;
@@ -128,4 +128,4 @@ std::optional<PhraseMatch> Phrase::find(std::string_view text) const noexcept {
   return {};
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

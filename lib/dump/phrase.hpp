@@ -18,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// Where a phrase was found, and what its places hold.
 class PhraseMatch {
@@ -76,4 +76,4 @@ class Phrase {
   std::string_view needle_{};
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

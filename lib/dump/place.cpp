@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace {
 
 /// The longest fixed packet has 16 dwords; a WRITE of a few dwords is as likely as any.
@@ -264,4 +264,4 @@ std::vector<PacketView> packets_of(const RingPart& part, Generation generation) 
   return out;
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
 constexpr std::string_view kLittleMark = "\xff\xfe", kBigMark = "\xfe\xff";
@@ -293,4 +293,4 @@ std::string plain_text(std::string text) {
   return text;
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -27,7 +27,7 @@
 #include <string>
 #include <string_view>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// Decodes a text that comes in parts, which may end anywhere: gives its whole lines. What one part shows, such as that
 /// this is a page of HTML, holds for it and for all later ones.
@@ -54,4 +54,4 @@ std::string without_colours(std::string_view text);
 /// Is this UTF-16, with a mark or letters of ASCII alone?
 bool is_utf16(std::string_view bytes) noexcept;
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <span>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// GPU VAs have 48 bits, and the first page is never mapped.
 inline bool is_address(std::uint64_t va) noexcept { return va >= 4096 && va < std::uint64_t{1} << 48; }
@@ -54,4 +54,4 @@ inline std::int64_t plausibility(std::span<const std::uint32_t> dwords, const Ca
   return good;
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -20,7 +20,7 @@
 #include <span>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// Each gap costs as much as the evidence that a start needs: a copy after it pays for it, a trap does not.
 inline constexpr std::int64_t kGapCost = 8;
@@ -107,4 +107,4 @@ inline std::vector<DumpGap> find_gaps(std::span<const std::uint32_t> dwords, std
   return gaps;
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

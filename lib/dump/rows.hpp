@@ -19,7 +19,7 @@
 #include <cstring>
 #include <utility>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 inline std::string quoted(std::string_view s) { return "'" + std::string(s.substr(0, 40)) + "'"; }
 inline std::string_view first_word(std::string_view s) noexcept { return s.substr(0, s.find_first_of(" \t,;")); }
@@ -250,4 +250,4 @@ class DumpRows {
   std::string skipped_text_;
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -15,7 +15,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace {
 
 using detail::each_line;
@@ -252,4 +252,4 @@ Result<TextDumps, Diagnostic> read_text_dump(std::string_view bytes, std::string
   return all;
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

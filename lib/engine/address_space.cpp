@@ -5,7 +5,7 @@
 #include <new>
 #include <thread>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 // How a reader and a writer detect each other, in the single order of seq_cst operations:
 //
@@ -228,4 +228,4 @@ bool AddressSpace::Reader::covers(const Region& r, GpuVa* missing) noexcept {
   return true;
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -39,7 +39,7 @@
 #include <span>
 #include <vector>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// One piece of memory and its GPU address.
 struct Mapping {
@@ -183,4 +183,4 @@ class AddressSpace::Reader {
   std::uint32_t oldest_{};
 };
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

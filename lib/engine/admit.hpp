@@ -10,7 +10,7 @@
 #include "execute.hpp"
 #include "sdma/engine/fault.hpp"
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace detail {
 
 constexpr bool ends_with(std::string_view s, std::string_view end) noexcept {
@@ -132,4 +132,4 @@ template <Packet P> bool admit(const P& p, AddressSpace::Reader& reader, Fault& 
   }
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -13,7 +13,7 @@
 
 #include <algorithm>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 class Allowance {
  public:
@@ -43,4 +43,4 @@ class Allowance {
   std::uint64_t left_ = kStep;
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <limits>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 namespace {
 
@@ -118,4 +118,4 @@ Outcome execute(const Atomic& p, Machine& m) noexcept {
   return width(p.op) == 8 ? modify<std::uint64_t>(p, m) : modify<std::uint32_t>(p, m);
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <thread>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
 /// Streams of random numbers: those of a node's pipelines and naps are below.
@@ -112,4 +112,4 @@ void Baton::Hand::until(const std::function<bool()>& ready) {
   t.ready = nullptr;
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -30,7 +30,7 @@
 #include <mutex>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 class Baton {
  public:
@@ -104,4 +104,4 @@ class Baton {
   bool ending_ = false;
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

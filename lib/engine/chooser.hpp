@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// What a choice is about, so that a chooser can prefer, count or fix some of them.
 enum class Choice : std::uint8_t {
@@ -54,4 +54,4 @@ class Seeded final : public Chooser {
   std::uint64_t state_;
 };
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -8,7 +8,7 @@
 #include <chrono>
 #include <cstring>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 std::uint64_t host_ticks() noexcept {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
@@ -243,4 +243,4 @@ Outcome execute(const DummyTrap&, Machine&) noexcept { return Outcome::done; }
 // Software memory has no caches.
 Outcome execute(const Gcr&, Machine&) noexcept { return Outcome::done; }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

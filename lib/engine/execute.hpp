@@ -33,7 +33,7 @@
 #include "address_space.hpp"
 #include "sdma/packets/footprint.hpp"
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// The node's clock in ticks of 10 ns (100 MHz), the same for all engines: the host's, or a virtual one.
 struct TickSource {
@@ -168,4 +168,4 @@ template <class... P> consteval bool all_execute(PacketList<P...>) { return ((Ex
 static_assert(all_execute(Packets{}), "a packet of the registry has neither an execute() nor a refusal, or has both");
 }  // namespace detail
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

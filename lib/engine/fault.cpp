@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 namespace {
 
@@ -107,4 +107,4 @@ std::string describe(const Fault& f) {
                      in_buffer, subject, what(f));
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -22,7 +22,7 @@
 #include <atomic>
 #include <cstring>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// The current packet of the front end, and how it waits.
 struct Current : Fetched {
@@ -360,4 +360,4 @@ class FrontEnd {
   Fault fault_{};
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

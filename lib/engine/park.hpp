@@ -24,7 +24,7 @@
 #include <cstdint>
 #include <ctime>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 template <int kFlag> class BasicParking {
  public:
@@ -72,4 +72,4 @@ template <int kFlag> class BasicParking {
 /// One in memory of this process; BasicParking<0> may lie in memory that several processes map.
 using Parking = BasicParking<FUTEX_PRIVATE_FLAG>;
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -13,7 +13,7 @@
 #include <optional>
 #include <utility>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 using detail::Allowance;
 using detail::Current;
@@ -395,4 +395,4 @@ const Fault* Pipeline::fault() const noexcept { return impl_->fault(); }
 const Pipeline::Counters& Pipeline::counters() const noexcept { return impl_->counters(); }
 std::uint64_t Pipeline::position() const noexcept { return impl_->position(); }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -39,7 +39,7 @@
 #include <memory>
 #include <span>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// A packet, at the moment when it starts or when all its effects have landed.
 struct PacketEvent {
@@ -148,4 +148,4 @@ class Pipeline {
   std::unique_ptr<Impl> impl_;
 };
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <signal.h>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 class SignalsBlocked {
  public:
@@ -24,4 +24,4 @@ class SignalsBlocked {
   sigset_t before_;
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

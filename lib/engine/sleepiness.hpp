@@ -10,7 +10,7 @@
 // long run is not much slower than it was. One thread; no errors.
 #include "chooser.hpp"
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 class Sleepiness {
  public:
@@ -34,4 +34,4 @@ class Sleepiness {
   std::uint32_t coins_, naps_ = 0;
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

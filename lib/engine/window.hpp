@@ -21,7 +21,7 @@
 #include <atomic>
 #include <bit>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// The i-th set bit.
 inline std::uint32_t nth_bit(std::uint64_t bits, std::uint32_t i) noexcept {
@@ -270,4 +270,4 @@ class Window {
   const Flight* in_part_ = nullptr;  ///< a piece of this one has landed in part
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -37,7 +37,7 @@
 #include <mutex>
 #include <thread>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// The progress of a round, from that of its queues.
 constexpr Progress busier(Progress a, Progress b) noexcept {
@@ -163,4 +163,4 @@ class Worker {
   std::chrono::nanoseconds nap_{};
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -18,7 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace sdma { inline namespace v0 { namespace kfd {
+namespace sdma { inline namespace v0_3 { namespace kfd {
 
 /// The version of the interface described here.
 inline constexpr std::uint32_t kMajor = 1, kMinor = 17;
@@ -352,4 +352,4 @@ struct DeviceEntry {
 };
 static_assert(sizeof(DeviceEntry) == 120);
 
-}}}  // namespace sdma::v0::kfd
+}}}  // namespace sdma::v0_3::kfd

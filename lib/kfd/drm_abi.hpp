@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-namespace sdma { inline namespace v0 { namespace drm {
+namespace sdma { inline namespace v0_3 { namespace drm {
 
 /// Numbers of the ioctls, type 'd'.
 enum Nr : unsigned {
@@ -165,4 +165,4 @@ struct Context {
 };
 static_assert(sizeof(Context) == 16);
 
-}}}  // namespace sdma::v0::drm
+}}}  // namespace sdma::v0_3::drm

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <vector>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace {
 
 using namespace grammar;
@@ -150,4 +150,4 @@ std::string label(const PacketInfo& p) {
   return text;
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -16,7 +16,7 @@
 #include <array>
 #include <span>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// A packet in some generations.
 struct Later {
@@ -279,4 +279,4 @@ inline constexpr std::array kLaterPackets{
 };
 // clang-format on
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -18,7 +18,7 @@
 #include "../core/wide.hpp"
 #include "sdma/packets/footprint.hpp"
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// Two regions of a packet that have a byte in common, and the fields that hold their addresses. The first is written.
 struct Overlap {
@@ -155,4 +155,4 @@ inline Overlap overlap(const PacketInfo& info, std::span<const std::uint32_t> dw
   return o;
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -11,7 +11,7 @@
 #include <array>
 #include <cstddef>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// True if no dwords match two packets, except that a narrower pattern may precede a wider one of the same length.
 template <std::size_t N> consteval bool unambiguous(const std::array<PacketInfo, N>& all) {
@@ -30,4 +30,4 @@ template <std::size_t N> consteval bool unambiguous(const std::array<PacketInfo,
   return true;
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

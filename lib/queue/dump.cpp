@@ -9,7 +9,7 @@
 #include <bit>
 #include <cstring>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 namespace {
 
@@ -171,4 +171,4 @@ Result<RingDump, Diagnostic> load_dump(const std::string& path) {
   return from_bytes(bytes(), path);
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -4,7 +4,7 @@
 #include "parser.hpp"
 #include "symbols.hpp"
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 bool ScheduleParser::host() {
   const Token begin = lex_.take();
@@ -351,4 +351,4 @@ bool ScheduleParser::repeat(int depth) {
   return !broken_;
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

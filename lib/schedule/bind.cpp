@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace {
 
 using namespace detail;
@@ -225,4 +225,4 @@ Result<Bound, std::vector<Diagnostic>> bind(const Schedule& s, Device& d, const 
   return Linker{s, d, o}.run();
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

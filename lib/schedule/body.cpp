@@ -5,7 +5,7 @@
 #include "parser.hpp"
 #include "symbols.hpp"
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 bool ScheduleParser::packet() {
   const auto at = lex_.peek().at;
@@ -73,4 +73,4 @@ void ScheduleParser::check_boundaries(const Token& begin) {
         "an engine would read the two as one packet: write all dwords of the raw packet");
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <atomic>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 Bound::Bound(std::unique_ptr<Impl> i) noexcept : impl_(std::move(i)) {}
 Bound::Bound(Bound&&) noexcept = default;
@@ -150,4 +150,4 @@ Errc Bound::restart(Deadline d) const noexcept {
   return Errc::ok;
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <optional>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 struct Bound::Impl {
   /// The location of a buffer or a signal.
@@ -45,4 +45,4 @@ struct Bound::Impl {
   Home& home(const SymbolOffset& l) noexcept { return l.signal ? signals[l.index] : buffers[l.index]; }
 };
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 std::string decisions_text(std::span<const Decision> all) {
   std::string out;
@@ -144,4 +144,4 @@ std::optional<Values> ScheduleParser::ordered(const std::string& variable, const
 }
 
 }  // namespace detail
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -15,7 +15,7 @@
 #include <string>
 #include <utility>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// "" if they are equal. Otherwise how many bytes of `left` differ, where they are, and the first of them:
 /// "12 of 4K bytes differ: gpu1.out[16..+8], gpu1.out[64..+4]; gpu1.out[16] is 0xdb, not 0x07". `wrong`, if not null,
@@ -65,4 +65,4 @@ inline std::string difference(const Schedule& s, const Schedule::Range& left, st
                      name, size_text(l.offset + first.at), first.is, poison, first.should);
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

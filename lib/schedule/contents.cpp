@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
 /// splitmix64: one step per word.
@@ -131,4 +131,4 @@ std::optional<std::uint64_t> FirstContents::word(GpuVa va, std::size_t bytes) co
   return out;
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -26,7 +26,7 @@
 #include <optional>
 #include <span>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// Gives each buffer its initial contents. `bytes_of(k)`: the bytes of buffer k.
 void fill(const Schedule&, std::uint64_t seed, const std::function<std::span<std::byte>(std::size_t)>& bytes_of);
@@ -78,4 +78,4 @@ class FirstContents {
   std::map<std::uint64_t, Range> ranges_;
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

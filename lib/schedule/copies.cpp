@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <map>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace detail {
 
 Direction direction_of(std::string_view name) noexcept {
@@ -236,4 +236,4 @@ std::vector<Diagnostic> contradictions(const RecordedCopies& r) {
   return all;
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -8,7 +8,7 @@
 
 #include <map>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
 /// "4", "Agent 4" or, with --agent-index type-relative, "GPU 0" and "CPU 0": these say what they are.
@@ -63,4 +63,4 @@ CopiesResult read_rocprof_csv(std::string_view text, std::string_view file) {
   return copies_of(std::move(t));
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 inline constexpr const char* kCopyForms =
     "it reads the CSV and JSON of rocprofv3 --memory-copy-trace, Chrome traces with copies of GPUs, and logs of "
@@ -57,4 +57,4 @@ struct CopyQueue {
 };
 std::vector<CopyQueue> queues_of(const RecordedCopies&);
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

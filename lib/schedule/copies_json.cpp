@@ -10,7 +10,7 @@
 #include <cmath>
 #include <cstdlib>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
 using JsonRow = JsonRows::Row;
@@ -306,4 +306,4 @@ CopiesResult read_json_copies(std::string_view text, std::string_view file) {
   return reader.finish(cut);
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

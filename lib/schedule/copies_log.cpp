@@ -10,7 +10,7 @@
 #include <bit>
 #include <map>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
 /// What follows `name` in a line: "0x1" of "copy_engine=0x1, dst=..".
@@ -365,4 +365,4 @@ CopiesResult read_runtime_log(std::string_view text, std::string_view file, cons
   return RuntimeLog{text, file, o}.run();
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -13,7 +13,7 @@
 #include <set>
 #include <tuple>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace detail {
 namespace {
 
@@ -235,4 +235,4 @@ class CopiesText {
 
 std::string schedule_text(const RecordedCopies& c) { return CopiesText{c}.run(); }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

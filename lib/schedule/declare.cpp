@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
 /// Stores a number if it is one. Returns whether it is.
@@ -384,4 +384,4 @@ bool ScheduleParser::add_expectation(const Schedule::Range& left, const Schedule
   return true;
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <utility>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace {
 
 Diagnostic no_handles(std::uint32_t rank, std::string why) {
@@ -55,4 +55,4 @@ Result<std::vector<std::byte>, Diagnostic> SocketExchange::receive(std::uint32_t
   }
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -9,7 +9,7 @@
 #include "sdma/packets/footprint.hpp"
 #include "symbols.hpp"
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 struct Outside {
   SymbolOffset symbol{};   ///< offset: where the bytes begin
@@ -48,4 +48,4 @@ template <class Fn> void outside(const Schedule& s, const PacketView& v, Fn&& fn
 /// The message and the hint; `declared` is where the symbol is declared ("on line 3", or "").
 Diagnostic describe(const Schedule&, const PacketView&, const Outside&, std::string_view declared);
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <system_error>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace {
 
 namespace fs = std::filesystem;
@@ -49,4 +49,4 @@ std::function<Result<std::string, Diagnostic>(const std::string&)> files_beside(
   };
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

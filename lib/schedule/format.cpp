@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace {
 
 using namespace detail;
@@ -124,4 +124,4 @@ class Formatter {
 
 std::string format_source(std::string_view text) { return Formatter{text}.run(); }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -12,7 +12,7 @@
 #include <initializer_list>
 #include <span>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
 constexpr std::string_view kHello = "sdma-meet", kAnswer = "sdma";
@@ -94,4 +94,4 @@ Result<Answer, NoAnswer> receive_answer(int socket, Deadline d) {
   return a;
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

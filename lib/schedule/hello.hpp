@@ -19,7 +19,7 @@
 #include <string>
 #include <string_view>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 inline constexpr std::size_t kHelloBytes = 512;
 /// Longer tokens do not fit beside the other fields.
@@ -54,4 +54,4 @@ bool send_hello(int socket, const Hello&, Deadline);
 bool send_answer(int socket, const Answer&, Deadline);
 Result<Answer, NoAnswer> receive_answer(int socket, Deadline);
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -17,7 +17,7 @@
 #include <new>
 #include <string_view>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 class HostLane {
  public:
@@ -122,4 +122,4 @@ class HostLane {
   std::uint64_t since_ = 0;  ///< when that submit, or its latest piece, began to need room
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

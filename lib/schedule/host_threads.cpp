@@ -16,7 +16,7 @@
 #include <system_error>
 #include <thread>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
 using namespace std::chrono_literals;
@@ -334,4 +334,4 @@ class HostThreads {
 
 void perform(RunState& run, Rounds& rounds) { HostThreads{run, rounds}.all(); }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

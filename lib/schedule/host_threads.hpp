@@ -9,8 +9,8 @@
 #include "rounds.hpp"
 #include "run_state.hpp"
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 void perform(RunState&, Rounds&);
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -13,7 +13,7 @@
 #include <cstring>
 #include <map>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
 constexpr std::uint64_t kLine = 64;
@@ -293,4 +293,4 @@ std::vector<Diagnostic> join(Bound::Impl& out, const BindOptions& o, const std::
   return Joiner{out, o, gpus}.run();
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -14,7 +14,7 @@
 // Errors: those of the device and of the exchange; a rank binds another schedule, or as another number of ranks.
 #include "bound.hpp"
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// The memory that a buffer needs. `gpus`: the device's GPU for each of the schedule's.
 MemoryRequest request_for(const Schedule::Buffer&, const std::vector<GpuId>& gpus);
@@ -24,4 +24,4 @@ std::vector<Diagnostic> wrong_ranks(const Schedule&, const BindOptions&);
 
 std::vector<Diagnostic> join(Bound::Impl&, const BindOptions&, const std::vector<GpuId>& gpus);
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

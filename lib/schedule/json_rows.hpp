@@ -18,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 class JsonRows : public JsonVisitor {
  public:
@@ -78,4 +78,4 @@ class JsonRows : public JsonVisitor {
   std::size_t row_depth_ = 0, row_path_ = 0, lists_ = 0;  ///< lists_: arrays that are open inside the row
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

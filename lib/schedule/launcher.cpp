@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace {
 
 Diagnostic wrong_environment(std::string message, std::string hint) {
@@ -252,4 +252,4 @@ Result<void, Diagnostic> same_world(const Launched& at, std::uint32_t mpi_rank, 
                           mpi_size == 1 ? ", or without MPI" : "")};
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

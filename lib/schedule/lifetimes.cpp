@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "lifetimes.hpp"
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 std::string_view lifetime_word(Schedule::Action::Kind k) noexcept {
   using Kind = Schedule::Action::Kind;
@@ -65,4 +65,4 @@ std::vector<std::size_t> buffers_of(const Schedule& s, GpuVa va) {
   return all;
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

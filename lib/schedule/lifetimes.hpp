@@ -18,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// The keyword of such an action; "" for any other.
 std::string_view lifetime_word(Schedule::Action::Kind) noexcept;
@@ -43,4 +43,4 @@ std::uint64_t mapped_at_first(const Schedule::Buffer&, const Lifetime&) noexcept
 /// last one has the bytes.
 std::vector<std::size_t> buffers_of(const Schedule&, GpuVa);
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -21,7 +21,7 @@
 #include <bit>
 #include <functional>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// Can a ring have this size?
 constexpr bool is_ring_size(std::uint64_t bytes) noexcept {
@@ -54,4 +54,4 @@ struct Linked {
 Linked link_queue(const Schedule::Queue&, const std::function<GpuVa(GpuVa)>& home,
                   const std::function<void(const PacketView& was, std::span<const std::uint32_t> now)>& then);
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 LiveMemory::LiveMemory(const Bound& b)
     : bound_(b),
@@ -136,4 +136,4 @@ std::string LiveMemory::gone_at(GpuVa device, Place user) const {
   return {};
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

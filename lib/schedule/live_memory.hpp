@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 class LiveMemory {
  public:
@@ -54,4 +54,4 @@ class LiveMemory {
   std::vector<State> states_;
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

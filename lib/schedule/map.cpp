@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 SourceMap::Location SourceMap::packet(std::size_t queue, std::size_t dword) const noexcept {
   if (queue >= packets.size()) return {};
@@ -57,4 +57,4 @@ void ScheduleParser::finish_map() {
 }
 
 }  // namespace detail
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

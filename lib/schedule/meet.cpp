@@ -15,7 +15,7 @@
 #include <string_view>
 #include <utility>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 namespace {
 
@@ -253,4 +253,4 @@ Result<Meeting, Diagnostic> meet(const Launched& at, Deadline d, const MeetOptio
   return at.rank == 0 ? rank.first() : rank.later();
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

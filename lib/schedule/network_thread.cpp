@@ -17,7 +17,7 @@
 #include <cstring>
 #include <new>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
 using namespace std::chrono_literals;
@@ -330,4 +330,4 @@ std::optional<Diagnostic> NetworkThread::trouble() {
   return trouble_;
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -35,7 +35,7 @@
 #include <optional>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// Pages of this process; none are used before they are written.
 class Pages {
@@ -121,4 +121,4 @@ class NetworkThread final : private Worker::Served {
   Worker worker_;  ///< its lock guards the transport and what the thread uses
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -14,7 +14,7 @@
 #include <map>
 #include <numeric>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
 class Nodes {
@@ -200,4 +200,4 @@ std::vector<Refusal> across_nodes(const Schedule& s, const Topology& t, std::spa
 
 NodeMap map_nodes(const Schedule& s, const std::vector<std::uint32_t>& nodes) { return Nodes{s, nodes}.run(); }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

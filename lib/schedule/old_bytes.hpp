@@ -14,7 +14,7 @@
 
 #include <map>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 class OldBytes {
  public:
@@ -69,4 +69,4 @@ class OldBytes {
   std::map<std::pair<bool, std::size_t>, std::vector<std::byte>> old_;
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace detail {
 namespace {
 
@@ -235,4 +235,4 @@ Result<Schedule, std::vector<Diagnostic>> parse_schedule(std::string_view text, 
   return schedule;
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -29,7 +29,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// Does a line with this first word begin a block, which an `end` ends?
 bool opens_block(std::string_view word) noexcept;
@@ -264,4 +264,4 @@ template <class Fn> bool ScheduleParser::each_gpu(const Ref& r, Fn fn) {
   return ok;
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -20,7 +20,7 @@
 #include <memory>
 #include <utility>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
 /// How long one address of a host may be silent: it may have another one.
@@ -195,4 +195,4 @@ bool ready(int socket, short events, Deadline d) noexcept {
   }
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -21,7 +21,7 @@
 #include <string>
 #include <string_view>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// HOST:PORT with a port from 1 to 65535, or @NAME?
 bool is_place(std::string_view) noexcept;
@@ -41,4 +41,4 @@ bool may_enter(int socket) noexcept;
 /// Waits for the events of poll, at most until the deadline.
 bool ready(int socket, short events, Deadline) noexcept;
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

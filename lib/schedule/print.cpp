@@ -10,7 +10,7 @@
 
 #include <algorithm>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace {
 
 using namespace detail;
@@ -266,4 +266,4 @@ std::string to_text(const Schedule& s, const Schedule::Expectation& e) {
   return left + (e.old ? "old " : "") + (e.sum ? detail::to_text(s, e.sum) : range_text(s, e.right));
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

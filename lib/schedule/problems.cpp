@@ -13,7 +13,7 @@
 #include <bit>
 #include <set>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace {
 
 using namespace detail;
@@ -241,4 +241,4 @@ class Check {
 
 std::vector<Diagnostic> problems(const Schedule& s) { return Check{s}.run(); }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -21,7 +21,7 @@
 #include <csignal>
 #include <cstring>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace {
 
 using Work = std::function<std::string(std::uint32_t, Exchange&, Transport&)>;
@@ -231,4 +231,4 @@ Result<std::vector<RankEnd>, Diagnostic> in_ranks(std::uint32_t ranks, std::chro
   return started(ranks, true, patience, work, proceed);
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -13,7 +13,7 @@
 #include <cstring>
 #include <utility>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
 /// More connections than ranks can have, of which none has said who it is.
@@ -167,4 +167,4 @@ Diagnostic Reception::not_come() const {
                                  : "a process was refused: " + refused_);
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// "rank 2 of 4 has", "ranks 2 and 3 of 4 have", of those that are not there; ready for "not come in time".
 std::string absent_text(const std::vector<bool>& there);
@@ -56,4 +56,4 @@ class Reception {
   std::string refused_{};  ///< the last that was refused, and why
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

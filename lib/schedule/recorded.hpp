@@ -16,7 +16,7 @@
 
 #include <fmt/format.h>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// Signals and buffers at their addresses. A signal that is a whole buffer comes first, because its name says more.
 template <class Fn> NameTable names_of(const Schedule& s, Fn&& address) {
@@ -74,4 +74,4 @@ inline std::string action_text(const Schedule& s, const Schedule::Action& a) {
   return {};
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

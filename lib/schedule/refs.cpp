@@ -5,7 +5,7 @@
 #include "sdma/core/number.hpp"
 #include "symbols.hpp"
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
 /// The number of "gpu12".
@@ -203,4 +203,4 @@ std::optional<std::uint64_t> ScheduleParser::word_bits(std::size_t at, Number v,
   return none(at, "this value does not fit in " + std::to_string(bits) + " bits: " + to_string(v));
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

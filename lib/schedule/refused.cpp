@@ -12,7 +12,7 @@
 #include <iterator>
 #include <map>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
 class Refusals {
@@ -149,4 +149,4 @@ std::vector<Refusal> refused(const Schedule& s, const Topology& t, std::span<con
   return Refusals{s, t, gpus, elsewhere}.run();
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -21,7 +21,7 @@
 #include <span>
 #include <utility>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 struct Refusal {
   std::string_view rule{};             ///< of docs/rules.md
@@ -48,4 +48,4 @@ struct NodeMap {
 /// `nodes`: that of each GPU. Requires a schedule without problems.
 NodeMap map_nodes(const Schedule&, const std::vector<std::uint32_t>& nodes);
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

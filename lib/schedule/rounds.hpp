@@ -19,7 +19,7 @@
 #include <mutex>
 #include <optional>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 template <class Time> class RoundRule {
  public:
@@ -96,4 +96,4 @@ class Rounds {
   RoundRule<Clock::time_point> rule_;
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

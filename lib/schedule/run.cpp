@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <thread>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace {
 
 using namespace detail;
@@ -177,4 +177,4 @@ class Runner {
 
 RunReport run(const Bound& b, const RunOptions& o) { return Runner{b, o}.run(); }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 RunState::RunState(const Bound& b, const RunOptions& o)
     : bound(b), schedule(b.schedule()), options(o), deadline(Deadline::in(o.time_limit)), team(team_of(b)) {}
@@ -124,4 +124,4 @@ std::string RunState::queues() const {
   return out.empty() ? "  every queue has read all its packets" : out;
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

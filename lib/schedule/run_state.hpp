@@ -18,7 +18,7 @@
 #include <atomic>
 #include <mutex>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 class RunState {
  public:
@@ -80,4 +80,4 @@ class RunState {
   RunReport report_;
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 class Samples {
  public:
@@ -47,4 +47,4 @@ inline std::string too_wide(std::uint64_t value, std::uint64_t round) {
                      value);
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

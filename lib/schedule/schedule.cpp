@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 using namespace detail;
 
@@ -224,4 +224,4 @@ bool expects_finding(const Schedule& s) {
                      [](const auto& e) { return e.kind == Schedule::Expectation::Kind::finding; });
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

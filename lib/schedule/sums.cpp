@@ -9,7 +9,7 @@
 #include <cmath>
 #include <cstring>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
 /// The bits of the sum of two elements.
@@ -109,4 +109,4 @@ std::optional<Schedule::Sum> ScheduleParser::sum(std::uint64_t bytes) {
   return out;
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

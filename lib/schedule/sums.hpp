@@ -20,7 +20,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 using SumType = Schedule::Sum::Type;
 inline constexpr std::string_view kSumTypes[] = {"f32", "bf16", "i32"};  ///< in the order of Sum::Type
@@ -44,4 +44,4 @@ template <class Fn> void each_sum(const Schedule& s, Fn&& fn) {
 /// Why a schedule cannot have this sum, which is as long as `bytes`; "" if it can. `other`: one that it has already.
 std::string_view wrong_sum(const Schedule::Sum&, std::uint64_t bytes, const Schedule::Sum& other) noexcept;
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -9,7 +9,7 @@
 // Pure functions without errors.
 #include "sdma/schedule/schedule.hpp"
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// All buffers, then all signals.
 std::vector<SymbolOffset> symbols(const Schedule&);
@@ -89,4 +89,4 @@ GpuVa resolve(const Schedule&, GpuVa) noexcept;
 /// it leads back to itself, or it is too long. "" if nothing is.
 std::string_view wrong_alias(const Schedule&, SymbolOffset) noexcept;
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -30,7 +30,7 @@
 #include <optional>
 #include <string>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// How long a thread waits before it looks whether the run has been stopped.
 inline constexpr std::chrono::milliseconds kLook{20};
@@ -209,4 +209,4 @@ class Turn {
   std::array<std::uint64_t, 64> last_{};
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -8,7 +8,7 @@
 
 #include <atomic>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace {
 
 std::vector<TimedSchedule::Bar> bars_of(std::span<const std::uint32_t> dwords) {
@@ -105,4 +105,4 @@ Errc record_timestamps(const TimedSchedule& t, const Bound& bound, trace::Record
   return result;
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

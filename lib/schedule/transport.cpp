@@ -13,7 +13,7 @@
 #include <span>
 #include <utility>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace {
 
 constexpr std::size_t kLength = sizeof(std::uint64_t), kAtOnce = std::size_t{256} << 10;
@@ -109,4 +109,4 @@ void SocketTransport::wait(Deadline d) const {
   (void)::poll(open.data(), open.size(), static_cast<int>(std::min<long>(left, 1000)));
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

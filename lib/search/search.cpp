@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace {
 
 constexpr double kRefused = std::numeric_limits<double>::infinity();
@@ -245,4 +245,4 @@ Result<SearchResult, std::vector<Diagnostic>> search(std::string_view text, std:
   return Search{text, file, m, o}.run();
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

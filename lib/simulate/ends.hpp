@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 class Ends {
  public:
@@ -68,4 +68,4 @@ class Ends {
   std::vector<std::uint32_t> places_;  ///< of each flow
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

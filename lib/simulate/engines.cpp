@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 namespace {
 
@@ -349,4 +349,4 @@ void World::landed(std::uint32_t id, std::uint32_t node) {
   }
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

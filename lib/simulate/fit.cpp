@@ -13,7 +13,7 @@
 #include <optional>
 #include <utility>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace {
 
 using detail::Certainty;
@@ -234,4 +234,4 @@ std::string_view name(Fit::End e) noexcept {
   return kNames[static_cast<std::size_t>(e)];
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

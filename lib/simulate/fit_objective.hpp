@@ -17,7 +17,7 @@
 #include <limits>
 #include <map>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// The bounds of a parameter: its own, or the default for its initial value.
 inline FreeParameter bounded(const FreeParameter& p, double initial) {
@@ -272,4 +272,4 @@ inline std::vector<Diagnostic> problems(std::span<const Observation> all) {
   return out;
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
 constexpr int kDescents = 40, kSweeps = 400;
@@ -120,4 +120,4 @@ bool search(Objective& f, Objective::Point& best) {
   return true;
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

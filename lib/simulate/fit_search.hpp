@@ -11,7 +11,7 @@
 // Thread-safety: none. No errors.
 #include "fit_objective.hpp"
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// Derivatives of errors with respect to the logarithms: column i is that
 /// of parameter i. A column that the measurements do not determine is zero.
@@ -22,4 +22,4 @@ inline constexpr double kDifference = 0.01;
 bool descend(Objective&, Objective::Point& best);
 bool search(Objective&, Objective::Point& best);
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
 constexpr int kBisections = 22;  // of an end of a range: to six digits
@@ -243,4 +243,4 @@ std::optional<Certainty> uncertainty(Objective& f, const Objective::Point& best)
   return out;
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -7,7 +7,7 @@
 // Thread-safety: none. No errors.
 #include "fit_objective.hpp"
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 struct Certainty {
   struct Parameter {
@@ -27,4 +27,4 @@ struct Certainty {
 
 std::optional<Certainty> uncertainty(Objective&, const Objective::Point&);
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -12,7 +12,7 @@
 #include <random>
 #include <set>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace {
 
 using HeldKind = HeldOut::Kind;
@@ -227,4 +227,4 @@ HeldOutErrors errors_of(const Measurements& m, std::span<const HeldOut* const> p
   return out;
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -9,11 +9,11 @@
 
 #include <cmath>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 inline double latent_part(const Simulation& s) noexcept { return s.ns > 0 ? 1 - s.working_ns / s.ns : 0; }
 inline double latent_part(const Simulation& a, const Simulation& b) noexcept {
   return std::hypot(latent_part(a), latent_part(b)) / std::sqrt(2.0);
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

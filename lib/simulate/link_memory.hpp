@@ -30,7 +30,7 @@
 #include <utility>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 class LinkMemory {
  public:
@@ -179,4 +179,4 @@ class LinkMemory {
   std::vector<std::uint64_t> shared_;                             ///< the bytes that do not matter
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -7,7 +7,7 @@
 
 #include <map>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 namespace {
 
@@ -90,4 +90,4 @@ std::optional<std::uint32_t> World::crossed(Place from, Place to, const std::str
   return links_[index];
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -13,7 +13,7 @@
 #include <shipped.hpp>
 #include <utility>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace {
 
 using detail::Json;
@@ -405,4 +405,4 @@ std::string to_table(const MachineDescription& m) {
   return out;
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

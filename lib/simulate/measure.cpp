@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace {
 
 using namespace std::chrono_literals;
@@ -114,4 +114,4 @@ Result<Measurements, std::vector<Diagnostic>> measure(Device& d, std::span<const
   return out;
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -18,7 +18,7 @@
 #include <map>
 #include <set>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace {
 
 using detail::settings_of, detail::take_line, detail::trimmed;
@@ -280,4 +280,4 @@ Result<Measurements, std::vector<Diagnostic>> read_measurements(const std::strin
                                [&](const std::string& name) { return read_file((folder / name).string()); });
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

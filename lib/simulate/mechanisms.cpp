@@ -14,7 +14,7 @@
 #include <array>
 #include <bit>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace {
 
 constexpr std::uint64_t K = 1024, M = K * K;
@@ -264,4 +264,4 @@ Result<Mechanism, std::vector<Diagnostic>> mechanism(std::string file, std::stri
 
 std::vector<Mechanism> mechanisms(const Topology& t, const MechanismOptions& o) { return Workbench{t, o}.run(); }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

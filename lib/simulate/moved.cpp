@@ -7,7 +7,7 @@
 #include <cmath>
 #include <utility>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace detail {
 
 const MachineDescription& Variable::with(std::size_t i, double value) {
@@ -164,4 +164,4 @@ Result<SpeedUp, std::vector<Diagnostic>> speed_up(const Schedule& baseline, cons
   return all->front();
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -15,7 +15,7 @@
 #include <functional>
 #include <memory>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// A machine of which one parameter at a time has another value, which stays possible.
 class Variable {
@@ -63,4 +63,4 @@ double variance(const MachineDescription&, std::span<const Nearby>, double base,
 std::vector<Sensitivity::Alternative> alternatives_of(const MachineDescription&, double ns,
                                                       const std::function<double(const MachineDescription&)>& time);
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -26,7 +26,7 @@
 #include <utility>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 struct Resource {
   Busy::Kind kind{};
@@ -354,4 +354,4 @@ class Network {
   std::uint32_t mark_ = 0;
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -10,7 +10,7 @@
 #include <map>
 #include <utility>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 std::string_view name(Phase p) noexcept {
   constexpr std::string_view kNames[] = {"control", "schedule", "copy", "sync", "compute"};
@@ -117,4 +117,4 @@ Simulation World::result() {
 }
 
 }  // namespace detail
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

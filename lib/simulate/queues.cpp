@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 std::uint64_t World::ticks(void* self) noexcept {
   return static_cast<std::uint64_t>(static_cast<World*>(self)->now_ / 10);
@@ -211,4 +211,4 @@ void World::notify(const Region& r, std::uint32_t cause) {
       wake(key, std::exchange(found->second, {}));
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

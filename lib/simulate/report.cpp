@@ -10,7 +10,7 @@
 #include <cmath>
 #include <vector>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace {
 
 using detail::Json;
@@ -168,4 +168,4 @@ std::string to_json(const Simulation& s, const Sensitivity* hangs) {
   return detail::json_text(j, 2) + "\n";
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

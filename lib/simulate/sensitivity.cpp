@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 Result<Sensitivity, std::vector<Diagnostic>> sensitivity(const Schedule& s, const MachineDescription& m,
                                                          const SimulateOptions& o) {
@@ -85,4 +85,4 @@ Result<Sensitivity, std::vector<Diagnostic>> sensitivity(const Schedule& s, cons
   return out;
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 inline std::vector<std::string> words_of(std::string_view s) {
   std::vector<std::string> out;
@@ -34,4 +34,4 @@ inline Result<ParseOptions, Diagnostic> settings_of(std::string_view text) {
   return options;
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -10,7 +10,7 @@
 #include <cmath>
 #include <optional>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace {
 
 /// A size, or a number with a fraction.
@@ -121,4 +121,4 @@ std::string caps_text(const std::vector<std::string>& caps) {
   return fmt::format("{} {} it", fmt::join(caps, ", "), caps.size() == 1 ? "caps" : "cap");
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 void World::step(std::uint32_t id) {
   auto& t = threads_[id];
@@ -374,4 +374,4 @@ void World::snapshot() {
     if (r.kind != Busy::Kind::engine && r.kind != Busy::Kind::agent && r.bytes > 0) add(r, r.busy_ns);
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace {
 
 struct Unfitted {
@@ -135,4 +135,4 @@ MachineDescription unfitted(const Topology& node, const Measurements& m) {
   return out;
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -14,7 +14,7 @@
 #include <cstdlib>
 #include <iterator>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace detail {
 
 namespace {
@@ -428,4 +428,4 @@ Result<Simulation, std::vector<Diagnostic>> simulate(const Schedule& s, const Ma
   return detail::World{s, m, o}.run();
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

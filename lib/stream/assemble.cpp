@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace {
 
 using namespace detail;
@@ -75,4 +75,4 @@ Result<std::vector<std::uint32_t>, std::vector<Diagnostic>> assemble(std::string
   return out;
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -26,7 +26,7 @@
 #include "expression.hpp"
 #include "sdma/core/number.hpp"
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 class Blocks : protected Parser {
  public:
@@ -278,4 +278,4 @@ class Blocks : protected Parser {
   std::vector<std::size_t> loops_;  // of the open loops: the variable's index in names_
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

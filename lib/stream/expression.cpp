@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
 bool holds(Number a, const Token& op, Number b) noexcept {
@@ -346,4 +346,4 @@ std::string suggestion(const Nearest& n, std::string more) {
   return "did you mean " + quote(n.best()) + "?" + (more.empty() ? "" : " " + more);
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -32,7 +32,7 @@
 #include <utility>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// Holds any address and any negative value.
 using Number = Wide;
@@ -303,4 +303,4 @@ class Parser {
   std::string expanded_{};               // the last word with splices
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

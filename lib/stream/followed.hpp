@@ -13,7 +13,7 @@
 #include <optional>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// What a NOP skips. A NOP whose length is wrong swallows the packets
 /// after it, and nothing executes them.
@@ -156,4 +156,4 @@ class Stores {
   Ranges recent_, fenced_;
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

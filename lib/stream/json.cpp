@@ -5,7 +5,7 @@
 #include "print.hpp"
 #include "source.hpp"
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace {
 
 using namespace detail;
@@ -142,4 +142,4 @@ Result<std::vector<std::uint32_t>, std::vector<Diagnostic>> from_json_lines(std:
   return out;
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

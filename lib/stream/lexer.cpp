@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
 /// The length of the symbol that begins with `c`, before the character `next`; 0 if no symbol does.
@@ -190,4 +190,4 @@ void Lexer::scan_word(Token& t) noexcept {
   }
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

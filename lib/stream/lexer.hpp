@@ -28,7 +28,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// The first eight characters of a word or a symbol as a number.
 constexpr std::uint64_t key_of(std::string_view s) noexcept {
@@ -152,4 +152,4 @@ class Lexer {
   Token scanned_{}, taken_{};
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

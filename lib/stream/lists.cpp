@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 bool Parser::at_list() {
   if (lex_.peek().is("[")) return true;
@@ -325,4 +325,4 @@ std::optional<Values> Parser::values() {
   return v;
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

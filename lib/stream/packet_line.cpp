@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
 struct Named {
@@ -393,4 +393,4 @@ bool PacketLines::append(const Line& line, std::vector<std::uint32_t>& out, std:
   return true;
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

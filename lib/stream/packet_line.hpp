@@ -21,7 +21,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// Resolves names that may be written in place of an address.
 class Symbols {
@@ -85,4 +85,4 @@ class PacketLines : private Parser {
   const Catalogue* packets_;
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -18,7 +18,7 @@
 #include <string>
 #include <string_view>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 inline constexpr std::size_t kDecimalDigits = 20;           ///< at most, of 64 bits in decimal
 inline constexpr std::size_t kNumber = kDecimalDigits + 1;  ///< and a sign or a unit
@@ -89,4 +89,4 @@ constexpr bool skips(const PacketInfo& p) noexcept {
 }
 inline constexpr std::string_view kSkipped = "payload";
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

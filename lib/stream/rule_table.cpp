@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace {
 
 constexpr auto kStreamRules = [] {
@@ -83,4 +83,4 @@ static_assert(std::is_sorted(kStreamRules.begin(), kStreamRules.end(), [](auto& 
 
 std::span<const StreamRule> stream_rules() noexcept { return kStreamRules; }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace {
 
 using namespace detail;
@@ -361,4 +361,4 @@ std::vector<Diagnostic> check_stream(std::span<const std::uint32_t> dwords, cons
   return out;
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

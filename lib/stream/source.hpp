@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// Makes a quote from the text safe to show: it may be of any length, and may contain control characters.
 inline std::string shown(std::string s) {
@@ -119,4 +119,4 @@ class Source {
   std::optional<std::size_t> unread_;  // where reading has stopped
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

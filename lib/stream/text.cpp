@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace {
 
 using namespace detail;
@@ -244,4 +244,4 @@ std::string disassemble(std::span<const std::uint32_t> dwords, const TextOptions
   return out;
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

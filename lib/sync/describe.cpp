@@ -10,7 +10,7 @@
 #include <array>
 #include <optional>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 std::string detail::number_text(std::uint64_t v) { return v < 4096 ? fmt::format("{}", v) : fmt::format("{:#x}", v); }
 
@@ -275,4 +275,4 @@ std::string describe(const StallReport& r, const Peek& peek, const NameOf& name)
   return Explainer(r, peek, name).text();
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace trace::detail {
+namespace sdma { inline namespace v0_3 { namespace trace::detail {
 
 /// A packet, or an action of a host thread, from its beginning to its end, in the first free row of its lane.
 struct Bar {
@@ -128,4 +128,4 @@ struct Bars {
   std::uint64_t start{}, end{};  ///< the first packet's beginning and the last end of a bar; without packets, as above
 };
 
-}}}  // namespace sdma::v0::trace::detail
+}}}  // namespace sdma::v0_3::trace::detail

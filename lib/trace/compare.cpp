@@ -14,7 +14,7 @@
 #include <map>
 #include <unordered_map>
 
-namespace sdma { inline namespace v0 { namespace trace {
+namespace sdma { inline namespace v0_3 { namespace trace {
 namespace {
 
 constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
@@ -414,4 +414,4 @@ Result<Comparison, Diagnostic> compare(const NamedTrace& measured, const NamedTr
   return Comparer(measured, other).compare();
 }
 
-}}}  // namespace sdma::v0::trace
+}}}  // namespace sdma::v0_3::trace

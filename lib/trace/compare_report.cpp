@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace sdma { inline namespace v0 { namespace trace {
+namespace sdma { inline namespace v0_3 { namespace trace {
 namespace {
 
 using Json = sdma::detail::Json;
@@ -66,4 +66,4 @@ std::string to_json(const Comparison& c, std::string_view other) {
   return sdma::detail::json_text(j, 2) + "\n";
 }
 
-}}}  // namespace sdma::v0::trace
+}}}  // namespace sdma::v0_3::trace

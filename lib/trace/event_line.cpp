@@ -4,7 +4,7 @@
 #include "sdma/trace/write.hpp"
 #include "text.hpp"
 
-namespace sdma { inline namespace v0 { namespace trace {
+namespace sdma { inline namespace v0_3 { namespace trace {
 namespace {
 
 std::string what(const Trace& t, const Event& e) {
@@ -46,4 +46,4 @@ std::string to_text(const Trace& t) {
   return out;
 }
 
-}}}  // namespace sdma::v0::trace
+}}}  // namespace sdma::v0_3::trace

@@ -5,7 +5,7 @@
 #include "sdma/core/file.hpp"
 #include "sdma/trace/write.hpp"
 
-namespace sdma { inline namespace v0 { namespace trace {
+namespace sdma { inline namespace v0_3 { namespace trace {
 
 Form form_of(std::string_view path) noexcept {
   return path.ends_with(".jsonl") ? Form::jsonl : path.ends_with(".html") ? Form::html : Form::perfetto;
@@ -37,4 +37,4 @@ Result<Trace, Diagnostic> load_json_lines(const std::string& path) {
   return from_json_lines(*text, path == "-" ? "stdin" : path);
 }
 
-}}}  // namespace sdma::v0::trace
+}}}  // namespace sdma::v0_3::trace

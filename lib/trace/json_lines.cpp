@@ -10,7 +10,7 @@
 #include <initializer_list>
 #include <optional>
 
-namespace sdma { inline namespace v0 { namespace trace {
+namespace sdma { inline namespace v0_3 { namespace trace {
 namespace {
 
 using sdma::detail::Json;
@@ -333,4 +333,4 @@ std::string to_json_lines(const Trace& t) {
   return out;
 }
 
-}}}  // namespace sdma::v0::trace
+}}}  // namespace sdma::v0_3::trace

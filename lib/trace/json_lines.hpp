@@ -6,7 +6,7 @@
 
 #include <string>
 
-namespace sdma { inline namespace v0 { namespace trace::detail {
+namespace sdma { inline namespace v0_3 { namespace trace::detail {
 
 /// Both numbers take at least `width` characters, so that larger numbers can replace them in place.
 void append_header(std::string& out, std::string_view clock, std::uint64_t events, std::uint64_t lost, int width = 0);
@@ -16,4 +16,4 @@ void append_range(std::string& out, std::size_t number, const NameTable::Range&)
 /// `names`: for the packet's text, which is for people.
 void append_event(std::string& out, const Event&, const NameTable& names);
 
-}}}  // namespace sdma::v0::trace::detail
+}}}  // namespace sdma::v0_3::trace::detail

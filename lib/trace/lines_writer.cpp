@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include <new>
 
-namespace sdma { inline namespace v0 { namespace trace {
+namespace sdma { inline namespace v0_3 { namespace trace {
 namespace {
 
 constexpr int kDigits = 20;  // digits of the largest 64-bit number
@@ -68,4 +68,4 @@ void LinesWriter::lose() noexcept {
   if (end_ != 0) put_header();
 }
 
-}}}  // namespace sdma::v0::trace
+}}}  // namespace sdma::v0_3::trace

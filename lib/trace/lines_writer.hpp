@@ -26,7 +26,7 @@
 #include <string>
 #include <string_view>
 
-namespace sdma { inline namespace v0 { namespace trace {
+namespace sdma { inline namespace v0_3 { namespace trace {
 
 class LinesWriter {
  public:
@@ -55,4 +55,4 @@ class LinesWriter {
   std::uint64_t events_ = 0, lost_ = 0;
 };
 
-}}}  // namespace sdma::v0::trace
+}}}  // namespace sdma::v0_3::trace

@@ -8,7 +8,7 @@
 
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace trace {
+namespace sdma { inline namespace v0_3 { namespace trace {
 namespace detail {
 
 void write_page(std::span<const PageSource> traces, const PageSink& out) {
@@ -63,4 +63,4 @@ Result<void, Diagnostic> save_page(std::span<const PageTrace> traces, const std:
   return detail::save_page(sources(traces), path);
 }
 
-}}}  // namespace sdma::v0::trace
+}}}  // namespace sdma::v0_3::trace

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace trace::detail {
+namespace sdma { inline namespace v0_3 { namespace trace::detail {
 namespace {
 
 enum class Table : std::uint8_t { packets, marks, words, signals, counters, flows };
@@ -270,4 +270,4 @@ bool write_data(std::span<const PageSource> sources, std::string_view decoder, c
   return DataWriter(out).write(sources, decoder);
 }
 
-}}}  // namespace sdma::v0::trace::detail
+}}}  // namespace sdma::v0_3::trace::detail

@@ -43,7 +43,7 @@
 #include <string>
 #include <string_view>
 
-namespace sdma { inline namespace v0 { namespace trace::detail {
+namespace sdma { inline namespace v0_3 { namespace trace::detail {
 
 /// A trace that is not copied.
 struct PageSource {
@@ -64,4 +64,4 @@ Result<void, Diagnostic> save_page(std::span<const PageSource>, const std::strin
 /// Its data, with `decoder`, the script that takes chunks, between `data` and the chunks. False if the sink did.
 bool write_data(std::span<const PageSource>, std::string_view decoder, const PageSink&);
 
-}}}  // namespace sdma::v0::trace::detail
+}}}  // namespace sdma::v0_3::trace::detail

@@ -10,7 +10,7 @@
 #include <set>
 #include <utility>
 
-namespace sdma { inline namespace v0 { namespace trace {
+namespace sdma { inline namespace v0_3 { namespace trace {
 namespace {
 
 class Picture {
@@ -170,4 +170,4 @@ class Picture {
 
 std::string to_perfetto(const Trace& t) { return Picture(t).text(); }
 
-}}}  // namespace sdma::v0::trace
+}}}  // namespace sdma::v0_3::trace

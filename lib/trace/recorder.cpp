@@ -14,7 +14,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace sdma { inline namespace v0 { namespace trace {
+namespace sdma { inline namespace v0_3 { namespace trace {
 namespace {
 
 constexpr auto kMostEvents =
@@ -189,4 +189,4 @@ Trace Recorder::snapshot() const {
   return t;
 }
 
-}}}  // namespace sdma::v0::trace
+}}}  // namespace sdma::v0_3::trace

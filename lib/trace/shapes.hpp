@@ -33,7 +33,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace trace::detail {
+namespace sdma { inline namespace v0_3 { namespace trace::detail {
 
 inline constexpr char kSlot = '\x01';
 inline bool is_digit(char c, bool hex) { return (c >= '0' && c <= '9') || (hex && c >= 'a' && c <= 'f'); }
@@ -141,4 +141,4 @@ class Shapes {
   std::vector<Shape> all_{};
 };
 
-}}}  // namespace sdma::v0::trace::detail
+}}}  // namespace sdma::v0_3::trace::detail

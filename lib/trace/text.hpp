@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace sdma { inline namespace v0 { namespace trace::detail {
+namespace sdma { inline namespace v0_3 { namespace trace::detail {
 
 /// The packet that an event holds, cut off if it was too long to keep.
 inline PacketView view(const Event& e) {
@@ -46,4 +46,4 @@ inline std::string action_text(const Event& e, const Trace& t) {
   return text;
 }
 
-}}}  // namespace sdma::v0::trace::detail
+}}}  // namespace sdma::v0_3::trace::detail

@@ -15,7 +15,7 @@
 #include <numeric>
 #include <utility>
 
-namespace sdma { inline namespace v0 { namespace trace {
+namespace sdma { inline namespace v0_3 { namespace trace {
 namespace {
 
 /// With more bars than kMostBars, those that are narrower than 1/kPixels of the picture are merged into blocks.
@@ -223,4 +223,4 @@ std::string timeline_svg(const Trace& t, const TimelineOptions& o) {
   return lanes_svg(picture);
 }
 
-}}}  // namespace sdma::v0::trace
+}}}  // namespace sdma::v0_3::trace

@@ -820,7 +820,7 @@ def tags(root, ctags):
     # A nameless namespace has a name of its own making: that is no tag.
     read = {line.split("\t")[1] for line in listed.splitlines() if not line.startswith(("!_", "__anon"))}
     unread = [path for path in sources if path not in read and path not in WITHOUT_TAGS]
-    bad = [f"{path}: Universal Ctags finds no name in it; write 'namespace sdma {{ inline namespace v0 {{'" for path in unread]
+    bad = [f"{path}: Universal Ctags finds no name in it; write 'namespace sdma {{ inline namespace v0_3 {{'" for path in unread]
     return bad + [f"{path}: has tags: it need not be listed in WITHOUT_TAGS" for path in sorted(WITHOUT_TAGS & read)]
 
 

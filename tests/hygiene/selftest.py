@@ -79,11 +79,11 @@ class Tags(Tree):
             raise unittest.SkipTest("needs universal-ctags")
 
     def test_read(self):
-        text = "namespace sdma { inline namespace v0 { namespace detail {\nstruct Ring {};\n}}}\n"
+        text = "namespace sdma { inline namespace v0_3 { namespace detail {\nstruct Ring {};\n}}}\n"
         self.good(self.check, header("core/a", text), "ctags-universal")
 
     def test_hidden(self):
-        text = "namespace sdma::inline v0 {\nstruct Ring {};\n}\n"
+        text = "namespace sdma::inline v0_3 {\nstruct Ring {};\n}\n"
         self.bad(self.check, header("core/a", text), "finds no name", "ctags-universal")
 
     def test_listed(self):

@@ -241,7 +241,7 @@ std::string initialiser(const std::array<std::uint32_t, Pattern::kDwords>& dword
 }
 std::string lengths() {
   std::ostringstream out;
-  out << "namespace sdma { inline namespace v0 { namespace detail {\ninline constexpr std::array<PacketLength, "
+  out << "namespace sdma { inline namespace v0_3 { namespace detail {\ninline constexpr std::array<PacketLength, "
       << kPackets.size() << "> kLengths{{\n";
   for (const auto& p : kPackets) {
     if (p.parts) throw std::runtime_error(std::string(p.name) + ": PacketLength cannot describe optional parts");
@@ -253,7 +253,7 @@ std::string lengths() {
           << ", .bias = " << int{f->bias} << "}";
     out << "},  // " << p.name << '\n';
   }
-  out << "}};\n}}}  // namespace sdma::v0::detail\n";
+  out << "}};\n}}}  // namespace sdma::v0_3::detail\n";
   return out.str();
 }
 

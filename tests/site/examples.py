@@ -66,7 +66,7 @@ def unit(source, number, file, listed, given):
     inside = [b for b in listed if b not in outside]
     everywhere = [b for b in outside if "template <> inline constexpr auto sdma::" in b.text]
     out = "".join(map(line, everywhere)) + f"namespace example {{ namespace n{number} {{\n"
-    inner = re.search(r"inline namespace v0 \{ namespace (\w+) ", (source / file).read_text(encoding="utf-8")) if file.startswith("include/") else None
+    inner = re.search(r"inline namespace v0_3 \{ namespace (\w+) ", (source / file).read_text(encoding="utf-8")) if file.startswith("include/") else None
     out += f"using namespace sdma::{inner[1]};\n" if inner else ""
     out += f'#line 1 "given for {file}"\n{given}\n' + "".join(line(b) for b in outside if b not in everywhere)
     out += "[[maybe_unused]] inline Any function() {\n" + "".join("{\n" + line(b) for b in inside) + "}" * len(inside)

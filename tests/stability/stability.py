@@ -132,9 +132,9 @@ class Exports:
 {
 global:
 extern "C++" {
-  typeinfo?for?sdma::v0::*;
-  typeinfo?name?for?sdma::v0::*;
-  vtable?for?sdma::v0::*;
+  typeinfo?for?sdma::v0_3::*;
+  typeinfo?name?for?sdma::v0_3::*;
+  vtable?for?sdma::v0_3::*;
 """
 
     def __init__(self, archive):
@@ -147,11 +147,11 @@ extern "C++" {
         command = ["nm", "--demangle", "--defined-only", "--format=posix", archive]
         symbols = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\n")
         self.now = set()
-        for name in {found[1] for line in symbols if (found := re.match(r"(sdma::v0::[\w:~]+).* [BDRTuV] ", line))}:
+        for name in {found[1] for line in symbols if (found := re.match(r"(sdma::v0_3::[\w:~]+).* [BDRTuV] ", line))}:
             scope = name.rpartition("::")[0]
-            if (outer := self.outermost(scope.replace("::v0", ""), classes)):
-                self.now.add(f"{outer.replace('sdma', 'sdma::v0', 1)}::*")
-            elif name.replace("::v0", "") in functions:
+            if (outer := self.outermost(scope.replace("::v0_3", ""), classes)):
+                self.now.add(f"{outer.replace('sdma', 'sdma::v0_3', 1)}::*")
+            elif name.replace("::v0_3", "") in functions:
                 self.now.add(f"{name}[!a-zA-Z0-9_]*")
 
     @staticmethod

@@ -52,7 +52,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// What a check relies on. Each option changes one rule of docs/ordering.md; the defaults are the rules themselves.
 struct Profile {
@@ -249,4 +249,4 @@ Result<Schedule, Diagnostic> schedule_of(std::span<const RingDump>);
 /// Does the report contain every finding that the schedule expects (`expect finding`), and no other error?
 [[nodiscard]] bool as_expected(const Schedule&, const CheckReport&);
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

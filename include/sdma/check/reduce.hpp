@@ -27,7 +27,7 @@
 
 #include <functional>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 struct ReduceOptions {
   std::string rule{};            ///< the finding's rule; "": that of the first finding that is more than advice
@@ -52,4 +52,4 @@ Result<ReducedText, std::vector<Diagnostic>> reduce_text(std::string_view text, 
                                                          const ParseOptions& = {}, const CheckOptions& options = {},
                                                          const ReduceOptions& = {});
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -18,7 +18,7 @@
 #include <cstddef>
 #include <type_traits>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 #if defined(__cpp_lib_atomic_ref) && !defined(__HIP__) && !defined(__CUDA__)
 using std::atomic_ref;
@@ -111,4 +111,4 @@ template <class T> class atomic_word {
 };
 SDMA_DEVICE_END
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -45,7 +45,7 @@
 #include <thread>
 #endif
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 struct Deadline {
   using Clock = std::chrono::steady_clock;  ///< steady: changes of the wall clock do not move a deadline
@@ -91,4 +91,4 @@ inline void nap(std::chrono::nanoseconds t) noexcept { std::this_thread::sleep_f
 #endif
 
 }  // namespace detail
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

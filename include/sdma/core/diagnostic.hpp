@@ -17,7 +17,7 @@
 #include <string>
 #include <string_view>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// `note`: information; `warning`: probably a mistake; `error`: certainly one, or a failure. The severity of a rule is
 /// its class: a finding that is an error refutes what is checked, a warning leaves it unproved, and a note is advice.
@@ -63,4 +63,4 @@ std::string to_string(const Diagnostic&);
 /// An error at a place in a file.
 Diagnostic error_at(FilePosition, std::string message, std::string hint = {});
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

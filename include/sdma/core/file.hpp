@@ -45,7 +45,7 @@
 #include <string_view>
 #include <utility>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 class FileWriter {
  public:
@@ -123,4 +123,4 @@ inline constexpr std::string_view kReaderGone = "reader-gone";
 /// Is this the error of a pipe whose reader has gone? If so, a program should end without a message.
 [[nodiscard]] inline bool reader_gone(const Diagnostic& d) noexcept { return d.rule == kReaderGone; }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

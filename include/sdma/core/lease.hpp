@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 class Lease {
  public:
@@ -44,4 +44,4 @@ class Lease {
   std::uint64_t id_ = 0;
 };
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

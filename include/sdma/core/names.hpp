@@ -38,7 +38,7 @@
 #include <utility>
 #include <vector>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 class NameTable {
  public:
@@ -84,4 +84,4 @@ std::string print_names(const NameTable&);
 /// Is this text a name, as files of names require?
 bool is_range_name(std::string_view) noexcept;
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 struct NodeSizes {
   std::vector<std::uint32_t> sizes{};  ///< of the nodes, in turn
@@ -56,4 +56,4 @@ inline std::string to_string(const NodeSizes& n) {
   return out;
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -22,7 +22,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// "20" or "0x14".
 [[nodiscard]] std::optional<std::uint64_t> parse_count(std::string_view) noexcept;
@@ -55,4 +55,4 @@ constexpr ScaledSize scaled(std::uint64_t bytes) noexcept {
 /// The shortest text that parse_size reads back.
 std::string size_text(std::uint64_t bytes);
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -18,7 +18,7 @@
 #include <utility>
 #include <variant>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// Why a call on a hot path failed; `ok` if it did not. A function whose error is lost with its result is
 /// [[nodiscard]]; those of a Writer are not, because the Writer keeps its first error.
@@ -146,4 +146,4 @@ template <class E> class [[nodiscard]] Result<void, E> {
   detail::ResultStorage<std::monostate, E> s_;
 };
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

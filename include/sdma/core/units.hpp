@@ -14,7 +14,7 @@
 #include <compare>
 #include <cstdint>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// A GPU virtual address, 64 bits. Explicit from an integer; sums and differences are in bytes.
 struct GpuVa {
@@ -44,4 +44,4 @@ struct EngineId {
   friend constexpr std::strong_ordering operator<=>(EngineId a, EngineId b) noexcept { return a.value <=> b.value; }
 };
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -22,7 +22,7 @@
 /// The same as one number, 10000 * major + 100 * minor + patch, for `#if SDMA_VERSION >= 300`.
 #define SDMA_VERSION (SDMA_VERSION_MAJOR * 10000 + SDMA_VERSION_MINOR * 100 + SDMA_VERSION_PATCH)
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// Versions are ordered by their numbers.
 struct Version {
@@ -54,4 +54,4 @@ inline constexpr Version kVersion{.major = SDMA_VERSION_MAJOR,
 /// The version of the sdma-runtime library that the program runs with. Defined in the library, not in this header.
 Version version() noexcept;
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

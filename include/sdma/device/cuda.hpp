@@ -74,7 +74,7 @@
 #include <string>
 #include <vector>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 namespace detail::cuda {
 class Node;
@@ -125,4 +125,4 @@ class CudaDevice final : public ForwardingDevice {
   detail::cuda::Node* node_;
 };
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

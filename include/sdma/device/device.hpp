@@ -42,7 +42,7 @@
 #include <span>
 #include <string>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// How the engine of a new queue is chosen.
 enum class EnginePick : std::uint8_t {
@@ -193,4 +193,4 @@ class ForwardingDevice : public Device {
   Device& to_;
 };
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

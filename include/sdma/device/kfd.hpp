@@ -47,7 +47,7 @@
 #include <string>
 #include <vector>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 namespace detail {
 class KfdNode;
@@ -95,4 +95,4 @@ class KfdDevice final : public ForwardingDevice {
   [[maybe_unused]] detail::KfdNode* node_;
 };
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

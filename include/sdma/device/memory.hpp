@@ -75,7 +75,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// What memory is for. The KFD device chooses the memory's flags accordingly.
 enum class Purpose : std::uint8_t {
@@ -189,4 +189,4 @@ struct MemoryOwner {
 };
 static_assert(std::is_trivially_copyable_v<SharedHandle> && sizeof(SharedHandle) == 48);
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

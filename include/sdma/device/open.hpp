@@ -21,7 +21,7 @@
 #include <string>
 #include <string_view>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// `soft`: a software node; `kfd`: the kernel driver; `cuda`: NVIDIA GPUs; `rocr`: the ROCr of a process that uses HIP.
 enum class DeviceKind : std::uint8_t { soft, kfd, cuda, rocr };
@@ -48,4 +48,4 @@ bool emulated();
 /// What a user should know before reading any time of this device, in one sentence; empty if there is nothing.
 std::string caveat(const Device&);
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

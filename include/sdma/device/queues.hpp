@@ -27,7 +27,7 @@
 #include <optional>
 #include <utility>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 class EngineQueues {
  public:
@@ -94,4 +94,4 @@ Result<std::uint64_t, StallReport> drain(Ring<K>& ring, const Signal& word, std:
   return wait(word, Compare::eq, epoch, until, ring);
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// A rate in one direction, or that it is unknown.
 class Rate {
@@ -48,4 +48,4 @@ class Rate {
   std::uint32_t mb_ = 0;
 };
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -47,7 +47,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 namespace detail {
 class RocrNode;
@@ -93,4 +93,4 @@ class RocrDevice final : public ForwardingDevice {
   [[maybe_unused]] detail::RocrNode* node_;
 };
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

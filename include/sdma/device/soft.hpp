@@ -45,7 +45,7 @@
 #include <optional>
 #include <vector>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 class SoftDevice;
 namespace detail {
@@ -92,4 +92,4 @@ class SoftDevice final : public ForwardingDevice {
   detail::SoftNode* node_;
 };
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

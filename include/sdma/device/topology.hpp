@@ -29,7 +29,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// A processor socket or NUMA node of the host.
 struct CpuNode {
@@ -219,4 +219,4 @@ std::string to_table(const Topology&);
 /// "gfx942" for 90402.
 std::string gfx_name(std::uint32_t gfx);
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

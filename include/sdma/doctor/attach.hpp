@@ -33,7 +33,7 @@
 #include <optional>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace doctor {
+namespace sdma { inline namespace v0_3 { namespace doctor {
 
 /// How `examine` looks at a process.
 struct AttachOptions {
@@ -62,4 +62,4 @@ std::vector<int> gpu_processes_below(int pid);
 /// stand still.
 std::optional<std::uint64_t> sdma_activity(int pid);
 
-}}}  // namespace sdma::v0::doctor
+}}}  // namespace sdma::v0_3::doctor

@@ -39,7 +39,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace doctor {
+namespace sdma { inline namespace v0_3 { namespace doctor {
 
 /// Why a queue, or the program that waits for it, makes no progress.
 enum class HangClass : std::uint8_t {
@@ -191,4 +191,4 @@ std::string to_text(const Diagnosis&);
 /// One object, on one line, with a newline.
 std::string to_json(const Diagnosis&);
 
-}}}  // namespace sdma::v0::doctor
+}}}  // namespace sdma::v0_3::doctor

@@ -44,7 +44,7 @@
 #include <string>
 #include <string_view>
 
-namespace sdma { inline namespace v0 { namespace doctor {
+namespace sdma { inline namespace v0_3 { namespace doctor {
 
 /// `name`: how reports call the queue.
 void add(Snapshot&, const RingDump&, std::string_view name);
@@ -82,4 +82,4 @@ struct LogRest {
 Result<LogRest, Diagnostic> add_kernel_log(Snapshot&, const MoreText& more, std::string_view name,
                                            std::optional<std::uint32_t> process = {});
 
-}}}  // namespace sdma::v0::doctor
+}}}  // namespace sdma::v0_3::doctor

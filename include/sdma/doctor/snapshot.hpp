@@ -43,12 +43,12 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 class Bound;
 struct StallReport;
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3
 
-namespace sdma { inline namespace v0 { namespace doctor {
+namespace sdma { inline namespace v0_3 { namespace doctor {
 
 /// Where a value comes from.
 enum class Source : std::uint8_t {
@@ -264,4 +264,4 @@ bool is_snapshot(std::string_view text) noexcept;
 /// Errors name the file and what is wrong with it.
 Result<Snapshot, Diagnostic> snapshot_from_json(std::string_view text, std::string_view file);
 
-}}}  // namespace sdma::v0::doctor
+}}}  // namespace sdma::v0_3::doctor

@@ -37,7 +37,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 struct QueueDescriptor {
   bool registers = false;                                      ///< from hqds
@@ -76,4 +76,4 @@ std::string to_text(const QueueDescriptors&);
 /// One object a line.
 std::string to_json(const QueueDescriptors&);
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -44,7 +44,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// Positions that came with a dump.
 struct RingPositions {
@@ -124,4 +124,4 @@ template <class F> void each_packet(const RingPart& part, Generation generation,
 /// The packets of a part as a list. A large ring of NOPs has millions of them.
 std::vector<PacketView> packets_of(const RingPart&, Generation = kDefaultGeneration);
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

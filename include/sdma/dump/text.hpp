@@ -47,7 +47,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// One dump of a text.
 struct TextDump {
@@ -83,4 +83,4 @@ inline constexpr std::string_view kLogWithoutDump = "log";
 /// The dumps of a text. `name`: the name of the text in errors. A text without any dwords is one empty dump.
 Result<TextDumps, Diagnostic> read_text_dump(std::string_view text, std::string_view name);
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -43,7 +43,7 @@
 #include <string>
 #include <string_view>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// Why a queue stopped. (After poll_timeout, it may continue.)
 enum class FaultKind : std::uint8_t {
@@ -91,4 +91,4 @@ struct Fault {
 /// One line without a newline: where the fault occurred, at which packet, and what it was.
 std::string describe(const Fault&);
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -25,11 +25,11 @@
 #include <cstdint>
 #include <string_view>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// When the effects of packets may land. `strict`: before the next packet starts; `rocr`: what runtimes rely on, and no
 /// more; `adversarial`: as weak as hardware may be.
 enum class Ordering : std::uint8_t { strict, rocr, adversarial };
 std::string_view name(Ordering) noexcept;
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -16,7 +16,7 @@
 // Errors: check(packet) names the field and the rule. A plain value; any thread may use it.
 #include "sdma/packets/layout.hpp"
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 // clang-format off
 
 /// Who sends the packet.
@@ -60,4 +60,4 @@ template <> inline constexpr auto grammar::layout<Gcr> = packet(
   | in(since(v5_0));
 
 // clang-format on
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -23,7 +23,7 @@
 
 #include <string>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 class Catalogue {
  public:
@@ -65,4 +65,4 @@ std::string to_string(Generations);
 /// The name of a packet. If it is foreign: also the generations that have it. If its fields are not known: that.
 std::string label(const PacketInfo&);
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -9,7 +9,7 @@
 // Comparisons are unsigned. These are plain values and functions of them; any thread may use them. No errors.
 #include "sdma/packets/layout.hpp"
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 // clang-format off
 
 /// The condition of a poll: `(value & mask) func reference`, unsigned. Code 7 is unassigned.
@@ -79,4 +79,4 @@ constexpr bool implies(const Condition& a, const Condition& b) noexcept {
 }
 
 // clang-format on
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -14,7 +14,7 @@
 // These are plain values; any thread may use them.
 #include "sdma/packets/layout.hpp"
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 // clang-format off
 
 /// Skips `dwords` dwords, itself included: 1 to 16384. Their contents are ignored.
@@ -90,4 +90,4 @@ template <> inline constexpr auto grammar::layout<SrbmWrite> = packet(
   | kernel_only;
 
 // clang-format on
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

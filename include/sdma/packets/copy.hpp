@@ -22,7 +22,7 @@
 // may use them.
 #include "sdma/packets/layout.hpp"
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 // clang-format off
 
 /// Copies `bytes` bytes from `src` to `dst`. Both are GPU virtual addresses and need no alignment.
@@ -169,4 +169,4 @@ template <> inline constexpr auto grammar::layout<CopySubwindow> = packet(
         });
 
 // clang-format on
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

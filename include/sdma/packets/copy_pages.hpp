@@ -10,7 +10,7 @@
 // Errors: check(packet) names the field and the rule. These are plain values; any thread may use them.
 #include "sdma/packets/layout.hpp"
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 // clang-format off
 
 /// Copies those pages of a range that have been written to since their dirty bits were cleared; with `all`, every page.
@@ -102,4 +102,4 @@ template <> inline constexpr auto grammar::layout<CopyPhysical> = packet(
   | has(only(v7_0), dwords(8, "more", 4));
 
 // clang-format on
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

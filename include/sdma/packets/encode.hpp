@@ -26,7 +26,7 @@
 #include "sdma/core/compiler.hpp"
 #include "sdma/packets/uniform.hpp"
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 namespace detail {
 /// For each generation, one whose layout serves for it. A generation that lacks the packet needs none.
@@ -419,4 +419,4 @@ template <Packet P> constexpr std::uint64_t max_bytes(Generation g = kDefaultGen
   return max_of<&P::bytes>(g);
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

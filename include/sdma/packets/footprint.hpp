@@ -25,7 +25,7 @@
 #include "sdma/packets/region.hpp"
 #include "sdma/packets/registry.hpp"
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// How a packet takes part in ordering.
 enum class Role : std::uint8_t {
@@ -324,4 +324,4 @@ inline std::uint32_t skipped(const PacketInfo& info, std::span<const std::uint32
   return n;
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

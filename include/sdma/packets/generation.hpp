@@ -23,7 +23,7 @@
 #include <optional>
 #include <string_view>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 enum class Generation : std::uint8_t {
   v4_0,           ///< gfx900, gfx904
@@ -166,4 +166,4 @@ inline constexpr auto kCpv = since(v6_0);
 inline constexpr auto k22Bits = until(v4_2) | only(v5_0);
 }  // namespace grammar
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -17,7 +17,7 @@
 // Constants: any thread may read them. No errors.
 #include "sdma/packets/encode.hpp"
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// The description of a packet in one generation, as plain data.
 struct PacketInfo;
@@ -218,4 +218,4 @@ constexpr PacketInfo recognised(std::string_view name, Pattern p, int dwords, st
   return i;
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -54,7 +54,7 @@
 #include <string_view>
 #include <type_traits>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// One enumerant: its code on the wire, and its name in text.
 struct Name {
@@ -391,4 +391,4 @@ template <class P> inline constexpr auto layout = nullptr;
 template <class P>
 concept Packet = !std::is_same_v<decltype(grammar::layout<P>), const std::nullptr_t>;
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

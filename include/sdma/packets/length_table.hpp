@@ -9,7 +9,7 @@
 // them. No errors.
 #include "sdma/packets/encode.hpp"
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 struct PacketLength {
   Pattern pattern;
@@ -22,11 +22,11 @@ struct PacketLength {
   }
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail
 
 // clang-format off
 // Generated from include/sdma/packets from here on: ninja -C build bless
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 inline constexpr std::array<PacketLength, 65> kLengths{{
     {{{0x0000ffff}, {0x00000000}}, 1, 0, 1, {.dword = 0, .lo = 16, .hi = 29, .bias = 1}},  // nop
     {{{0xc800ffff}, {0x00000001}}, 7, 7, 0},  // copy_linear
@@ -94,4 +94,4 @@ inline constexpr std::array<PacketLength, 65> kLengths{{
     {{{0x0000ffff}, {0x0000010e}}, 1, 4, 0},  // register_modify
     {{{0x0000ffff}, {0x00000020}}, 1, 2, 0},  // dummy_trap
 }};
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -9,7 +9,7 @@
 // read them. No errors.
 #include "sdma/packets/length_table.hpp"
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 namespace detail {
 /// No packet needs more dwords than these to be identified and measured.
@@ -28,4 +28,4 @@ constexpr std::size_t packet_length(std::span<const std::uint32_t> d) noexcept {
   return 0;
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -11,7 +11,7 @@
 // Errors: check(packet) names the field and the rule. These are plain values; any thread may use them.
 #include "sdma/packets/layout.hpp"
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 // clang-format off
 
 /// Writes `entries` consecutive 64-bit entries. Entry i is `flags | (init + i * increment)`.
@@ -109,4 +109,4 @@ template <> inline constexpr auto grammar::layout<PteCopyBackwards> = packet(
   | kernel_only;
 
 // clang-format on
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

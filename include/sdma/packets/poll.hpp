@@ -15,7 +15,7 @@
 #include "sdma/packets/condition.hpp"
 #include "sdma/packets/layout.hpp"
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 // clang-format off
 
 /// Holds the queue until `(*addr & mask) func reference` is true.
@@ -116,4 +116,4 @@ template <> inline constexpr auto grammar::layout<PollVerify> = packet(
     bits  <&PollVerify::cpv>    ("cpv",      0, 28, 28, "the cache policy counts").opt().in(kCpv));
 
 // clang-format on
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// How memory is accessed, and which accesses a mapping allows.
 /// `read`: loads; `write`: stores; `read_write`: both. A value is a set of bits.
@@ -51,4 +51,4 @@ constexpr GpuVa end_of(const Region& r) noexcept {
   return r.va + (bytes < room ? bytes : room);
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -22,7 +22,7 @@
 #include "sdma/packets/tiled.hpp"
 #include "sdma/packets/write.hpp"
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// Types of packets; `size` is their number. template <class... P> void each(PacketList<P...>) takes them all.
 template <class... P> struct PacketList { static constexpr std::size_t size = sizeof...(P); };
@@ -151,4 +151,4 @@ template <class Fn> bool visit(const PacketInfo& p, std::span<const std::uint32_
   return true;
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

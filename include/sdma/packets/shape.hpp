@@ -12,7 +12,7 @@
 
 #include <utility>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 namespace detail {
 
@@ -243,4 +243,4 @@ template <class P, Generation G = kDefaultGeneration> consteval bool well_formed
   return true;
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

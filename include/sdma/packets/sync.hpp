@@ -13,7 +13,7 @@
 // Errors: check(packet) names the field and the rule. These are plain values; any thread may use them.
 #include "sdma/packets/layout.hpp"
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 // clang-format off
 
 /// Stores a dword once all earlier packets of the queue are complete.
@@ -123,4 +123,4 @@ template <> inline constexpr auto grammar::layout<Semaphore> = packet(
     bits  <&Semaphore::mailbox>  ("mailbox",   0, 31, 31, "through the mailbox").opt());
 
 // clang-format on
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -17,7 +17,7 @@
 // from newer headers and a debugger, and from a header of gfx12.5 (7.1). Length 1 means unknown.
 #include "sdma/packets/info.hpp"
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 using grammar::op, grammar::only, grammar::since;
 
@@ -62,4 +62,4 @@ inline constexpr std::array kRecognised{
     recognised("dummy_trap",                op(32, 0),                  2, "raise an interrupt that has no handler", 1, kLater),
 };
 // clang-format on
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

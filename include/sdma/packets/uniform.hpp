@@ -13,7 +13,7 @@
 // Everything is a constant expression without state. No errors.
 #include "sdma/packets/shape.hpp"
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// Do the exceptional generations only add parts after the dwords that all have, each there if a flag is 1?
 constexpr bool only_adds_parts(const grammar::Length& all, const grammar::Length& more) noexcept {
@@ -111,4 +111,4 @@ SDMA_ALWAYS_INLINE constexpr std::uint32_t* encode_uniform(const P& p, std::uint
   return out;
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -13,7 +13,7 @@
 // to its data and does not own it.
 #include "sdma/packets/layout.hpp"
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 // clang-format off
 
 /// Stores `data`, which the packet carries, to `dst`.
@@ -127,4 +127,4 @@ template <> inline constexpr auto grammar::layout<TimestampSet> = packet(
     bits<&TimestampSet::value>("value", 1, 0, 63, "ticks").value());
 
 // clang-format on
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -33,7 +33,7 @@
 #include <string>
 #include <vector>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// The contents and positions of a ring at one moment.
 struct RingDump {
@@ -89,4 +89,4 @@ Result<RingDump, Diagnostic> from_bytes(std::span<const std::byte>, std::string_
 Result<void, Diagnostic> save(const RingDump&, const std::string& path);
 Result<RingDump, Diagnostic> load_dump(const std::string& path);
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -38,7 +38,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// How the CPU maps the memory of a ring. If you do not know, `write_combining` is the safe assumption.
 /// `write_back`: cached host memory; `write_combining`: stores go through a buffer, out of order; `vram`: GPU memory.
@@ -104,4 +104,4 @@ SDMA_DEVICE_END
 
 }  // namespace order
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

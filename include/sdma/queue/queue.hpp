@@ -21,7 +21,7 @@
 
 #include <utility>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 class Queue {
  public:
@@ -50,4 +50,4 @@ class Queue {
   EngineId engine_{};
 };
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -69,7 +69,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// A doorbell that is a call: a driver that takes the new position as an argument, a software engine to wake, a layer
 /// that records submissions. Called with the context and the new wptr, in bytes, after wptr and `doorbell` (if there is
@@ -401,4 +401,4 @@ template <Producers K, class OrderOf> class Ring {  // the defaults are in forwa
 };
 SDMA_DEVICE_END
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -23,7 +23,7 @@
 // Errors: those of Ring::submit. The packets have a length that is known when you compile, and are those of `G`.
 #include "sdma/queue/ring.hpp"
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 SDMA_DEVICE_BEGIN
 /// The lanes that run one instruction together.
@@ -80,4 +80,4 @@ template <Generation G = kDefaultGeneration, class W, class R, Packet... P>
 }
 SDMA_DEVICE_END
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -53,7 +53,7 @@
 #include <string>
 #include <vector>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 class Exchange;
 class Transport;
@@ -176,4 +176,4 @@ class Bound {
 /// why.
 Result<Bound, std::vector<Diagnostic>> bind(const Schedule&, Device&, const BindOptions& = {});
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

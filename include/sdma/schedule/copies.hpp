@@ -35,7 +35,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// A copy, as far as it is known.
 struct RecordedCopy {
@@ -115,4 +115,4 @@ std::vector<Diagnostic> contradictions(const RecordedCopies&);
 /// A schedule in the language of docs/schedules.md, with comments. A copy of unknown size has `param bytes`.
 std::string schedule_text(const RecordedCopies&);
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

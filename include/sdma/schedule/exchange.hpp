@@ -66,7 +66,7 @@
 #include <utility>
 #include <vector>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// What carries messages between ranks.
 class Transport {
@@ -185,4 +185,4 @@ Result<std::vector<RankEnd>, Diagnostic> in_ranks(
     const std::function<std::string(std::uint32_t, Exchange&, Transport&)>& work,
     const std::function<bool()>& proceed = {});
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -38,7 +38,7 @@
 #include <optional>
 #include <string>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// A process that a launcher has started as one of several.
 struct Launched {
@@ -67,4 +67,4 @@ Result<std::optional<Launched>, Diagnostic> launched(const Environment& = {});
 /// with another MPI than the launcher's is rank 0 of 1 in each process, and would run once in each of them.
 Result<void, Diagnostic> same_world(const Launched&, std::uint32_t mpi_rank, std::uint32_t mpi_size);
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

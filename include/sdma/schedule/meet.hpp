@@ -42,7 +42,7 @@
 #include <utility>
 #include <vector>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// What all ranks give alike.
 struct MeetOptions {
@@ -74,4 +74,4 @@ class Meeting {
 /// All ranks call it, and each returns when it is connected to all others, or at the deadline.
 Result<Meeting, Diagnostic> meet(const Launched&, Deadline, const MeetOptions& = {});
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

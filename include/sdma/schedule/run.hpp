@@ -38,7 +38,7 @@
 #include <functional>
 #include <optional>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// How a schedule is run.
 struct RunOptions {
@@ -80,4 +80,4 @@ struct [[nodiscard]] RunReport {
 /// Runs all host threads and kernels of the schedule once.
 RunReport run(const Bound&, const RunOptions& = {});
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -64,7 +64,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// The owner of memory or of an engine: the host, or a GPU by its number in the schedule, from 0.
 struct Place {
@@ -472,4 +472,4 @@ std::string name_of(const Schedule&, GpuVa);
 /// Does the schedule expect a finding from the checker? Such a schedule must not be run.
 [[nodiscard]] bool expects_finding(const Schedule&);
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -28,7 +28,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// A choice that a text leaves open, and what was chosen.
 struct Decision {
@@ -133,4 +133,4 @@ constexpr bool is_schedule_name(std::string_view path) noexcept { return path.en
 /// should have no errors; lines that cannot be parsed stay as they are.
 std::string format_source(std::string_view text);
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -28,7 +28,7 @@
 
 #include <vector>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 struct TimedSchedule {
   /// Dwords [begin, begin + dwords) of the original queue, and where they begin in the timed queue.
@@ -55,4 +55,4 @@ TimedSchedule with_timestamps(const Schedule&);
 /// Timestamps that have been stored are recorded in any other case.
 [[nodiscard]] Errc record_timestamps(const TimedSchedule&, const Bound&, trace::Recorder&, Deadline);
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -38,7 +38,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// One way to take every choice that the text leaves open.
 struct Candidate {
@@ -89,4 +89,4 @@ struct SearchResult {
 Result<SearchResult, std::vector<Diagnostic>> search(std::string_view text, std::string_view file,
                                                      const MachineDescription&, const SearchOptions& = {});
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

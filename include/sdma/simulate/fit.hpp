@@ -68,7 +68,7 @@
 #include <string>
 #include <vector>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// One measurement of a schedule.
 struct Observation {
@@ -196,4 +196,4 @@ std::string_view name(Fit::State) noexcept;
 /// Why the fit ended, as a clause: "the search converged", "the limit of simulations was reached", ...
 std::string_view name(Fit::End) noexcept;
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

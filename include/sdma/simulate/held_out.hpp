@@ -26,7 +26,7 @@
 #include <string>
 #include <vector>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// Half of the 68 % interval of a machine's prediction of an observation, in its unit; 0 for a share.
 double half_interval(const Observation&, const MachineDescription&);
@@ -68,4 +68,4 @@ struct HeldOutErrors {
 /// Over the cells of several parts; each cell may be in one. `shares`: of shares, otherwise of times and ratios.
 HeldOutErrors errors_of(const Measurements&, std::span<const HeldOut* const>, bool shares);
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -41,7 +41,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// One parameter of a machine. Times are in ns, rates in bytes per ns (which is GB/s), fractions from 0 to 1.
 enum class Cost : std::uint8_t {
@@ -207,4 +207,4 @@ std::vector<std::string> defaults_of(const MachineDescription&);
 /// For people: each parameter with its uncertainty and its source. Ends with a newline.
 std::string to_table(const MachineDescription&);
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

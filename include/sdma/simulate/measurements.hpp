@@ -54,7 +54,7 @@
 #include <utility>
 #include <vector>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// A table of measurements.
 struct Measurements {
@@ -87,4 +87,4 @@ Result<Measurements, std::vector<Diagnostic>> measurements_from_csv(std::string_
 /// From a file; schedules are relative to its folder.
 Result<Measurements, std::vector<Diagnostic>> read_measurements(const std::string& path);
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

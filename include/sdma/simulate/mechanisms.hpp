@@ -40,7 +40,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// One mechanism of a machine, and the schedule that measures it.
 struct Mechanism {
@@ -87,4 +87,4 @@ Result<Measurements, std::vector<Diagnostic>> measure(Device&, std::span<const M
 /// measured and the topology knows none; what was not measured is assumed, and its source says so.
 MachineDescription unfitted(const Topology&, const Measurements&);
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -52,7 +52,7 @@
 #include "sdma/simulate/machine.hpp"
 #include "sdma/trace/trace.hpp"
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// What a part of a round is spent on. `control`: the host builds packets; `schedule`: doorbells, fetches, triggers and
 /// polls; `copy`: from the engine's front end until all bytes have landed; `sync`: fences and atomics, until a thread
@@ -200,4 +200,4 @@ std::string bound_text(Cost);
 /// "1.6 us", "430 ns", "2.85 ms".
 std::string time_text(double ns);
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

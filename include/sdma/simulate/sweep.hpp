@@ -22,7 +22,7 @@
 #include <variant>
 #include <vector>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// A number that a sweep varies, and its values.
 struct SweepAxis {
@@ -53,4 +53,4 @@ Result<std::vector<std::string>, std::vector<Diagnostic>> caps_of(const Schedule
 /// "engine.bytes_per_ns caps it"; if there is none, that no other parameter alone does.
 std::string caps_text(const std::vector<std::string>& caps);
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -51,7 +51,7 @@
 #include <algorithm>
 #include <array>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 SDMA_DEVICE_BEGIN
 inline constexpr std::size_t kIndirectMultiple = 8;    ///< the dwords of an indirect buffer are a multiple of this
@@ -301,4 +301,4 @@ class Frame {
 };
 SDMA_DEVICE_END
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

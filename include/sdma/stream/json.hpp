@@ -29,7 +29,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// Appends the object of one packet, without a newline. `members`: members at its end, each with a comma before it.
 void append_json(std::string& out, const PacketView&, std::uint64_t offset, std::string_view members = {});
@@ -54,4 +54,4 @@ std::string to_json_lines(std::span<const std::uint32_t>, std::uint64_t base = 0
 Result<std::vector<std::uint32_t>, std::vector<Diagnostic>> from_json_lines(std::string_view text,
                                                                             std::string_view file = "json");
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

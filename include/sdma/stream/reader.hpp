@@ -15,7 +15,7 @@
 // every bit. A Reader belongs to one thread; the dwords must not change while it reads them. No errors, no allocation.
 #include "sdma/packets/catalogue.hpp"
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// One packet, in place.
 struct PacketView {
@@ -59,4 +59,4 @@ class Reader {
   const Catalogue* packets_ = nullptr;  // null: those of 4.4.2
 };
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -32,7 +32,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// A rule about a stream, or a rule that all packets share.
 struct StreamRule {
@@ -76,4 +76,4 @@ class StreamChecker {
 /// Checks a whole stream.
 [[nodiscard]] std::vector<Diagnostic> check_stream(std::span<const std::uint32_t>, const StreamCheckOptions& = {});
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

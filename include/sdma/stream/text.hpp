@@ -34,7 +34,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// Appends the line of one packet, without a newline. A packet that is cut off takes one line for each dword.
 void append_text(std::string& out, const PacketView&);
@@ -107,4 +107,4 @@ Result<std::vector<std::uint32_t>, std::vector<Diagnostic>> assemble(std::string
                                                                      std::string_view file = "text",
                                                                      const AssembleOptions& = {});
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

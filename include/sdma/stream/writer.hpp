@@ -46,7 +46,7 @@
 #include "sdma/packets/encode.hpp"
 #include "sdma/packets/write.hpp"
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 inline constexpr std::uint32_t kChunk = 0x3fffffc0;    ///< bytes: the largest multiple of 64 below 2^30
 inline constexpr std::uint32_t kChunk22 = 0x003fffc0;  ///< bytes: the largest multiple of 64 below 2^22
@@ -385,4 +385,4 @@ requires(sizeof...(P) != 0) constexpr std::size_t dwords_of() noexcept {
   return (grammar::layout<P>.length.fixed + ...);
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -35,7 +35,7 @@
 #include <span>
 #include <string>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// Fills `out` from the memory at an address. Returns Errc::ok, or why it could not, such as Errc::unmapped.
 using Peek = std::function<Errc(GpuVa, std::span<std::byte> out)>;
@@ -45,4 +45,4 @@ using NameOf = std::function<std::string(GpuVa)>;
 /// Returns several lines, without a newline at the end.
 std::string describe(const StallReport&, const Peek& = {}, const NameOf& = {});
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -40,7 +40,7 @@
 
 #include <concepts>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 SDMA_DEVICE_BEGIN
 template <Generation G = kDefaultGeneration, class W = Wave, Producers K = Producers::many, class Order = order::Native>
@@ -114,4 +114,4 @@ template <Producers K, class Order> Puts(Ring<K, Order>&) -> Puts<kDefaultGenera
 template <Producers K, class Order, class W> Puts(Ring<K, Order>&, W) -> Puts<kDefaultGeneration, W, K, Order>;
 SDMA_DEVICE_END
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

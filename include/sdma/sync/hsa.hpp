@@ -44,7 +44,7 @@
 
 #include <cstdint>
 
-namespace sdma { inline namespace v0 { namespace hsa {
+namespace sdma { inline namespace v0_3 { namespace hsa {
 
 /// `complete_signal`: a timestamp, two fences or an atomic, a fence to the mailbox, and a trap. For dwords_of.
 inline constexpr AtMost kCompleteAtMost{dwords_of<Timestamp, Fence, Fence, Fence, Trap>()};
@@ -169,4 +169,4 @@ template <class T, class S> Errc join(BasicWriter<T>& w, const S& item, bool ato
   return put_all(w, member_complete, Atomic{.addr = va, .op = AtomicOp::add_rtn_64, .value = ~std::uint64_t{0}});
 }
 
-}}}  // namespace sdma::v0::hsa
+}}}  // namespace sdma::v0_3::hsa

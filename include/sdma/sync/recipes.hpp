@@ -28,7 +28,7 @@
 #include "sdma/stream/writer.hpp"
 #include "sdma/sync/signal.hpp"
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// Writes all of these packets, or none: BasicWriter::put_all.
 template <class T, class... P> SDMA_ALWAYS_INLINE constexpr Errc put_all(BasicWriter<T>& w, const P&... p) noexcept {
@@ -129,4 +129,4 @@ template <class T> constexpr Errc full_barrier(BasicWriter<T>& w, GpuVa word, st
   return put_all(w, completion_fence(w, word, fresh), PollMem{.addr = word, .func = Compare::eq, .reference = fresh});
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -36,7 +36,7 @@
 #include <cassert>
 #include <cstdint>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 SDMA_DEVICE_BEGIN
 /// A 64-bit word, seen by the host at `word` and by engines at `va`.
@@ -98,4 +98,4 @@ constexpr std::uint32_t low_half(std::uint64_t v) noexcept { return static_cast<
 /// The high 32 bits of a value.
 constexpr std::uint32_t high_half(std::uint64_t v) noexcept { return static_cast<std::uint32_t>(v >> 32); }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

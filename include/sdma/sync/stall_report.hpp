@@ -31,7 +31,7 @@
 #include <cstdint>
 #include <span>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// What a wait saw when its deadline passed, or `inspect` when it was called.
 struct StallReport {
@@ -180,4 +180,4 @@ struct RingView {
         generation(g) {}
 };
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

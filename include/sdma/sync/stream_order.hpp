@@ -64,7 +64,7 @@
 #include <cstdint>
 #include <span>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// A stream, by what it does for a StreamOrder. Both functions enqueue, and return 0 or the runtime's error.
 struct StreamCalls {
@@ -205,4 +205,4 @@ class StreamOrder {
   std::uint32_t eager_ = 0, graphs_ = kLastEager + 1;
 };
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -34,7 +34,7 @@
 #include "sdma/stream/writer.hpp"
 #include "sdma/sync/wait.hpp"
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// Reserves a slot, and waits for room until the deadline: Errc::timed_out. Other errors as Ring::reserve, at once.
 template <Producers K, class Order>
@@ -167,4 +167,4 @@ class Submission {
   Errc error_ = Errc::ok;
 };
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -33,7 +33,7 @@
 #include <cassert>
 #include <cstdint>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 class Timeline {
  public:
@@ -103,4 +103,4 @@ class Timeline {
   std::atomic<std::uint64_t> last_;
 };
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -45,7 +45,7 @@
 #include <cstdint>
 #include <span>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 /// A condition to wait for: `signal func reference`. `ring`: the queue that will signal, for the report.
 struct WaitCondition {
@@ -172,4 +172,4 @@ inline Result<std::size_t, StallReport> wait_any(std::span<const WaitCondition> 
   }
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

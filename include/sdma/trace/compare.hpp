@@ -48,7 +48,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace trace {
+namespace sdma { inline namespace v0_3 { namespace trace {
 
 /// A trace, and its name in messages: its file.
 struct NamedTrace {
@@ -101,4 +101,4 @@ std::string to_table(const Comparison&, std::string_view other = "simulated");
 /// {"origin":.., "run":{"measured_ns":.., "simulated_ns":.., "error_percent":..}, "queues":[..], "differences":[..]}
 std::string to_json(const Comparison&, std::string_view other = "simulated");
 
-}}}  // namespace sdma::v0::trace
+}}}  // namespace sdma::v0_3::trace

@@ -34,7 +34,7 @@
 #include <span>
 #include <string>
 
-namespace sdma { inline namespace v0 { namespace trace {
+namespace sdma { inline namespace v0_3 { namespace trace {
 
 /// A page compares at most this many traces.
 inline constexpr std::size_t kPageTraces = 2;
@@ -50,4 +50,4 @@ std::string to_page(std::span<const PageTrace>);
 /// Writes the page to a file piece by piece, and replaces the file if it exists; "-" is standard output.
 Result<void, Diagnostic> save_page(std::span<const PageTrace>, const std::string& path);
 
-}}}  // namespace sdma::v0::trace
+}}}  // namespace sdma::v0_3::trace

@@ -47,7 +47,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace trace {
+namespace sdma { inline namespace v0_3 { namespace trace {
 
 /// A row of the picture: an engine's queue, a host thread, a link. Valid for the Recorder that returned it.
 struct LaneId {
@@ -221,4 +221,4 @@ class Recorder {
   std::atomic<std::uint64_t> lost_{0}, flows_{0};
 };
 
-}}}  // namespace sdma::v0::trace
+}}}  // namespace sdma::v0_3::trace

@@ -47,7 +47,7 @@
 #include <string>
 #include <string_view>
 
-namespace sdma { inline namespace v0 { namespace trace {
+namespace sdma { inline namespace v0_3 { namespace trace {
 
 /// The trace as JSON Lines: one object per line.
 std::string to_json_lines(const Trace&);
@@ -113,4 +113,4 @@ class LinesReader {
   friend Result<Trace, Diagnostic> from_json_lines(std::string_view, std::string_view);
 };
 
-}}}  // namespace sdma::v0::trace
+}}}  // namespace sdma::v0_3::trace

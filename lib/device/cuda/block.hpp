@@ -18,7 +18,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail::cuda {
+namespace sdma { inline namespace v0_3 { namespace detail::cuda {
 
 struct Block {
   GpuVa va{};
@@ -95,4 +95,4 @@ inline void unmap_gpu(const Block& b, const std::vector<PhysicalGpu*>& physical)
   d.unreserve(b.va.value, b.mapped);
 }
 
-}}}  // namespace sdma::v0::detail::cuda
+}}}  // namespace sdma::v0_3::detail::cuda

@@ -22,7 +22,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace sdma { inline namespace v0 { namespace detail::cuda {
+namespace sdma { inline namespace v0_3 { namespace detail::cuda {
 
 constexpr bool overlap(Pointer a, std::size_t a_bytes, Pointer b, std::size_t b_bytes) noexcept {
   return a < b + b_bytes && b < a + a_bytes;
@@ -187,4 +187,4 @@ class Commands {
   std::array<std::size_t, kBatch> bytes_{};
 };
 
-}}}  // namespace sdma::v0::detail::cuda
+}}}  // namespace sdma::v0_3::detail::cuda

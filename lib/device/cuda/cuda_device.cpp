@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 Result<std::unique_ptr<CudaDevice>, Diagnostic> CudaDevice::open(const CudaOptions& o) {
   const auto found = detail::cuda::probe(o);
@@ -31,4 +31,4 @@ std::string CudaDevice::version() const {
   return fmt::format("CUDA {}.{}", v / 1000, v % 1000 / 10);
 }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace sdma { inline namespace v0 { namespace detail::cuda {
+namespace sdma { inline namespace v0_3 { namespace detail::cuda {
 namespace {
 
 constexpr const char* kHint =
@@ -25,4 +25,4 @@ Result<const Driver*, Diagnostic> load_driver(const std::string& name) {
   });
 }
 
-}}}  // namespace sdma::v0::detail::cuda
+}}}  // namespace sdma::v0_3::detail::cuda

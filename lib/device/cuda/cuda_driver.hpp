@@ -22,7 +22,7 @@
 #include <string>
 #include <string_view>
 
-namespace sdma { inline namespace v0 { namespace detail::cuda {
+namespace sdma { inline namespace v0_3 { namespace detail::cuda {
 
 using Status = int;
 inline constexpr Status kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kStubLibrary = 34, kNoDevice = 100,
@@ -182,4 +182,4 @@ struct Driver {
 /// Loads the library and finds its functions; does not initialise the driver.
 Result<const Driver*, Diagnostic> load_driver(const std::string& name);
 
-}}}  // namespace sdma::v0::detail::cuda
+}}}  // namespace sdma::v0_3::detail::cuda

@@ -32,7 +32,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail::cuda {
+namespace sdma { inline namespace v0_3 { namespace detail::cuda {
 
 inline constexpr auto kLong = std::chrono::seconds(60);  // for one piece of a flush or a peek
 
@@ -348,4 +348,4 @@ class MemoryPool {
   bool kept_ = false;
 };
 
-}}}  // namespace sdma::v0::detail::cuda
+}}}  // namespace sdma::v0_3::detail::cuda

@@ -26,7 +26,7 @@
 #include <list>
 #include <system_error>
 
-namespace sdma { inline namespace v0 { namespace detail::cuda {
+namespace sdma { inline namespace v0_3 { namespace detail::cuda {
 
 inline constexpr Worker::Pace kPace{.spin = std::chrono::microseconds(200),
                                     .first_nap = std::chrono::microseconds(20),
@@ -346,4 +346,4 @@ class Node final : public DriverlessNode<Node>, private Worker::Served {
   bool watched_ = false;                  ///< kernels ring a doorbell without a call
 };
 
-}}}  // namespace sdma::v0::detail::cuda
+}}}  // namespace sdma::v0_3::detail::cuda

@@ -11,7 +11,7 @@
 #include <array>
 #include <cstdlib>
 
-namespace sdma { inline namespace v0 { namespace detail::cuda {
+namespace sdma { inline namespace v0_3 { namespace detail::cuda {
 namespace {
 
 CudaGpu describe(const PhysicalGpu& g, std::uint32_t physical) {
@@ -128,4 +128,4 @@ Result<Node*, Diagnostic> Node::make(const CudaOptions& o, const Probe& found) {
   return new Node(o, *found.driver, std::move(topology), std::move(gpus), std::move(physical));
 }
 
-}}}  // namespace sdma::v0::detail::cuda
+}}}  // namespace sdma::v0_3::detail::cuda

@@ -5,7 +5,7 @@
 #include "sdma/core/atomic_ref.hpp"
 #include "sdma/sync/wait.hpp"
 
-namespace sdma { inline namespace v0 { namespace detail::cuda {
+namespace sdma { inline namespace v0_3 { namespace detail::cuda {
 namespace {
 
 using namespace std::chrono_literals;
@@ -226,4 +226,4 @@ bool CudaQueue::one_allocation(GpuVa va, std::uint64_t bytes, Access a) noexcept
   return reader_.at(va, bytes, a) != nullptr;
 }
 
-}}}  // namespace sdma::v0::detail::cuda
+}}}  // namespace sdma::v0_3::detail::cuda

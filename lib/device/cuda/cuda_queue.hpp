@@ -28,7 +28,7 @@
 #include <memory>
 #include <mutex>
 
-namespace sdma { inline namespace v0 { namespace detail::cuda {
+namespace sdma { inline namespace v0_3 { namespace detail::cuda {
 
 class Node;
 
@@ -169,4 +169,4 @@ class CudaQueue {
   std::atomic<std::uint32_t> rung_{0};
 };
 
-}}}  // namespace sdma::v0::detail::cuda
+}}}  // namespace sdma::v0_3::detail::cuda

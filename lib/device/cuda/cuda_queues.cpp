@@ -11,7 +11,7 @@
 #include <cstring>
 #include <system_error>
 
-namespace sdma { inline namespace v0 { namespace detail::cuda {
+namespace sdma { inline namespace v0_3 { namespace detail::cuda {
 /// Chooses the engine and the slot. Hold creation_.
 std::optional<Diagnostic> Node::place(const QueueRequest& r, QueueParts& parts) {
   const auto refused = [&](std::string message, std::string hint) {
@@ -188,4 +188,4 @@ void Node::destroy_queue(std::uint64_t id) noexcept {
   unpin();
 }
 
-}}}  // namespace sdma::v0::detail::cuda
+}}}  // namespace sdma::v0_3::detail::cuda

@@ -34,7 +34,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail::cuda {
+namespace sdma { inline namespace v0_3 { namespace detail::cuda {
 
 /// The connections of the driver, as the environment sets them: streams beyond share one, and hold each other up.
 inline std::uint32_t connections() noexcept {
@@ -249,4 +249,4 @@ class PhysicalGpu {
 
 using InContext = PhysicalGpu::InContext;
 
-}}}  // namespace sdma::v0::detail::cuda
+}}}  // namespace sdma::v0_3::detail::cuda

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace sdma { inline namespace v0 { namespace detail::cuda {
+namespace sdma { inline namespace v0_3 { namespace detail::cuda {
 namespace {
 
 constexpr std::string_view kCrosses = "its bytes do not lie in one allocation";
@@ -315,4 +315,4 @@ Issued CudaQueue::issue_current() noexcept {
   return issued;
 }
 
-}}}  // namespace sdma::v0::detail::cuda
+}}}  // namespace sdma::v0_3::detail::cuda

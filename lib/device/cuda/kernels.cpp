@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace sdma { inline namespace v0 { namespace detail::cuda {
+namespace sdma { inline namespace v0_3 { namespace detail::cuda {
 namespace {
 
 /// One operation of `atom`, in both widths; null: PTX does not have it.
@@ -99,4 +99,4 @@ std::string kernel_text() {
   return text + kTimestamp + grid_kernel("merge", {"to", "now", "before", "bytes"}, "bytes", kMergeByte);
 }
 
-}}}  // namespace sdma::v0::detail::cuda
+}}}  // namespace sdma::v0_3::detail::cuda

@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail::cuda {
+namespace sdma { inline namespace v0_3 { namespace detail::cuda {
 
 /// The entry for an operation, e.g. "add_64", and the operand
 /// that it takes for `value`: a subtraction adds its negative.
@@ -66,4 +66,4 @@ END:
                      name, list, loads, count, body);
 }
 
-}}}  // namespace sdma::v0::detail::cuda
+}}}  // namespace sdma::v0_3::detail::cuda

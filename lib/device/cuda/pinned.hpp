@@ -16,7 +16,7 @@
 #include <mutex>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail::cuda {
+namespace sdma { inline namespace v0_3 { namespace detail::cuda {
 
 inline std::byte* aligned(std::byte* p, std::uint64_t to) noexcept {
   return p + (round_up(reinterpret_cast<std::uintptr_t>(p), to) - reinterpret_cast<std::uintptr_t>(p));
@@ -67,4 +67,4 @@ class PinnedMemory {
   std::vector<Piece> spare_;
 };
 
-}}}  // namespace sdma::v0::detail::cuda
+}}}  // namespace sdma::v0_3::detail::cuda

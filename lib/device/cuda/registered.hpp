@@ -21,7 +21,7 @@
 #include <mutex>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail::cuda {
+namespace sdma { inline namespace v0_3 { namespace detail::cuda {
 
 class RegisteredMemory {
  public:
@@ -61,4 +61,4 @@ class RegisteredMemory {
   std::vector<FilePages> given_;
 };
 
-}}}  // namespace sdma::v0::detail::cuda
+}}}  // namespace sdma::v0_3::detail::cuda

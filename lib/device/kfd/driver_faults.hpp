@@ -23,7 +23,7 @@
 #include <optional>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 class DriverFaults {
  public:
@@ -116,4 +116,4 @@ class DriverFaults {
   bool waiter_in_driver_ = false;  // guarded by mutex_
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

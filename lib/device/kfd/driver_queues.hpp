@@ -19,7 +19,7 @@
 #include <cstring>
 #include <unordered_map>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 inline constexpr std::uint32_t kAll = kfd::kMaxPercentage;  // percent of the engine's time
 inline std::uint64_t* word_at(std::uint64_t address) noexcept { return reinterpret_cast<std::uint64_t*>(address); }
@@ -158,4 +158,4 @@ class DriverQueues {
   std::unordered_map<std::uint32_t, std::uint64_t> doorbells_;  ///< addresses by GPU, for queues that the ioctl creates
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

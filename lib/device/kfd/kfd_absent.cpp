@@ -2,7 +2,7 @@
 // KfdDevice in a library that was built without it: `open` always fails and says why.
 #include "sdma/device/kfd.hpp"
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace {
 
 Diagnostic without() {
@@ -23,4 +23,4 @@ const std::vector<KfdGpu>& KfdDevice::gpus() const noexcept {
 }
 std::string KfdDevice::version() const { return {}; }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

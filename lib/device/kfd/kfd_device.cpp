@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 Result<std::unique_ptr<KfdDevice>, Diagnostic> KfdDevice::open(const KfdOptions& o) {
   auto n = detail::KfdNode::open(o);
@@ -28,4 +28,4 @@ KfdDevice::~KfdDevice() { detail::KfdNode::shut_down(node_); }
 const std::vector<KfdGpu>& KfdDevice::gpus() const noexcept { return node_->gpus(); }
 std::string KfdDevice::version() const { return fmt::format("{}.{}", node_->version().major, node_->version().minor); }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

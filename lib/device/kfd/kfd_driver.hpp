@@ -18,7 +18,7 @@
 #include <chrono>
 #include <span>
 
-namespace sdma { inline namespace v0 { namespace kfd {
+namespace sdma { inline namespace v0_3 { namespace kfd {
 
 /// Returns 0, or the errno. Repeats a call that a signal handler interrupts.
 inline int call(int fd, unsigned long request, void* args) noexcept {
@@ -44,4 +44,4 @@ inline Errc wait(int fd, std::span<EventData> events, Deadline d) noexcept {
   return a.result == kWaitComplete ? Errc::ok : Errc::timed_out;
 }
 
-}}}  // namespace sdma::v0::kfd
+}}}  // namespace sdma::v0_3::kfd

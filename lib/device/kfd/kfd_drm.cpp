@@ -10,7 +10,7 @@
 
 #include <array>
 
-namespace sdma { inline namespace v0 { namespace detail::drm {
+namespace sdma { inline namespace v0_3 { namespace detail::drm {
 namespace {
 
 using namespace sdma::drm;
@@ -83,4 +83,4 @@ int identify(int render, const std::string& library, KfdGpu& out) {
   return by_library(**l, render, out);
 }
 
-}}}  // namespace sdma::v0::detail::drm
+}}}  // namespace sdma::v0_3::detail::drm

@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <string>
 
-namespace sdma { inline namespace v0 { namespace detail::drm {
+namespace sdma { inline namespace v0_3 { namespace detail::drm {
 
 /// Sets all but `kernel`. A firmware version that is not reported stays
 /// 0. `library`: a name for the loader, or a path; "" for the ioctls.
@@ -30,4 +30,4 @@ struct GpuInfo {
   std::uint32_t counter_khz{};
 };
 
-}}}  // namespace sdma::v0::detail::drm
+}}}  // namespace sdma::v0_3::detail::drm

@@ -2,7 +2,7 @@
 // The interrupts of a KFD device's queues.
 #include "kfd_node.hpp"
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 Result<Event, Diagnostic> KfdNode::create_event() {
   if (!in_opening_process()) return forked_error("create_event");
@@ -26,4 +26,4 @@ void KfdNode::free_event(std::uint64_t id) noexcept {
   events_.erase(at);
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
 /// Flags by purpose and place. Memory must be uncached for a running kernel to see an engine's store; "fine-grained"
@@ -85,4 +85,4 @@ void KfdNode::free_block(std::uint64_t id) noexcept {
   else (void)thunk_.free(b.mapped().base, b.mapped().base_bytes);
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 KfdNode::KfdNode(const KfdOptions& o, Probe&& p) : node_(std::move(p.node)), thunk_(*p.thunk), cpu_node_(p.thunk_cpu) {
   for (std::size_t i = 0; i < node_.gpus.size(); ++i)
@@ -97,4 +97,4 @@ void KfdNode::stop() noexcept {
   for (const auto& [id, q] : queues_) driver_queues_->disable(q);
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

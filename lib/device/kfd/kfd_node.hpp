@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 class KfdNode final : public DriverNode<KfdNode> {
  public:
@@ -58,4 +58,4 @@ class KfdNode final : public DriverNode<KfdNode> {
   std::unordered_map<std::uint32_t, thunk::Event*> events_;  // guarded by memory_
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -16,7 +16,7 @@
 #include <cstring>
 #include <optional>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
 /// "the group render", or its number if it has no name here.
@@ -120,4 +120,4 @@ Probe probe(const KfdOptions& o) {
   return p;
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

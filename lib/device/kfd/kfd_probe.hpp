@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// The first version of the driver's interface that supports gfx942.
 inline constexpr std::uint32_t kKfdMajor = 1, kKfdMinor = 13;
@@ -32,4 +32,4 @@ std::vector<Diagnostic> refuse_version(std::uint32_t major, std::uint32_t minor)
 /// What an errno from opening a device file means, and what to do.
 Diagnostic cannot_open(const std::string& path, int error);
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -22,7 +22,7 @@
 #include <cerrno>
 #include <string>
 
-namespace sdma { inline namespace v0 { namespace raw {
+namespace sdma { inline namespace v0_3 { namespace raw {
 
 namespace kfd = sdma::kfd;
 using kfd::Nr;
@@ -191,4 +191,4 @@ struct Queue {
   }
 };
 
-}}}  // namespace sdma::v0::raw
+}}}  // namespace sdma::v0_3::raw

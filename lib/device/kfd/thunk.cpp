@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace sdma { inline namespace v0 { namespace detail::thunk {
+namespace sdma { inline namespace v0_3 { namespace detail::thunk {
 
 const char* message(Status s) noexcept {
   switch (s) {
@@ -38,4 +38,4 @@ Result<const Thunk*, Diagnostic> load_thunk(const std::string& name) {
   });
 }
 
-}}}  // namespace sdma::v0::detail::thunk
+}}}  // namespace sdma::v0_3::detail::thunk

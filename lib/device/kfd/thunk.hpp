@@ -20,7 +20,7 @@
 #include <cstdint>
 #include <string>
 
-namespace sdma { inline namespace v0 { namespace detail::thunk {
+namespace sdma { inline namespace v0_3 { namespace detail::thunk {
 
 using Status = std::uint32_t;
 inline constexpr Status kSuccess = 0, kNoMemory = 6, kTooSmall = 7, kAlreadyOpened = 22;
@@ -115,4 +115,4 @@ struct Thunk {
 
 Result<const Thunk*, Diagnostic> load_thunk(const std::string& name);
 
-}}}  // namespace sdma::v0::detail::thunk
+}}}  // namespace sdma::v0_3::detail::thunk

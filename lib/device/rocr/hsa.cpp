@@ -7,7 +7,7 @@
 
 #include <string_view>
 
-namespace sdma { inline namespace v0 { namespace detail::rocr {
+namespace sdma { inline namespace v0_3 { namespace detail::rocr {
 namespace {
 
 constexpr const char* kHint =
@@ -55,4 +55,4 @@ Result<const Hsa*, Diagnostic> load(const std::string& wanted) {
   });
 }
 
-}}}  // namespace sdma::v0::detail::rocr
+}}}  // namespace sdma::v0_3::detail::rocr

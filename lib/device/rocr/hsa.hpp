@@ -19,7 +19,7 @@
 #include <cstdint>
 #include <string>
 
-namespace sdma { inline namespace v0 { namespace detail::rocr {
+namespace sdma { inline namespace v0_3 { namespace detail::rocr {
 
 using Status = std::uint32_t;
 inline constexpr Status kSuccess = 0, kNotHandled = 0x1000, kMemoryFault = 43, kInvalidQueueCreation = 0x1002,
@@ -176,4 +176,4 @@ std::string loaded();
 /// Where that library, or one that it links to, has this symbol; null: neither has it.
 void* address(const std::string& file, const char* symbol) noexcept;
 
-}}}  // namespace sdma::v0::detail::rocr
+}}}  // namespace sdma::v0_3::detail::rocr

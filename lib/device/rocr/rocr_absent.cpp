@@ -2,7 +2,7 @@
 // RocrDevice in a library that was built without it: `open` always fails and says why.
 #include "sdma/device/rocr.hpp"
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 namespace {
 
 Diagnostic without() {
@@ -21,4 +21,4 @@ Result<Memory, Diagnostic> RocrDevice::adopt(void*, std::uint64_t, std::uint64_t
 RocrQueues RocrDevice::queues() const noexcept { return {}; }
 std::string RocrDevice::version() const { return {}; }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

@@ -2,7 +2,7 @@
 // Opens a RocrDevice, and passes its calls to its node.
 #include "rocr_node.hpp"
 
-namespace sdma { inline namespace v0 {
+namespace sdma { inline namespace v0_3 {
 
 Result<std::unique_ptr<RocrDevice>, Diagnostic> RocrDevice::open(const RocrOptions& o) {
   const auto n = detail::RocrNode::open(o);
@@ -25,4 +25,4 @@ Result<Memory, Diagnostic> RocrDevice::adopt(void* p, std::uint64_t bytes, std::
 RocrQueues RocrDevice::queues() const noexcept { return node_->queues(); }
 std::string RocrDevice::version() const { return node_->version(); }
 
-}}  // namespace sdma::v0
+}}  // namespace sdma::v0_3

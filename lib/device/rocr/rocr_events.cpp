@@ -6,7 +6,7 @@
 #include <map>
 #include <mutex>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 using namespace rocr;
 
@@ -153,4 +153,4 @@ void RocrNode::free_event(std::uint64_t id) noexcept {
   if (const auto e = events_.extract(id)) (void)hsa_.destroy_signal(e.mapped());
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

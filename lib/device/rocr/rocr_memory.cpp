@@ -12,7 +12,7 @@
 #include <memory>
 #include <span>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 using namespace rocr;
 
@@ -208,4 +208,4 @@ void RocrNode::give_back_adopted(std::uint64_t id) noexcept {
   if (b && b.mapped().base) (void)hsa_.unlock(b.mapped().base);
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

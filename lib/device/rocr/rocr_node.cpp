@@ -12,7 +12,7 @@
 
 #include <cerrno>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 using namespace rocr;
 
@@ -190,4 +190,4 @@ std::string RocrNode::version() const {
   return fmt::format("{}.{}", major, minor);
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -16,7 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// What `open` has found, with hsa_init called if `hsa` is set.
 struct RocrProbe {
@@ -96,4 +96,4 @@ class RocrNode final : public DriverNode<RocrNode> {
   std::atomic<std::uint64_t> next_adopted_{1};
 };
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

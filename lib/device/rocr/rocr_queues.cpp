@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 using namespace rocr;
 
@@ -128,4 +128,4 @@ void RocrNode::stop() noexcept {
     else if (ways_ == RocrQueues::thunk) driver_queues_->disable(q);
 }
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail

@@ -9,7 +9,7 @@
 #include "hsa.hpp"
 #include "sdma/core/units.hpp"
 
-namespace sdma { inline namespace v0 { namespace detail {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 class RocrNode;
 
@@ -21,4 +21,4 @@ void queue_callback(rocr::Status, rocr::HsaQueue*, void* data);
 /// Handles a memory fault of a GPU on which there are such queues; what it does not handle, ROCr ends the process for.
 rocr::Status system_event(const rocr::SystemEvent*, void*);
 
-}}}  // namespace sdma::v0::detail
+}}}  // namespace sdma::v0_3::detail
