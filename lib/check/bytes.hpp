@@ -12,7 +12,9 @@ namespace sdma { inline namespace v0_3 { namespace check_detail {
 
 class Bytes {
  protected:
-  explicit Bytes(const Model& m) : m_(m) {}
+  explicit Bytes(const Model& m) : m_(m), read_(m.queue_count()) {
+    for (std::uint32_t q = 0; q < m.queue_count(); ++q) read_[q].resize(m.programs[q].items.size());
+  }
 
   /// Calls fn(begin, bytes) for each run of a region.
   template <class Fn> void each_run(const Region& r, Fn fn) {
@@ -28,6 +30,12 @@ class Bytes {
     const auto before = out.size();
     from.take(begin, bytes, out);
     taken_ += out.size() - before + 1;
+    for (auto i = before; i < out.size(); ++i) read(out[i].held);
+  }
+  /// What has put these bytes there is no longer unread.
+  void read(const Held& h) {
+    if (const auto* item = m_.item_at(h.by.agent, h.by.position))
+      read_[h.by.agent][static_cast<std::size_t>(item - m_.programs[h.by.agent].items.data())] = true;
   }
   void store(std::uint64_t begin, std::uint64_t bytes, const Held& held) {
     now_.put(begin, bytes, held);
@@ -149,6 +157,7 @@ class Bytes {
   };
   const Source& source(const Held& opaque) const { return sources_[static_cast<std::size_t>(opaque.value)]; }
   std::vector<Source> sources_;
+  std::vector<std::vector<bool>> read_;  ///< of each queue, its items: something has read what one of them has stored
   std::uint64_t taken_ = 0;
 };
 

@@ -2,7 +2,10 @@
 // Ways to change the text of a schedule that may remove a finding. They follow the mistakes that people make: a wait
 // that is missing, comes too late, or waits for another value or signal; a credit that is missing; a constant where
 // each round needs a value of its own; a signal that is set back; a completion that comes too early.
+#include "engine_plan.hpp"
 #include "wait_changes.hpp"
+
+#include <iterator>
 
 namespace sdma { inline namespace v0_3 { namespace check_detail {
 namespace {
@@ -310,6 +313,14 @@ class Changes : private WaitChanges {
 
 }  // namespace
 
-std::vector<SourceLines> changes_for(const SourceLines& text, const CheckFinding& f) { return Changes{text, f}.run(); }
+std::vector<SourceLines> changes_for(const SourceLines& text, const CheckReport& r, const CheckFinding& f) {
+  std::vector<SourceLines> all;
+  if (f.diagnostic.rule == "engine-wait")
+    for (const auto& plan : r.engine_plans)
+      if (auto changed = with_engines(text, plan)) all.push_back(std::move(*changed));
+  auto more = Changes{text, f}.run();
+  all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  return all;
+}
 
 }}}  // namespace sdma::v0_3::check_detail

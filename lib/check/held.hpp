@@ -78,6 +78,10 @@ class Memory {
     const auto next = cells_.erase(first, cells_.lower_bound(begin + bytes));
     cells_.emplace_hint(next, begin, Cell{begin + bytes, held});
   }
+  /// Calls fn(held) for each piece that was stored.
+  template <class Fn> void each(Fn fn) const {
+    for (const auto& [begin, cell] : cells_) fn(cell.held);
+  }
   static void add(Pieces& all, const Piece& p) {
     if (!all.empty()) {
       auto& last = all.back();

@@ -13,6 +13,7 @@
 // A flag needs the post that satisfied it in the followed execution; if the flag is not met, that post has not
 // happened. A count needs the last post of each agent that had added to it.
 #include "alternatives.hpp"
+#include "engine_plan.hpp"
 #include "reporter.hpp"
 
 #include <fmt/format.h>
@@ -37,8 +38,9 @@ class HeldEngines {
     on_stack_.assign(waits_.size(), false);
     for (std::uint32_t n = 0; n < waits_.size() && edges_ <= m_.limits.edges() && !waits_for_itself_; ++n)
       if (index_[n] == kNone) components(n);
-    if (waits_for_itself_) return report_self_waits();
-    if (edges_ > m_.limits.edges())
+    if (waits_for_itself_) report_self_waits();
+    if (waits_for_itself_ || !reported_.empty()) r_.engine_plans(engine_plans(m_));
+    if (!waits_for_itself_ && edges_ > m_.limits.edges())
       r_.add({.rule = "not-all-engines",
               .message = "too many waits share engines to find out whether polls that hold their engines wait for each "
                          "other",

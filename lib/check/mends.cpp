@@ -21,9 +21,17 @@ struct Tried {
   SourceLines text;
   CheckReport report;
   std::size_t left() const noexcept { return report.errors() + report.warnings(); }
+  /// How often an engine is said to serve several directions, or one for which another is recommended.
+  std::ptrdiff_t crowded() const noexcept {
+    return std::count_if(report.findings.begin(), report.findings.end(), [](const CheckFinding& f) {
+      return f.diagnostic.rule == "shared-engine" || f.diagnostic.rule == "engine-choice";
+    });
+  }
   bool better(const Tried& other) const noexcept {
     if (report.errors() != other.report.errors()) return report.errors() < other.report.errors();
     if (left() != other.left()) return left() < other.left();
+    if (report.unread.size() != other.report.unread.size()) return report.unread.size() < other.report.unread.size();
+    if (crowded() != other.crowded()) return crowded() < other.crowded();
     return text.edits().size() < other.text.edits().size();
   }
 };
@@ -44,6 +52,13 @@ bool reported(const SourceLines& before, const CheckFinding& f, const Tried& now
 bool has_wrong_result(const CheckReport& r) {
   return std::any_of(r.findings.begin(), r.findings.end(),
                      [](const CheckFinding& f) { return f.diagnostic.rule == "wrong-result"; });
+}
+
+/// Is there a copy that nothing reads after the changes?
+bool loses(const Tried& t) { return !t.report.unread.empty(); }
+/// Is the finding about the order of a read and a write? Then a change that leaves a message unread was not meant.
+bool about_reading(const CheckFinding& f) {
+  return f.diagnostic.rule == "race" && f.diagnostic.message.find("either may be last") == std::string::npos;
 }
 
 std::string in_words(const std::vector<CheckEdit>& edits, std::size_t left) {
@@ -69,20 +84,22 @@ class Mender {
 
   void run(CheckReport& report) {
     first_.report = report;
-    std::vector<CheckFinding*> tried;
+    std::vector<CheckFinding*> tried, losing;
     std::optional<Tried> proved;
     for (auto& f : report.findings) {
       if (f.diagnostic.severity == Severity::note || tried.size() == kMostFindings) continue;
       // What follows from the first finding is often gone with it, so it alone is followed to a proof.
-      if (const auto best = follow(f, tried.empty() ? kMostSteps : 1)) {
+      if (const auto best = follow(f, tried.empty() ? kMostSteps : 1); best && !(loses(*best) && about_reading(f))) {
         take(f, *best);
-        if (best->left() == 0) proved = best;
+        if (best->left() == 0 && (!proved || best->better(*proved))) proved = best;
+        if (loses(*best)) losing.push_back(&f);
       }
       tried.push_back(&f);
     }
     // A proof has none of the findings.
     for (auto* f : tried)
-      if (proved && f->remaining != 0) take(*f, *proved);
+      if (proved && (f->remaining != 0 || (!loses(*proved) && std::count(losing.begin(), losing.end(), f) > 0)))
+        take(*f, *proved);
   }
 
  private:
@@ -92,6 +109,8 @@ class Mender {
     // What scope=agent stands for in a kernel's code is not in the text.
     const auto code = f.diagnostic.rule == "kernel-scope" ? " (" + f.diagnostic.hint + ")" : std::string();
     f.diagnostic.hint = in_words(f.edits, t.left()) + code;
+    if (loses(t))
+      f.diagnostic.hint += "; nothing then reads what this copies: " + t.text.text(t.text.id(t.report.unread[0]));
   }
 
   /// The best text without this finding; nullopt if none was found.
@@ -101,14 +120,14 @@ class Mender {
     std::set<std::string> seen;
     const auto examine = [&](const Tried& before, const CheckFinding& g) {
       std::vector<Tried> found;
-      for (auto& text : changes_for(before.text, g)) {
+      for (auto& text : changes_for(before.text, before.report, g)) {
         if (!seen.insert(text.source()).second) continue;
         auto t = attempt(std::move(text));
         if (!t || reported(before.text, g, *t) || reported(first_.text, f, *t)) continue;
         if ((!best || t->better(*best)) && !brings_errors(*t)) best = *t;
-        found.push_back(std::move(*t));
+        if (t->left() > 0) found.push_back(std::move(*t));
       }
-      if (best && best->left() == 0) return true;
+      if (best && best->left() == 0 && !loses(*best)) return true;
       std::stable_sort(found.begin(), found.end(), [](const Tried& a, const Tried& b) { return a.better(b); });
       if (found.size() > kMostKept) found.erase(found.begin() + kMostKept, found.end());
       from.insert(from.end(), found.begin(), found.end());

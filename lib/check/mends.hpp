@@ -13,8 +13,8 @@
 
 namespace sdma { inline namespace v0_3 { namespace check_detail {
 
-/// Ways to change the text that may remove the finding, the likeliest first.
-std::vector<SourceLines> changes_for(const SourceLines&, const CheckFinding&);
+/// Ways to change the text that may remove the finding of this report, the likeliest first.
+std::vector<SourceLines> changes_for(const SourceLines&, const CheckReport&, const CheckFinding&);
 
 /// Checks a changed text; nullopt if it has errors or is not worth it.
 using Recheck = std::function<std::optional<CheckReport>(const std::string& source)>;

@@ -49,7 +49,8 @@ void Model::read_network() {
     const auto own = nodes[all[q].place.index], peers = nodes[all[q].peer->index];
     const auto in = [&](const Item& i, std::uint32_t n) {
       const auto home = find_symbol(schedule, GpuVa{i.sync.address});
-      const auto known = home ? at.symbols.find({home->signal, home->index}) : at.symbols.end();
+      if (!home || at.assumed.count({home->signal, home->index}) != 0) return false;
+      const auto known = at.symbols.find({home->signal, home->index});
       return known != at.symbols.end() && known->second == n;
     };
     const auto posts = [&](const Item& i) { return i.what == What::post && i.sync.word != kNone; };

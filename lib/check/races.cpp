@@ -271,18 +271,23 @@ class Sweep {
     else ++race.more;
   }
 
-  /// Is the present access ordered after a write of this byte by the line of `later`, in an earlier round of a loop?
+  /// Is the present access ordered after a write of this byte by the line of `later`, in an earlier round of a loop, or
+  /// after an earlier copy of its queue?
   bool saw_earlier(const Ref& later, std::uint64_t at) const {
     const auto line = r_.line({later.agent, later.position});
+    if (line == 0 || later.agent >= m_.queue_count()) return false;
     // Only a queue's line stands for several packets, and only in a loop.
-    if (line == 0 || later.agent >= m_.queue_count() || r_.own_line({later.agent, later.position}) != 0) return false;
+    const bool loop = r_.own_line({later.agent, later.position}) == 0;
+    const auto copies = [](const Item& i) { return i.what == What::copy && i.info != &info_of<Fill>(); };
+    const bool message = copies(*m_.item_at(later.agent, later.position));
     const auto& touches = m_.programs[later.agent].touches;
     const auto epoch = m_.epoch_at(later.agent, later.position);
     for (auto p = later.position - 1; p > 0 && m_.epoch_at(later.agent, p) == epoch; --p) {
       const auto* item = m_.item_at(later.agent, p);
+      if (!(message && copies(*item)) && !(loop && r_.line({later.agent, p}) == line)) continue;
       for (auto t = item->touch; t < item->touch + item->touches; ++t)
         if (touches[t].mode == Mode::write && touches[t].begin <= at && at < touches[t].end &&
-            r_.line({later.agent, p}) == line && landed(row_[later.agent], row_, {later.agent, p, Mode::write}))
+            landed(row_[later.agent], row_, {later.agent, p, Mode::write}))
           return true;
     }
     return false;

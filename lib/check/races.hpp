@@ -16,7 +16,8 @@ struct Race {
   Ref a, b;
   std::uint64_t begin, end;
   bool reads_written;  ///< `a` reads bytes that have been written
-  bool seen_earlier;   ///< `b` reads, and is ordered after an earlier write of these bytes by the agent of `a`
+  /// `b` reads, and is ordered after an earlier write of these bytes by the agent of `a`: a message that `a` overwrites.
+  bool seen_earlier;
   std::size_t more = 0;
 };
 

@@ -160,8 +160,12 @@ std::string Reporter::larger_limit(std::size_t would_do) const {
 }
 
 CheckReport Reporter::finish() {
-  CheckReport r{
-      .packets = m_.packets, .waits = m_.waits, .expectations = expectations_, .relies_on = std::move(relies_on_)};
+  CheckReport r{.packets = m_.packets,
+                .waits = m_.waits,
+                .expectations = expectations_,
+                .unread = std::move(unread_),
+                .engine_plans = std::move(engine_plans_),
+                .relies_on = std::move(relies_on_)};
   for (auto& f : found_) f.diagnostic.severity = taken(f.diagnostic.severity, m_.options.strict);
   for (const auto& [rule, n] : counts_)
     if (m_.options.max_findings != 0 && n > m_.options.max_findings)

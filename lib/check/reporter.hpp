@@ -49,6 +49,10 @@ class Reporter {
   /// What to do if a limit is exceeded: "check fewer rounds, or with --max-packets=8M, which examines twice as much";
   /// with the limit that would do, if it is known.
   std::string larger_limit(std::size_t would_do = 0) const;
+  /// Nothing reads what the copies of these lines have put anywhere, and it does not stay.
+  void unread(std::vector<std::uint32_t> lines) noexcept { unread_ = std::move(lines); }
+  /// Plans of engines, of which one may remove the findings of the rule engine-wait.
+  void engine_plans(std::vector<EnginePlan> plans) noexcept { engine_plans_ = std::move(plans); }
   /// A proof would rest on this option, as Profile::set takes it.
   void assumes(std::string_view option) { assumes_.emplace(option); }
   /// The verdict rests on these entries of covered().
@@ -85,6 +89,8 @@ class Reporter {
   std::map<std::string, std::size_t> counts_;
   std::size_t expectations_ = 0;
   std::vector<std::string> relies_on_;
+  std::vector<std::uint32_t> unread_;
+  std::vector<EnginePlan> engine_plans_;
   std::set<std::string> assumes_;
 };
 

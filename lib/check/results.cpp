@@ -20,6 +20,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 
 namespace sdma { inline namespace v0_3 { namespace check_detail {
 namespace {
@@ -42,7 +44,8 @@ class Results : private Bytes {
       if (e.kind == Schedule::Expectation::Kind::finding || taken_ > m_.limits.pieces()) continue;
       compare(e, {}, e);
     }
-    if (taken_ > m_.limits.pieces())
+    if (taken_ <= m_.limits.pieces()) return find_unread(), report();
+    if (!s_.expectations.empty())
       r_.add({.rule = "unknown-result",
               .message = "the bytes are in more pieces than are followed, so no expectation is proved",
               .hint = r_.larger_limit() + ", or larger pieces"});
@@ -87,6 +90,7 @@ class Results : private Bytes {
     using Kind = Schedule::Action::Kind;
     if (action.kind == Kind::expect)
       return compare({.left = action.range, .right = action.right, .old = action.old, .sum = action.sum}, p, action);
+    if (action.kind == Kind::load) return loaded(action.range);
     if (action.kind != Kind::store) return;
     if (action.sum) {
       auto at = m_.canonical(action.range.va);
@@ -110,6 +114,26 @@ class Results : private Bytes {
     take(first_, a.buffer.value, b.bytes, all);
     auto at = a.buffer.value;
     for (const auto& p : all) store(at, p.bytes, p.held), at += p.bytes;
+  }
+
+  void loaded(const Schedule::Range& range) {
+    Pieces bytes;
+    take(now_, m_.canonical(range.va), range.bytes, bytes);
+  }
+  /// The lines of copies of which nothing is read, and nothing is left at the end.
+  void find_unread() {
+    now_.each([&](const Held& h) { read(h); });
+    std::set<std::uint32_t> some, none;
+    for (std::uint32_t q = 0; q < m_.queue_count(); ++q)
+      for (std::uint32_t i = 0; m_.agents[q].submits > 0 && i < read_[q].size(); ++i) {
+        const auto& item = m_.programs[q].items[i];
+        if (item.what == What::copy && item.info != &info_of<Fill>())
+          (read_[q][i] ? some : none).insert(r_.line({q, i + 1}));
+      }
+    std::vector<std::uint32_t> lines;
+    std::set_difference(none.begin(), none.end(), some.begin(), some.end(), std::back_inserter(lines));
+    std::erase(lines, 0u);
+    r_.unread(std::move(lines));
   }
 
   /// Follows what a packet stores. False if it is not known.
@@ -177,7 +201,9 @@ class Results : private Bytes {
       const auto& touch = m_.programs[p.agent].touches[t];
       const bool reads = touch.mode == Mode::read || touch.mode == Mode::condition ||
                          (touch.mode == Mode::poll && item.info == &info_of<PollMem>());
-      if (!reads && touch.begin < touch.end) store(touch.begin, touch.end - touch.begin, opaque(p));
+      Pieces bytes;
+      if (reads) take(now_, touch.begin, touch.end - touch.begin, bytes);
+      else if (touch.begin < touch.end) store(touch.begin, touch.end - touch.begin, opaque(p));
     }
   }
 
@@ -303,7 +329,8 @@ void find_results(const Model& m, Reporter& r) {
   bool any =
       std::any_of(all.begin(), all.end(), [](const auto& e) { return e.kind != Schedule::Expectation::Kind::finding; });
   detail::each_action(m.schedule, [&](const auto& a) { any = any || a.kind == Schedule::Action::Kind::expect; });
-  if (any) Results{m, r}.run();
+  // What nothing reads is of interest in a text that hints may change.
+  if (any || m.packets <= CheckOptions{}.max_mended) Results{m, r}.run();
 }
 
 }}}  // namespace sdma::v0_3::check_detail

@@ -41,6 +41,7 @@ class Nodes {
       if (const auto node = of_[root(n)]) out.symbols.emplace(symbol, *node);
     for (std::size_t a = 0; a < actors_.size(); ++a)
       if (const auto node = of_[root(s_.gpus + a)]) out.actors.emplace(a, *node);
+    out.assumed = std::move(assumed_);
     out.refusals = std::move(out_);
     return out;
   }
@@ -116,6 +117,7 @@ class Nodes {
           const bool writes = allows(region.access, Access::write);
           // A completion may also be for the sender.
           const auto at = !writes || (role(packet) == Role::release && in(here, region.va)) ? here : there;
+          if (queue.network && role(packet) == Role::release) assume(region.va);
           ok = ok && touches(at, region.va, what, writes ? "writes" : "reads", r);
         });
       });
@@ -125,6 +127,11 @@ class Nodes {
   bool in(std::size_t who, GpuVa va) {
     const auto l = find_symbol(s_, resolve(s_, va));
     return l && of_[root(number(*l))] == of_[root(who)];
+  }
+  /// Notes a word that is in no node yet.
+  void assume(GpuVa va) {
+    const auto l = find_symbol(s_, resolve(s_, va));
+    if (l && !of_[root(number(*l))]) assumed_.emplace(l->signal, l->index);
   }
   /// A thread of the host can pass on only a few of the packets that an engine executes.
   void sends(std::size_t q) {
@@ -181,6 +188,7 @@ class Nodes {
   std::map<std::pair<bool, std::size_t>, std::size_t> numbers_;  ///< of buffers and signals, after GPUs and actors
   std::vector<std::size_t> set_;
   std::vector<std::optional<std::uint32_t>> of_;  ///< of each set, by its root
+  std::set<std::pair<bool, std::size_t>> assumed_;
   std::vector<Refusal> out_;
 };
 

@@ -18,6 +18,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -43,6 +44,9 @@ std::vector<Refusal> across_nodes(const Schedule&, const Topology&, std::span<co
 struct NodeMap {
   std::map<std::pair<bool, std::size_t>, std::uint32_t> symbols{};  ///< signal?, index
   std::map<std::size_t, std::uint32_t> actors{};                    ///< by index
+  /// Words of the host that only the network sets and no thread uses: they are put in the peer's node, but nothing in
+  /// the schedule says so.
+  std::set<std::pair<bool, std::size_t>> assumed{};
   std::vector<Refusal> refusals{};                                  ///< of the rule other-node
 };
 /// `nodes`: that of each GPU. Requires a schedule without problems.

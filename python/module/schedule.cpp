@@ -169,6 +169,14 @@ class ScriptRef {
       s.store(Range{GpuVa{at}, bytes}, sum);
     });
   }
+  using Life = Schedule::Script& (Schedule::Script::*)(GpuVa);
+  template <Life life> ScriptRef& buffer(std::uint64_t address) {
+    return append([=](auto&, Script& s) { (s.*life)(GpuVa{address}); });
+  }
+  using Access = Schedule::Script& (Schedule::Script::*)(GpuVa, Place);
+  template <Access access> ScriptRef& mapping(std::uint64_t address, std::uint32_t gpu) {
+    return append([=](auto&, Script& s) { (s.*access)(GpuVa{address}, Place::gpu(gpu)); });
+  }
   ScriptRef repeat(std::uint64_t rounds) {
     std::size_t at = 0;
     append([&](Schedule& s, Script& script) {
@@ -309,6 +317,12 @@ void add_script(py::module_& m) {
       .def("store", &ScriptRef::store, arg("address"), arg("bytes"), arg("byte") = py::none())
       .def("store_sum", &ScriptRef::store_sum, arg("address"), arg("bytes"), arg("type") = "f32",
            arg("any_order") = false)
+      .def("alloc", &ScriptRef::buffer<&Schedule::Script::alloc>, arg("buffer"))
+      .def("free", &ScriptRef::buffer<&Schedule::Script::free>, arg("buffer"))
+      .def("map", &ScriptRef::mapping<&Schedule::Script::map>, arg("buffer"), arg("gpu"))
+      .def("unmap", &ScriptRef::mapping<&Schedule::Script::unmap>, arg("buffer"), arg("gpu"))
+      .def("export_handle", &ScriptRef::buffer<&Schedule::Script::export_handle>, arg("buffer"))
+      .def("close_handle", &ScriptRef::buffer<&Schedule::Script::close_handle>, arg("buffer"))
       .def("repeat", &ScriptRef::repeat, arg("rounds"))
       .def("__enter__", [](py::object self) { return self; })
       .def("__exit__", [](const ScriptRef&, const py::args&) {});

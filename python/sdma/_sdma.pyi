@@ -53,6 +53,17 @@ class Script:
     def store_sum(self, address: int, bytes: int, *parts: int, type: str = "f32", any_order: bool = False) -> Script:
         """Only in a kernel: adds ranges of `bytes` bytes that begin at `parts`, and stores the sum. `type`: "f32", "bf16" or "i32".
         `any_order`: the order of the additions is left open."""
+    def alloc(self, buffer: int) -> Script:
+        """Only in a host thread, as are the next five: from here on the buffer at this address exists, and holds what its `init` says."""
+    def free(self, buffer: int) -> Script:
+        """The buffer no longer exists, and nothing may use it."""
+    def map(self, buffer: int, gpu: int) -> Script:
+        """The GPU may access the buffer."""
+    def unmap(self, buffer: int, gpu: int) -> Script: ...
+    def export_handle(self, buffer: int) -> Script:
+        """GPUs other than its own may access the buffer."""
+    def close_handle(self, buffer: int) -> Script:
+        """Only its own GPU may."""
     def repeat(self, rounds: int) -> Script:
         """The actions of each round: `with host.repeat(8) as r: r.submit(q)`. The names `host` and `r` stay valid."""
     def __enter__(self) -> Script: ...

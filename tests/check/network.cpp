@@ -58,6 +58,17 @@ TEST_CASE("a word of the sender's node may change after a word of the peer's tha
   CHECK(has(on_two_nodes(answered(kPeers + kOwn, "set host.a = 2", "2")), "fence-race"));
 }
 
+TEST_CASE("a word that no thread uses may be in either node, so nothing is concluded from a word of the peer's node") {
+  const auto ends = [](const std::string& packets) {
+    return on_two_nodes(answered(packets, "") + "expect host.a == 1\n");
+  };
+  const auto before = ends(kOwn + kPeers);
+  CHECK_FALSE(before.proved());
+  CHECK(has(before, "freed-while-polled"));
+  CHECK_FALSE(ends(kPeers + kOwn).proved());
+  CHECK(on_two_nodes(answered(kOwn + kPeers, "wait host.a == 1") + "expect host.a == 1\n").proved());
+}
+
 TEST_CASE("words of one node change in the order of the queue") {
   const std::string order = "  fence addr=host.a value=1\n  atomic op=add_rtn_64 addr=host.done value=1\n";
   // host.done says that host.a is 1, though a word of the peer comes after both.

@@ -92,6 +92,31 @@ def test_sums_are_built_proved_and_run():
     assert str(s) == flat
 
 
+def test_lifetimes_are_built_and_proved():
+    def built(free_early):
+        s = sdma.Schedule(2)
+        a = s.add_buffer("a", 4096, place=0, init="random")
+        b = s.add_buffer("b", 4096, place=1)
+        done = s.add_signal("done")
+        q = s.add_queue("q", place=0, peer=1)
+        q.copy(src=a, dst=b, bytes=4096)
+        q.put(packets.Fence(addr=done, value=1))
+        h = s.add_host().alloc(b).export_handle(b).map(a, 1).submit(q)
+        if free_early:
+            h.free(b)
+        h.wait(done, "eq", 1).unmap(a, 1)
+        if not free_early:
+            h.close_handle(b).free(b)
+        return s
+
+    good = built(False)
+    for line in ("alloc gpu1.b", "export gpu1.b", "map gpu0.a gpu1", "unmap gpu0.a gpu1", "close gpu1.b", "free gpu1.b"):
+        assert line in str(good)
+    assert sdma.Schedule.parse(str(good)) == good and sdma.check(good).proved
+    early = sdma.check(built(True))
+    assert not early.proved and "use-after-free" in {f.rule for f in early.findings}
+
+
 def test_reading_with_params(schedules):
     path = schedules / "2_allgather_b2b.sdma"
     s = sdma.Schedule.read(path, N=4, chunk="64K")

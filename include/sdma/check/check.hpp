@@ -206,11 +206,29 @@ constexpr Verdict verdict_of(std::uint64_t errors, std::uint64_t warnings) noexc
   return errors > 0 ? Verdict::refuted : warnings > 0 ? Verdict::unproved : Verdict::proved;
 }
 
+/// An engine for each queue of a schedule, with which polls that hold their engines may no longer wait for each other.
+struct EnginePlan {
+  struct Queue {
+    std::uint32_t line{};                 ///< of its first packet
+    std::string context{};                ///< that of the line's loops: " [i=0 j=1]"
+    std::uint32_t place{};                ///< its GPU
+    std::optional<std::uint32_t> peer{};  ///< the GPU of its peer=, if that names one
+    EngineId engine{}, now{};             ///< that of the plan, and the one that it has
+    bool network = false;                 ///< the network executes it, and no engine
+  };
+  std::vector<Queue> queues{};  ///< those of the schedule, in its order
+};
+
 struct [[nodiscard]] CheckReport {
   std::vector<CheckFinding> findings{};  ///< errors first
   std::size_t packets{}, waits{};        ///< how many the check covered, in all submits
   /// How many expectations hold in every execution. They are examined if the schedule is otherwise proved.
   std::size_t expectations{};
+  /// In a proved schedule: lines whose copies put bytes there that nothing reads before other bytes replace all of them.
+  /// Nothing is wrong with that, but a change of a text that brings it about may have lost a message.
+  std::vector<std::uint32_t> unread{};
+  /// With a finding of the rule engine-wait: plans that may remove it, the best first. None of them has been checked.
+  std::vector<EnginePlan> engine_plans{};
   /// What the schedule has, as the ids of covered() name it: a proof rests on these entries.
   std::vector<std::string> relies_on{};
   /// The options on which the verdict rests, as Profile::set takes them: those that the profile adds to the rules,
