@@ -213,6 +213,19 @@ class Changer {
         }
     return full;
   }
+  /// Declares a signal of each GPU that the text does not have, and returns its name after the place: ".ready".
+  std::string declared_for_all(SourceLines& t, const std::string& name) const {
+    const auto source = t.source();
+    auto full = "." + name;
+    for (int i = 2; source.find(full) != source.npos; ++i) full = fmt::format(".{}{}", name, i);
+    for (const auto id : t.all())
+      if (const auto k = t.keyword(id); k == "queue" || k == "host" || k == "kernel" || k == "for" || k == "if")
+        if (t.block(id).begin == 0) {
+          t.insert(id, fmt::format("signal gpu*{} value=0 bits=32", full));
+          return full;
+        }
+    return full;
+  }
   /// The line of a queue, a host or a kernel that announces something.
   std::string post_line(bool queue, const std::string& signal, const std::string& value) const {
     return queue ? fmt::format("fence addr={} value={}", signal, value) : fmt::format("set {} = {}", signal, value);

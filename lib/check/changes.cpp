@@ -3,16 +3,16 @@
 // that is missing, comes too late, or waits for another value or signal; a credit that is missing; a constant where
 // each round needs a value of its own; a signal that is set back; a completion that comes too early.
 #include "engine_plan.hpp"
-#include "wait_changes.hpp"
+#include "team_changes.hpp"
 
 #include <iterator>
 
 namespace sdma { inline namespace v0_3 { namespace check_detail {
 namespace {
 
-class Changes : private WaitChanges {
+class Changes : private TeamChanges {
  public:
-  Changes(const SourceLines& text, const CheckFinding& f) : WaitChanges(text, f) {}
+  Changes(const SourceLines& text, const CheckFinding& f) : TeamChanges(text, f) {}
 
   std::vector<SourceLines> run() {
     const auto& rule = f_.diagnostic.rule;
@@ -104,7 +104,11 @@ class Changes : private WaitChanges {
     const bool overwrites = f_.diagnostic.message.find("before") != std::string::npos &&
                             f_.diagnostic.message.find("has read it") != std::string::npos;
     const bool team = one.begin == two.begin;  // one text, that of a loop over the GPUs
-    if (team && f_.locations.front().agent == f_.locations.back().agent) return same_queue(a, b);
+    if (team && f_.locations.front().agent == f_.locations.back().agent) {
+      word_of_own_gpu(a, b);
+      every_line();
+      return same_queue(a, b);
+    }
     if (overwrites && !team) credits(a, b);
     if (!team) announced(a, b);
     values_of_waits(two, b);
@@ -112,6 +116,10 @@ class Changes : private WaitChanges {
     each_of_team(a, b);
     for (const auto& s : signals_near(two, b)) rounds_of(s);
     other_signals(two, b);
+    every_line();
+    barrier(a, b);
+    word_of_each_gpu(a, b, overwrites);
+    if (!overwrites) word_of_each_gpu(b, a, true);  // perhaps the other order was meant
     if (team) return;
     if (!overwrites) own_signal(a, b, 0, "ready");
     if (!overwrites && has_rounds()) own_signal(a, b, 1, "free");
