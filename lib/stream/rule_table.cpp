@@ -19,6 +19,10 @@ constexpr auto kStreamRules = [] {
           "cond-exec-unordered", warning, "a conditional execution reads a word that no poll has waited for",
           "before the cond_exec, store the word with a fence or atomic and wait for it with poll_mem: the engine "
           "may read it early"},
+      StreamRule{
+          "condition-splits-packet", error, "a condition skips a part of a packet",
+          "let its dwords end where a packet ends: if the condition is not met, the engine reads the rest of the "
+          "packet as a packet"},
       StreamRule{"copy-chunk-misaligned", note, "a long copy is split at an offset that is not a multiple of 64 bytes",
                  "use chunks of 0x3fffffc0 bytes (or 0x3fffc0): every chunk then has the alignment of the first"},
       StreamRule{"data-as-flag", warning, "a copy, fill or write stores to a word that a poll waits for",

@@ -112,6 +112,7 @@ class StreamChecker::State {
     if (!view_.info) return unknown();
     flush_unknown();
     wraps();
+    splits();
     if (view_.cut_off)
       return say("truncated", name() + " is cut off; dwords present: " + std::to_string(view_.dwords.size()));
     if (view_.info->foreign) return say("unknown-packet", "this is " + label(*view_.info));
@@ -157,6 +158,20 @@ class StreamChecker::State {
     if (ring > 0 && at_ % ring + bytes > ring)
       say("wraps-ring", name() + " extends " + std::to_string((at_ % ring + bytes - ring) / 4) +
                             " dwords beyond the end of the ring");
+  }
+
+  /// Does a condition before this packet skip a part of it?
+  void splits() {
+    const auto begin = at_ / 4, end = begin + view_.dwords.size();
+    if (begin < skipped_until_ && skipped_until_ < end)
+      say("condition-splits-packet", "the condition at " + offset(condition_at_) + " skips " +
+                                         std::to_string(skipped_until_ - begin) + " of the " +
+                                         std::to_string(view_.dwords.size()) + " dwords of " + name());
+    if (const auto n = view_.whole() && !view_.info->fields_unknown ? sdma::skipped(*view_.info, view_.dwords) : 0;
+        n > 0) {
+      skipped_until_ = end + n;
+      condition_at_ = at_;
+    }
   }
 
   void fields() {
@@ -333,6 +348,8 @@ class StreamChecker::State {
 
   std::uint64_t unknown_at_ = 0, unknown_count_ = 0;
   bool indirect_ = false;  ///< one has been reported
+  /// The last condition, in bytes, and where what it may skip ends, in dwords.
+  std::uint64_t condition_at_ = 0, skipped_until_ = 0;
   std::uint32_t unknown_dword_ = 0;
   CopyLinear last_copy_;
   Stores stores_;

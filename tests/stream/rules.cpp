@@ -62,6 +62,11 @@ const std::vector<Example> kExamples{
     {"nop-payload", "nop payload=[0 7]", "nop payload=[0 0]"},
     {"nop-payload",  // small numbers are not packets: a fence stores to an address, and has no reserved bits
      "nop payload=[5 0 0 0 0x00100005 4 0 0]", "nop dwords=9"},
+    {"condition-splits-packet",
+     "fence addr=0x1000 value=1\npoll_mem addr=0x1000 func=eq reference=1\ncond_exec addr=0x1000 reference=1 dwords=3" +
+         kFence,
+     "fence addr=0x1000 value=1\npoll_mem addr=0x1000 func=eq reference=1\ncond_exec addr=0x1000 reference=1 dwords=4" +
+         kFence},
     {"nop-skips-packets", ".dword 0x00050000 0 5 0x1000 0 1", ".dword 0x00010000 0 5 0x1000 0 1"},
     {"nop-skips-packets",  // 25 dwords too long: the next submission and its completion are gone
      ".dword 0x001c0000 0 3 3\npoll_mem addr=0x8000 func=eq reference=1\n"
