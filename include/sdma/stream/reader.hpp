@@ -16,7 +16,8 @@
 //
 // Public sources give a few packets of 7.0 and 7.1 several lengths (PacketInfo::doubt). A Reader takes the first of
 // these after which a packet of this generation begins, or the span ends; if there is none, the packet takes all that
-// is left. Views after it are not `certain`: nothing proves that they begin with a packet, so no error follows from them.
+// is left. Views after it are not `certain`: nothing proves that they begin with a packet, so no error follows from
+// them.
 #include "sdma/packets/catalogue.hpp"
 
 namespace sdma { inline namespace v0_3 {
