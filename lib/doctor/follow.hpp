@@ -227,6 +227,8 @@ struct Following {
   std::optional<StopWhy> refuses(const Line& line, std::size_t i) const {
     const auto& p = line.packets[i];
     if (const auto& rung = line.queue->doorbell; rung && !p.consumed && p.position >= *rung) return StopWhy::unrung;
+    if (p.view.info && p.view.info->doubt)
+      return p.view.info->privilege == Privilege::kernel ? std::optional(StopWhy::no_packet) : std::nullopt;
     if (p.view.cut_off) return p.wraps && line.incomplete ? StopWhy::wraps : StopWhy::cut_off;
     if (!p.view.info || p.view.info->foreign || p.view.info->privilege == Privilege::kernel) return StopWhy::no_packet;
     if (p.wraps) return StopWhy::wraps;

@@ -114,8 +114,11 @@ class LineReader {
       const auto length = p.view.info && p.view.info->head <= p.view.dwords.size()
                               ? p.view.info->length(p.view.dwords.data())
                               : p.view.dwords.size();
-      p.wraps = !is_window() && at % line_.bytes + length * 4 > line_.bytes;
+      const bool doubt = p.view.info && p.view.info->doubt;
+      p.wraps = !is_window() && !doubt && at % line_.bytes + length * 4 > line_.bytes;
       line_.packets.push_back(p);
+      // Where the next packet begins is not certain, up to rptr or wptr.
+      if (doubt) break;
       if (p.view.is<Indirect>()) indirect(p);
     }
   }

@@ -269,6 +269,7 @@ std::optional<std::size_t> unexamined(const Case& c, std::size_t queue) {
 
 std::string what_is_unknown(const PacketView& v) {
   if (v.is<PollReg>()) return "what the register holds for which it waits is not in the snapshot";
+  if (v.info->doubt) return "no source settles its length, so neither it nor what follows it is examined";
   if (!v.info->fields_unknown) return "what it reads and writes is not examined";
   return fmt::format("it is not described for this generation ({}); whether it waits, and what it stores, is not known",
                      name_of(v.info->generation));

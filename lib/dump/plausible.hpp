@@ -18,15 +18,22 @@ inline bool is_address(std::uint64_t va) noexcept { return va >= 4096 && va < st
 /// are there are judged.
 inline bool is_plausible(const PacketView& v) noexcept {
   if (!v.info || v.info->fields_unknown) return false;
-  const auto* d = v.dwords.data();
-  for (std::size_t i = 0; i < v.dwords.size() && i < v.info->described(); ++i)
-    if ((d[i] & v.info->reserved(i)) != 0) return false;
-  for (const auto& f : v.info->fields) {
-    if (f.dword + f.hi / 32u >= v.dwords.size()) continue;
-    const auto value = value_of(f, d);
-    if (value > f.max() || value % f.alignment != 0) return false;
-    if (f.kind == Kind::address && !f.optional && !is_address(value)) return false;
-  }
+  const auto fields = [&](const std::uint32_t* d, std::size_t n) {
+    for (std::size_t i = 0; i < n && i < v.info->described(); ++i)
+      if ((d[i] & v.info->reserved(i)) != 0) return false;
+    for (const auto& f : v.info->fields) {
+      if (f.dword + f.hi / 32u >= n) continue;
+      const auto value = value_of(f, d);
+      if (value > f.max() || value % f.alignment != 0) return false;
+      if (f.kind == Kind::address && !f.optional && !is_address(value)) return false;
+    }
+    return true;
+  };
+  const bool folded = v.info->parts && !v.info->parts->plain();
+  const auto settled = folded ? std::min(v.info->parts->settled(), v.dwords.size()) : v.dwords.size();
+  const bool good = folded && !v.cut_off ? fields(Unfolded{*v.info, v.dwords}.data(), v.info->described())
+                                         : fields(v.dwords.data(), settled);
+  if (!good) return false;
   return v.cut_off || std::all_of(v.info->rules.begin(), v.info->rules.end(),
                                   [&](const RuleInfo& r) { return r.holds(v.dwords, *v.info); });
 }

@@ -27,8 +27,10 @@ constexpr GpuVa link_address(const SymbolOffset& l) noexcept {
 /// Calls fn(field, address) for each address field of a packet whose fields are known.
 template <class Fn> void each_address(const PacketView& v, Fn&& fn) {
   if (!v.whole() || v.info->fields_unknown) return;
+  // What comes after a payload has no fixed place.
+  const auto end = v.info->parts ? v.info->fixed - v.info->parts->tail_dwords : PacketInfo::kMaxDescribed;
   for (const auto& f : v.info->fields)
-    if (f.kind == Kind::address) fn(f, GpuVa{value_of(f, v.dwords.data())});
+    if (f.kind == Kind::address && f.dword < end) fn(f, GpuVa{value_of(f, v.dwords.data())});
 }
 
 inline std::string queue_name(const Schedule::Queue& q) { return to_string(q.place) + "." + q.name; }

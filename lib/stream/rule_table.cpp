@@ -34,6 +34,8 @@ constexpr auto kStreamRules = [] {
       StreamRule{
           "finite-poll", warning, "a poll can expire, because it does not retry forever",
           "use retry=forever and give the host's wait a deadline: user space does not learn that a poll expired"},
+      StreamRule{"gcr-disputed", warning, "a gcr sets bits whose meaning is disputed",
+                 "leave them 0, as all public code does: one of them makes the addresses of the range physical"},
       StreamRule{"ib-alignment", error,
                  "an indirect packet does not end on a multiple of 8 dwords, or the length of its buffer is not a "
                  "multiple of 8 dwords",
@@ -61,6 +63,10 @@ constexpr auto kStreamRules = [] {
                  "remove it: a user queue stops at this packet, and user space is not notified"},
       StreamRule{"range", error, "a field holds a value that is not documented", "choose a documented value"},
       StreamRule{"reserved-bits", warning, "a packet sets bits that no document describes", "clear them"},
+      StreamRule{"signal-polled", warning,
+                 "a poll waits for the word that its own packet, or the packet just before it, signals",
+                 "poll another word, or wait on another queue or the host: a runtime's source says that the engine "
+                 "hangs, because the poll never sees that signal"},
       StreamRule{"swap-length", warning, "the length of a swap is not a multiple of 64 bytes",
                  "round the length up to a multiple of 64, or copy the rest: other lengths are not documented"},
       StreamRule{

@@ -4,9 +4,11 @@
 #include "../packets/overlap.hpp"
 #include "followed.hpp"
 #include "print.hpp"
+#include "sdma/packets/scoped.hpp"
 #include "sdma/stream/text.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace sdma { inline namespace v0_3 {
@@ -17,6 +19,8 @@ std::string offset(std::uint64_t v) {
   const auto digits = hex_text(v).substr(2);
   return "0x" + std::string(digits.size() < 4 ? 4 - digits.size() : 0, '0') + digits;
 }
+
+template <class P> constexpr std::string_view packet_name = grammar::layout<P>.name;
 
 /// Bytes in memory that a packet reads or writes, and the field that holds their address.
 struct Range {
@@ -57,7 +61,7 @@ class StreamChecker::State {
       const auto begin = r.position_dwords();
       view_ = r.next();
       if (view_.cut_off && !last) return begin;
-      packet();
+      if (!lost_) packet();
       at_ += 4 * view_.dwords.size();
     }
     if (last) end();
@@ -67,6 +71,7 @@ class StreamChecker::State {
   void skip(std::vector<Diagnostic>& out, std::span<const std::uint32_t> in) {
     if (in.empty()) return;
     out_ = &out;
+    lost_ = false;
     view_ = Reader{in, catalogue(options_.generation)}.next();
     if (view_.info) {
       flush_unknown();
@@ -111,16 +116,26 @@ class StreamChecker::State {
   void packet() {
     if (!view_.info) return unknown();
     flush_unknown();
+    if (view_.info->doubt) return in_doubt();
     wraps();
     splits();
     if (view_.cut_off)
       return say("truncated", name() + " is cut off; dwords present: " + std::to_string(view_.dwords.size()));
+    known();
+  }
+  /// A packet whose length no source settles. What follows it may begin anywhere, up to the next call of skip.
+  void in_doubt() {
+    say("unchecked-packet", name() + " has a length that no source settles, so nothing after it is checked");
+    if (!view_.cut_off && view_.info->is_own_length(view_.dwords)) known();
+    lost_ = true;
+  }
+  void known() {
     if (view_.info->foreign) return say("unknown-packet", "this is " + label(*view_.info));
     if (view_.info->fields_unknown)
       return say("unchecked-packet", name() + " is not described for this generation (" +
                                          std::string(name_of(view_.info->generation)) +
                                          "), so its fields are not checked");
-    if (!view_.info->typed)
+    if (!view_.info->typed && !view_.info->doubt)
       say("unchecked-packet", name() + ": only its fields are checked, not what it reads and writes");
     if (view_.info->privilege == Privilege::kernel && options_.user_queue)
       say("privileged", name() + " needs kernel privileges");
@@ -136,6 +151,7 @@ class StreamChecker::State {
     visit(*view_.info, view_.dwords, [&](const auto& p) { values(p); });
     if (!view_.is<CopyLinear>() && !view_.is<Nop>()) last_copy_ = {};
     order();
+    blocks();
   }
 
   void unknown() {
@@ -198,8 +214,16 @@ class StreamChecker::State {
   /// The rules about the values of one kind of packet.
   template <class P> void values(const P&) {}
   void values(const CopySwap& p) {
-    if (p.bytes % 64 != 0)
-      say("swap-length", name() + " bytes " + std::to_string(p.bytes) + " is not a multiple of 64");
+    const auto unit = options_.generation == Generation::v7_1 ? 32u : 64u;
+    if (p.bytes % unit != 0)
+      say("swap-length",
+          name() + " bytes " + std::to_string(p.bytes) + " is not a multiple of " + std::to_string(unit));
+  }
+  void values(const Gcr& p) {
+    if (p.disputed != 0)
+      say("gcr-disputed", name() + " sets control bits " + hex_text(p.disputed * std::uint64_t{0x10000}) +
+                              ": the kernel's macros have the sequence in bits 17:16 and range_is_pa in bit 18, "
+                              "ROCr's structure has range_is_pa in bit 16 and the sequence in bits 18:17");
   }
   void values(const Fill& p) {
     const unsigned unit_bits = 8u << static_cast<unsigned>(p.unit);
@@ -271,6 +295,30 @@ class StreamChecker::State {
     });
   }
 
+  /// The value of a field that the packet has.
+  std::optional<std::uint64_t> field(const Unfolded& whole, std::string_view called) const {
+    for (const auto& f : view_.info->fields)
+      if (f.name == called && whole.has(f)) return value_of(f, whole.data());
+    return {};
+  }
+  /// The blocks of 7.1 that wait and signal, and its words of 64 bits, which no type of this stream's packets holds.
+  void blocks() {
+    const Unfolded whole{*view_.info, view_.dwords};
+    const bool fence = view_.info->name == packet_name<Fence64>, poll = view_.info->name == packet_name<PollMem64>;
+    const auto signal = field(whole, "signal_addr"), wait = field(whole, "wait_addr");
+    const auto polled = poll || view_.is<PollMem>() ? field(whole, "addr") : wait;
+    const auto same = [&](const std::optional<std::uint64_t>& word) { return word && polled && (*word ^ *polled) < 8; };
+    if (same(signal) || same(signalled_))
+      say("signal-polled", name() + " waits for " + hex_text(*polled) + ", which " +
+                               (same(signal) ? "it" : "the packet before it") + " signals");
+    if (poll && field(whole, "retry").value_or(0) != 0)
+      say("finite-poll", name() + " expires after " + std::to_string(*field(whole, "retry")) + " reads");
+    if (fence || signal) completion({.va = GpuVa{fence ? *field(whole, "addr") : *signal}, .bytes = 8});
+    else if ((wait || field(whole, "destinations") || field(whole, "indirect_src")) && pending_++ == 0)
+      first_pending_ = at_;
+    if (signal || !(polled || view_.is<Nop>())) signalled_ = signal;
+  }
+
   template <class P> void synchronise(const P&) {}
   void synchronise(const Fence& p) {
     completion(word(p));
@@ -323,7 +371,7 @@ class StreamChecker::State {
 
   void end() {
     flush_unknown();
-    if (pending_ > 0)
+    if (pending_ > 0 && !lost_)
       say(rule_of("no-completion"), first_pending_,
           pending_ == 1 ? "no fence or atomic follows this packet"
                         : std::to_string(pending_) + " packets store from here on, and no fence or atomic follows them",
@@ -346,6 +394,8 @@ class StreamChecker::State {
   PacketView view_;
   std::vector<std::pair<std::string_view, std::size_t>> counts_;  // diagnostics per rule
 
+  bool lost_ = false;                       ///< a packet of a length in doubt came, and no boundary since
+  std::optional<std::uint64_t> signalled_;  ///< the word that the last packet other than a poll or nop signals
   std::uint64_t unknown_at_ = 0, unknown_count_ = 0;
   bool indirect_ = false;  ///< one has been reported
   /// The last condition, in bytes, and where what it may skip ends, in dwords.

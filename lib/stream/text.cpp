@@ -68,9 +68,12 @@ void append_dword_line(std::string& out, std::uint32_t dword) {
   out.append(line, put_dword(put(line, ".dword 0x"), dword));
 }
 
+constexpr std::string_view kUnsettled = ", whose length no source settles";
+
 void append_truncated_line(std::string& out, const PacketView& v) {
   append_dword_line(out, v.dwords.front());
-  out.append("  # truncated ").append(label(*v.info));
+  out.append(v.info->doubt ? "  # " : "  # truncated ").append(label(*v.info));
+  if (v.info->doubt) out += kUnsettled;
 }
 
 void append_raw_packet(std::string& out, const PacketView& v) {
@@ -78,6 +81,7 @@ void append_raw_packet(std::string& out, const PacketView& v) {
   out += ".dword";
   for (const auto d : v.dwords) out.append(word, put_dword(put(word, " 0x"), d));
   out.append("  # ").append(label(*v.info));
+  if (v.info->doubt) out += kUnsettled;
 }
 
 char* put_reserved(char* p, const PacketInfo& info, const Unfolded& whole) noexcept {
@@ -89,6 +93,9 @@ char* put_reserved(char* p, const PacketInfo& info, const Unfolded& whole) noexc
   }
   return p;
 }
+
+/// Is the packet its fields, so that they make the same dwords again?
+bool has_fields(const PacketView& v) noexcept { return !v.info->fields_unknown && v.info->is_own_length(v.dwords); }
 
 /// `names`: null if addresses are written as numbers.
 void append_packet(std::string& out, const PacketView& v, const AddressName* names = nullptr) {
@@ -146,7 +153,7 @@ void append_packet(std::string& out, const PacketView& v, const AddressName* nam
 }  // namespace
 
 void append_text(std::string& out, const PacketView& v) {
-  if (v.whole()) return v.info->fields_unknown ? append_raw_packet(out, v) : append_packet(out, v);
+  if (v.whole()) return has_fields(v) ? append_packet(out, v) : append_raw_packet(out, v);
   if (v.info) append_truncated_line(out, v);
   else append_dword_line(out, v.dwords.front());
   for (const auto d : v.dwords.subspan(1)) append_dword_line(out += '\n', d);
@@ -159,7 +166,7 @@ std::string to_text(const PacketView& v) {
 }
 
 std::string to_text(const PacketView& v, const AddressName& names) {
-  if (!v.whole() || v.info->fields_unknown) return to_text(v);
+  if (!v.whole() || !has_fields(v)) return to_text(v);
   std::string s;
   append_packet(s, v, &names);
   return s;
@@ -210,7 +217,7 @@ void Disassembler::flush(std::string& out) {
 }
 
 void Disassembler::append(std::string& out, const PacketView& v) {
-  if (v.dwords.size() == 1 && !v.cut_off && !(v.info && v.info->fields_unknown))
+  if (v.dwords.size() == 1 && !v.cut_off && !(v.info && !has_fields(v)))
     return add(out, v.dwords[0], v.info == nullptr);
   flush(out);
   if (v.cut_off) {

@@ -5,6 +5,7 @@
 //   document KIND --write FILE    replaces that part; the text before the marker is written by hand and kept
 //
 // KIND is `page` or `lengths`.
+#include <algorithm>
 #include <bit>
 #include <iomanip>
 #include <iostream>
@@ -13,7 +14,9 @@
 #include <string>
 #include <vector>
 
+#include "../../lib/packets/changes.hpp"
 #include "../../lib/packets/later.hpp"
+#include "../../lib/packets/scoped_forms.hpp"
 #include "../support/generated_part.hpp"
 #include "sdma/packets/catalogue.hpp"
 
@@ -148,19 +151,67 @@ std::vector<const detail::Later*> later(std::string_view name) {
   std::vector<const detail::Later*> rows;
   for (const auto& l : detail::kLaterPackets)
     if (l.name == name) rows.push_back(&l);
+  for (const auto& l : detail::scoped::kForms)
+    if (l.name == name) rows.push_back(&l);
   return rows;
+}
+/// The first of them that has fields.
+const detail::Later* described(const std::vector<const detail::Later*>& rows) {
+  for (const auto* l : rows)
+    if (!l->fields.empty()) return l;
+  return nullptr;
+}
+/// The other lengths that sources give.
+std::string doubts(const LengthDoubt& d) {
+  std::string out;
+  for (const auto n : d.fixed)
+    if (n != 0) out += " or " + std::to_string(n);
+  if (d.stride != 0)
+    out += " or " + std::to_string(d.before) + " + " + std::to_string(d.stride) + " * (" + std::string(d.listed) +
+           ", or one more)";
+  return out;
+}
+void rows_of(std::ostream& out, std::span<const FieldInfo> fields) {
+  out << "\n| field | bits | meaning | |\n|---|---|---|---|\n";
+  for (const auto& f : fields)
+    out << "| `" << f.name << "` | " << bits(f.dword, f.lo, f.hi) << " | " << f.doc << " | " << notes(f) << " |\n";
+}
+/// What the type of a packet does not hold.
+void describe_changes(std::ostream& out, std::string_view packet) {
+  for (const auto& c : detail::kChanges) {
+    if (c.packet != packet) continue;
+    out << "\nIn " << to_string(c.generations);
+    if (!c.without.empty()) {
+      std::istringstream names{std::string(c.without)};
+      out << ", without";
+      std::string comma = " `";
+      for (std::string name; names >> name; comma = "`, `") out << comma << name;
+      out << '`';
+    }
+    out << ":\n";
+    rows_of(out, c.fields);
+  }
 }
 void describe_later(std::ostream& out, const PacketInfo& p) {
   const auto rows = later(p.name);
-  if (rows.empty() || rows[0]->fields.empty()) return;
+  const auto* const last = described(rows);
+  if (!last) return;
   out << "\n## " << p.name << "\nWithout a C++ type: " << p.doc << ".\n\n" << constants(p.pattern) << "; dwords: ";
   for (const auto* l : rows)
-    out << (l == rows[0] ? "" : "; ") << dwords(l->length) << " in " << to_string(l->generations);
+    out << (l == rows[0] ? "" : "; ") << dwords(l->length) << doubts(l->doubt) << " in " << to_string(l->generations);
   out << '.';
-  if (rows[0]->privilege == Privilege::kernel) out << " **Kernel only.**";
-  out << "\n\n| field | bits | meaning | |\n|---|---|---|---|\n";
-  for (const auto& f : rows[0]->fields)
-    out << "| `" << f.name << "` | " << bits(f.dword, f.lo, f.hi) << " | " << f.doc << " | " << notes(f) << " |\n";
+  if (last->privilege == Privilege::kernel) out << " **Kernel only.**";
+  out << '\n';
+  for (const auto* l : rows) {
+    // A list of fields serves for several rows, which come one after another.
+    if (l->fields.empty() ||
+        (l != rows[0] && l->fields.data() == (*(std::find(rows.begin(), rows.end(), l) - 1))->fields.data()))
+      continue;
+    if (std::any_of(rows.begin(), rows.end(),
+                    [&](const auto* o) { return !o->fields.empty() && o->fields.data() != last->fields.data(); }))
+      out << "\nIn " << to_string(l->generations) << ":\n";
+    rows_of(out, l->fields);
+  }
 }
 
 /// What a queue of a process can do with a packet that the kernel's own rings use, or that names what is theirs; with
@@ -207,25 +258,30 @@ std::string page() {
   for (const auto& p : kPackets) {
     const auto sub_mask = p.pattern.mask[0] >> 8 & 0xff;
     const auto rows = later(p.name);
-    const bool data = !rows.empty() && !rows[0]->fields.empty();
+    Generations data{};
+    for (const auto* l : rows)
+      if (!l->fields.empty()) data = data | l->generations;
     out << "| "
-        << (p.index >= Packets::size && !data ? std::string(p.name)
-                                              : '[' + std::string(p.name) + "](#" + std::string(p.name) + ')')
+        << (p.index >= Packets::size && data.mask == 0 ? std::string(p.name)
+                                                       : '[' + std::string(p.name) + "](#" + std::string(p.name) + ')')
         << " | " << (p.pattern.value[0] & 0xff) << " | "
         << (sub_mask == 0xff ? std::to_string(p.pattern.value[0] >> 8 & 0xff)
             : sub_mask       ? "some"
                              : "any")
         << " | " << dwords(p) << " | " << p.doc << (p.privilege == Privilege::kernel ? " (kernel only)" : "")
         << (p.index < Packets::size ? ""
-            : data                  ? " (fields in " + to_string(rows[0]->generations | rows.back()->generations) + ")"
+            : data.mask != 0        ? " (fields in " + to_string(data) + ")"
                                     : " (recognised, no fields)")
         << (p.generations == kAllGenerations ? "" : "; " + to_string(p.generations)) << " | " << in_user_queues(p.name)
         << " |\n";
   }
-  [&]<class... P>(PacketList<P...>) { (describe(out, packet_info<P>, type_name<P>()), ...); }(Packets{});
+  [&]<class... P>(PacketList<P...>) {
+    ((describe(out, packet_info<P>, type_name<P>()), describe_changes(out, packet_info<P>.name)), ...);
+  }(Packets{});
   for (const auto& p : kPackets)
     if (p.index >= Packets::size) describe_later(out, p);
   describe_later(out, detail::later::kGpuvmInvalidatePacket);
+  describe_later(out, detail::scoped::kCopyIndirect);
   return out.str();
 }
 

@@ -46,7 +46,7 @@ timestamp addr (l2_policy llc_policy)
 srbm_write reg value (byte_en=15)
 pre_exec dwords devices
 dummy_trap context
-gcr (gl2_writeback gl2_invalidate gl2_discard gl2_range gl2_us gl1_invalidate glv_invalidate glk_invalidate glk_writeback glm_invalidate glm_writeback gl1_range gli_invalidate base limit sequence range_is_pa vmid form=1)
+gcr (gl2_writeback gl2_invalidate gl2_discard gl2_range gl2_us gl1_invalidate glv_invalidate glk_invalidate glk_writeback glm_invalidate glm_writeback gl1_range gli_invalidate base limit vmid form=1)
 )";
 
 std::string spelling(const PacketInfo& p) {

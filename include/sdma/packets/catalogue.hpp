@@ -7,15 +7,19 @@
 //   visit(*p, dwords, [](const auto& packet) { ... }); // typed values, as for 4.4.2
 //   for (Reader r{dwords, gfx11}; r;) ...              // stream/reader.hpp
 //   label(*p);                                         // "fence"; "gcr of 5.0 to 7.1, not of 4.4.2"
-//                                                      // "poll_mem_64, not described for 7.1"
+//                                                      // "copy_tiled, not described for 4.4.2"
 //
 // A packet that another generation has, and this one lacks, is recognised: `foreign` is true, its fields are not read,
 // and its dwords are not read as another packet. Where generations give the same header to different packets, the
 // catalogue's own comes first.
 //
 // A packet that this generation has, but whose fields no source states, has `fields_unknown` and is not foreign: it is
-// read with its length. Packets that copy tiled surfaces have fields from 5.0 on, but no C++ type (`typed`): text, JSON
-// and the assembler know them; visit() does not call.
+// read with its length. Packets that copy tiled surfaces from 5.0 on, and those that wait or signal in 7.1, have no C++
+// type here (`typed`): text, JSON and the assembler know them; visit() does not call. In 5.2 and later, some fields of
+// packets with a type have no member (`FieldInfo::member` is 255): text, JSON, the assembler and rules know them, and a
+// typed value leaves them out. scoped.hpp has types for 7.1, to encode and decode.
+//
+// To a few packets of 7.0 and 7.1, sources give several lengths (`doubt`): stream/reader.hpp says how they are read.
 //
 // catalogue() builds a list at its first use; any thread may call it, and a Catalogue is constant from then on. No
 // errors; allocates. It is part of the library sdma-runtime.

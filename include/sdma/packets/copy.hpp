@@ -13,7 +13,7 @@
 // other packets, the field is [inferred].
 //
 // Bits 30 and 31 of a copy's dw0 are 0: on the engines of gfx12.5, they say that the packet also waits or signals, and
-// is longer. Such packets are recognised (tiled.hpp).
+// is longer. scoped.hpp has such packets, and all fields that gfx12.5 has; its swaps need multiples of 32 only.
 //
 // Ordering: consecutive copies of a queue may overlap and complete in any order, and the bytes of one copy may land in
 // any order. Only a later FENCE or ATOMIC signals that the copies are complete. The source and the destination of a
@@ -44,9 +44,9 @@ template <> inline constexpr auto grammar::layout<CopyLinear> = packet(
     bits  <&CopyLinear::encrypt>   ("encrypt",    0,    16, 16,  "encrypted memory").opt(),
     bits  <&CopyLinear::tmz>       ("tmz",        0,    18, 18,  "trusted memory").opt(),
     bits  <&CopyLinear::src_swap>  ("src_swap",   2,    24, 25,  "endian swap of the source").opt(),
-    bits  <&CopyLinear::src_policy>("src_policy", 2,    26, 28,  "cache policy of the source [inferred]").opt().in(kPolicies),
+    bits  <&CopyLinear::src_policy>("src_policy", 2,    26, 28,  "cache policy of the source [inferred]").opt().in(kUnscoped),
     bits  <&CopyLinear::dst_swap>  ("dst_swap",   2,    16, 17,  "endian swap of the destination").opt(),
-    bits  <&CopyLinear::dst_policy>("dst_policy", 2,    18, 20,  "cache policy of the destination [inferred]").opt().in(kPolicies),
+    bits  <&CopyLinear::dst_policy>("dst_policy", 2,    18, 20,  "cache policy of the destination [inferred]").opt().in(kUnscoped),
     bits  <&CopyLinear::backwards> ("backwards",  0,    25, 25,  "from the last byte to the first").opt().in(since(v5_0)),
     bits  <&CopyLinear::cpv>       ("cpv",        0,    19, 19,  "the cache policies count").opt().in(between(v6_0, v7_0)),
     bits  <&CopyLinear::dcc>       ("dcc",        7,     0, 31,  "how memory is compressed; 0: it is not").hex().opt().in(only(v7_0)),
@@ -92,11 +92,10 @@ template <> inline constexpr auto grammar::layout<CopySwap> = packet(
     addr64<&CopySwap::a>       ("a",        3,         "one buffer").aligned(64),
     addr64<&CopySwap::b>       ("b",        5,         "the other").aligned(64),
     bits  <&CopySwap::b_swap>  ("b_swap",   2, 24, 25, "endian swap of b").opt(),
-    bits  <&CopySwap::b_policy>("b_policy", 2, 26, 28, "cache policy of b").opt().in(kPolicies),
+    bits  <&CopySwap::b_policy>("b_policy", 2, 26, 28, "cache policy of b").opt().in(between(v4_4_2, v4_4_5)),
     bits  <&CopySwap::a_swap>  ("a_swap",   2, 16, 17, "endian swap of a").opt(),
-    bits  <&CopySwap::a_policy>("a_policy", 2, 18, 20, "cache policy of a").opt().in(kPolicies))
-  | in(between(v4_4_2, v4_4_5))
-  | undescribed(only(v7_1));
+    bits  <&CopySwap::a_policy>("a_policy", 2, 18, 20, "cache policy of a").opt().in(between(v4_4_2, v4_4_5)))
+  | in(between(v4_4_2, v4_4_5) | only(v7_1));
 
 /// Scatters `count` elements from a linear buffer into an array of structures, starting at element `start`. With
 /// `detile`, it gathers them from the array into the buffer. An element is one dword, and elements of the array are
@@ -125,7 +124,7 @@ template <> inline constexpr auto grammar::layout<CopyStruct> = packet(
     bits  <&CopyStruct::cpv>        ("cpv",         0, 28, 28, "the cache policies count").opt().in(kCpv));
 
 /// Copies a box of x * y * z elements, each of 2^element_log2 bytes, between two pitched volumes. Pitches and slices
-/// are in elements. 7.0 has larger boxes and slices, and shorter pitches; others from 5.0 on have more slices.
+/// are in elements. 7.0 and 7.1 have larger boxes and slices, and shorter pitches; others from 5.0 on have more slices.
 struct CopySubwindow {
   GpuVa src{}, dst{};                    ///< dword aligned; the box begins at (src_x, src_y, src_z) from there
   std::uint8_t element_log2{};           ///< 0 to 4: 1 to 16 bytes
@@ -141,25 +140,25 @@ template <> inline constexpr auto grammar::layout<CopySubwindow> = packet(
     "copy_subwindow", op(1, 4), dwords(13), "copy a box between two pitched volumes",
     bits  <&CopySubwindow::element_log2>("element_log2", 0, 29, 31, "log2 of the bytes of an element").up_to(4),
     addr64<&CopySubwindow::src>         ("src",          1,         "source volume").aligned(4),
-    bits  <&CopySubwindow::src_pitch>   ("src_pitch",    4, 13, 31, "elements per row of the source", minus_one).moved(only(v7_0), 4, 16, 31),
+    bits  <&CopySubwindow::src_pitch>   ("src_pitch",    4, 13, 31, "elements per row of the source", minus_one).moved(k16BitBoxes, 4, 16, 31),
     addr64<&CopySubwindow::dst>         ("dst",          6,         "destination volume").aligned(4),
-    bits  <&CopySubwindow::dst_pitch>   ("dst_pitch",    9, 13, 31, "elements per row of the destination", minus_one).moved(only(v7_0), 9, 16, 31),
-    bits  <&CopySubwindow::x>           ("x",           11,  0, 13, "elements of the box in x", minus_one).moved(only(v7_0), 11, 0, 15),
-    bits  <&CopySubwindow::src_x>       ("src_x",        3,  0, 13, "start in the source").opt().moved(only(v7_0), 3, 0, 15),
-    bits  <&CopySubwindow::src_y>       ("src_y",        3, 16, 29, "first row in the source").opt().moved(only(v7_0), 3, 16, 31),
-    bits  <&CopySubwindow::src_z>       ("src_z",        4,  0, 10, "first slice in the source").opt().moved(k13BitSlices, 4, 0, 12).moved(only(v7_0), 4, 0, 13),
-    bits  <&CopySubwindow::src_slice>   ("src_slice",    5,  0, 27, "elements per slice of the source", minus_one).opt().moved(only(v7_0), 5, 0, 31),
-    bits  <&CopySubwindow::dst_x>       ("dst_x",        8,  0, 13, "start in the destination").opt().moved(only(v7_0), 8, 0, 15),
-    bits  <&CopySubwindow::dst_y>       ("dst_y",        8, 16, 29, "first row in the destination").opt().moved(only(v7_0), 8, 16, 31),
-    bits  <&CopySubwindow::dst_z>       ("dst_z",        9,  0, 10, "first slice in the destination").opt().moved(k13BitSlices, 9, 0, 12).moved(only(v7_0), 9, 0, 13),
-    bits  <&CopySubwindow::dst_slice>   ("dst_slice",   10,  0, 27, "elements per slice of the destination", minus_one).opt().moved(only(v7_0), 10, 0, 31),
-    bits  <&CopySubwindow::y>           ("y",           11, 16, 29, "rows of the box", minus_one).opt().moved(only(v7_0), 11, 16, 31),
-    bits  <&CopySubwindow::z>           ("z",           12,  0, 10, "slices of the box", minus_one).opt().moved(k13BitSlices, 12, 0, 12).moved(only(v7_0), 12, 0, 13),
+    bits  <&CopySubwindow::dst_pitch>   ("dst_pitch",    9, 13, 31, "elements per row of the destination", minus_one).moved(k16BitBoxes, 9, 16, 31),
+    bits  <&CopySubwindow::x>           ("x",           11,  0, 13, "elements of the box in x", minus_one).moved(k16BitBoxes, 11, 0, 15),
+    bits  <&CopySubwindow::src_x>       ("src_x",        3,  0, 13, "start in the source").opt().moved(k16BitBoxes, 3, 0, 15),
+    bits  <&CopySubwindow::src_y>       ("src_y",        3, 16, 29, "first row in the source").opt().moved(k16BitBoxes, 3, 16, 31),
+    bits  <&CopySubwindow::src_z>       ("src_z",        4,  0, 10, "first slice in the source").opt().moved(k13BitSlices, 4, 0, 12).moved(k16BitBoxes, 4, 0, 13),
+    bits  <&CopySubwindow::src_slice>   ("src_slice",    5,  0, 27, "elements per slice of the source", minus_one).opt().moved(k16BitBoxes, 5, 0, 31),
+    bits  <&CopySubwindow::dst_x>       ("dst_x",        8,  0, 13, "start in the destination").opt().moved(k16BitBoxes, 8, 0, 15),
+    bits  <&CopySubwindow::dst_y>       ("dst_y",        8, 16, 29, "first row in the destination").opt().moved(k16BitBoxes, 8, 16, 31),
+    bits  <&CopySubwindow::dst_z>       ("dst_z",        9,  0, 10, "first slice in the destination").opt().moved(k13BitSlices, 9, 0, 12).moved(k16BitBoxes, 9, 0, 13),
+    bits  <&CopySubwindow::dst_slice>   ("dst_slice",   10,  0, 27, "elements per slice of the destination", minus_one).opt().moved(k16BitBoxes, 10, 0, 31),
+    bits  <&CopySubwindow::y>           ("y",           11, 16, 29, "rows of the box", minus_one).opt().moved(k16BitBoxes, 11, 16, 31),
+    bits  <&CopySubwindow::z>           ("z",           12,  0, 10, "slices of the box", minus_one).opt().moved(k13BitSlices, 12, 0, 12).moved(k16BitBoxes, 12, 0, 13),
     bits  <&CopySubwindow::tmz>         ("tmz",          0, 18, 18, "trusted memory").opt(),
     bits  <&CopySubwindow::dst_swap>    ("dst_swap",    12, 16, 17, "endian swap of the destination").opt(),
     bits  <&CopySubwindow::src_swap>    ("src_swap",    12, 24, 25, "endian swap of the source").opt(),
-    bits  <&CopySubwindow::dst_policy>  ("dst_policy",  12, 18, 20, "cache policy of the destination").opt().in(kPolicies).moved(only(v7_0), 12, 20, 22),
-    bits  <&CopySubwindow::src_policy>  ("src_policy",  12, 26, 28, "cache policy of the source").opt().in(kPolicies).moved(only(v7_0), 12, 28, 30),
+    bits  <&CopySubwindow::dst_policy>  ("dst_policy",  12, 18, 20, "cache policy of the destination").opt().in(between(v4_4, v4_4_5) | between(v5_2, v7_0)).moved(only(v7_0), 12, 20, 22),
+    bits  <&CopySubwindow::src_policy>  ("src_policy",  12, 26, 28, "cache policy of the source").opt().in(between(v4_4, v4_4_5) | between(v5_2, v7_0)).moved(only(v7_0), 12, 28, 30),
     bits  <&CopySubwindow::cpv>         ("cpv",          0, 19, 19, "the cache policies count").opt().in(kCpv))
   | rule<CopySubwindow>("subwindow-pitch", "pitches must be multiples of 4 bytes, and so must slices if the box has several",
         [](const CopySubwindow& p) {

@@ -70,12 +70,13 @@ struct CopyPhysical {
   bool dst_llc_policy{};
   std::uint8_t src_mtype{}, src_l2_policy{};
   bool src_llc_policy{}, cpv{};
+  std::uint32_t dcc{};                   ///< from 7.0 on: an eighth dword, before the addresses
 };
 template <> inline constexpr auto grammar::layout<CopyPhysical> = packet(
     "copy_physical", op(1, 8), dwords(7, "more", 4), "copy bytes between physical addresses",
     bits   <&CopyPhysical::bytes>    ("bytes",     1,  0, 21, "number of bytes", minus_one).size(),
-    addr64 <&CopyPhysical::src>      ("src",       3,         "source"),
-    addr64 <&CopyPhysical::dst>      ("dst",       5,         "destination"),
+    addr64 <&CopyPhysical::src>      ("src",       3,         "source").moved(since(v7_0), 4, 0, 63),
+    addr64 <&CopyPhysical::dst>      ("dst",       5,         "destination").moved(since(v7_0), 6, 0, 63),
     bits   <&CopyPhysical::tmz>      ("tmz",       0, 18, 18, "trusted memory").opt(),
     bits   <&CopyPhysical::dst_swap> ("dst_swap",  2, 16, 17, "endian swap of the destination").opt().moved(since(v6_0), 2, 17, 18),
     bits   <&CopyPhysical::dst_gcc>  ("dst_gcc",   2, 19, 19, "destination: coherent").opt(),
@@ -97,9 +98,10 @@ template <> inline constexpr auto grammar::layout<CopyPhysical> = packet(
     bits   <&CopyPhysical::src_mtype>("src_mtype", 2, 11, 13, "memory type of the source").opt().in(since(v5_0)),
     bits   <&CopyPhysical::src_l2_policy>("src_l2_policy", 2, 14, 15, "cache policy of the source in L2").opt().in(since(v5_0)),
     bits   <&CopyPhysical::src_llc_policy>("src_llc_policy", 2, 16, 16, "cache policy of the source in the last level").opt().in(since(v6_0)),
-    bits   <&CopyPhysical::cpv>      ("cpv",       0, 19, 19, "the cache policies count").opt().in(kCpv))
+    bits   <&CopyPhysical::cpv>      ("cpv",       0, 19, 19, "the cache policies count").opt().in(kCpv),
+    bits   <&CopyPhysical::dcc>      ("dcc",       3,  0, 31, "how memory is compressed; 0: it is not").hex().opt().in(since(v7_0)))
   | kernel_only
-  | has(only(v7_0), dwords(8, "more", 4));
+  | has(since(v7_0), dwords(8, "more", 4));
 
 // clang-format on
 }}  // namespace sdma::v0_3

@@ -247,6 +247,16 @@ constexpr std::uint64_t decisive(std::span<const FieldInfo> fields, std::string_
     if (f.name == name) return value_of(f, d);
   return 0;
 }
+/// The value of the field that counts the payload, if it comes after parts that may be missing; 0 if there is none.
+constexpr std::uint64_t counted_by(const grammar::Length& l, std::span<const FieldInfo> fields,
+                                   const std::array<bool, 2>& there, const std::uint32_t* d) noexcept {
+  for (const auto& f : fields) {
+    if (f.name != l.counted) continue;
+    for (std::size_t i = 0; i < f.dword; ++i) d -= missing(l, there, i);
+    return value_of(f, d);
+  }
+  return 0;
+}
 /// The optional parts that are there, as the dwords say.
 constexpr std::array<bool, 2> parts_of(const grammar::Length& l, std::span<const FieldInfo> fields,
                                        const std::uint32_t* d) noexcept {
@@ -265,11 +275,11 @@ constexpr std::span<const std::uint32_t> unfold(const grammar::Length& l, std::s
   std::size_t at = 0;
   for (std::size_t i = 0; i <= out.size(); ++i) {
     if (i == out.size() - l.tail_dwords) {
-      const auto count = l.counted.empty() ? 0 : l.stride * decisive(fields, l.counted, d.data());
+      const auto count = l.counted.empty() ? 0 : l.stride * decisive(fields, l.counted, out.data());
       payload = d.subspan(at, static_cast<std::size_t>(count));
       at += payload.size();
     }
-    if (i < out.size()) out[i] = missing(l, there, i) ? 0 : d[at++];
+    if (i < out.size()) out[i] = missing(l, there, i) || at == d.size() ? 0 : d[at++];
   }
   return payload;
 }
@@ -281,10 +291,13 @@ template <Generation G, Packet P> SDMA_ALWAYS_INLINE constexpr P decode(std::spa
   P p{};
   if constexpr (!detail::kPlain<P, G>) {
     std::array<std::uint32_t, detail::head<P, G>()> whole{};
-    const auto payload = detail::unfold(*detail::shape<P, G>.length, detail::shape<P, G>.fields, d, whole);
+    constexpr const auto& l = *detail::shape<P, G>.length;
+    const auto there = detail::parts_of(l, detail::shape<P, G>.fields, d.data());
+    const auto payload = detail::unfold(l, detail::shape<P, G>.fields, d, whole);
     detail::each<P, G>([&]<std::size_t I>() {
       constexpr auto& f = detail::field<P, I, G>;
       using F = detail::FieldOf<P, I, G>;
+      if (detail::missing(l, there, f.dword)) return;
       if constexpr (f.kind == Kind::payload) p.*F::member = payload;
       else p.*F::member = static_cast<typename F::Type>(value_of(f, whole.data()));
     });

@@ -11,9 +11,8 @@
 //
 // A generation stands for all versions of engines whose packets are described alike: `v6_0` also for 6.0.1 to 6.0.3.
 // The rows of kGenerations say where each comes from. `v4_4_2_header` is not an engine: it is 4.4.2 with the one packet
-// length of the Linux kernel's 4.x header that other sources contradict (pte_modify; docs/packets.md). Of `v7_1`, what
-// the kernel's header has is described. Its fused packets, which other sources have, are recognised; no encoder writes
-// them.
+// length of the Linux kernel's 4.x header that other sources contradict (pte_modify; docs/packets.md). `v7_1` follows
+// the runtime that writes into user queues where the kernel's header differs; scoped.hpp has its own packets.
 //
 // Constants and pure functions: any thread may call them. An unknown name or version gives no value.
 #include "sdma/core/standard.hpp"
@@ -157,9 +156,14 @@ constexpr Generations until(Generation g) noexcept { return between(Generation::
 inline constexpr auto k4 = until(Generation::v4_4_5);  ///< every 4.x
 /// Where copies and others have cache policies: in 4.4 and in 5.2 a debugger has them, from 6.0 on the kernel's header.
 inline constexpr auto kPolicies = between(Generation::v4_4, v4_4_5) | since(v5_2);
+/// Where a runtime gives an access a scope and a temporal hint instead (scope.hpp), in the same bits.
+inline constexpr auto kScopes = only(v6_1) | only(v7_1);
+/// Where the accesses of these packets have cache policies, and no scopes.
+inline constexpr auto kUnscoped = between(Generation::v4_4, v4_4_5) | between(v5_2, v6_0) | only(v7_0);
 inline constexpr auto k44 = between(Generation::v4_4, v4_4_5);  ///< 4.4 to 4.4.5
-/// Where a box has up to 2^13 slices, as the kernel's headers say; a runtime's structure for 7.0 has 2^14.
-inline constexpr auto k13BitSlices = between(v5_0, v6_1) | only(v7_1);
+/// Where a box has up to 2^13 slices, as the kernel's headers say. From 7.0 on, a runtime's structures have 2^14, sizes
+/// and pitches of 16 bits, and slice pitches of 32.
+inline constexpr auto k13BitSlices = between(v5_0, v6_1), k16BitBoxes = since(v7_0);
 /// Where a bit says that the cache policies of the packet count.
 inline constexpr auto kCpv = since(v6_0);
 /// Engines whose copies store their length in 22 bits.

@@ -27,6 +27,13 @@ struct RuleInfo {
   bool (*holds)(std::span<const std::uint32_t>, const PacketInfo&);  ///< does it hold for these dwords of this packet?
 };
 
+/// Lengths of a packet between which no source decides. Its own length is the first to try.
+struct LengthDoubt {
+  std::array<std::uint8_t, 2> fixed{};  ///< other lengths in dwords; 0: no more
+  std::string_view listed{};        ///< a list may have as many entries as this field says, or one more; "": no list
+  std::uint8_t before{}, stride{};  ///< the dwords before that list, and those of an entry
+};
+
 struct PacketInfo {
   /// Limits in dwords: of `head`, and of `described()`.
   static constexpr std::size_t kMaxHead = 16, kMaxDescribed = 32;
@@ -50,6 +57,8 @@ struct PacketInfo {
   Generations generations = kAllGenerations;   ///< those that have the packet, with these fields
   Generations undescribed{};                   ///< those that have it, and in which it is only recognised
   const grammar::Exception* exception{};       ///< null: pattern and length are alike in all generations
+  /// Not null: its length is not certain, and a Reader says so of all packets after it.
+  const LengthDoubt* doubt{};
   /// The bits of each described dword that the pattern or a field owns; the others are reserved.
   std::array<std::uint32_t, kMaxDescribed> owned{};
 
@@ -59,6 +68,23 @@ struct PacketInfo {
       return (counted ? fixed + stride * static_cast<std::size_t>(value_of(*counted, d)) : fixed) -
              detail::missing(*parts, detail::parts_of(*parts, fields, d));
     return counted ? fixed + stride * static_cast<std::size_t>(value_of(*counted, d)) : fixed;
+  }
+  /// Are these dwords of the packet, a whole view, as many as it has by its own length? Only then do its fields say
+  /// what they are.
+  constexpr bool is_own_length(std::span<const std::uint32_t> d) const noexcept {
+    return !doubt || d.size() == length(d.data());
+  }
+  /// Calls fn(dwords) for each length that a source gives the packet at `d`, the most likely first, until it returns
+  /// true. `d` must have at least `head` dwords.
+  template <class Fn> constexpr void each_length(const std::uint32_t* d, Fn fn) const noexcept {
+    const auto entries = doubt ? static_cast<std::size_t>(detail::decisive(fields, doubt->listed, d)) : 0;
+    const bool empty = doubt && counted && entries == 0;  // a list has an entry
+    if ((!empty && fn(length(d))) || !doubt) return;
+    for (const auto n : doubt->fixed)
+      if (n != 0 && fn(std::size_t{n})) return;
+    if (doubt->stride == 0) return;
+    for (const auto n : {entries, entries + 1})
+      if (n != 0 && fn(doubt->before + n * doubt->stride)) return;
   }
   /// Do these dwords have the packet's pattern?
   constexpr bool matches(std::span<const std::uint32_t> d) const noexcept { return pattern.matches(d); }
@@ -89,6 +115,10 @@ class Unfolded {
   constexpr const std::uint32_t* data() const noexcept { return dwords_; }
   /// The dwords of the payload; empty if there is none.
   constexpr std::span<const std::uint32_t> payload() const noexcept { return payload_; }
+  /// The first `n` of them, or all if there are fewer.
+  constexpr std::span<const std::uint32_t> payload(std::size_t n) const noexcept {
+    return payload_.first(n < payload_.size() ? n : payload_.size());
+  }
   /// Is the field in a part that is there?
   constexpr bool has(const FieldInfo& f) const noexcept {
     return !info_.parts || !detail::missing(*info_.parts, there_, f.dword);
@@ -112,9 +142,9 @@ template <class P> constexpr P decode_as(std::span<const std::uint32_t> d, const
     [[maybe_unused]] const auto set = [&]<std::size_t I>() {
       using F = MemberOf<P, I>;
       for (const auto& f : info.fields) {
-        if (f.member != I) continue;
+        if (f.member != I || !whole.has(f)) continue;
         if constexpr (grammar::layout<P>.fields[I].kind == Kind::payload)
-          p.*F::member = whole.payload().first(info.stride * static_cast<std::size_t>(value_of(f, whole.data())));
+          p.*F::member = whole.payload(info.stride * static_cast<std::size_t>(value_of(f, whole.data())));
         else p.*F::member = static_cast<typename F::Type>(value_of(f, whole.data()));
       }
     };
@@ -184,6 +214,9 @@ inline constexpr PacketInfo unproved_info = describe(grammar::layout<P>,
 template <class P> consteval const PacketInfo& proved_info() {
   static_assert(well_formed<P>());
   static_assert(
+      !unproved_info<P>.counted || !unproved_info<P>.parts || unproved_info<P>.counted->dword < unproved_info<P>.head,
+      "a PacketInfo cannot count this packet's dwords: the count comes after a part that may be missing");
+  static_assert(
       unproved_info<P>.described() <= PacketInfo::kMaxDescribed && unproved_info<P>.head <= PacketInfo::kMaxHead,
       "this packet has more dwords before its payload than a PacketInfo describes");
   return unproved_info<P>;
@@ -208,12 +241,13 @@ constexpr PacketInfo recognised(std::string_view name, Pattern p, int dwords, st
   for (std::size_t d = 0; d < Pattern::kDwords; ++d) i.owned[d] = p.mask[d];
   return i;
 }
-/// The same, with a length that the field `counted` determines. `counted` is a reference because GCC 12 with
-/// -fsanitize=undefined cannot compare an object's address with null at compile time.
+/// The same, with a length that the field `counted` determines: `stride` dwords for each. `counted` is a reference
+/// because GCC 12 with -fsanitize=undefined cannot compare an object's address with null at compile time.
 constexpr PacketInfo recognised(std::string_view name, Pattern p, int dwords, std::string_view doc,
-                                const FieldInfo& counted, Generations generations) noexcept {
-  auto i = recognised(name, p, dwords, doc, 0, generations);
+                                const FieldInfo& counted, Generations generations, int stride = 1) noexcept {
+  auto i = recognised(name, p, dwords, doc, counted.dword + 1, generations);
   i.counted = &counted;
+  i.stride = static_cast<std::uint8_t>(stride);
   i.owned[counted.dword] |= static_cast<std::uint32_t>(counted.mask() << counted.lo);
   return i;
 }

@@ -27,7 +27,7 @@
 //   packet("gcr", ...)    | in(since(v5_0))                                                the whole packet
 //   packet("dummy_trap", op(16, 0), ...) | has(since(v5_0), op(32, 0))                     another pattern or length
 //   packet("copy_linear", ...) | has(only(v7_0), dwords(8).optional(7, 1, "cpv"))          a length that a bit decides
-//   packet("copy_swap", ...) | undescribed(only(v7_1))                                     it exists; fields not known
+//   packet("mine", ...) | undescribed(only(v7_1))                                          it exists; fields not known
 //
 // A packet or field without such a word is alike in all generations. Fields that 4.4.2 lacks come last.
 //
@@ -83,7 +83,7 @@ struct FieldInfo {
   std::uint32_t alignment = 1;             ///< `check` reports a misaligned value; it can still be encoded and decoded
   std::uint64_t limit = ~std::uint64_t{};  ///< the largest documented value; by default, none
   std::span<const Name> enumerants{};      ///< names of values; the others are numbers
-  std::uint8_t member{};                   ///< which field of the packet's layout it is
+  std::uint8_t member{};                   ///< which field of the packet's layout it is; 255: its type does not hold it
   Generations generations = kAllGenerations;  ///< those that have the field
   /// Where some generations have it instead.
   struct Move {

@@ -27,7 +27,7 @@ struct PacketLength {
 // clang-format off
 // Generated from include/sdma/packets from here on: ninja -C build bless
 namespace sdma { inline namespace v0_3 { namespace detail {
-inline constexpr std::array<PacketLength, 65> kLengths{{
+inline constexpr std::array<PacketLength, 70> kLengths{{
     {{{0x0000ffff}, {0x00000000}}, 1, 0, 1, {.dword = 0, .lo = 16, .hi = 29, .bias = 1}},  // nop
     {{{0xc800ffff}, {0x00000001}}, 7, 7, 0},  // copy_linear
     {{{0x0800ffff}, {0x08000001}}, 9, 9, 0},  // copy_broadcast
@@ -76,8 +76,11 @@ inline constexpr std::array<PacketLength, 65> kLengths{{
     {{{0xc000ffff}, {0x40000901}}, 1, 14, 0},  // copy_swap_wait
     {{{0xc000ffff}, {0x80000901}}, 1, 12, 0},  // copy_swap_signal
     {{{0xc000ffff}, {0xc0000901}}, 1, 19, 0},  // copy_swap_wait_signal
-    {{{0x0000ffff}, {0x00000a01}}, 1, 1, 0},  // copy_multicast
-    {{{0x0000ffff}, {0x00000c01}}, 1, 1, 0},  // copy_page_transfer
+    {{{0xc000ffff}, {0x00000a01}}, 3, 5, 2, {.dword = 2, .lo = 0, .hi = 9, .bias = 1}},  // copy_multicast
+    {{{0xc000ffff}, {0x40000a01}}, 10, 12, 2, {.dword = 9, .lo = 0, .hi = 9, .bias = 1}},  // copy_multicast_wait
+    {{{0xc000ffff}, {0x80000a01}}, 3, 10, 2, {.dword = 2, .lo = 0, .hi = 9, .bias = 1}},  // copy_multicast_signal
+    {{{0xc000ffff}, {0xc0000a01}}, 10, 17, 2, {.dword = 9, .lo = 0, .hi = 9, .bias = 1}},  // copy_multicast_wait_signal
+    {{{0x0000ffff}, {0x00000c01}}, 2, 9, 2, {.dword = 1, .lo = 24, .hi = 31, .bias = 0}},  // copy_page_transfer
     {{{0x0000ffff}, {0x00001001}}, 1, 7, 0},  // copy_linear_bc
     {{{0x0000ffff}, {0x00001101}}, 1, 13, 0},  // copy_tiled_bc
     {{{0x0000ffff}, {0x00001401}}, 1, 13, 0},  // copy_subwindow_bc
@@ -90,7 +93,9 @@ inline constexpr std::array<PacketLength, 65> kLengths{{
     {{{0x0000ffff}, {0x00000508}}, 1, 8, 0},  // poll_mem_64
     {{{0x0000ffff}, {0x00000608}}, 1, 9, 0},  // poll_mem_mes
     {{{0x0000ffff}, {0x00000109}}, 1, 8, 0},  // cond_exec_exclusive
-    {{{0x0000ffff}, {0x0000040b}}, 1, 1, 0},  // fill_page
+    {{{0x0000ffff}, {0x0000020b}}, 1, 9, 0},  // decompress_subwindow
+    {{{0x0000ffff}, {0x0000030b}}, 1, 4, 0},  // decompress_linear
+    {{{0x0000ffff}, {0x0000040b}}, 3, 3, 2, {.dword = 2, .lo = 16, .hi = 31, .bias = 0}},  // fill_page
     {{{0x0000ffff}, {0x0000010e}}, 1, 4, 0},  // register_modify
     {{{0x0000ffff}, {0x00000020}}, 1, 2, 0},  // dummy_trap
 }};

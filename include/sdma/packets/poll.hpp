@@ -14,6 +14,7 @@
 // polls retry forever, and put the deadline on the host's wait. These are plain values; any thread may use them.
 #include "sdma/packets/condition.hpp"
 #include "sdma/packets/layout.hpp"
+#include "sdma/packets/scope.hpp"
 
 namespace sdma { inline namespace v0_3 {
 // clang-format off
@@ -28,6 +29,7 @@ struct PollMem {
   std::uint8_t policy{};
   bool hdp{};                            ///< flush the host data path first; runtimes leave it 0
   bool cpv{};                            ///< the policy counts
+  Scope scope{};                         ///< 6.1 and 7.1
 };
 template <> inline constexpr auto grammar::layout<PollMem> = packet(
     "poll_mem", op(8, 0).is(0, 31, 31, 1), dwords(6), "wait until a dword in memory satisfies a comparison",
@@ -39,7 +41,8 @@ template <> inline constexpr auto grammar::layout<PollMem> = packet(
     bits  <&PollMem::retry>    ("retry",     5, 16, 27, "number of reads before the poll expires").named(kRetryNames).opt(),
     bits  <&PollMem::policy>   ("policy",    0, 20, 22, "cache policy [inferred]").opt().in(kPolicies),
     bits  <&PollMem::hdp>      ("hdp",       0, 26, 26, "flush the host data path").opt(),
-    bits  <&PollMem::cpv>      ("cpv",       0, 24, 24, "the cache policy counts").opt().in(kCpv));
+    bits  <&PollMem::cpv>      ("cpv",       0, 24, 24, "the cache policy counts").opt().in(kCpv),
+    bits  <&PollMem::scope>    ("scope",     5, 28, 29, "scope of the reads").opt().in(kScopes));
 
 /// Flushes the host data path (HDP) from a user queue. Its 6 dwords are fixed. They are also a PollReg with particular
 /// values, so `identify` tries HdpFlush first.

@@ -201,7 +201,8 @@ consteval bool default_fields_first(std::span<const FieldInfo> fields, std::size
       return false;
   return !(e.pattern_generations | e.length_generations).contains(kDefaultGeneration);
 }
-/// Do the fields that decide the length come before every dword whose place they decide?
+/// Do the flags that decide the length come before every dword whose place they decide, and the count before what it
+/// counts?
 consteval bool length_settled(std::span<const FieldInfo> fields, const grammar::Length& l) {
   if (l.plain()) return true;
   const auto early = [&](std::string_view name) {
@@ -210,7 +211,9 @@ consteval bool length_settled(std::span<const FieldInfo> fields, const grammar::
   };
   for (const auto& p : l.parts)
     if (p.dwords != 0 && (!early(p.flag) || p.at + p.dwords > l.fixed)) return false;
-  return l.tail_dwords < l.fixed && (l.counted.empty() || early(l.counted));
+  const auto count = index_of(fields, l.counted);
+  return l.tail_dwords < l.fixed &&
+         (l.counted.empty() || (count < fields.size() && fields[count].dword + 0u < l.fixed - l.tail_dwords + 0u));
 }
 consteval bool names_differ(std::span<const FieldInfo> fields) {
   for (std::size_t i = 0; i < fields.size(); ++i)

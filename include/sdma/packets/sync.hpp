@@ -12,6 +12,7 @@
 // epoch or an atomic instead. Atomics to host memory need a link that completes them (PCIe AtomicOps).
 // Errors: check(packet) names the field and the rule. These are plain values; any thread may use them.
 #include "sdma/packets/layout.hpp"
+#include "sdma/packets/scope.hpp"
 
 namespace sdma { inline namespace v0_3 {
 // clang-format off
@@ -24,20 +25,24 @@ struct Fence {
   bool llc_policy{};
   std::uint8_t mtype{};                  ///< from 5.0 on, as the next four: memory type of the store; runtimes use 3, uncached
   bool gcc{}, sys{}, snoop{}, gpa{};
-  bool cpv{};                            ///< from 6.0 on: the policies count
+  bool cpv{};                            ///< in 6.0 and 6.1: the policies count
+  Scope scope{};                         ///< from 7.0 on, as the next one; runtimes write sys for 7.1
+  std::uint8_t hint{};
 };
 template <> inline constexpr auto grammar::layout<Fence> = packet(
     "fence", op(5, 0), dwords(4), "store a dword once all earlier packets are complete",
     addr64<&Fence::addr>      ("addr",       1,         "the dword").aligned(4),
     bits  <&Fence::value>     ("value",      3,  0, 31, "stored").value(),
-    bits  <&Fence::l2_policy> ("l2_policy",  0, 24, 25, "cache policy in L2").opt().in(k44 | since(v5_0)),
-    bits  <&Fence::llc_policy>("llc_policy", 0, 26, 26, "cache policy in the last level [inferred]").opt().in(kPolicies),
+    bits  <&Fence::l2_policy> ("l2_policy",  0, 24, 25, "cache policy in L2").opt().in(k44 | between(v5_0, v6_1)),
+    bits  <&Fence::llc_policy>("llc_policy", 0, 26, 26, "cache policy in the last level [inferred]").opt().in(k44 | between(v5_2, v6_1)),
     bits  <&Fence::mtype>     ("mtype",      0, 16, 18, "memory type").opt().in(since(v5_0)),
     bits  <&Fence::gcc>       ("gcc",        0, 19, 19, "coherent").opt().in(since(v5_0)),
     bits  <&Fence::sys>       ("sys",        0, 20, 20, "system memory").opt().in(since(v5_0)),
     bits  <&Fence::snoop>     ("snoop",      0, 22, 22, "snooped").opt().in(since(v5_0)),
     bits  <&Fence::gpa>       ("gpa",        0, 23, 23, "a physical address").opt().in(since(v5_0)),
-    bits  <&Fence::cpv>       ("cpv",        0, 28, 28, "the cache policies count").opt().in(kCpv));
+    bits  <&Fence::cpv>       ("cpv",        0, 28, 28, "the cache policies count").opt().in(between(v6_0, v6_1)),
+    bits  <&Fence::scope>     ("scope",      0, 24, 25, "scope of the store").opt().in(since(v7_0)),
+    bits  <&Fence::hint>      ("hint",       0, 26, 28, "temporal hint").opt().in(since(v7_0)));
 
 // The list of atomic operations: the code of each, and its name in C++ and in text. Each operation has the four forms
 // listed below.
@@ -81,6 +86,8 @@ struct Atomic {
   bool tmz{};
   std::uint8_t policy{};
   bool cpv{};                            ///< the policy counts
+  Scope scope{};                         ///< 6.1 and 7.1, as the next one
+  std::uint8_t hint{};
 };
 template <> inline constexpr auto grammar::layout<Atomic> = packet(
     "atomic", op(10), dwords(8), "read, modify and write one word in memory",
@@ -91,8 +98,10 @@ template <> inline constexpr auto grammar::layout<Atomic> = packet(
     bits  <&Atomic::loop>    ("loop",     0, 16, 16, "retry until the compare succeeds").opt(),
     bits  <&Atomic::interval>("interval", 7,  0, 12, "clocks between two attempts").opt(),
     bits  <&Atomic::tmz>     ("tmz",      0, 18, 18, "trusted memory").opt(),
-    bits  <&Atomic::policy>  ("policy",   0, 20, 22, "cache policy [inferred]").opt().in(kPolicies),
-    bits  <&Atomic::cpv>     ("cpv",      0, 24, 24, "the cache policy counts").opt().in(kCpv))
+    bits  <&Atomic::policy>  ("policy",   0, 20, 22, "cache policy [inferred]").opt().in(kUnscoped),
+    bits  <&Atomic::cpv>     ("cpv",      0, 24, 24, "the cache policy counts").opt().in(only(v6_0) | only(v7_0)),
+    bits  <&Atomic::scope>   ("scope",    0, 20, 21, "scope of the access").opt().in(kScopes),
+    bits  <&Atomic::hint>    ("hint",     0, 22, 24, "temporal hint").opt().in(kScopes))
   | rule<Atomic>("atomic-alignment", "addr must be aligned to the width of the operation",
         [](const Atomic& p) { return p.addr.value % width(p.op) == 0; });
 

@@ -54,8 +54,8 @@ template <> inline constexpr auto grammar::layout<Fill> = packet(
     bits  <&Fill::bytes> ("bytes",  4,  0, 29, "number of bytes", minus_one).size().moved(until(v4_2) | between(v5_0, v5_2), 4, 0, 21),
     bits  <&Fill::unit>  ("unit",   0, 30, 31, "the unit that is repeated"),
     bits  <&Fill::swap>  ("swap",   0, 16, 17, "endian swap").opt(),
-    bits  <&Fill::policy>("policy", 0, 24, 26, "cache policy [inferred]").opt().in(kPolicies),
-    bits  <&Fill::cpv>   ("cpv",    0, 28, 28, "the cache policy counts").opt().in(kCpv))
+    bits  <&Fill::policy>("policy", 0, 24, 26, "cache policy [inferred]").opt().in(kUnscoped),
+    bits  <&Fill::cpv>   ("cpv",    0, 28, 28, "the cache policy counts").opt().in(only(v6_0) | only(v7_0)))
   | rule<Fill>("fill-alignment", "dst must be aligned to the unit",
         [](const Fill& p) { return p.dst.value % (std::uint64_t{1} << (static_cast<unsigned>(p.unit) & 3)) == 0; });
 
@@ -103,9 +103,9 @@ struct Timestamp {
 template <> inline constexpr auto grammar::layout<Timestamp> = packet(
     "timestamp", op(13, 2), dwords(3), "store the global clock",
     addr64<&Timestamp::addr>      ("addr",       1,         "the 64-bit word").aligned(8),
-    bits  <&Timestamp::l2_policy> ("l2_policy",  0, 24, 25, "cache policy in L2 [inferred]").opt().in(kPolicies),
-    bits  <&Timestamp::llc_policy>("llc_policy", 0, 26, 26, "cache policy in the last level [inferred]").opt().in(kPolicies),
-    bits  <&Timestamp::cpv>       ("cpv",        0, 28, 28, "the cache policies count").opt().in(kCpv));
+    bits  <&Timestamp::l2_policy> ("l2_policy",  0, 24, 25, "cache policy in L2 [inferred]").opt().in(kUnscoped),
+    bits  <&Timestamp::llc_policy>("llc_policy", 0, 26, 26, "cache policy in the last level [inferred]").opt().in(kUnscoped),
+    bits  <&Timestamp::cpv>       ("cpv",        0, 28, 28, "the cache policies count").opt().in(only(v6_0) | only(v7_0)));
 
 /// Stores the 64-bit value of the engine's own clock at `addr`. TimestampSet sets that clock.
 struct TimestampLocal {

@@ -117,7 +117,7 @@ struct Recorder {
       auto at = packet + f.dword;
       for (std::size_t d = 0; d < f.dword; ++d) at -= missing(length, there, d);
       if (f.dword >= std::size_t{length.fixed} - length.tail_dwords && !length.counted.empty())
-        at += length.stride * decisive(layout, length.counted, packet);
+        at += length.stride * counted_by(length, layout, there, packet);
       auto first = f;
       first.dword = 0;
       auto value = stored(first, at), k = std::uint64_t{take(layout.data(), f.member)};

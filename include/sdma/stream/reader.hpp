@@ -13,6 +13,11 @@
 // The length of a packet follows from its header and count bits alone. A Reader never reads past the end of the span,
 // and each call of next advances by at least one dword, so the loop ends on any input. Views refer to the span and keep
 // every bit. A Reader belongs to one thread; the dwords must not change while it reads them. No errors, no allocation.
+//
+// Public sources give a few packets of 7.0 and 7.1 several lengths (PacketInfo::doubt). A Reader takes the first of
+// these after which a packet of this generation begins, or the span ends; if there is none, the packet takes all that
+// is left. Views after it are not `certain`: nothing proves that they begin with a packet, so no error follows from
+// them.
 #include "sdma/packets/catalogue.hpp"
 
 namespace sdma { inline namespace v0_3 {
@@ -22,6 +27,7 @@ struct PacketView {
   const PacketInfo* info{};  ///< an entry of kPackets or of a catalogue; null: one dword that begins no known packet
   std::span<const std::uint32_t> dwords{};  ///< the whole packet, reserved bits included
   bool cut_off{};                           ///< the span ends inside this packet
+  bool certain = true;                      ///< false: a packet before it has a length that no source settles
 
   /// Is it a known packet, with all of its dwords in the span?
   constexpr bool whole() const noexcept { return info && !cut_off; }
@@ -44,8 +50,12 @@ class Reader {
   constexpr PacketView next() noexcept {
     const auto rest = in_.subspan(at_);
     PacketView v{packets_ ? packets_->identify(rest) : identify(rest), rest.first(1)};
+    v.certain = certain_;
     if (v.info) {
-      const std::size_t n = v.info->head <= rest.size() ? v.info->length(rest.data()) : v.info->head;
+      std::size_t n = v.info->head;
+      if (v.info->doubt) [[unlikely]]
+        n = settle(*v.info, rest);
+      else if (v.info->head <= rest.size()) n = v.info->length(rest.data());
       v.cut_off = n > rest.size();
       v.dwords = rest.first(v.cut_off ? rest.size() : n);
     }
@@ -54,8 +64,23 @@ class Reader {
   }
 
  private:
+  /// The length of a packet to which sources give several; more than there is if none is followed by a packet.
+  constexpr std::size_t settle(const PacketInfo& info, std::span<const std::uint32_t> rest) noexcept {
+    certain_ = false;
+    std::size_t found = rest.size() + 1;
+    if (info.head <= rest.size())
+      info.each_length(rest.data(), [&](std::size_t n) {
+        if (n > rest.size()) return false;
+        const auto* next = n == rest.size() ? &info : packets_->identify(rest.subspan(n));
+        if (next && !next->foreign) found = n;
+        return found == n;
+      });
+    return found;
+  }
+
   std::span<const std::uint32_t> in_;
   std::size_t at_ = 0;
+  bool certain_ = true;                 // no packet of a length in doubt came before
   const Catalogue* packets_ = nullptr;  // null: those of 4.4.2
 };
 
