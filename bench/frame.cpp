@@ -171,7 +171,7 @@ template <Producers K> bool measure_ring(const char* name, bool check) {
       {"  in the slot", [&] { return relocate_there(ring, all.frame, values, 15); }, 69},
       {"  known when compiled", [&] { return fixed(ring, values); }, 18},
       {"encoded again", [&] { return encode(ring, n); }, 510},
-      {"indirect", [&] { return indirect(ring, buffer.frame); }, 105},
+      {"indirect", [&] { return indirect(ring, buffer.frame); }, 112},
   };
   bool ok = true;
   long first = 0;

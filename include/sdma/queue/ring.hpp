@@ -149,8 +149,12 @@ SDMA_NOINLINE constexpr void fill_nops(std::span<std::uint32_t> s) noexcept {
 
 namespace detail {
 /// Here, and not in Ring, so that programs without NDEBUG do not hold the names of its instances.
-inline void require_publishable([[maybe_unused]] bool ok) noexcept {
-  SDMA_ASSERT(ok && "published more than the slot has, or in another order than reserved");
+SDMA_COLD inline void misused() noexcept { SDMA_ASSERT(!"more published than the slot has, or not in the order of reserve"); }
+SDMA_ALWAYS_INLINE inline void require([[maybe_unused]] bool ok) noexcept {
+#ifndef NDEBUG
+  if (!ok) [[unlikely]]
+    misused();
+#endif
 }
 }  // namespace detail
 
@@ -212,11 +216,17 @@ template <Producers K, class OrderOf> class Ring {  // the defaults are in forwa
   Result<Slot> reserve_or_rest(std::size_t dwords) noexcept { return take<true>(dwords); }
 
   /// Makes a slot visible to the engine; call it once per slot. Dwords after the first `used` become NOPs, so used = 0
-  /// abandons the slot. Requires used <= s.dwords.size().
-  void publish(const Slot& s, std::size_t used) noexcept {
-    detail::require_publishable(used <= s.dwords.size() &&
-                                (kMany || s.begin == position(load(committed_, Order::kCommitted))));
+  /// abandons the slot. Requires used <= s.dwords.size(). Not inlined, so that each use of a Writer is short.
+  SDMA_NOINLINE void publish(const Slot& s, std::size_t used) noexcept {
+    detail::require(used <= s.dwords.size());
     if (used != s.dwords.size()) fill_nops(s.dwords.subspan(used));
+    publish(s);
+  }
+  /// The same for a slot whose dwords are all written.
+  void publish(const Slot& s) noexcept {
+#ifndef NDEBUG
+    if constexpr (!kMany) detail::require(s.begin == committed_);  // in the order of reserve
+#endif
     Order::before_wptr(m_.caching, &s.dwords.back());  // here, not in ring(): the thread that wrote them must release
     publish_released(s);
   }
@@ -244,7 +254,6 @@ template <Producers K, class OrderOf> class Ring {  // the defaults are in forwa
       }
     }
   }
-  void publish(const Slot& s) noexcept { publish(s, s.dwords.size()); }
 
   /// Checks, encodes and publishes the packets in one slot with one doorbell: all of them or none. They are those of
   /// the ring's generation. submit<Generation::v6_0>(copy, fence) is for packets that were chosen for 6.0, and refuses
