@@ -6,8 +6,8 @@
 //   bench-frame --check    instructions alone; exit code 1 if a frame takes more than its limit
 //
 // Instructions are counted, and not estimated: a child process executes one call step by step. Linux on x86-64 only.
-#include "sdma/stream/fixed_frame.hpp"
 #include "sdma/queue/ring.hpp"
+#include "sdma/stream/fixed_frame.hpp"
 #include "sdma/sync/recipes.hpp"
 
 #include <sys/ptrace.h>

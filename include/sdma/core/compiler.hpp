@@ -107,7 +107,8 @@
 #if __has_builtin(__builtin_amdgcn_wavefrontsize)
 #define SDMA_LANES() __builtin_amdgcn_wavefrontsize()
 #else
-#define SDMA_LANES() unsigned{__AMDGCN_WAVEFRONT_SIZE}
+#define SDMA_LANES() \
+  unsigned { __AMDGCN_WAVEFRONT_SIZE }
 #endif
 #define SDMA_FIRST_LANE(v) static_cast<std::uint32_t>(__builtin_amdgcn_readfirstlane(static_cast<int>(v)))
 #define SDMA_WAVE_BARRIER() (__builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "wavefront"), __builtin_amdgcn_wave_barrier())
@@ -149,7 +150,8 @@
 #if defined(__GFX12__)
 #define SDMA_WAIT_FOR_STORES() []() SDMA_ALWAYS_INLINE_LAMBDA { asm volatile("s_wait_storecnt 0x0" ::: "memory"); }()
 #elif defined(__GFX10__) || defined(__GFX11__) || defined(SDMA_GFX10)
-#define SDMA_WAIT_FOR_STORES() []() SDMA_ALWAYS_INLINE_LAMBDA { asm volatile("s_waitcnt_vscnt null, 0x0" ::: "memory"); }()
+#define SDMA_WAIT_FOR_STORES() \
+  []() SDMA_ALWAYS_INLINE_LAMBDA { asm volatile("s_waitcnt_vscnt null, 0x0" ::: "memory"); }()
 #elif defined(__GFX9__) || defined(__GFX8__) || defined(__GFX7__) || defined(SDMA_GFX9)
 #define SDMA_WAIT_FOR_STORES() []() SDMA_ALWAYS_INLINE_LAMBDA { asm volatile("s_waitcnt vmcnt(0)" ::: "memory"); }()
 #else

@@ -15,5 +15,6 @@
 #include <sdma needs C++20>
 #endif
 #ifdef __BYTE_ORDER__
-static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "sdma needs a little-endian host: engines read little-endian dwords");
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+              "sdma needs a little-endian host: engines read little-endian dwords");
 #endif

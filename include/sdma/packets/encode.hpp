@@ -333,7 +333,8 @@ template <class P, Generation G> struct Fallible {
   std::array<std::uint8_t, kFields<P, G> + 1> at{};
   std::size_t count = 0;
 };
-template <class P, Generation G> inline constexpr auto kFallible = [] {
+template <class P, Generation G>
+inline constexpr auto kFallible = [] {
   Fallible<P, G> out;
   [&]<std::size_t... I>(std::index_sequence<I...>) {
     ((may_misfit<P, I, G>() ? void(out.at[out.count++] = I) : void()), ...);
@@ -376,7 +377,8 @@ template <class P, std::size_t M> SDMA_ALWAYS_INLINE constexpr bool is_default(c
 /// every field that does not hold its default?
 template <Generation G, Packet P> [[nodiscard]] SDMA_ALWAYS_INLINE constexpr bool fits(const P& p) noexcept {
   if constexpr (!exists<P>(G)) return false;
-  bool ok = detail::obeys_all(p) && detail::fields_fit<P, G>(p, std::make_index_sequence<detail::kFallible<P, G>.count>{});
+  bool ok =
+      detail::obeys_all(p) && detail::fields_fit<P, G>(p, std::make_index_sequence<detail::kFallible<P, G>.count>{});
   detail::each_absent<P, G>([&]<std::size_t M>() SDMA_ALWAYS_INLINE_LAMBDA { ok = ok && detail::is_default<P, M>(p); });
   if constexpr (!detail::kPlain<P, G>)
     detail::each_missing<P, G>(

@@ -121,8 +121,8 @@ consteval FieldsOfDword fields_of_dword(std::span<const FieldInfo> fields, std::
 /// The description of field I as numbers. Not local constants: without optimisation, each would be stored on the stack,
 /// and a reference to the description would be read from memory.
 template <class P, std::size_t I, Generation G> struct Fixed {
-  static constexpr std::uint64_t mask = field<P, I, G>.mask(), bias = field<P, I, G>.bias,
-                                 limit = field<P, I, G>.limit, alignment = field<P, I, G>.alignment;
+  static constexpr std::uint64_t mask = field<P, I, G>.mask(), bias = field<P, I, G>.bias, limit = field<P, I, G>.limit,
+                                 alignment = field<P, I, G>.alignment;
   static constexpr std::size_t lo = field<P, I, G>.lo, dword = field<P, I, G>.dword, member = field<P, I, G>.member;
 };
 /// What field I gives to dword D.

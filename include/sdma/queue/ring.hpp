@@ -149,7 +149,9 @@ SDMA_NOINLINE constexpr void fill_nops(std::span<std::uint32_t> s) noexcept {
 
 namespace detail {
 /// Here, and not in Ring, so that programs without NDEBUG do not hold the names of its instances.
-SDMA_COLD inline void misused() noexcept { SDMA_ASSERT(!"more published than the slot has, or not in the order of reserve"); }
+SDMA_COLD inline void misused() noexcept {
+  SDMA_ASSERT(false && "more published than the slot has, or not in the order of reserve");
+}
 SDMA_ALWAYS_INLINE inline void require([[maybe_unused]] bool ok) noexcept {
 #ifndef NDEBUG
   if (!ok) [[unlikely]]
@@ -193,7 +195,8 @@ template <Producers K, class OrderOf> class Ring {  // the defaults are in forwa
   /// before and after the N of the packets. N is at most half the smallest ring; slot.dwords is not set. Errors: as for
   /// `reserve`. Publish it with publish_released.
   template <std::size_t N>
-  requires(N != 0 && N <= kMinRingDwords / 2) Errc reserve_unfilled(Slot& slot) noexcept {
+  requires(N != 0 && N <= kMinRingDwords / 2) Errc reserve_unfilled(Slot& slot)
+  noexcept {
     if (bytes_ == 0) return Errc::bad_ring;
     if (intruded()) return Errc::two_producers;
     const auto s = take<false, true, false>(padded(static_cast<std::uint32_t>(N)));
@@ -383,8 +386,10 @@ template <Producers K, class OrderOf> class Ring {  // the defaults are in forwa
       if constexpr (!Rare)
         if (!fits) [[unlikely]]
           return take_rare<Rest>(dwords);
-      const auto skip = !Fill ? std::uint64_t{4} * skipped(static_cast<std::uint32_t>(begin / 4), static_cast<std::uint32_t>(dwords))
-                        : fits ? 0 : bytes_ - offset;
+      const auto skip =
+          !Fill  ? std::uint64_t{4} * skipped(static_cast<std::uint32_t>(begin / 4), static_cast<std::uint32_t>(dwords))
+          : fits ? 0
+                 : bytes_ - offset;
       const bool never_fits = Rare && Fill && skip + want >= bytes_;  // at this position, even if the ring is empty
       const auto end = begin + skip + (never_fits ? 0 : want);
       if (end - load(read_, Order::kSeenRead) >= bytes_) {

@@ -56,8 +56,8 @@ template <class Layout, Generation G = kDefaultGeneration> class FixedFrame {
   static_assert(kRecorded.error == Errc::ok, "this frame cannot be built: Frame::finish would return an error");
 
  public:
-  static constexpr std::size_t kDwords = kRecorded.length;         ///< its length
-  static constexpr std::size_t kParameters = kRecorded.parameters; ///< how many values `submit` takes
+  static constexpr std::size_t kDwords = kRecorded.length;          ///< its length
+  static constexpr std::size_t kParameters = kRecorded.parameters;  ///< how many values `submit` takes
 
   /// Stores the packets with these parameters into one slot of the ring, a Ring (queue/ring.hpp), and publishes it.
   template <class Ring>
@@ -85,7 +85,8 @@ template <class Layout, Generation G = kDefaultGeneration> class FixedFrame {
   template <std::size_t... C>
   SDMA_ALWAYS_INLINE static std::uint64_t refused([[maybe_unused]] const std::uint64_t* values,
                                                   std::index_sequence<C...>) noexcept {
-    static_assert(((kRecorded.changes[C].obeys == nullptr) && ...), "a packet with rules of its own changes: use a Frame");
+    static_assert(((kRecorded.changes[C].obeys == nullptr) && ...),
+                  "a packet with rules of its own changes: use a Frame");
     return (std::uint64_t{} | ... | (sum<C>(values) & kRefused<C>));
   }
   template <std::size_t C> static constexpr std::uint64_t kRefused = kRecorded.changes[C].refused;

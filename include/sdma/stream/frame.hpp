@@ -107,8 +107,8 @@ struct Recorder {
     return kMostParameters;
   }
   /// Notes the fields of a packet that has been written that are parameters.
-  SDMA_COLD constexpr void record(std::span<const FieldInfo> layout, const grammar::Length& length, std::uint32_t* packet,
-                        Obeys obeys, Generation g) noexcept {
+  SDMA_COLD constexpr void record(std::span<const FieldInfo> layout, const grammar::Length& length,
+                                  std::uint32_t* packet, Obeys obeys, Generation g) noexcept {
     const auto there = parts_of(length, layout, packet);
     for (const auto& described : layout) {
       if (described.kind == Kind::payload || !described.generations.contains(g)) continue;
@@ -281,7 +281,8 @@ class Frame {
   /// Stores parameters[k], plus what was written, in each field that is parameter k. After an error, the frame can be
   /// relocated again, but not submitted.
   [[nodiscard]] SDMA_ALWAYS_INLINE Errc relocate(std::span<const std::uint64_t> parameters) noexcept {
-    if (parameters.size() < takes_ || !place(parameters.data())) return ready_for_ = kNotReady, Errc::bad_argument;
+    ready_for_ = kNotReady;
+    if (parameters.size() < takes_ || !place(parameters.data())) return Errc::bad_argument;
     move_pairs(recorder_.begin, parameters.data());
     if (more_ && !relocate_more(parameters.data())) return Errc::bad_argument;
     ready_for_ = generation();
@@ -393,15 +394,15 @@ class Frame {
 
   detail::Recorder recorder_;
   BasicWriter<Recording> writer_;
-  std::span<const std::uint32_t> dwords_{};         ///< those that are finished
-  std::size_t takes_ = kUnfinished;                 ///< how many parameters
+  std::span<const std::uint32_t> dwords_{};  ///< those that are finished
+  std::size_t takes_ = kUnfinished;          ///< how many parameters
   std::array<detail::Run, 8> runs_{};
   const detail::Run* runs_end_ = &runs_[0];
   /// The changes are in the order of these.
   Relocation *pairs_end_{}, *wide_end_{}, *dword_end_{}, *end_{};
-  bool more_ = false;                               ///< relocate_more has something to do
-  Generation ready_for_ = kNotReady;                ///< the rings that may take it
-  Generation there_for_ = kNotReady;                ///< and those in which it may be relocated
+  bool more_ = false;                 ///< relocate_more has something to do
+  Generation ready_for_ = kNotReady;  ///< the rings that may take it
+  Generation there_for_ = kNotReady;  ///< and those in which it may be relocated
 };
 SDMA_DEVICE_END
 

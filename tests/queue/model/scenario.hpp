@@ -36,9 +36,9 @@ struct Scenario {
   std::uint64_t unread = 0;  ///< bytes before that which the engine has still to read
   bool watch = false;        ///< another thread looks at positions()
   bool doorbell = true;
-  bool taken = false;    ///< the first slot of each is taken before they start, in their order
-  bool give_up = false;  ///< at no_space; otherwise wait for rptr
-  bool waves = false;    ///< each producer is a wave of two lanes that write a slot of 4 dwords together
+  bool taken = false;       ///< the first slot of each is taken before they start, in their order
+  bool give_up = false;     ///< at no_space; otherwise wait for rptr
+  bool waves = false;       ///< each producer is a wave of two lanes that write a slot of 4 dwords together
   std::uint32_t least = 1;  ///< dwords of a submission
 };
 
@@ -86,9 +86,11 @@ template <template <sdma::Producers, class> class RingOf, sdma::Producers K> cla
     taken_.clear();
     next_.assign(s_.producers.size(), 0);
     read_ = w_.rptr;
-    ring_.emplace(sdma::RingMemory{
-        .dwords = w_.dwords, .rptr = &w_.rptr, .wptr = &w_.wptr, .doorbell = s_.doorbell ? &w_.doorbell : nullptr,
-        .least_dwords = s_.least});
+    ring_.emplace(sdma::RingMemory{.dwords = w_.dwords,
+                                   .rptr = &w_.rptr,
+                                   .wptr = &w_.wptr,
+                                   .doorbell = s_.doorbell ? &w_.doorbell : nullptr,
+                                   .least_dwords = s_.least});
     if (s_.unread != 0) {
       taken_.push_back({w_.rptr, s_.start, -1, true});
     }
