@@ -6,8 +6,8 @@
 //   bench-frame --check    instructions alone; exit code 1 if a frame takes more than its limit
 //
 // Instructions are counted, and not estimated: a child process executes one call step by step. Linux on x86-64 only.
-#include "sdma/stream/frame.hpp"
 #include "sdma/queue/ring.hpp"
+#include "sdma/stream/fixed_frame.hpp"
 #include "sdma/sync/recipes.hpp"
 
 #include <sys/ptrace.h>
@@ -50,7 +50,7 @@ RingMemory memory() {
 void consume() { rptr_word = wptr_word; }
 
 /// [poll, 7 copies, atomic]. Copy k goes from parameter 1 + 2k to the next if k < `moved`; the poll waits for an epoch.
-template <class W> void write(W& w, std::size_t moved) {
+template <class W> constexpr void write(W& w, std::size_t moved) {
   (void)acquire(w, GpuVa{0x1000}, 0);
   for (std::size_t k = 0; k < 7; ++k) {
     const auto first = static_cast<std::uint16_t>(kFirstAddress + 2 * k);
@@ -84,6 +84,19 @@ template <Producers K> [[gnu::noinline]] bool submit(Ring<K>& r, const Frame& f)
 template <Producers K>
 [[gnu::noinline]] bool relocate(Ring<K>& r, Frame& f, const std::uint64_t* values, std::size_t n) {
   return f.relocate({values, n}) == Errc::ok && f.submit(r) == Errc::ok;
+}
+template <Producers K>
+[[gnu::noinline]] bool relocate_there(Ring<K>& r, Frame& f, const std::uint64_t* values, std::size_t n) {
+  return f.submit(r, {values, n}) == Errc::ok;
+}
+struct AllMove {
+  static constexpr void build(auto& frame) {
+    frame.template bind<&PollMem::reference>(kEpoch);
+    write(frame.writer(), 7);
+  }
+};
+template <Producers K> [[gnu::noinline]] bool fixed(Ring<K>& r, const std::uint64_t (&values)[15]) {
+  return FixedFrame<AllMove>::submit(r, values) == Errc::ok;
 }
 template <Producers K> [[gnu::noinline]] bool encode(Ring<K>& r, std::size_t n) {
   const auto s = r.reserve(n);
@@ -153,10 +166,12 @@ template <Producers K> bool measure_ring(const char* name, bool check) {
   const Case cases[] = {
       {"memcpy", [&] { return unit(ring, from, n); }, 0},
       {"frame", [&] { return submit(ring, plain.frame); }, 4},
-      {"new epoch", [&] { return relocate(ring, epoch.frame, values, 1); }, 38},
-      {"epoch, 14 addresses", [&] { return relocate(ring, all.frame, values, 15); }, 205},
+      {"new epoch", [&] { return relocate(ring, epoch.frame, values, 1); }, 42},
+      {"epoch, 14 addresses", [&] { return relocate(ring, all.frame, values, 15); }, 72},
+      {"  in the slot", [&] { return relocate_there(ring, all.frame, values, 15); }, 69},
+      {"  known when compiled", [&] { return fixed(ring, values); }, 18},
       {"encoded again", [&] { return encode(ring, n); }, 510},
-      {"indirect", [&] { return indirect(ring, buffer.frame); }, 105},
+      {"indirect", [&] { return indirect(ring, buffer.frame); }, 112},
   };
   bool ok = true;
   long first = 0;

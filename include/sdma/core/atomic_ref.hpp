@@ -8,7 +8,8 @@
 //
 // If the standard library has std::atomic_ref, this is std::atomic_ref itself. Otherwise, and where kernels are
 // compiled, it is the part of it that sdma uses, made of the same instructions: integers of 1, 2, 4 or 8 bytes, with
-// every memory order. In a kernel, its scope is the whole system: other kernels, the host, and engines.
+// every memory order. In a kernel, its scope is the whole system: other kernels, the host, and engines. For an AMD GPU,
+// a release is a fence, a wait that no compiler leaves out (SDMA_WAIT_FOR_STORES), and a relaxed access.
 //
 // As for std::atomic_ref, the word must be aligned to its size. A 32-bit processor may align a std::uint64_t to 4 bytes
 // only: declare such words with alignas(8). Any thread may use an atomic_ref. No errors.
@@ -24,7 +25,11 @@ namespace sdma { inline namespace v0_3 {
 using std::atomic_ref;
 #else
 SDMA_DEVICE_BEGIN
-template <class T> class atomic_ref {
+namespace detail {
+/// What a release of an AMD GPU covers: all stores, which it writes back; or those of the lane that are visible to the
+/// system once they are complete, as all atomic stores are.
+enum class Releases : bool { all, complete };
+template <class T, Releases Covers> class device_ref {
   static_assert(std::is_integral_v<T> && sizeof(T) <= 8);
 
  public:
@@ -33,20 +38,20 @@ template <class T> class atomic_ref {
   static constexpr bool is_always_lock_free = __atomic_always_lock_free(sizeof(T), nullptr);
   static constexpr std::size_t required_alignment = sizeof(T);  ///< of the word, in bytes
 
-  explicit atomic_ref(T& word) noexcept : word_(&word) {}
+  explicit device_ref(T& word) noexcept : word_(&word) {}
 
   /// The word's value.
   T load(std::memory_order o = std::memory_order_seq_cst) const noexcept { return __atomic_load_n(word_, order(o)); }
   /// Replaces the word's value.
   void store(T v, std::memory_order o = std::memory_order_seq_cst) const noexcept {
-    __atomic_store_n(word_, v, order(o));
+    __atomic_store_n(word_, v, order(released(o)));
   }
   /// Replaces the word's value, and returns the value before.
   T exchange(T v, std::memory_order o = std::memory_order_seq_cst) const noexcept {
 #ifdef __NVPTX__
     return swap([v](T) { return v; }, o);
 #else
-    return __atomic_exchange_n(word_, v, order(o));
+    return __atomic_exchange_n(word_, v, order(released(o)));
 #endif
   }
   /// Adds n, with wrap-around, and returns the value before.
@@ -54,12 +59,12 @@ template <class T> class atomic_ref {
 #ifdef __NVPTX__
     return swap([n](T seen) { return static_cast<T>(seen + n); }, o);
 #else
-    return __atomic_fetch_add(word_, n, order(o));
+    return __atomic_fetch_add(word_, n, order(released(o)));
 #endif
   }
   /// If the word is not `expected`, sets `expected` to what it is. May also fail without a reason.
   bool compare_exchange_weak(T& expected, T v, std::memory_order success, std::memory_order failure) const noexcept {
-    return __atomic_compare_exchange_n(word_, &expected, v, true, order(success), order(failure));
+    return __atomic_compare_exchange_n(word_, &expected, v, true, order(released(success)), order(failure));
   }
 
  private:
@@ -82,28 +87,52 @@ template <class T> class atomic_ref {
       default: return __ATOMIC_SEQ_CST;
     }
   }
+  /// Waits for what a store with this order releases, and returns the order that is left.
+  static std::memory_order released(std::memory_order o) noexcept {
+#ifdef __AMDGCN__
+    if (o == std::memory_order_relaxed || o == std::memory_order_consume || o == std::memory_order_acquire) return o;
+    if constexpr (Covers == Releases::all) SDMA_STORE_FENCE();
+    else SDMA_WAIT_FOR_STORES();
+    return o == std::memory_order_release ? std::memory_order_relaxed : std::memory_order_acquire;
+#else
+    return o;
+#endif
+  }
   T* word_;
+};
+}  // namespace detail
+template <class T> class atomic_ref : public detail::device_ref<T, detail::Releases::all> {
+ public:
+  explicit atomic_ref(T& word) noexcept : detail::device_ref<T, detail::Releases::all>(word) {}
 };
 SDMA_DEVICE_END
 #endif
 
+#ifdef __AMDGCN__
+/// An atomic_ref whose release covers what its lane has written back already, and atomic stores: it only waits.
+template <class T> using written_back_ref = detail::device_ref<T, detail::Releases::complete>;
+#else
+/// An atomic_ref whose release covers what its lane has written back already, and atomic stores; here, an atomic_ref.
+template <class T> using written_back_ref = atomic_ref<T>;
+#endif
+
 SDMA_DEVICE_BEGIN
 /// A word of its own: the part of std::atomic that sdma uses, also as device code.
-template <class T> class atomic_word {
+template <class T, template <class> class Ref = atomic_ref> class atomic_word {
  public:
   atomic_word() noexcept = default;
   atomic_word(const atomic_word&) = delete;
   atomic_word& operator=(const atomic_word&) = delete;
 
   /// The value.
-  T load(std::memory_order o) const noexcept { return atomic_ref<T>(word_).load(o); }
+  T load(std::memory_order o) const noexcept { return Ref<T>(word_).load(o); }
   /// Replaces the value.
-  void store(T v, std::memory_order o) noexcept { atomic_ref<T>(word_).store(v, o); }
+  void store(T v, std::memory_order o) noexcept { Ref<T>(word_).store(v, o); }
   /// Replaces the value, and returns the one before.
-  T exchange(T v, std::memory_order o) noexcept { return atomic_ref<T>(word_).exchange(v, o); }
+  T exchange(T v, std::memory_order o) noexcept { return Ref<T>(word_).exchange(v, o); }
   /// If the value is not `expected`, sets `expected` to what it is. May also fail without a reason.
   bool compare_exchange_weak(T& expected, T v, std::memory_order success, std::memory_order failure) noexcept {
-    return atomic_ref<T>(word_).compare_exchange_weak(expected, v, success, failure);
+    return Ref<T>(word_).compare_exchange_weak(expected, v, success, failure);
   }
 
  private:

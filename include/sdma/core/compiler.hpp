@@ -22,9 +22,15 @@
 #define SDMA_ALWAYS_INLINE [[gnu::always_inline]]
 /// The same for a lambda, where GCC 12 takes a standard attribute for one of the type.
 #define SDMA_ALWAYS_INLINE_LAMBDA __attribute__((always_inline))
+#if defined(__AMDGCN__) || defined(__NVPTX__)
+// A call costs a kernel a stack, and the registers of both functions.
+#define SDMA_NOINLINE
+#define SDMA_COLD
+#else
 #define SDMA_NOINLINE [[gnu::noinline]]
 /// For what rarely runs: it stays out of its callers, and is compiled for size.
 #define SDMA_COLD [[gnu::cold, gnu::noinline]]
+#endif
 /// For a function that reads what other threads may be writing, and checks afterwards whether they did.
 #define SDMA_NO_THREAD_SANITIZER __attribute__((no_sanitize("thread")))
 #define SDMA_NO_UNIQUE_ADDRESS [[no_unique_address]]
@@ -81,10 +87,29 @@
 #define SDMA_ASSERT(condition) assert(condition)
 #endif
 
+/// Hides from the compiler how a lane's number came about, so that it keeps the number alone.
+#ifdef __AMDGCN__
+#define SDMA_OPAQUE(v) asm("" : "+v"(v))
+#else
+/// Hides nothing in this branch.
+#define SDMA_OPAQUE(v) static_cast<void>(v)
+#endif
+/// Before a loop: the compiler leaves it as short as it is.
+#if SDMA_DEVICE_PASS
+#define SDMA_SHORT_LOOP _Pragma("clang loop unroll(disable) vectorize(disable) interleave(disable)")
+#else
+#define SDMA_SHORT_LOOP
+#endif
+
 /// The lanes of a wave, all of which must be active. On the host, a wave is one lane.
 #if defined(__AMDGCN__)
 #define SDMA_LANE() __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0u))
+#if __has_builtin(__builtin_amdgcn_wavefrontsize)
 #define SDMA_LANES() __builtin_amdgcn_wavefrontsize()
+#else
+#define SDMA_LANES() \
+  unsigned { __AMDGCN_WAVEFRONT_SIZE }
+#endif
 #define SDMA_FIRST_LANE(v) static_cast<std::uint32_t>(__builtin_amdgcn_readfirstlane(static_cast<int>(v)))
 #define SDMA_WAVE_BARRIER() (__builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "wavefront"), __builtin_amdgcn_wave_barrier())
 #elif defined(__NVPTX__)
@@ -111,7 +136,34 @@
 #define SDMA_KEEPS_ORDER 0
 #endif
 
-/// SDMA_STORE_FENCE: all earlier stores leave this core, those to write-combining memory too, before later ones.
+/// SDMA_WAIT_FOR_STORES, in code for an AMD GPU: this lane's stores are complete before later ones begin, and so is a
+/// write-back of L2. The compiler does not always know that a write-back is under way: clang 22 leaves out the wait
+/// between `buffer_wbl2` and the store of a release if it believes that no store is pending. So this is the instruction
+/// itself, and not a fence.
+#if defined(__AMDGCN__)
+// Clang before 16 names the GPU, and not its family.
+#if defined(__gfx900__) || defined(__gfx906__) || defined(__gfx908__) || defined(__gfx90a__)
+#define SDMA_GFX9 1
+#elif defined(__gfx1010__) || defined(__gfx1030__) || defined(__gfx1031__) || defined(__gfx1032__)
+#define SDMA_GFX10 1
+#endif
+#if defined(__GFX12__)
+#define SDMA_WAIT_FOR_STORES() []() SDMA_ALWAYS_INLINE_LAMBDA { asm volatile("s_wait_storecnt 0x0" ::: "memory"); }()
+#elif defined(__GFX10__) || defined(__GFX11__) || defined(SDMA_GFX10)
+#define SDMA_WAIT_FOR_STORES() \
+  []() SDMA_ALWAYS_INLINE_LAMBDA { asm volatile("s_waitcnt_vscnt null, 0x0" ::: "memory"); }()
+#elif defined(__GFX9__) || defined(__GFX8__) || defined(__GFX7__) || defined(SDMA_GFX9)
+#define SDMA_WAIT_FOR_STORES() []() SDMA_ALWAYS_INLINE_LAMBDA { asm volatile("s_waitcnt vmcnt(0)" ::: "memory"); }()
+#else
+#error "sdma does not know how this GPU waits for its stores: add its instruction to sdma/core/compiler.hpp"
+#endif
+#else
+/// Waits for this lane's stores; in this branch, does nothing.
+#define SDMA_WAIT_FOR_STORES() static_cast<void>(0)
+#endif
+
+/// SDMA_STORE_FENCE: all earlier stores leave this core, those to write-combining memory too, before later ones. In
+/// device code, they are written back to where the whole system sees them.
 /// SDMA_PAUSE: for a loop that spins. It is not a yield of the thread, which costs milliseconds on a busy machine.
 #if !defined(SDMA_STANDARD_ONLY) && defined(__GNUC__) && defined(__x86_64__) && !SDMA_DEVICE_PASS
 #define SDMA_STORE_FENCE() __builtin_ia32_sfence()
@@ -119,8 +171,8 @@
 #elif !defined(SDMA_STANDARD_ONLY) && defined(__GNUC__) && defined(__aarch64__)
 #define SDMA_STORE_FENCE() [] { asm volatile("dmb oshst" ::: "memory"); }()
 #define SDMA_PAUSE() [] { asm volatile("yield"); }()
-#elif !defined(SDMA_STANDARD_ONLY) && SDMA_DEVICE_PASS
-#define SDMA_STORE_FENCE() __atomic_thread_fence(__ATOMIC_RELEASE)
+#elif SDMA_DEVICE_PASS
+#define SDMA_STORE_FENCE() (__atomic_thread_fence(__ATOMIC_RELEASE), SDMA_WAIT_FOR_STORES())
 #ifdef __AMDGCN__
 #define SDMA_PAUSE() __builtin_amdgcn_s_sleep(1)
 #else

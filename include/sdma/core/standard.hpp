@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The oldest C++ standard with which these headers compile. Every public header includes this one before anything else,
+// The oldest C++ standard with which these headers compile, and the byte order that they need: engines read little-endian
+// dwords, and packets are stored as the host stores its words. Every public header includes this one before anything else,
 // so a compiler with an older standard prints one clear error instead of many.
 //
 //   $ g++ -std=c++17 -c x.cpp
@@ -12,4 +13,8 @@
 #error "sdma needs C++20: compile with -std=c++20 or later (MSVC: /std:c++20)"
 // A missing file ends the compilation; #error alone does not.
 #include <sdma needs C++20>
+#endif
+#ifdef __BYTE_ORDER__
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+              "sdma needs a little-endian host: engines read little-endian dwords");
 #endif

@@ -323,19 +323,41 @@ template <Packet P> constexpr P decode(std::span<const std::uint32_t> d, Generat
 
 namespace detail {
 template <class P, std::size_t I, Generation G> SDMA_ALWAYS_INLINE constexpr bool in_range(const P& p) noexcept {
-  constexpr auto& f = field<P, I, G>;
-  constexpr std::uint64_t mask = f.mask(), bias = f.bias, limit = f.limit;
-  constexpr std::size_t member = f.member;
-  const auto v = number<P, member>(p);
-  if constexpr (f.kind == Kind::payload)
+  using F = Fixed<P, I, G>;
+  if constexpr (field<P, I, G>.kind == Kind::payload)
     if ((p.*FieldOf<P, I, G>::member).size() % grammar::layout<P>.length.stride != 0) return false;
-  return v - bias <= mask && v <= limit;
+  if constexpr (F::limit == ~std::uint64_t{}) return number<P, F::member>(p) - F::bias <= F::mask;
+  else return number<P, F::member>(p) - F::bias <= F::mask && number<P, F::member>(p) <= F::limit;
 }
 template <class P, std::size_t I, Generation G> SDMA_ALWAYS_INLINE constexpr bool is_aligned(const P& p) noexcept {
-  constexpr std::size_t member = field<P, I, G>.member;
-  constexpr std::uint64_t alignment = field<P, I, G>.alignment;
-  if constexpr (alignment == 1) return true;
-  else return number<P, member>(p) % alignment == 0;
+  using F = Fixed<P, I, G>;
+  if constexpr (F::alignment == 1) return true;
+  else return number<P, F::member>(p) % F::alignment == 0;
+}
+/// Can the member hold a value that its field cannot? Not if it has as many bits, and there is no other limit.
+template <class P, std::size_t I, Generation G> consteval bool may_misfit() {
+  constexpr auto& f = field<P, I, G>;
+  using Type = typename FieldOf<P, I, G>::Type;
+  if (f.kind == Kind::payload || f.bias != 0 || f.alignment != 1 || f.limit != ~std::uint64_t{}) return true;
+  return f.width() < (std::is_same_v<Type, bool> ? 1 : 8 * sizeof(Type));
+}
+/// The fields of `G` whose members may, in order.
+template <class P, Generation G> struct Fallible {
+  std::array<std::uint8_t, kFields<P, G> + 1> at{};
+  std::size_t count = 0;
+};
+template <class P, Generation G>
+inline constexpr auto kFallible = [] {
+  Fallible<P, G> out;
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    ((may_misfit<P, I, G>() ? void(out.at[out.count++] = I) : void()), ...);
+  }
+  (std::make_index_sequence<kFields<P, G>>{});
+  return out;
+}();
+template <class P, Generation G, std::size_t... K>
+SDMA_ALWAYS_INLINE constexpr bool fields_fit([[maybe_unused]] const P& p, std::index_sequence<K...>) noexcept {
+  return ((in_range<P, kFallible<P, G>.at[K], G>(p) && is_aligned<P, kFallible<P, G>.at[K], G>(p)) && ...);
 }
 /// Calls fn<Member>() for each member that has no bits in `G`.
 template <class P, Generation G, class Fn> SDMA_ALWAYS_INLINE constexpr void each_absent(Fn fn) noexcept {
@@ -357,10 +379,10 @@ template <class P, Generation G, class Fn> constexpr void each_missing(const P& 
     });
   }
 }
+template <class P, std::size_t M> inline constexpr std::uint64_t kInitial = number<P, M>(P{});
 /// Does the member hold its default?
 template <class P, std::size_t M> SDMA_ALWAYS_INLINE constexpr bool is_default(const P& p) noexcept {
-  constexpr auto initial = number<P, M>(P{});
-  return number<P, M>(p) == initial;
+  return number<P, M>(p) == kInitial<P, M>;
 }
 }  // namespace detail
 
@@ -368,13 +390,12 @@ template <class P, std::size_t M> SDMA_ALWAYS_INLINE constexpr bool is_default(c
 /// every field that does not hold its default?
 template <Generation G, Packet P> [[nodiscard]] SDMA_ALWAYS_INLINE constexpr bool fits(const P& p) noexcept {
   if constexpr (!exists<P>(G)) return false;
-  bool ok = detail::obeys_all(p);
-  detail::each<P, G>([&]<std::size_t I>() SDMA_ALWAYS_INLINE_LAMBDA {
-    ok = ok && detail::in_range<P, I, G>(p) && detail::is_aligned<P, I, G>(p);
-  });
+  bool ok =
+      detail::obeys_all(p) && detail::fields_fit<P, G>(p, std::make_index_sequence<detail::kFallible<P, G>.count>{});
   detail::each_absent<P, G>([&]<std::size_t M>() SDMA_ALWAYS_INLINE_LAMBDA { ok = ok && detail::is_default<P, M>(p); });
-  detail::each_missing<P, G>(
-      p, [&]<std::size_t I>() { ok = ok && detail::is_default<P, detail::field<P, I, G>.member>(p); });
+  if constexpr (!detail::kPlain<P, G>)
+    detail::each_missing<P, G>(
+        p, [&]<std::size_t I>() { ok = ok && detail::is_default<P, detail::field<P, I, G>.member>(p); });
   return ok;
 }
 template <Packet P> [[nodiscard]] SDMA_ALWAYS_INLINE constexpr bool fits(const P& p) noexcept {

@@ -118,45 +118,53 @@ consteval FieldsOfDword fields_of_dword(std::span<const FieldInfo> fields, std::
       out.at[out.count++] = static_cast<std::uint8_t>(i);
   return out;
 }
+/// The description of field I as numbers. Not local constants: without optimisation, each would be stored on the stack,
+/// and a reference to the description would be read from memory.
+template <class P, std::size_t I, Generation G> struct Fixed {
+  static constexpr std::uint64_t mask = field<P, I, G>.mask(), bias = field<P, I, G>.bias, limit = field<P, I, G>.limit,
+                                 alignment = field<P, I, G>.alignment;
+  static constexpr std::size_t lo = field<P, I, G>.lo, dword = field<P, I, G>.dword, member = field<P, I, G>.member;
+};
 /// What field I gives to dword D.
 template <class P, std::size_t D, Generation G, std::size_t I>
 SDMA_ALWAYS_INLINE constexpr std::uint32_t part(const P& p) noexcept {
-  // Numbers, not references to the description: a GPU's code would read them from memory.
-  constexpr auto& f = field<P, I, G>;
-  constexpr auto mask = f.mask();
-  constexpr std::uint64_t bias = f.bias;
-  constexpr std::size_t lo = f.lo, dword = f.dword, member = f.member;
-  const std::uint64_t stored = (number<P, member>(p) - bias) & mask;
-  if constexpr (dword == D) return static_cast<std::uint32_t>(stored << lo);
-  else return static_cast<std::uint32_t>(stored >> ((D - dword) * 32 - lo));
+  using F = Fixed<P, I, G>;
+  if constexpr (F::dword == D)
+    return static_cast<std::uint32_t>(((number<P, F::member>(p) - F::bias) & F::mask) << F::lo);
+  else
+    return static_cast<std::uint32_t>(((number<P, F::member>(p) - F::bias) & F::mask) >> ((D - F::dword) * 32 - F::lo));
+}
+template <class P, std::size_t D, Generation G>
+inline constexpr std::uint32_t kPattern = D < Pattern::kDwords ? shape<P, G>.pattern->value[D] : 0;
+template <class P, std::size_t D, Generation G>
+inline constexpr auto kFieldsOf = fields_of_dword(shape<P, G>.fields, D);
+template <class P, std::size_t D, Generation G, std::size_t... K>
+SDMA_ALWAYS_INLINE constexpr std::uint32_t parts(const P& p, std::index_sequence<K...>) noexcept {
+  return (kPattern<P, D, G> | ... | part<P, D, G, kFieldsOf<P, D, G>.at[K]>(p));
 }
 /// Dword `D` of `p` on the wire. Expands the fields of this dword alone:
 /// packets have up to 30 fields, and programs choose among generations.
 template <class P, std::size_t D, Generation G = kDefaultGeneration>
-SDMA_ALWAYS_INLINE constexpr std::uint32_t dword(const P& p) noexcept {
-  constexpr auto fields = fields_of_dword(shape<P, G>.fields, D);
-  constexpr std::uint32_t pattern = D < Pattern::kDwords ? shape<P, G>.pattern->value[D] : 0;
-  return [&]<std::size_t... K>(std::index_sequence<K...>) SDMA_ALWAYS_INLINE_LAMBDA {
-    return (pattern | ... | part<P, D, G, fields.at[K]>(p));
-  }
-  (std::make_index_sequence<fields.count>{});
+SDMA_ALWAYS_INLINE constexpr std::uint32_t dword([[maybe_unused]] const P& p) noexcept {
+  if constexpr (kFieldsOf<P, D, G>.count == 0) return kPattern<P, D, G>;
+  else return parts<P, D, G>(p, std::make_index_sequence<kFieldsOf<P, D, G>.count>{});
 }
 /// Does a 64-bit field begin at dword `d`? If so, its two dwords are written with one store.
 consteval bool wide(std::span<const FieldInfo> fields, std::size_t d) {
   for (const auto& f : fields)
-    if (f.dword == d && f.width() == 64) return true;
+    if (f.dword == d && f.lo == 0 && f.width() == 64) return true;
   return false;
 }
 template <class P, Generation G> consteval bool wide(std::size_t d) { return wide(shape<P, G>.fields, d); }
 template <class P, std::size_t D, Generation G>
 SDMA_ALWAYS_INLINE constexpr void put(const P& p, std::uint32_t* out) noexcept {
   if constexpr (wide<P, G>(D)) {
-    const auto low = dword<P, D, G>(p), high = dword<P, D + 1, G>(p);
+    using F = Fixed<P, kFieldsOf<P, D, G>.at[0], G>;
+    const std::uint64_t both = number<P, F::member>(p) - F::bias;
     if (std::is_constant_evaluated()) {
-      out[D] = low;
-      out[D + 1] = high;
+      out[D] = static_cast<std::uint32_t>(both);
+      out[D + 1] = static_cast<std::uint32_t>(both >> 32);
     } else {
-      const auto both = low | std::uint64_t{high} << 32;
       SDMA_COPY_BYTES(out + D, &both, sizeof both);
     }
   } else if constexpr (D == 0 || !wide<P, G>(D - 1)) {

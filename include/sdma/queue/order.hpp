@@ -25,9 +25,12 @@
 // starts from wptr. The doorbell is one aligned 64-bit store, because hardware reports an error if it arrives in
 // pieces.
 //
-// Kernels use the same rules, with the scope of the whole system for each: a release writes back what the GPU caches,
-// so no kind of memory needs more. Dwords that other lanes of a wave have stored need `before_leader` on each lane, and
-// then a barrier of the wave, before one lane announces them.
+// Kernels use the same rules, with the scope of the whole system for each, and no kind of memory needs more. Dwords are
+// plain stores, which a GPU's L2 may keep: `before_wptr` writes L2 back and waits, once for each slot. All other words
+// are atomic, and are in memory as soon as their stores are complete, so a release of such a word only waits. Dwords
+// that other lanes of a wave have stored need `before_leader` on each lane, and then a barrier of the wave; then one
+// lane announces them, without another write-back (Ring::publish_released). The model takes no dword for visible that
+// its own thread has not flushed, whatever a release of another word says.
 //
 // Ring takes these rules from a policy, so that a test can substitute a model of memory, explore every interleaving,
 // and weaken each rule in turn to prove that the exploration notices. The policy has no state; any thread may use it.
@@ -49,7 +52,7 @@ namespace order {
 SDMA_DEVICE_BEGIN
 /// The policy for real memory. Each constant is one rule: `Ring` uses these and no other memory order.
 struct Native {
-  template <class T> using Atomic = atomic_word<T>;  ///< the type of a word that threads share
+  template <class T> using Atomic = atomic_word<T, written_back_ref>;  ///< the type of a word that threads share
 
   // Between producer and engine, on words that both access.
   static constexpr auto kWptr = std::memory_order_release;      ///< 2: dwords before wptr
@@ -78,15 +81,19 @@ struct Native {
   }
   /// Stores a word that engines or other threads may load.
   static void store(std::uint64_t* word, std::uint64_t v, std::memory_order o) noexcept {
-    atomic_ref<std::uint64_t>(*word).store(v, o);
+    written_back_ref<std::uint64_t>(*word).store(v, o);
   }
 
   /// Called after the dwords of a slot have been stored (`last` is the last one) and before the store that announces
   /// them. That store is wptr or, to another producer, kLeave.
-  static void before_wptr(Caching c, const std::uint32_t* last) noexcept {
+  static void before_wptr([[maybe_unused]] Caching c, [[maybe_unused]] const std::uint32_t* last) noexcept {
+#ifdef __AMDGCN__
+    SDMA_STORE_FENCE();
+#else
     barrier(c);
     if (!SDMA_DEVICE_PASS && c == Caching::vram) [[unlikely]]
       (void)*static_cast<const volatile std::uint32_t*>(last);
+#endif
   }
   /// Called on each lane of a wave that has stored dwords of a slot, before the barrier after which one lane publishes.
   static void before_leader() noexcept { SDMA_STORE_FENCE(); }

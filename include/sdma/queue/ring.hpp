@@ -74,7 +74,7 @@ namespace sdma { inline namespace v0_3 {
 /// A doorbell that is a call: a driver that takes the new position as an argument, a software engine to wake, a layer
 /// that records submissions. Called with the context and the new wptr, in bytes, after wptr and `doorbell` (if there is
 /// one) have been stored with all the fences that the memory needs. With many producers, the thread that rings calls
-/// it; calls do not overlap, and their positions grow. It must not submit to the same ring.
+/// it; calls do not overlap, and their positions grow. It must not submit to the same ring. A kernel does not call it.
 using DoorbellCall = void (*)(void* context, std::uint64_t wptr) noexcept;
 
 /// The memory of a queue, as hardware sees it. The creator (KFD, ROCr, a software device, a test) keeps it alive.
@@ -149,8 +149,14 @@ SDMA_NOINLINE constexpr void fill_nops(std::span<std::uint32_t> s) noexcept {
 
 namespace detail {
 /// Here, and not in Ring, so that programs without NDEBUG do not hold the names of its instances.
-inline void require_publishable([[maybe_unused]] bool ok) noexcept {
-  SDMA_ASSERT(ok && "published more than the slot has, or in another order than reserved");
+SDMA_COLD inline void misused() noexcept {
+  SDMA_ASSERT(false && "more published than the slot has, or not in the order of reserve");
+}
+SDMA_ALWAYS_INLINE inline void require([[maybe_unused]] bool ok) noexcept {
+#ifndef NDEBUG
+  if (!ok) [[unlikely]]
+    misused();
+#endif
 }
 }  // namespace detail
 
@@ -185,18 +191,51 @@ template <Producers K, class OrderOf> class Ring {  // the defaults are in forwa
   /// Reserves room for `dwords` dwords. Errors: no_space (retry after the engine has read more), too_large (more than
   /// max_slot()), bad_argument (zero), two_producers (end this Ring or the other one), bad_ring.
   Result<Slot> reserve(std::size_t dwords) noexcept { return take<false>(dwords); }
+  /// For the lanes of a wave, which write all dwords from slot.begin to slot.end themselves: 0, which is a NOP, in those
+  /// before and after the N of the packets. N is at most half the smallest ring; slot.dwords is not set. Errors: as for
+  /// `reserve`. Publish it with publish_released.
+  template <std::size_t N>
+  requires(N != 0 && N <= kMinRingDwords / 2) Errc reserve_unfilled(Slot& slot)
+  noexcept {
+    if (bytes_ == 0) return Errc::bad_ring;
+    if (intruded()) return Errc::two_producers;
+    const auto s = take<false, true, false>(padded(static_cast<std::uint32_t>(N)));
+    if (s) slot = *s;
+    return s ? Errc::ok : s.error();
+  }
+  /// How many dwords a slot takes: `dwords`, rounded up to RingMemory::least_dwords.
+  template <class N> N padded(N dwords) const noexcept {
+    const N least = m_.least_dwords;
+    return (dwords + least - 1) & ~(least - 1);
+  }
+  /// How many dwords a slot of that many skips at the end of the ring, if its position is `begin` in dwords.
+  std::uint32_t skipped(std::uint32_t begin, std::uint32_t dwords) const noexcept {
+    const auto size = static_cast<std::uint32_t>(m_.dwords.size()), offset = begin & (size - 1);
+    return offset + dwords > size ? size - offset : 0;
+  }
 
   /// Like `reserve`, but where `reserve` would publish NOPs up to the end of the ring, the slot is that part of the
   /// ring: shorter than `dwords`. Publish it, empty or with packets, and try again.
   Result<Slot> reserve_or_rest(std::size_t dwords) noexcept { return take<true>(dwords); }
 
   /// Makes a slot visible to the engine; call it once per slot. Dwords after the first `used` become NOPs, so used = 0
-  /// abandons the slot. Requires used <= s.dwords.size().
-  void publish(const Slot& s, std::size_t used) noexcept {
-    detail::require_publishable(used <= s.dwords.size() &&
-                                (kMany || s.begin == position(load(committed_, Order::kCommitted))));
+  /// abandons the slot. Requires used <= s.dwords.size(). Not inlined, so that each use of a Writer is short.
+  SDMA_NOINLINE void publish(const Slot& s, std::size_t used) noexcept {
+    detail::require(used <= s.dwords.size());
     if (used != s.dwords.size()) fill_nops(s.dwords.subspan(used));
+    publish(s);
+  }
+  /// The same for a slot whose dwords are all written.
+  void publish(const Slot& s) noexcept {
+#ifndef NDEBUG
+    if constexpr (!kMany) detail::require(s.begin == committed_);  // in the order of reserve
+#endif
     Order::before_wptr(m_.caching, &s.dwords.back());  // here, not in ring(): the thread that wrote them must release
+    publish_released(s);
+  }
+  /// The same for a slot whose dwords are all written, and after each thread or lane that wrote some of them has
+  /// called Order::before_leader and has met this one.
+  void publish_released(const Slot& s) noexcept {
     if constexpr (!kMany) {
       committed_ = s.end;
       ring(s.end);
@@ -218,7 +257,6 @@ template <Producers K, class OrderOf> class Ring {  // the defaults are in forwa
       }
     }
   }
-  void publish(const Slot& s) noexcept { publish(s, s.dwords.size()); }
 
   /// Checks, encodes and publishes the packets in one slot with one doorbell: all of them or none. They are those of
   /// the ring's generation. submit<Generation::v6_0>(copy, fence) is for packets that were chosen for 6.0, and refuses
@@ -328,13 +366,15 @@ template <Producers K, class OrderOf> class Ring {  // the defaults are in forwa
     if (dwords - 1 >= max_slot_)
       return bytes_ == 0 ? Errc::bad_ring : dwords == 0 ? Errc::bad_argument : Errc::too_large;
     if (intruded()) return Errc::two_producers;
-    auto s = take<Rest, true>((dwords + m_.least_dwords - 1) & ~(std::size_t{m_.least_dwords} - 1));
+    auto s = take<Rest, true>(padded(dwords));
     if (!s || s->dwords.size() <= dwords) return s;
     fill_nops(s->dwords.subspan(dwords));
     s->dwords = s->dwords.first(dwords);
     return s;
   }
-  template <bool Rest, bool Rare = false> SDMA_ALWAYS_INLINE Result<Slot> take(std::size_t dwords) noexcept {
+  /// Rare: with what take_rare is for. Fill: false for a slot of at most half the ring, which its producer fills.
+  template <bool Rest, bool Rare = false, bool Fill = true>
+  SDMA_ALWAYS_INLINE Result<Slot> take(std::size_t dwords) noexcept {
     if constexpr (!Rare)
       if (dwords - 1 >= max_plain_ || intruded()) [[unlikely]]
         return take_rare<Rest>(dwords);
@@ -346,8 +386,11 @@ template <Producers K, class OrderOf> class Ring {  // the defaults are in forwa
       if constexpr (!Rare)
         if (!fits) [[unlikely]]
           return take_rare<Rest>(dwords);
-      const auto skip = fits ? 0 : bytes_ - offset;
-      const bool never_fits = Rare && skip + want >= bytes_;  // at this position, even if the ring is empty
+      const auto skip =
+          !Fill  ? std::uint64_t{4} * skipped(static_cast<std::uint32_t>(begin / 4), static_cast<std::uint32_t>(dwords))
+          : fits ? 0
+                 : bytes_ - offset;
+      const bool never_fits = Rare && Fill && skip + want >= bytes_;  // at this position, even if the ring is empty
       const auto end = begin + skip + (never_fits ? 0 : want);
       if (end - load(read_, Order::kSeenRead) >= bytes_) {
         const auto read = Order::load(m_.rptr, Order::kRptr);
@@ -365,6 +408,7 @@ template <Producers K, class OrderOf> class Ring {  // the defaults are in forwa
       if constexpr (!kMany && Rare && !Rest)
         if (never_fits && committed_ != begin) return Errc::no_space;
       if (!advance(r, pack(end, ticket(r) + 1))) continue;
+      if constexpr (!Fill) return Slot{{}, begin, end, ticket(r)};
       const auto at = m_.dwords.data() + offset / 4;
       if constexpr (Rare) {
         if (never_fits) {
@@ -386,8 +430,9 @@ template <Producers K, class OrderOf> class Ring {  // the defaults are in forwa
     Order::store(m_.wptr, end, Order::kWptr);
     Order::before_doorbell(m_.caching);
     if (m_.doorbell) Order::store(m_.doorbell, end, Order::kDoorbell);
-    if (m_.on_doorbell) [[unlikely]]
-      m_.on_doorbell(m_.on_doorbell_context, end);
+    if constexpr (!SDMA_DEVICE_PASS)  // a kernel calls nothing: it is a function of the host
+      if (m_.on_doorbell) [[unlikely]]
+        m_.on_doorbell(m_.on_doorbell_context, end);
   }
 
   RingMemory m_;

@@ -50,6 +50,13 @@ struct OneLane {
   static constexpr void barrier() noexcept {}  ///< waits for no lane
 };
 
+namespace detail {
+/// Does W have one lane, whatever happens?
+template <class W> inline constexpr bool kAlone = false;
+template <> inline constexpr bool kAlone<OneLane> = true;
+template <> inline constexpr bool kAlone<Wave> = !SDMA_DEVICE_PASS;
+}  // namespace detail
+
 /// Checks, encodes and publishes the packets in one slot with one doorbell: all of them or none. Every lane of the wave
 /// calls it, with equal arguments, and gets the same result.
 template <Generation G = kDefaultGeneration, class W, class R, Packet... P>
@@ -58,24 +65,41 @@ template <Generation G = kDefaultGeneration, class W, class R, Packet... P>
   static_assert((grammar::layout<P>.length.plain() && ...), "a packet of a length that its values decide");
   if (ring.generation() != G) return Errc::wrong_generation;
   if (!(fits<G>(p) && ...)) return Errc::bad_packet;
+  if constexpr (detail::kAlone<W>) {
+    const auto slot = ring.reserve(kDwords);
+    if (!slot) return slot.error();
+    auto* at = slot->dwords.data();
+    ((at = encode_to<G>(p, at)), ...);
+    ring.publish(*slot);
+    return Errc::ok;
+  }
+  // What does not change is loaded once, before anything that lanes wait for.
+  auto* const ring_dwords = ring.memory().dwords.data();
+  const auto last = static_cast<std::uint32_t>(ring.memory().dwords.size()) - 1;
+  const auto length = ring.padded(std::uint32_t{kDwords});
   const auto lane = wave.lane();
-  const auto slot = lane == 0 ? ring.reserve(kDwords) : Result<Slot>{Errc::no_space};
-  const auto e = wave.first(slot ? Errc::ok : slot.error());
+  Slot slot;
+  auto e = Errc::ok;
+  if (lane == 0) e = ring.template reserve_unfilled<kDwords>(slot);
+  e = wave.first(e);
   if (e != Errc::ok) return e;
-  const auto address = slot ? reinterpret_cast<std::uintptr_t>(slot->dwords.data()) : std::uintptr_t{};
-  auto* const at = reinterpret_cast<std::uint32_t*>(wave.first(address));
+  const auto begin = wave.first(static_cast<std::uint32_t>(slot.begin / 4));
+  const auto total = wave.first(static_cast<std::uint32_t>((slot.end - slot.begin) / 4));
   wave.barrier();  // what lane 0 knows of rptr, before the stores that reuse the space
   std::uint32_t dwords[kDwords], *end = dwords;
   ((end = encode_to<G>(p, end)), ...);
-  for (auto i = lane; i < kDwords; i += wave.lanes()) {
+  SDMA_SHORT_LOOP
+  for (auto i = lane; i < total; i += wave.lanes()) {
     // A choice between registers: an index that differs between lanes would put the array into memory.
-    std::uint32_t mine = 0;
-    for (std::uint32_t k = 0; k < kDwords; ++k) mine = k == i ? dwords[k] : mine;
-    at[i] = mine;
+    std::uint32_t mine = 0;  // a NOP
+    auto place = i - (total - length);
+    SDMA_OPAQUE(place);  // one number, compared with constants
+    for (std::uint32_t k = 0; k < kDwords; ++k) mine = k == place ? dwords[k] : mine;
+    ring_dwords[(begin + i) & last] = mine;
   }
   R::Order::before_leader();
   wave.barrier();
-  if (lane == 0) ring.publish(*slot);
+  if (lane == 0) ring.publish_released(slot);
   return Errc::ok;
 }
 SDMA_DEVICE_END

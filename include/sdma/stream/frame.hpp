@@ -48,7 +48,6 @@
 #include "sdma/packets/control.hpp"
 #include "sdma/stream/writer.hpp"
 
-#include <algorithm>
 #include <array>
 
 namespace sdma { inline namespace v0_3 {
@@ -72,6 +71,7 @@ struct Relocation {
   std::uint32_t packet{};     ///< the first dword of its packet
   std::uint16_t parameter{};  ///< the parameter that gives its value
   std::uint8_t lo{}, hi{};    ///< its bits, counted from bit 0 of `dword`
+  bool paired{};              ///< moved together with its neighbour
   std::uint64_t addend{};     ///< the sum with the parameter is stored
   std::uint64_t refused{};    ///< bits that must be 0 in the sum
   /// Does the packet at these dwords obey its rules? Null: it has none.
@@ -95,9 +95,9 @@ struct Recorder {
   std::size_t parameters{};  ///< one more than the highest in use
   Errc error = Errc::ok;
 
-  void fail(Errc e) noexcept { error = error == Errc::ok ? e : error; }
+  constexpr void fail(Errc e) noexcept { error = error == Errc::ok ? e : error; }
   /// The parameter of a bind that waits for this field; kMostParameters if there is none.
-  std::uint16_t take(const FieldInfo* fields, std::uint8_t member) noexcept {
+  constexpr std::uint16_t take(const FieldInfo* fields, std::uint8_t member) noexcept {
     for (std::size_t i = 0; i < bound; ++i)
       if (binds[i].fields == fields && binds[i].member == member) {
         const auto parameter = binds[i].parameter;
@@ -107,8 +107,8 @@ struct Recorder {
     return kMostParameters;
   }
   /// Notes the fields of a packet that has been written that are parameters.
-  SDMA_COLD void record(std::span<const FieldInfo> layout, const grammar::Length& length, std::uint32_t* packet,
-                        Obeys obeys, Generation g) noexcept {
+  SDMA_COLD constexpr void record(std::span<const FieldInfo> layout, const grammar::Length& length,
+                                  std::uint32_t* packet, Obeys obeys, Generation g) noexcept {
     const auto there = parts_of(length, layout, packet);
     for (const auto& described : layout) {
       if (described.kind == Kind::payload || !described.generations.contains(g)) continue;
@@ -142,6 +142,66 @@ struct Recorder {
     }
   }
 };
+/// Pairs of 64-bit fields that neighbouring parameters give as they are: the addresses of copies, one after another.
+struct Run {
+  std::uint32_t dword{};      ///< of the first field
+  std::uint16_t parameter{};  ///< of the first field
+  std::uint16_t pairs{};      ///< 1 to kMostPairs, each a copy after the one before it
+};
+inline constexpr std::uint16_t kMostPairs = 8;
+/// The loops of Frame::patch.
+enum class Kinds : std::uint8_t { pair, wide, dword, other };
+constexpr Kinds kind_of(const Relocation& c) noexcept {
+  if (c.paired) return Kinds::pair;
+  if (c.lo != 0) return Kinds::other;
+  return c.hi == 63 ? Kinds::wide : c.hi == 31 ? Kinds::dword : Kinds::other;
+}
+/// Does a parameter give all 64 bits as they are?
+constexpr bool is_plain(const Relocation& c) noexcept {
+  return c.lo == 0 && c.hi == 63 && c.addend == 0 && c.refused == 0 && c.obeys == nullptr;
+}
+/// Finds runs, as many as there is room for, and puts the changes in the order of their kinds. Returns the number of
+/// runs. As recorded, the changes are in the order of the packets.
+constexpr std::size_t sort_changes(std::span<Relocation> changes, std::span<Run> runs) noexcept {
+  std::size_t n = 0;
+  for (auto& c : changes) c.paired = false;
+  for (std::size_t i = 0; i + 1 < changes.size(); ++i) {
+    auto &a = changes[i], &b = changes[i + 1];
+    if (!is_plain(a) || !is_plain(b) || b.dword != a.dword + 2 || b.parameter != a.parameter + 1) continue;
+    auto* const last = n == 0 ? nullptr : &runs[n - 1];
+    if (last && last->pairs != kMostPairs && a.dword == last->dword + last->pairs * dwords_of<CopyLinear>() &&
+        a.parameter == last->parameter + 2 * last->pairs) {
+      ++last->pairs;
+    } else {
+      if (n == runs.size()) break;
+      runs[n++] = {a.dword, a.parameter, 1};
+    }
+    a.paired = b.paired = true;
+    ++i;
+  }
+  for (std::size_t i = 1; i < changes.size(); ++i)
+    for (auto d = i; d != 0 && kind_of(changes[d]) < kind_of(changes[d - 1]); --d) {
+      const auto before = changes[d - 1];
+      changes[d - 1] = changes[d];
+      changes[d] = before;
+    }
+  return n;
+}
+SDMA_ALWAYS_INLINE inline void move_run(std::uint32_t* to, const std::uint64_t* from, std::size_t pairs) noexcept {
+  const auto move = [&](std::size_t k) SDMA_ALWAYS_INLINE_LAMBDA {
+    SDMA_COPY_BYTES(to + dwords_of<CopyLinear>() * k, from + 2 * k, 2 * sizeof *from);
+  };
+  switch (pairs % kMostPairs) {
+    case 0: move(7); [[fallthrough]];
+    case 7: move(6); [[fallthrough]];
+    case 6: move(5); [[fallthrough]];
+    case 5: move(4); [[fallthrough]];
+    case 4: move(3); [[fallthrough]];
+    case 3: move(2); [[fallthrough]];
+    case 2: move(1); [[fallthrough]];
+    default: move(0);
+  }
+}
 }  // namespace detail
 
 /// A target that notes which fields of the packets are parameters.
@@ -152,7 +212,7 @@ struct Recording : AnyGeneration {
     return !std::is_same_v<P, Indirect> && sdma::fits(p, generation);
   }
   /// Stores the packet, and notes its parameters.
-  template <Packet P> std::uint32_t* encode_to(const P& p, std::uint32_t* out) const noexcept {
+  template <Packet P> constexpr std::uint32_t* encode_to(const P& p, std::uint32_t* out) const noexcept {
     constexpr const auto& l = grammar::layout<P>;
     auto* end = sdma::encode_to(p, out, generation);
     recorder->record(l.fields, l.exception.length_generations.contains(generation) ? l.exception.length : l.length, out,
@@ -175,15 +235,16 @@ struct Recording : AnyGeneration {
 class Frame {
  public:
   /// Writes into `dwords`, in the frame's own memory, and notes up to changes.size() fields.
-  Frame(std::span<std::uint32_t> dwords, std::span<Relocation> changes, Generation g = kDefaultGeneration) noexcept
+  constexpr Frame(std::span<std::uint32_t> dwords, std::span<Relocation> changes,
+                  Generation g = kDefaultGeneration) noexcept
       : recorder_{.begin = dwords.data(), .room = changes}, writer_(dwords, Recording{{g}, &recorder_}) {}
   Frame(const Frame&) = delete;
   Frame& operator=(const Frame&) = delete;
 
   /// Takes packets, requests and recipes, until finish.
-  BasicWriter<Recording>& writer() noexcept { return writer_; }
+  constexpr BasicWriter<Recording>& writer() noexcept { return writer_; }
   /// This member of the next packet of its type is a parameter; what the packet holds is added. Up to 8 may wait.
-  template <auto Member> void bind(std::uint16_t parameter) noexcept {
+  template <auto Member> constexpr void bind(std::uint16_t parameter) noexcept {
     using P = typename grammar::Field<Member>::Owner;
     constexpr auto f = detail::field_of<Member>();
     static_assert(f.kind != Kind::payload, "the number of dwords of a packet cannot change");
@@ -192,18 +253,26 @@ class Frame {
     recorder_.binds[recorder_.bound++] = {grammar::layout<P>.fields.data(), f.member, parameter};
   }
   /// Ends the frame, and pads it with NOPs to a multiple of `multiple` dwords.
-  [[nodiscard]] Errc finish(std::size_t multiple = 1) noexcept {
+  [[nodiscard]] constexpr Errc finish(std::size_t multiple = 1) noexcept {
     const auto over = multiple == 0 ? 0 : writer_.position_dwords() % multiple;
     if (over != 0) writer_.put(Nop{static_cast<std::uint32_t>(multiple - over)});
     if (recorder_.bound != 0) recorder_.fail(Errc::bad_argument);
     const auto e = writer_.error() != Errc::ok ? writer_.error() : recorder_.error;
-    // One loop for each width: 64 bits, 32, and others.
+    // One loop for each kind: pairs of addresses, 64 bits, 32 bits, and others.
     auto* const first = recorder_.room.data();
     end_ = first + recorder_.count;
-    wide_end_ = std::partition(first, end_, [](const Relocation& c) { return c.lo == 0 && c.hi == 63; });
-    dword_end_ = std::partition(wide_end_, end_, [](const Relocation& c) { return c.lo == 0 && c.hi == 31; });
-    more_ = dword_end_ != end_ || std::any_of(first, end_, [](const Relocation& c) { return c.obeys != nullptr; });
+    runs_end_ = &runs_[0] + detail::sort_changes(recorder_.room.first(recorder_.count), runs_);
+    const auto after = [&](Relocation* from, detail::Kinds kind) {
+      while (from != end_ && detail::kind_of(*from) == kind) ++from;
+      return from;
+    };
+    pairs_end_ = after(first, detail::Kinds::pair);
+    wide_end_ = after(pairs_end_, detail::Kinds::wide);
+    dword_end_ = after(wide_end_, detail::Kinds::dword);
+    more_ = dword_end_ != end_;
+    for (const auto& c : changes()) more_ = more_ || c.obeys != nullptr;
     dwords_ = writer_.written();
+    there_for_ = e == Errc::ok && !more_ ? generation() : kNotReady;
     takes_ = e == Errc::ok ? recorder_.parameters : kUnfinished;
     ready_for_ = e == Errc::ok && recorder_.count == 0 ? generation() : kNotReady;
     return e;
@@ -212,25 +281,28 @@ class Frame {
   /// Stores parameters[k], plus what was written, in each field that is parameter k. After an error, the frame can be
   /// relocated again, but not submitted.
   [[nodiscard]] SDMA_ALWAYS_INLINE Errc relocate(std::span<const std::uint64_t> parameters) noexcept {
-    const auto* const values = parameters.data();
-    auto* const frame = recorder_.begin;
-    const auto *const wide_end = wide_end_, *const dword_end = dword_end_;
-    std::uint64_t bad = parameters.size() < takes_;
-    const auto sum = [&](const Relocation& c) SDMA_ALWAYS_INLINE_LAMBDA {
-      const auto v = values[c.parameter] + c.addend;
-      bad |= v & c.refused;
-      return v;
-    };
     ready_for_ = kNotReady;
-    if (bad != 0) return Errc::bad_argument;
-    const Relocation* c = recorder_.room.data();
-    for (; c != wide_end; ++c) {
-      const auto v = sum(*c);
-      SDMA_COPY_BYTES(frame + c->dword, &v, sizeof v);
-    }
-    for (; c != dword_end; ++c) frame[c->dword] = static_cast<std::uint32_t>(sum(*c));
-    if (bad != 0 || (more_ && !relocate_more(values))) return Errc::bad_argument;
+    if (parameters.size() < takes_ || !place(parameters.data())) return Errc::bad_argument;
+    move_pairs(recorder_.begin, parameters.data());
+    if (more_ && !relocate_more(parameters.data())) return Errc::bad_argument;
     ready_for_ = generation();
+    return Errc::ok;
+  }
+
+  /// Copies the frame into one slot of the ring, relocates it there, and publishes it: less work than `relocate` and
+  /// `submit`, because the frame's own memory need not change. Stores some dwords twice, which is slow where the ring is
+  /// write-combining memory. A later `submit` without parameters needs a `relocate`.
+  template <class Ring>
+  [[nodiscard]] SDMA_ALWAYS_INLINE Errc submit(Ring& ring, std::span<const std::uint64_t> parameters) noexcept {
+    const auto* const values = parameters.data();
+    if (ring.generation() != there_for_ || parameters.size() < takes_ || !place(values)) [[unlikely]]
+      return submit_here(ring, parameters);
+    const auto n = dwords().size();
+    const auto s = ring.reserve(n);
+    if (!s) return s.error();
+    SDMA_COPY_BYTES(s->dwords.data(), recorder_.begin, n * sizeof(std::uint32_t));
+    move_pairs(s->dwords.data(), values);
+    ring.publish(*s);
     return Errc::ok;
   }
 
@@ -263,13 +335,13 @@ class Frame {
   }
 
   /// The packets up to the last finish, as they are now.
-  std::span<const std::uint32_t> dwords() const noexcept { return dwords_; }
+  constexpr std::span<const std::uint32_t> dwords() const noexcept { return dwords_; }
   /// The fields that change.
-  std::span<const Relocation> changes() const noexcept { return recorder_.room.first(recorder_.count); }
+  constexpr std::span<const Relocation> changes() const noexcept { return recorder_.room.first(recorder_.count); }
   /// How many parameters `relocate` takes at least.
-  std::size_t parameters() const noexcept { return recorder_.parameters; }
+  constexpr std::size_t parameters() const noexcept { return recorder_.parameters; }
   /// The generation of the packets.
-  Generation generation() const noexcept { return writer_.generation(); }
+  constexpr Generation generation() const noexcept { return writer_.generation(); }
 
  private:
   static constexpr auto kNotReady = static_cast<Generation>(0xff);
@@ -277,6 +349,35 @@ class Frame {
 
   SDMA_COLD Errc refusal() const noexcept {
     return ready_for_ == kNotReady ? Errc::bad_argument : Errc::wrong_generation;
+  }
+  /// The way of `relocate`, which packets with rules and fields of other widths take, and everything that is refused.
+  template <class Ring> SDMA_COLD Errc submit_here(Ring& ring, std::span<const std::uint64_t> parameters) noexcept {
+    if (takes_ != kUnfinished && ring.generation() != generation()) return Errc::wrong_generation;
+    const auto e = relocate(parameters);
+    return e == Errc::ok ? submit(ring) : e;
+  }
+  /// Stores the sums of 64 and 32 bits in the frame's own memory. Has none a bit that its field refuses?
+  SDMA_ALWAYS_INLINE bool place(const std::uint64_t* values) noexcept {
+    ready_for_ = kNotReady;
+    std::uint64_t bad = 0;
+    const auto sum = [&](const Relocation& c) SDMA_ALWAYS_INLINE_LAMBDA {
+      const auto v = values[c.parameter] + c.addend;
+      bad |= v & c.refused;
+      return v;
+    };
+    auto* const frame = recorder_.begin;
+    const Relocation* c = pairs_end_;
+    for (const auto* const end = wide_end_; c != end; ++c) {
+      const auto v = sum(*c);
+      SDMA_COPY_BYTES(frame + c->dword, &v, sizeof v);
+    }
+    for (const auto* const end = dword_end_; c != end; ++c) frame[c->dword] = static_cast<std::uint32_t>(sum(*c));
+    return bad == 0;
+  }
+  /// Stores the pairs, which refuse nothing, in the frame or in a copy of it.
+  SDMA_ALWAYS_INLINE void move_pairs(std::uint32_t* frame, const std::uint64_t* values) const noexcept {
+    for (const auto *run = &runs_[0], *const end = runs_end_; run != end; ++run)
+      detail::move_run(frame + run->dword, values + run->parameter, run->pairs);
   }
   /// The fields of other widths, and the rules of packets.
   SDMA_NOINLINE bool relocate_more(const std::uint64_t* values) const noexcept {
@@ -293,11 +394,15 @@ class Frame {
 
   detail::Recorder recorder_;
   BasicWriter<Recording> writer_;
-  std::span<const std::uint32_t> dwords_{};         ///< those that are finished
-  std::size_t takes_ = kUnfinished;                 ///< how many parameters
-  Relocation *wide_end_{}, *dword_end_{}, *end_{};  ///< the changes are in the order of these
-  bool more_ = false;                               ///< relocate_more has something to do
-  Generation ready_for_ = kNotReady;                ///< the rings that may take it
+  std::span<const std::uint32_t> dwords_{};  ///< those that are finished
+  std::size_t takes_ = kUnfinished;          ///< how many parameters
+  std::array<detail::Run, 8> runs_{};
+  const detail::Run* runs_end_ = &runs_[0];
+  /// The changes are in the order of these.
+  Relocation *pairs_end_{}, *wide_end_{}, *dword_end_{}, *end_{};
+  bool more_ = false;                 ///< relocate_more has something to do
+  Generation ready_for_ = kNotReady;  ///< the rings that may take it
+  Generation there_for_ = kNotReady;  ///< and those in which it may be relocated
 };
 SDMA_DEVICE_END
 

@@ -46,8 +46,8 @@ struct Signal {
   /// and its sleep. A program that stores the word by its address does not wake sleepers. If that may happen, the hook
   /// must check the word at least every millisecond.
   using Sleep = void (*)(void* context, std::uint64_t* word, std::uint64_t seen, Deadline) noexcept;
-  /// Called after the store of `set` and `add`: wakes the threads and software engines that sleep until the word at
-  /// `va` changes.
+  /// Called after the store of `set` and `add` on the host: wakes the threads and software engines that sleep until the
+  /// word at `va` changes. A kernel does not call it.
   using Wake = void (*)(void* context, GpuVa va) noexcept;
 
   std::uint64_t* word{};  ///< the host's pointer to it; 8-byte aligned
@@ -64,7 +64,7 @@ struct Signal {
   void set(std::uint64_t value, Caching written = Caching::write_combining) const noexcept {
     order::Native::before_doorbell(written);
     ref().store(value, std::memory_order_release);
-    if (wake) wake(context, va);
+    woken();
   }
 
   /// Adds `n` and returns the new value. The addition is atomic, also with respect to engines' atomics if the link
@@ -73,7 +73,7 @@ struct Signal {
   std::uint64_t add(std::uint64_t n, Caching written = Caching::write_combining) const noexcept {
     order::Native::before_doorbell(written);
     const auto sum = ref().fetch_add(n, std::memory_order_acq_rel) + n;
-    if (wake) wake(context, va);
+    woken();
     return sum;
   }
 
@@ -86,6 +86,11 @@ struct Signal {
   [[deprecated("use high_va()")]] constexpr GpuVa high() const noexcept { return va + 4; }  ///< deprecated: high_va()
 
  private:
+  /// A kernel calls nothing: `wake` is a function of the host.
+  void woken() const noexcept {
+    if constexpr (!SDMA_DEVICE_PASS)
+      if (wake) wake(context, va);
+  }
   atomic_ref<std::uint64_t> ref() const noexcept {
     SDMA_ASSERT(word && reinterpret_cast<std::uintptr_t>(word) % 8 == 0);
     return atomic_ref<std::uint64_t>(*word);

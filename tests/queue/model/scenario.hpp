@@ -36,9 +36,10 @@ struct Scenario {
   std::uint64_t unread = 0;  ///< bytes before that which the engine has still to read
   bool watch = false;        ///< another thread looks at positions()
   bool doorbell = true;
-  bool taken = false;    ///< the first slot of each is taken before they start, in their order
-  bool give_up = false;  ///< at no_space; otherwise wait for rptr
-  bool waves = false;    ///< each producer is a wave of two lanes that write a slot of 4 dwords together
+  bool taken = false;       ///< the first slot of each is taken before they start, in their order
+  bool give_up = false;     ///< at no_space; otherwise wait for rptr
+  bool waves = false;       ///< each producer is a wave of two lanes that write a slot of 4 dwords together
+  std::uint32_t least = 1;  ///< dwords of a submission
 };
 
 template <template <sdma::Producers, class> class RingOf, sdma::Producers K> class Play {
@@ -85,8 +86,11 @@ template <template <sdma::Producers, class> class RingOf, sdma::Producers K> cla
     taken_.clear();
     next_.assign(s_.producers.size(), 0);
     read_ = w_.rptr;
-    ring_.emplace(sdma::RingMemory{
-        .dwords = w_.dwords, .rptr = &w_.rptr, .wptr = &w_.wptr, .doorbell = s_.doorbell ? &w_.doorbell : nullptr});
+    ring_.emplace(sdma::RingMemory{.dwords = w_.dwords,
+                                   .rptr = &w_.rptr,
+                                   .wptr = &w_.wptr,
+                                   .doorbell = s_.doorbell ? &w_.doorbell : nullptr,
+                                   .least_dwords = s_.least});
     if (s_.unread != 0) {
       taken_.push_back({w_.rptr, s_.start, -1, true});
     }
@@ -122,16 +126,21 @@ template <template <sdma::Producers, class> class RingOf, sdma::Producers K> cla
     std::uint32_t n;
 
     sdma::Generation generation() const { return play->ring_->generation(); }
-    sdma::Result<sdma::Slot> reserve(std::size_t dwords) {
+    const sdma::RingMemory& memory() const { return play->ring_->memory(); }
+    std::uint32_t padded(std::uint32_t dwords) const { return play->ring_->padded(dwords); }
+    template <std::size_t N> sdma::Errc reserve_unfilled(sdma::Slot& slot) {
       for (;;) {
-        const auto s = play->ring_->reserve(dwords);
-        if (s) play->take(me, *s, dwords);
-        if (s || play->w_.failed()) return s;
-        play->no_space(dwords);
+        const auto e = play->ring_->template reserve_unfilled<N>(slot);
+        if (e == sdma::Errc::ok) play->take_unfilled(me, slot, N);
+        if (e == sdma::Errc::ok || play->w_.failed()) return e;
+        play->no_space(N);
         play->await_room();
       }
     }
-    void publish(const sdma::Slot& s) { play->publish_taken(s, s.dwords.size()); }
+    void publish_released(const sdma::Slot& s) {
+      play->mark_published(s);
+      play->ring_->publish_released(s);
+    }
   };
   static sdma::Fence fence_of(int me, std::uint32_t n) {
     return {.addr = sdma::GpuVa{static_cast<std::uint64_t>(me) * 4}, .value = n};
@@ -203,9 +212,12 @@ template <template <sdma::Producers, class> class RingOf, sdma::Producers K> cla
                .order = std::memory_order_relaxed,
                .expected = w_.seen(World::kRptr)});
   }
-  void publish_taken(const sdma::Slot& slot, std::size_t used) {
+  void mark_published(const sdma::Slot& slot) {
     for (auto& x : taken_)
       if (x.begin == slot.begin) x.published = true;
+  }
+  void publish_taken(const sdma::Slot& slot, std::size_t used) {
+    mark_published(slot);
     ring_->publish(slot, used);
   }
 
@@ -271,6 +283,15 @@ template <template <sdma::Producers, class> class RingOf, sdma::Producers K> cla
 
   std::uint64_t reserved() const { return taken_.empty() ? s_.start : taken_.back().end; }
 
+  /// A slot that names no dwords: they end where it ends, less what fills a submission up.
+  void take_unfilled(int me, sdma::Slot slot, std::size_t dwords) {
+    const auto padded = ring_->padded(static_cast<std::uint32_t>(dwords));
+    w_.require(slot.dwords.empty(), "a slot names dwords that its lanes have to find");
+    const auto at = (slot.end / 4 - padded) % kRing;
+    w_.require(at + padded <= kRing, "a slot crosses the end of the ring");
+    slot.dwords = std::span(w_.dwords).subspan(at, std::min<std::size_t>(padded, kRing - at));
+    take(me, slot, slot.dwords.size());
+  }
   void take(int me, const sdma::Slot& slot, std::size_t dwords) {
     w_.require(slot.begin == reserved(), "a slot does not begin where the one before it ends");
     w_.require(slot.dwords.size() == dwords && slot.dwords.data() >= w_.dwords.data() &&

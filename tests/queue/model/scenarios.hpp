@@ -68,6 +68,9 @@ inline std::vector<Scenario> wave_scenarios() {
        .start = kRing * 4,
        .unread = kRing * 4 - 4,
        .waves = true},
+      {.name = "a wave, skips the end", .producers = {{fence, fence}}, .start = kRing * 4 - 8, .waves = true},
+      {.name = "a wave, units of 8", .producers = {{fence, fence}}, .start = kRing * 4 - 32, .waves = true, .least = 8},
+      {.name = "two waves, skip the end", .producers = {{fence}, {fence}}, .start = kRing * 4 - 8, .waves = true},
   };
 }
 
