@@ -142,10 +142,10 @@ if command -v ccache >/dev/null; then
   # not as preprocessed: after a change in a comment, a precompiled header from before it no longer knows the file by its contents,
   # and `#pragma once` lets it in a second time. The namespace keeps out what was cached without this.
   export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime CCACHE_NOHASHDIR=1
-  export CCACHE_DEPEND=1 CCACHE_NAMESPACE=headers-compared-whole
+  export CCACHE_DEPEND=1 CCACHE_NAMESPACE=precompiled-headers-compared
 fi
 # launcher COMPILER: what precedes it.
-launcher() { if [[ $1 == g++ ]] && command -v ccache >/dev/null; then echo 'ccache '; fi; }
+launcher() { if [[ $1 == g++ ]] && command -v ccache >/dev/null; then printf '%q ' "$root/scripts/cached"; fi; }
 
 # configure DIR COMPILER OPTION...: an existing build folder keeps its objects, unless another compiler built them.
 configure() {
@@ -163,12 +163,12 @@ configure() {
   if [[ -e $dir/meson-private/coredata.dat ]]; then
     how=(--reconfigure)
     [[ $(cat "$dir/missing-packages" 2>&1) == "$missing" ]] || meson configure --clearcache "$dir"
-    if [[ $(cat "$dir/compiler" 2>&1) != "$compiler" ]]; then
+    if [[ $(cat "$dir/compiler" 2>&1) != "$(launcher "$compiler")$compiler" ]]; then
       echo "$dir was not configured by this script for $compiler: configuring again"
       how=(--wipe)
     fi
   fi
   CXX=$(launcher "$compiler")$compiler meson setup "${how[@]}" -Dgrouped=true "-Dcpp_args=$faster" "${options[@]}" "$dir" "$root" || return
-  echo "$compiler" >"$dir/compiler"
+  echo "$(launcher "$compiler")$compiler" >"$dir/compiler"
   echo "$missing" >"$dir/missing-packages"
 }
