@@ -218,15 +218,18 @@ def alone(root, *compilers):
     return []
 
 
-# Every warning that clang has, but for those about what older standards lack, and about padding.
-EVERYTHING = ["-Weverything", "-Wno-c++98-compat", "-Wno-c++98-compat-pedantic", "-Wno-c++20-compat", "-Wno-padded"]
+# Every warning that clang 14 to 22 have, but for those that docs/embedding.md gives a reason for. An older clang does not know all of them.
+EVERYTHING = [
+    "-Weverything", "-Wno-c++98-compat", "-Wno-c++98-compat-pedantic", "-Wno-c++20-compat", "-Wno-padded", "-Wno-unknown-warning-option",
+    "-Wno-unsafe-buffer-usage", "-Wno-switch-default", "-Wno-nrvo",
+]
 EVERYTHING_PAGE = pathlib.PurePath("docs/embedding.md")
 
 
 def everything(root, *compilers):
     """clang compiles all public headers without a warning under -Weverything, with the flags that docs/embedding.md gives"""
     headers = files(root, "include", suffixes=(".hpp",))
-    if not (root / EVERYTHING_PAGE).is_file() or " ".join(EVERYTHING) not in read(root, EVERYTHING_PAGE):
+    if not (root / EVERYTHING_PAGE).is_file() or " ".join(EVERYTHING) not in " ".join(read(root, EVERYTHING_PAGE).split()):
         return [f"{EVERYTHING_PAGE}:1: does not give these flags: {' '.join(EVERYTHING)}"]
     bad = []
     for compiler in compilers:

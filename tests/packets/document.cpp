@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "../../lib/packets/later.hpp"
+#include "sdma/packets/later.hpp"
 #include "../support/generated_part.hpp"
 #include "sdma/packets/catalogue.hpp"
 

@@ -196,7 +196,7 @@ class Words {
   /// Is no byte known?
   bool empty() const noexcept { return pieces_.empty(); }
   /// Errc::unmapped if one of the bytes is not in it. What was added last wins.
-  Errc read(GpuVa va, std::span<std::byte> out) const;
+  [[nodiscard]] Errc read(GpuVa va, std::span<std::byte> out) const;
   /// Calls `f(va, bytes)` for each part, in the order of `add`.
   template <class Fn> void each(Fn f) const {
     for (const auto& p : pieces_) f(p.va, std::span<const std::byte>(p.bytes));

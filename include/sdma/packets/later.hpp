@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // The fields and lengths that packets have in later generations if kPackets only recognises them, as data without a C++
-// type. Internal: catalogue() builds its lists from it, so no client compiles it.
+// type. Internal: catalogue() builds its lists from it.
 //
 //   for (const Later& l : kLater) ...      // {"copy_tiled", since(v5_0), dwords(13), fields}
 //
