@@ -57,7 +57,7 @@ MAY_USE |= {room: {room, *ORDER, *others} for room, others in CLIENTS.items()}
 PUBLIC_ALONE = {"share/sdma/kernels", "collectives", "integration/client", "integration/runtime", "examples"}
 
 # What the header-only library consists of: a fork that cannot link ours uses these, without exceptions and RTTI.
-HEADER_ONLY = re.compile(r"(core|packets|sync)/\w+|stream/(writer|reader)|queue/(order|ring|queue|wave)|sdma|forward")
+HEADER_ONLY = re.compile(r"(core|packets|sync)/\w+|stream/(writer|reader)|queue/(order|ring|queue|reset|wave)|sdma|forward")
 NOT_HEADER_ONLY = {"core/file", "core/number", "sync/describe"}
 # Of what is not a C++ header: the fences of the processor and, in one place that has a standard branch too, POSIX.
 INTRINSICS = {"immintrin.h", "emmintrin.h", "intrin.h", "x86intrin.h"}
