@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A backend for a HAL (hardware abstraction layer) whose queues take copies with semaphores, as those of Vulkan or IREE.
+// A backend for a HAL (hardware abstraction layer): its queues take copies with semaphores, as in Vulkan or IREE.
 //
 //   HAL                                   here
 //   semaphore: a counter that grows       a word that packets poll and store; the host waits for it with a deadline

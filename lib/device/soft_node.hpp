@@ -219,7 +219,7 @@ class SoftNode final : public DriverlessNode<SoftNode> {
                         .hint = "pass what export_dmabuf of a software device has returned",
                         .cause = Cause::bad_argument};
     };
-    if (fstat(from.fd, &s) != 0) return refused(std::string("this is no descriptor: ") + std::strerror(errno));
+    if (fstat(from.fd, &s) != 0) return refused(std::string("the descriptor is not open: ") + std::strerror(errno));
     if (from.offset != 0) return refused("memory of software devices begins at offset 0");
     if (!S_ISREG(s.st_mode) || static_cast<std::uint64_t>(s.st_size) < from.bytes)
       return refused(fmt::format("the descriptor is not of memory, or has only {} bytes", s.st_size));

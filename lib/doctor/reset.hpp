@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Of a diagnosis: what the queues of an engine that was reset have lost (sdma/queue/reset.hpp).
+// What the queues of an engine that was reset have lost, for a diagnosis (sdma/queue/reset.hpp).
 //
 //   diagnosis.after_reset = after_resets(snapshot);      // empty: no reset of an engine is known
 //

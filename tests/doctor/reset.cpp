@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a diagnosis says after the reset of an engine: of which queues, from which words, and never that a queue is whole
-// of which too little is known. tests/queue/reset.cpp has the packets' fates.
+// What a diagnosis says after the reset of an engine: of which queues, from which words, and never that a queue is
+// whole of which too little is known. tests/queue/reset.cpp has the packets' fates.
 #include "sdma/doctor/diagnose.hpp"
 #include "sdma/doctor/read.hpp"
 

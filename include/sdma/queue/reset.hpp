@@ -3,13 +3,13 @@
 // After the reset of an engine: what each of its queues has completed, what may be half done, and what to send again.
 //
 // Linux resets a whole SDMA engine when one of its queues hangs (KFD, from 6.15 or so, on gfx9.4 and later). It marks
-// the queue that it found active, but all queues of the engine lose what they were executing. Nobody repeats it: the
-// runtime that owns the rings does, from the rings themselves.
+// the queue that it found active, but all queues of the engine lose what they were executing. The driver repeats
+// nothing. The runtime that owns the rings can, from the rings themselves.
 //
 //   ResetQueue q{.ring = {base, dwords}, .rptr = rptr, .wptr = wptr, .landed = seen, .not_landed = missing};
 //   const ResetReport r = after_reset(q, [&](const ResetPacket& p) { log(p.position, p.fate, p.why); });
-//   if (r.state == ResetReport::State::whole) return;                 // nothing was lost
-//   if (r.state == ResetReport::State::unknown) give_up(r.why);       // it is not known what was lost
+//   if (r.state == ResetReport::State::whole) return ok;              // nothing was lost
+//   if (r.state == ResetReport::State::unknown) return fail(r.why);   // it is not known what was lost
 //   Ring<> fresh{new_queue.memory()};                                 // of a new queue
 //   if (auto sent = send_again(q, fresh); !sent) return sent.error();
 //
@@ -45,8 +45,8 @@
 // buffer before its completion was seen, repeating the copy overwrites it.
 //
 // Nothing here changes a ring, except send_again, which publishes to the new one. Header-only; no allocation. The rings
-// must not change meanwhile: call it once the driver has reported the reset. The time is at most quadratic in the copies
-// that may be half done, and bounded: after kMostResetPairs comparisons, copies are held.
+// must not change meanwhile: call it once the driver has reported the reset. Its time is at most quadratic in the
+// copies that may be half done, and bounded: after kMostResetPairs comparisons, copies are held.
 //
 // Errors: Errc::unknown if the state is `unknown`; Errc::too_large if the room is less than ResetReport::dwords; of
 // send_again also what Ring::reserve returns.
@@ -209,8 +209,8 @@ inline bool overwritten(const ResetEffects& e, ResetWalk later, std::uint64_t be
 
 }  // namespace detail
 
-/// Classifies the packets from `landed` to wptr, and calls `each(const ResetPacket&)` for each, in their order; NOPs are
-/// left out. If the state is `unknown`, `each` has seen only what could be read.
+/// Classifies the packets from `landed` to wptr, and calls `each(const ResetPacket&)` for each, in their order, but not
+/// for NOPs. If the state is `unknown`, `each` has seen only what could be read.
 template <class Each> ResetReport after_reset(const ResetQueue& q, Each&& each) noexcept {
   ResetReport r{.why = detail::why_unknown(q)};
   if (!r.why.empty()) return r;
@@ -272,7 +272,7 @@ template <class Each> ResetReport after_reset(const ResetQueue& q, Each&& each) 
   if (r.state == ResetReport::State::unknown) r.why = "no completion was seen";
   return r;
 }
-/// The same, without looking at each packet.
+/// The same, without a call for each packet.
 inline ResetReport after_reset(const ResetQueue& q) noexcept {
   return after_reset(q, [](const ResetPacket&) {});
 }
