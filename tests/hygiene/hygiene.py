@@ -170,6 +170,10 @@ def has_library(compiler, *flags):
     return subprocess.run(command, input="#include <string>\n", capture_output=True, text=True).returncode == 0
 
 
+# Members of a template are compiled where they are used: here, all of them.
+INSTANCES = {"queue/ring": "namespace sdma { template class Ring<Producers::one>; template class Ring<Producers::many>; }\n"}
+
+
 def alone(root, *compilers):
     """each public header compiles as the only include, as C++20 and C++23, the header-only ones without exceptions and RTTI"""
     headers = files(root, "include", suffixes=(".hpp",))
@@ -206,6 +210,7 @@ def alone(root, *compilers):
         extra += define
         command = [compiler, f"-std={standard}", "-fsyntax-only", *flags, *extra, "-x", "c++", "-"]
         text = "".join(f'#include "{path.relative_to("include")}"\n' for path in paths)
+        text += "".join(INSTANCES.get(public_name(path), "") for path in paths)
         done = subprocess.run(command, input=text, capture_output=True, text=True)
         what = "alone" if len(paths) == 1 else f"with {len(paths) - 1} others"
         return "" if done.returncode == 0 else f"{paths[0]}:1: {what}, by {' '.join(command)}:\n{done.stderr}"
