@@ -145,7 +145,8 @@ std::string packets(const QueueState& q) {
 /// "gpu 0 queue 2: complete before 0x40; 2 packets are sent again (14 dwords), 1 is held", and these packets.
 std::string after_reset(const Diagnosis& d) {
   std::string out;
-  if (!d.after_reset.empty()) out += "\nafter the reset of the engine:\n";
+  if (!d.after_reset.empty())
+    out += "\nafter the reset of the engine (completions are inferred from the words of fences, taken for epochs):\n";
   for (const auto& a : d.after_reset) {
     const auto& name = d.queues[a.queue].name;
     if (a.state == "unknown") {

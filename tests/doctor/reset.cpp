@@ -6,7 +6,6 @@
 
 #include "sdma/packets/copy.hpp"
 #include "sdma/packets/sync.hpp"
-#include "sdma/stream/writer.hpp"
 #include "support/catch.hpp"
 
 #include <string>
@@ -16,31 +15,31 @@ using namespace sdma::doctor;
 
 namespace {
 
-constexpr GpuVa kDone{0x7f0000001000};
+constexpr GpuVa kResetDone{0x7f0000001000};
 
 /// Two copies, each with a fence, and an atomic: all consumed.
-QueueSnapshot queue(std::uint32_t engine, std::uint64_t id) {
+QueueSnapshot reset_queue(std::uint32_t engine, std::uint64_t id) {
   QueueSnapshot q{.name = "q" + std::to_string(id),
                   .id = id,
                   .gpu = {GpuId{0}, Source::driver},
                   .engine = {EngineId{engine}, Source::driver}};
   q.ring.resize(256);
-  Writer w{q.ring};
+  auto* at = q.ring.data();
   for (const std::uint32_t epoch : {1u, 2u}) {
-    REQUIRE(w.copy({.src = GpuVa{0x100000}, .dst = GpuVa{0x200000}, .bytes = 4096}) == Errc::ok);
-    REQUIRE(w.put(Fence{.addr = kDone, .value = epoch}) == Errc::ok);
+    at = encode_to(CopyLinear{.src = GpuVa{0x100000}, .dst = GpuVa{0x200000}, .bytes = 4096}, at);
+    at = encode_to(Fence{.addr = kResetDone, .value = epoch}, at);
   }
-  REQUIRE(w.put(Atomic{.addr = GpuVa{0x300000}, .value = 1}) == Errc::ok);
-  q.rptr = q.wptr = {w.position_dwords() * 4, Source::memory};
+  at = encode_to(Atomic{.addr = GpuVa{0x300000}, .value = 1}, at);
+  q.rptr = q.wptr = {static_cast<std::uint64_t>(at - q.ring.data()) * 4, Source::memory};
   return q;
 }
-Snapshot snapshot(std::uint32_t epoch) {
+Snapshot reset_snapshot(std::uint32_t epoch) {
   Snapshot s;
-  s.queues = {queue(0, 3), queue(1, 4)};
-  s.words.add(kDone, epoch, 4);
+  s.queues = {reset_queue(0, 3), reset_queue(1, 4)};
+  s.words.add(kResetDone, epoch, 4);
   return s;
 }
-LogEvent event(std::string said, std::optional<std::uint32_t> of = {}) {
+LogEvent reset_event(std::string said, std::optional<std::uint32_t> of = {}) {
   LogEvent e;
   e.said = std::move(said);
   e.queue = of;
@@ -50,21 +49,21 @@ LogEvent event(std::string said, std::optional<std::uint32_t> of = {}) {
 }  // namespace
 
 TEST_CASE("without a reset, nothing is said of one") {
-  CHECK(diagnose(snapshot(1)).after_reset.empty());
-  auto s = snapshot(1);
-  s.events = {event("ring sdma0 timeout, signaled seq=4, emitted seq=5")};
+  CHECK(diagnose(reset_snapshot(1)).after_reset.empty());
+  auto s = reset_snapshot(1);
+  s.events = {reset_event("ring sdma0 timeout, signaled seq=4, emitted seq=5")};
   CHECK(diagnose(s).after_reset.empty());
 }
 
 TEST_CASE("a log that names a queue means its engine, and one that does not means all") {
-  auto s = snapshot(1);
-  s.events = {event("queue id 0x3 at pasid 0x8005 is reset", 3)};
+  auto s = reset_snapshot(1);
+  s.events = {reset_event("queue id 0x3 at pasid 0x8005 is reset", 3)};
   REQUIRE(diagnose(s).after_reset.size() == 1);
   CHECK(diagnose(s).after_reset[0].queue == 0);
   s.queues[1].engine = {};
   CHECK(diagnose(s).after_reset.size() == 2);  // it may be on that engine
-  s = snapshot(1);
-  s.events = {event("Queues reset on process trainer tid 4711 thread trainer pid 4711")};
+  s = reset_snapshot(1);
+  s.events = {reset_event("Queues reset on process trainer tid 4711 thread trainer pid 4711")};
   CHECK(diagnose(s).after_reset.size() == 2);
   s.events.clear();
   s.queues[1].fault = {Fault{.kind = FaultKind::reset}, Source::driver};
@@ -73,7 +72,7 @@ TEST_CASE("a log that names a queue means its engine, and one that does not mean
 }
 
 TEST_CASE("the words of fences decide, and an atomic in doubt is held") {
-  auto s = snapshot(1);
+  auto s = reset_snapshot(1);
   s.after_reset = true;
   const auto d = diagnose(s);
   REQUIRE(d.after_reset.size() == 2);
@@ -85,7 +84,7 @@ TEST_CASE("the words of fences decide, and an atomic in doubt is held") {
   CHECK(a.packets[0].fate == "repeat");
   CHECK_THAT(to_text(d), Catch::Contains("q3: complete before 0x2c; 1 to repeat, 2 to send, 19 dwords; 0 held."));
 
-  auto landed = snapshot(2);
+  auto landed = reset_snapshot(2);
   landed.after_reset = true;
   CHECK(diagnose(landed).after_reset[0].state == "decide");
   CHECK_THAT(to_text(diagnose(landed)), Catch::Contains("1 held: decide whether they were executed."));
@@ -93,7 +92,7 @@ TEST_CASE("the words of fences decide, and an atomic in doubt is held") {
 }
 
 TEST_CASE("a queue of which too little is known is not called whole") {
-  auto s = snapshot(2);
+  auto s = reset_snapshot(2);
   s.after_reset = true;
   s.queues[0].ring.clear();
   s.queues[1].positions_wrap = true;
@@ -106,7 +105,7 @@ TEST_CASE("a queue of which too little is known is not called whole") {
 }
 
 TEST_CASE("a snapshot that is saved keeps that the engine was reset") {
-  auto s = snapshot(1);
+  auto s = reset_snapshot(1);
   s.after_reset = true;
   const auto back = snapshot_from_json(to_json(s), "saved");
   REQUIRE(back);
