@@ -89,10 +89,24 @@ enum {
 
 /** The library's version, "0.3.0". */
 const char* sdma_version(void);
-/** The version as a number: 10000 * major + 100 * minor + patch. Equal majors and minors work together. */
+/** The version as a number: 10000 * major + 100 * minor + patch. A program runs with its own version and later ones of
+ * libsdma-client.so.0. */
 uint32_t sdma_version_number(void);
 /** Why this thread's last failed call failed: a sentence, and often a line "hint: what to do". "" if none has. */
 const char* sdma_error(void);
+/** What kind of failure that was, for a program that decides what to do next: one of SDMA_ERROR_*. Later versions may
+ * return new numbers: treat those as SDMA_ERROR_OTHER. Returned values of calls do not depend on it. */
+int sdma_error_class(void);
+enum {
+  SDMA_ERROR_NONE = 0,       /**< no call of this thread has failed */
+  SDMA_ERROR_OTHER = 1,      /**< none of the following, or not known: conclude nothing */
+  SDMA_ERROR_ARGUMENT = 2,   /**< bad argument: the call cannot succeed as it was made, and has changed nothing */
+  SDMA_ERROR_MEMORY = 3,     /**< no memory: free some, and try again */
+  SDMA_ERROR_DEVICE = 4,     /**< no device: it, its driver or its library is not there */
+  SDMA_ERROR_QUEUE_LOST = 5, /**< a queue has stopped: what was not complete is lost; give the handle back */
+  SDMA_ERROR_RANK_LOST = 6,  /**< another process of the session has ended */
+  SDMA_ERROR_TIMED_OUT = 7   /**< not complete, or no room, in time; it may still become so */
+};
 
 /** Opens a device: "soft", "kfd", "cuda" or "rocr". Settings: gpus=N (soft: 1 to 8; cuda: logical ones share those
  * that there are), and for soft order=strict|rocr|adversarial and seed=N. As one of several processes: rank=R ranks=N

@@ -80,7 +80,8 @@ sdma_copies* create(sdma_device* d, std::uint32_t gpu, const char* settings) {
   c->order.emplace(c->words.front().va, c->parts);
   const auto engines = collectives::engines_of(device.topology(), GpuId{gpu}, direction);
   if (!engines)
-    return refused("sdma_copies_create", "the node has no gpu" + std::to_string(gpu) + " with a live engine");
+    return refused("sdma_copies_create", "the node has no gpu" + std::to_string(gpu) + " with a live engine", "",
+                   SDMA_ERROR_DEVICE);
   for (std::uint64_t i = 0; i < queues; ++i) {
     auto queue =
         device.create_queue({.gpu = GpuId{gpu}, .engine = (*engines)[i % engines->size()], .ring_bytes = ring});

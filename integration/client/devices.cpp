@@ -21,23 +21,55 @@ using client::refused;
 
 namespace client {
 
-std::string& last_error() noexcept {
-  thread_local std::string text;
-  return text;
+LastError& last_error() noexcept {
+  thread_local LastError last;
+  return last;
+}
+int kind_of(Cause c) noexcept {
+  switch (c) {
+    case Cause::bad_argument: return SDMA_ERROR_ARGUMENT;
+    case Cause::no_memory: return SDMA_ERROR_MEMORY;
+    case Cause::no_device: return SDMA_ERROR_DEVICE;
+    case Cause::queue_lost: return SDMA_ERROR_QUEUE_LOST;
+    case Cause::other: break;
+  }
+  return SDMA_ERROR_OTHER;
+}
+int kind_of(Errc e) noexcept {
+  switch (e) {
+    case Errc::too_large:
+    case Errc::bad_packet:
+    case Errc::bad_argument:
+    case Errc::wrong_generation:
+    case Errc::unmapped: return SDMA_ERROR_ARGUMENT;
+    case Errc::no_space:
+    case Errc::timed_out: return SDMA_ERROR_TIMED_OUT;
+    case Errc::stopped: return SDMA_ERROR_QUEUE_LOST;
+    default: return SDMA_ERROR_OTHER;
+  }
 }
 
+namespace {
+/// A place in a file, or a rule, is that of an input.
+int kind_in(const Diagnostic& d) noexcept {
+  return d.cause == Cause::other && (d.at || !d.rule.empty()) ? SDMA_ERROR_ARGUMENT : kind_of(d.cause);
+}
+}  // namespace
+
 Refused refused(const Diagnostic& d) {
-  last_error() = to_string(d);
+  last_error() = {to_string(d), kind_in(d)};
   return {};
 }
 Refused refused(const std::vector<Diagnostic>& all) {
   std::string text;
   for (const auto& d : all) text += (text.empty() ? "" : "\n") + to_string(d);
-  last_error() = std::move(text);
+  last_error() = {std::move(text), all.empty() ? SDMA_ERROR_OTHER : kind_in(all.front())};
   return {};
 }
-Refused refused(std::string where, std::string message, std::string hint) {
-  return refused(Diagnostic{.where = std::move(where), .message = std::move(message), .hint = std::move(hint)});
+Refused refused(std::string where, std::string message, std::string hint, int kind) {
+  last_error() = {
+      to_string(Diagnostic{.where = std::move(where), .message = std::move(message), .hint = std::move(hint)}), kind};
+  return {};
 }
 Refused refused(const std::string& where, const StreamRefusal& r) {
   char status[80] = "";
@@ -45,15 +77,18 @@ Refused refused(const std::string& where, const StreamRefusal& r) {
     (void)std::snprintf(status, sizeof status, "the stream refused the word at 0x%llx, with status %d",
                         static_cast<unsigned long long>(r.word.value), r.status);
   return refused(where, r.status != 0 ? status : std::string(message(r.error)),
-                 "does the stream belong to this device, and does it take such words (docs/stream_order.md)?");
+                 "does the stream belong to this device, and does it take such words (docs/stream_order.md)?",
+                 r.status != 0 ? SDMA_ERROR_OTHER : kind_of(r.error));
 }
 Refused refused(const std::string& where, Errc e, const Opened& o, const Queue& q) {
-  if (const auto fault = o.device->fault(q)) return refused(where, describe(*fault));
-  return refused(where, std::string(message(e)), e == Errc::timed_out ? "set a larger ring, or release first" : "");
+  if (const auto fault = o.device->fault(q)) return refused(where, describe(*fault), "", SDMA_ERROR_QUEUE_LOST);
+  return refused(where, std::string(message(e)), e == Errc::timed_out ? "set a larger ring, or release first" : "",
+                 kind_of(e));
 }
 
 Refused lost(const std::string& where, std::string which) {
-  return refused(where, std::move(which), "see what that rank's process says; open a new session for another run");
+  return refused(where, std::move(which), "see what that rank's process says; open a new session for another run",
+                 SDMA_ERROR_RANK_LOST);
 }
 
 int reach(const Opened& o, std::span<const WaitCondition> all, std::span<const Queue* const> queues, Deadline d,
@@ -62,11 +97,12 @@ int reach(const Opened& o, std::span<const WaitCondition> all, std::span<const Q
   for (;;) {
     const auto r = wait_all(all, d.within(kGlance));
     for (const auto* q : queues)
-      if (const auto fault = o.device->fault(*q)) return refused("queue", describe(*fault));
+      if (const auto fault = o.device->fault(*q)) return refused("queue", describe(*fault), "", SDMA_ERROR_QUEUE_LOST);
     if (r) return SDMA_OK;
     if (auto which = bound ? bound->lost() : ""; !which.empty()) return lost("sdma_wait", std::move(which));
     if (!d.passed()) continue;
-    last_error() = describe(r.error(), [&](GpuVa va, std::span<std::byte> to) { return o.device->peek(va, to); });
+    last_error() = {describe(r.error(), [&](GpuVa va, std::span<std::byte> to) { return o.device->peek(va, to); }),
+                    SDMA_ERROR_TIMED_OUT};
     return SDMA_TIMED_OUT;
   }
 }
@@ -193,7 +229,11 @@ sdma_device* open(const char* kind, const char* text) {
                        ranks.session + "'",
                    "ranks are 0 to ranks - 1, and several have a session: rank=0 ranks=2 session=FOLDER");
   auto device = open_device(*k, o);
-  if (!device) return refused(device.error());
+  if (!device) {
+    auto why = device.error();
+    if (why.cause == Cause::other) why.cause = *k == DeviceKind::soft ? Cause::bad_argument : Cause::no_device;
+    return refused(why);
+  }
   auto note = caveat(**device);
   auto opened = std::make_shared<Opened>();
   opened->device = std::move(*device);
@@ -220,7 +260,8 @@ std::uint32_t sdma_version_number(void) {
   const auto v = version();
   return 10000 * v.major + 100 * v.minor + v.patch;
 }
-const char* sdma_error(void) { return client::last_error().c_str(); }
+const char* sdma_error(void) { return client::last_error().text.c_str(); }
+int sdma_error_class(void) { return client::last_error().kind; }
 
 sdma_device* sdma_open(const char* kind, const char* settings) {
   return made([&] { return client::open(kind, settings); });

@@ -17,7 +17,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,8 +27,15 @@
 
 namespace client {
 
-/// What this thread's last failed call says.
-std::string& last_error() noexcept;
+/// What this thread's last failed call says, and what kind of failure it was: sdma_error, sdma_error_class.
+struct LastError {
+  std::string text{};
+  int kind = SDMA_ERROR_NONE;
+};
+LastError& last_error() noexcept;
+/// The class of a cause, and of what a hot path returned.
+int kind_of(sdma::Cause) noexcept;
+int kind_of(sdma::Errc) noexcept;
 
 /// An error as a result of functions that make handles, and of the others.
 struct Refused {
@@ -36,12 +45,17 @@ struct Refused {
 };
 Refused refused(const sdma::Diagnostic&);
 Refused refused(const std::vector<sdma::Diagnostic>&);
-Refused refused(std::string where, std::string message, std::string hint = "");
+/// Of a call that was made wrongly, unless `kind` says otherwise.
+Refused refused(std::string where, std::string message, std::string hint = "", int kind = SDMA_ERROR_ARGUMENT);
 template <class Call> auto made(Call call) noexcept -> decltype(call()) {
   try {
     return call();
-  } catch (const std::exception& e) {
+  } catch (const std::invalid_argument& e) {
     return refused("sdma", e.what());
+  } catch (const std::bad_alloc& e) {
+    return refused("sdma", e.what(), "", SDMA_ERROR_MEMORY);
+  } catch (const std::exception& e) {
+    return refused("sdma", e.what(), "", SDMA_ERROR_OTHER);
   }
 }
 template <class Call> int done(Call call) noexcept { return made(call); }

@@ -249,7 +249,7 @@ std::uint32_t sdma_graph(sdma_work* w, std::uint32_t gpu, std::uint32_t rounds) 
     if (w->rounds[gpu] == 0)
       return refused("sdma_graph", "the stream has not tried its words", "enqueue a round before the capture begins");
     const auto graph = w->run->stream(gpu).graph(rounds);
-    if (!graph) return refused("sdma_graph", std::string(message(graph.error())));
+    if (!graph) return refused("sdma_graph", std::string(message(graph.error())), "", client::kind_of(graph.error()));
     w->graphs[gpu].push_back(*graph);
     number = static_cast<std::uint32_t>(w->graphs[gpu].size());
     return SDMA_OK;

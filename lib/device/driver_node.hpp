@@ -123,6 +123,59 @@ template <class Node> class DriverNode : public SharedNode<Node> {
     return keep(b);
   }
 
+  Result<Dmabuf, Diagnostic> dmabuf_of(const Memory& m) {
+    const auto b = own_block(m, "export_dmabuf");
+    if (!b) return b.error();
+    int fd = -1;
+    std::uint64_t offset = 0;
+    if (auto why = self()->export_dmabuf(b->base, b->base_bytes, fd, offset); !why.empty())
+      return Diagnostic{.where = fmt::format("export_dmabuf {:#x}", b->va),
+                        .message = "the driver makes no DMABUF of this memory: " + std::move(why),
+                        .hint = "it needs ROCm 5.6 or later, and Linux 6.5 or later"};
+    return Dmabuf(fd, offset + (b->va - reinterpret_cast<std::uint64_t>(b->base)), m.bytes());
+  }
+  Result<NewBlock, Diagnostic> open_dmabuf(const MemoryRequest& r, const DmabufRequest& from) {
+    const auto failed = [&](std::string message, std::string hint) {
+      return Diagnostic{.where = fmt::format("import_dmabuf fd={} bytes={}", from.fd, from.bytes),
+                        .message = std::move(message),
+                        .hint = std::move(hint)};
+    };
+    Block b{.bytes = r.bytes, .owner = r.where, .gpus = r.gpus, .opened = true, .imported = true};
+    if (auto why = self()->import_dmabuf(from.fd, r.gpus, &b.base, b.base_bytes); !why.empty())
+      return failed("the driver does not take this DMABUF: " + std::move(why),
+                    "pass a DMABUF of amdgpu, for GPUs that can reach the memory");
+    b.va = reinterpret_cast<std::uint64_t>(b.base) + from.offset;
+    const auto has = b.base_bytes;
+    const auto block = keep(b);
+    if (from.offset <= has && r.bytes <= has - from.offset) return block;
+    self()->free_block(block.id);
+    return failed(fmt::format("it has {} bytes, and {} from offset {} on are asked for", has, r.bytes, from.offset),
+                  "pass the offset and the length that export_dmabuf has returned");
+  }
+  Result<IpcHandle, Diagnostic> ipc_of(const Memory& m) {
+    const auto b = own_block(m, "export_ipc");
+    if (!b) return b.error();
+    IpcHandle h{.offset = b->va - reinterpret_cast<std::uint64_t>(b->base), .bytes = m.bytes()};
+    if (auto why = self()->export_block(b->base, b->base_bytes, h.words); !why.empty())
+      return Diagnostic{.where = fmt::format("export_ipc {:#x}", b->va),
+                        .message = "the driver gives this memory no IPC handle: " + std::move(why),
+                        .hint = "the kernel's own driver cannot: install the one that ROCm ships (amdgpu-dkms)"};
+    return h;
+  }
+  Result<NewBlock, Diagnostic> open_ipc(const MemoryRequest& r, const IpcHandle& h) {
+    Block b{.base_bytes = round_up(h.offset + r.bytes, kPage),
+            .bytes = r.bytes,
+            .owner = r.where,
+            .gpus = r.gpus,
+            .opened = true};
+    if (auto why = self()->import_block(h.words, b.base_bytes, r.gpus, &b.base); !why.empty())
+      return Diagnostic{.where = fmt::format("import_ipc bytes={}", h.bytes),
+                        .message = "the driver does not open this memory: " + std::move(why),
+                        .hint = "all processes need the same driver and library, and GPUs that can reach the memory"};
+    b.va = reinterpret_cast<std::uint64_t>(b.base) + h.offset;
+    return keep(b);
+  }
+
   Result<Fault> wait_fault(Deadline d) noexcept final {
     return this->in_opening_process() ? faults_.wait(d) : Errc::stopped;
   }
@@ -187,8 +240,9 @@ template <class Node> class DriverNode : public SharedNode<Node> {
     std::optional<GpuId> owner{};
     std::uint64_t gpus{};  ///< which may access it
     bool shareable{};
-    bool opened{};  ///< it is of another process
-    int file = -1;  ///< of its pages, if they have one
+    bool opened{};    ///< it is of another process
+    bool imported{};  ///< by a DMABUF
+    int file = -1;    ///< of its pages, if they have one
     bool holds(std::uint64_t at) const noexcept { return at - va < bytes; }
   };
   struct GpuState {
@@ -267,6 +321,16 @@ template <class Node> class DriverNode : public SharedNode<Node> {
 
  private:
   Node* self() noexcept { return static_cast<Node*>(this); }
+  /// The block of this memory, if the allocator of the driver has it.
+  Result<Block, Diagnostic> own_block(const Memory& m, const char* call) {
+    const std::lock_guard lock(this->memory_);
+    const auto at = blocks_.find(m.id());
+    if (at != blocks_.end() && at->second.va == m.va().value && at->second.file < 0) return at->second;
+    return Diagnostic{.where = fmt::format("{} {:#x}", call, m.va().value),
+                      .message = "the driver has not allocated this memory",
+                      .hint = "allocate it on this device, of a GPU",
+                      .cause = Cause::bad_argument};
+  }
   void destroy_queue(std::uint64_t id) noexcept {
     const std::lock_guard lock(queues_mutex_);
     const auto at = queues_.find(id);

@@ -22,7 +22,8 @@ std::uint64_t machine_bytes() noexcept {
 Diagnostic no_gpu(std::string where, GpuId g, const Topology& t) {
   return {.where = std::move(where),
           .message = fmt::format("there is no gpu{}", g.value),
-          .hint = fmt::format("this node has {} GPUs, numbered from 0", t.gpus.size())};
+          .hint = fmt::format("this node has {} GPUs, numbered from 0", t.gpus.size()),
+          .cause = Cause::bad_argument};
 }
 
 }  // namespace
@@ -45,7 +46,8 @@ std::uint64_t engines_for(EnginePick pick, const Gpu& g) noexcept {
 std::optional<Diagnostic> refuse(const QueueRequest& r, const Topology& t) {
   if (r.gpu.value >= t.gpus.size()) return no_gpu(place_of(r), r.gpu, t);
   const auto refused = [&](std::string message, std::string hint) {
-    return Diagnostic{.where = place_of(r), .message = std::move(message), .hint = std::move(hint)};
+    return Diagnostic{
+        .where = place_of(r), .message = std::move(message), .hint = std::move(hint), .cause = Cause::bad_argument};
   };
   const auto& g = t.gpus[r.gpu.value];
   if (r.pick == EnginePick::exact && r.engine.value >= g.engines())
@@ -72,15 +74,20 @@ std::optional<Diagnostic> refuse(const QueueRequest& r, const Topology& t) {
 std::optional<Diagnostic> refuse(const MemoryRequest& r, const Topology& t) {
   if (r.where && r.where->value >= t.gpus.size()) return no_gpu(place_of(r), *r.where, t);
   const auto refused = [&](std::string message, std::string hint) {
-    return Diagnostic{.where = place_of(r), .message = std::move(message), .hint = std::move(hint)};
+    return Diagnostic{
+        .where = place_of(r), .message = std::move(message), .hint = std::move(hint), .cause = Cause::bad_argument};
   };
   if (r.bytes == 0) return refused("the request is for 0 bytes", "request at least 1 byte");
   if (!std::has_single_bit(r.alignment) || r.alignment > std::uint64_t{1} << 40)
     return refused(fmt::format("the alignment {} is not a power of two up to 2^40", r.alignment),
                    "omit it for pages of 4096 bytes");
   const auto most = r.where ? t.gpus[r.where->value].memory_bytes : machine_bytes();
-  if (most != 0 && r.bytes > most)
-    return refused(fmt::format("out of memory: there are {} bytes in total", most), "free memory, or request less");
+  if (most != 0 && r.bytes > most) {
+    auto none =
+        refused(fmt::format("out of memory: there are {} bytes in total", most), "free memory, or request less");
+    none.cause = Cause::no_memory;
+    return none;
+  }
   return {};
 }
 
@@ -114,6 +121,29 @@ Result<Memory, Diagnostic> Device::open_shared(const SharedHandle&) {
   return Diagnostic{.where = "open_shared",
                     .message = "this device cannot open memory of other processes",
                     .hint = "docs/processes.md lists the devices that can"};
+}
+namespace {
+Diagnostic cannot(std::string where, std::string message) {
+  return {.where = std::move(where),
+          .message = std::move(message),
+          .hint = "docs/processes.md lists the devices that can",
+          .cause = Cause::bad_argument};
+}
+}  // namespace
+Result<Dmabuf, Diagnostic> Device::export_dmabuf(const Memory&) {
+  return cannot("export_dmabuf", "this device makes no DMABUFs");
+}
+Result<Memory, Diagnostic> Device::import_dmabuf(const DmabufRequest&) {
+  return cannot("import_dmabuf", "this device takes no DMABUFs");
+}
+Result<IpcHandle, Diagnostic> Device::export_ipc(const Memory&) {
+  return cannot("export_ipc", "this device has no IPC handles");
+}
+Result<Memory, Diagnostic> Device::import_ipc(const IpcHandle&, std::optional<GpuId>, std::uint64_t) {
+  return cannot("import_ipc", "this device has no IPC handles");
+}
+Dmabuf::~Dmabuf() {
+  if (fd_ >= 0) ::close(fd_);
 }
 std::optional<MemoryOwner> Device::origin(GpuVa) const { return {}; }
 

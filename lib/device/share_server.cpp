@@ -48,7 +48,8 @@ Result<Descriptor, Diagnostic> shareable_pages(const std::string& where, std::ui
       fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
     return Diagnostic{.where = where,
                       .message = fmt::format("out of memory: {}", std::strerror(errno)),
-                      .hint = "free memory, or request less"};
+                      .hint = "free memory, or request less",
+                      .cause = Cause::no_memory};
   return fd;
 }
 

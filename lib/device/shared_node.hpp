@@ -115,6 +115,34 @@ template <class Node> class SharedNode : public Device {
     if constexpr (Node::kShareName.empty()) return Device::open_shared(h);
     else return open_block_of(h);
   }
+  Result<Dmabuf, Diagnostic> export_dmabuf(const Memory& m) final {
+    if constexpr (requires(Node & n) { n.dmabuf_of(m); }) {
+      if (!in_opening_process()) return forked_error("export_dmabuf");
+      return static_cast<Node*>(this)->dmabuf_of(m);
+    } else {
+      return Device::export_dmabuf(m);
+    }
+  }
+  Result<Memory, Diagnostic> import_dmabuf(const DmabufRequest& from) final {
+    const MemoryRequest r{.where = from.where, .bytes = from.bytes, .gpus = from.gpus};
+    if constexpr (requires(Node & n) { n.open_dmabuf(r, from); })
+      return imported("import_dmabuf", r, [&](Node& n) { return n.open_dmabuf(r, from); });
+    else return Device::import_dmabuf(from);
+  }
+  Result<IpcHandle, Diagnostic> export_ipc(const Memory& m) final {
+    if constexpr (requires(Node & n) { n.ipc_of(m); }) {
+      if (!in_opening_process()) return forked_error("export_ipc");
+      return static_cast<Node*>(this)->ipc_of(m);
+    } else {
+      return Device::export_ipc(m);
+    }
+  }
+  Result<Memory, Diagnostic> import_ipc(const IpcHandle& h, std::optional<GpuId> where, std::uint64_t gpus) final {
+    const MemoryRequest r{.where = where, .bytes = h.bytes, .gpus = gpus};
+    if constexpr (requires(Node & n) { n.open_ipc(r, h); })
+      return imported("import_ipc", r, [&](Node& n) { return n.open_ipc(r, h); });
+    else return Device::import_ipc(h, where, gpus);
+  }
   std::optional<MemoryOwner> origin(GpuVa va) const final {
     return in_opening_process() ? opened_.origin(va) : std::nullopt;
   }
@@ -196,6 +224,19 @@ template <class Node> class SharedNode : public Device {
     if (!b) return b.error();
     n->met(h, *f, d);
     opened_.add(b->id, {.va = b->va, .bytes = r.bytes, .socket = h.socket, .owner = f->owner});
+    hold();
+    return Memory(Lease(give_back<&SharedNode::free_memory>, n, b->id), b->va, r.bytes, b->host);
+  }
+  template <class Open>
+  Result<Memory, Diagnostic> imported(const char* call, const MemoryRequest& r, const Open& open) {
+    auto* const n = static_cast<Node*>(this);
+    if (!in_opening_process()) return forked_error(call);
+    if (auto why = refuse(r, n->topology())) {
+      why->where = call;
+      return *why;
+    }
+    const auto b = open(*n);
+    if (!b) return b.error();
     hold();
     return Memory(Lease(give_back<&SharedNode::free_memory>, n, b->id), b->va, r.bytes, b->host);
   }

@@ -20,7 +20,9 @@
 
 #include <fmt/format.h>
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -197,11 +199,40 @@ class SoftNode final : public DriverlessNode<SoftNode> {
   Result<NewBlock, Diagnostic> open_block(const MemoryRequest& r, const FetchedObject& f) {
     return map_block(r, f.fd.get(), false);
   }
+  /// The descriptor of the pages: what maps it sees the same bytes.
+  Result<Dmabuf, Diagnostic> dmabuf_of(const Memory& m) {
+    const std::lock_guard lock(memory_);
+    const auto at = blocks_.find(m.id());
+    if (at == blocks_.end() || at->second.va != m.va() || !at->second.file) return not_shareable(m);
+    const int fd = fcntl(at->second.file.get(), F_DUPFD_CLOEXEC, 0);
+    if (fd < 0)
+      return Diagnostic{.where = fmt::format("export_dmabuf {:#x}", m.va().value),
+                        .message = std::string("no descriptor is left: ") + std::strerror(errno),
+                        .hint = "close some, or raise ulimit -n"};
+    return Dmabuf(fd, 0, m.bytes());
+  }
+  Result<NewBlock, Diagnostic> open_dmabuf(const MemoryRequest& r, const DmabufRequest& from) {
+    struct stat s {};
+    const auto refused = [&](std::string why) {
+      return Diagnostic{.where = fmt::format("import_dmabuf fd={} bytes={}", from.fd, from.bytes),
+                        .message = std::move(why),
+                        .hint = "pass what export_dmabuf of a software device has returned",
+                        .cause = Cause::bad_argument};
+    };
+    if (fstat(from.fd, &s) != 0) return refused(std::string("the descriptor is not open: ") + std::strerror(errno));
+    if (from.offset != 0) return refused("memory of software devices begins at offset 0");
+    if (!S_ISREG(s.st_mode) || static_cast<std::uint64_t>(s.st_size) < from.bytes)
+      return refused(fmt::format("the descriptor is not of memory, or has only {} bytes", s.st_size));
+    return map_block(r, from.fd, false);
+  }
   /// Pages of this process or, with a descriptor, of a file. `counts`: they are of this process's GPU memory.
   Result<NewBlock, Diagnostic> map_block(const MemoryRequest& r, int file, bool counts = true) {
     const auto where = place_of(r);
     const auto out_of_memory = [&](const std::string& why) {
-      return Diagnostic{.where = where, .message = "out of memory: " + why, .hint = "free memory, or request less"};
+      return Diagnostic{.where = where,
+                        .message = "out of memory: " + why,
+                        .hint = "free memory, or request less",
+                        .cause = Cause::no_memory};
     };
 
     if (r.where && counts && topology_.gpus[r.where->value].memory_bytes == 0)

@@ -2,6 +2,7 @@
 #include "sdma/doctor/diagnose.hpp"
 
 #include "case.hpp"
+#include "reset.hpp"
 #include "sdma/packets/footprint.hpp"
 
 #include <fmt/format.h>
@@ -482,6 +483,10 @@ class Diagnostician {
 
 }  // namespace
 
-Diagnosis diagnose(const Snapshot& s) { return Diagnostician{s}.take(); }
+Diagnosis diagnose(const Snapshot& s) {
+  auto d = Diagnostician{s}.take();
+  d.after_reset = after_resets(s);
+  return d;
+}
 
 }}}  // namespace sdma::v0_3::doctor

@@ -78,6 +78,7 @@ Snapshot merged(std::vector<Snapshot> all) {
     s.all_threads = s.all_threads && from.all_threads;
     s.others_run = s.others_run || from.others_run;
     s.stalls = s.stalls || from.stalls;
+    s.after_reset = s.after_reset || from.after_reset;
     if (!from.queues.empty()) s.watched_ns = std::min(s.watched_ns, from.watched_ns);
   }
   if (s.queues.empty()) s.watched_ns = 0;

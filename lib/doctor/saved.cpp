@@ -76,7 +76,8 @@ template <class F> void fields(F& f, Like<Snapshot> auto& s) {
   f("ranges_complete", s.ranges_complete), f("page_faults", s.page_faults), f("events", s.events), f("waits", s.waits),
       f("posts", s.posts);
   f("all_queues", s.all_queues), f("all_threads", s.all_threads), f("others_run", s.others_run);
-  f("watched_ns", s.watched_ns), f("stalls", s.stalls), f("moving", s.moving), f("shared", s.shared);
+  f("watched_ns", s.watched_ns), f("stalls", s.stalls), f("after_reset", s.after_reset), f("moving", s.moving),
+      f("shared", s.shared);
   f("notes", s.notes);
 }
 

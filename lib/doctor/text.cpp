@@ -142,6 +142,32 @@ std::string packets(const QueueState& q) {
   return out;
 }
 
+/// "gpu 0 queue 2: complete before 0x40; 2 packets are sent again (14 dwords), 1 is held", and these packets.
+std::string after_reset(const Diagnosis& d) {
+  std::string out;
+  if (!d.after_reset.empty())
+    out += "\nafter the reset of the engine (completions are inferred from the words of fences, taken for epochs):\n";
+  for (const auto& a : d.after_reset) {
+    const auto& name = d.queues[a.queue].name;
+    if (a.state == "unknown") {
+      out += "  " + wrapped(fmt::format("{}: not known to be whole: {}.", name, a.why), 4);
+      continue;
+    }
+    if (a.state == "whole") {
+      out += "  " + wrapped(fmt::format("{}: whole: all that was published is complete.", name), 4);
+      continue;
+    }
+    out += "  " + wrapped(fmt::format("{}: complete before {:#x}; {} to repeat, {} to send, {} dwords; {} held{}", name,
+                                      a.from, a.repeat, a.send, a.dwords, a.held,
+                                      a.held != 0 ? ": decide whether they were executed." : "."),
+                          4);
+    for (const auto& p : a.packets) out += fmt::format("    {:6} {:#x} {}: {}\n", p.fate, p.position, p.text, p.why);
+    if (const auto more = a.repeat + a.send + a.held - a.packets.size(); more != 0)
+      out += fmt::format("    and {} more\n", more);
+  }
+  return out;
+}
+
 /// What logs say, of each GPU in the order of time.
 std::string timeline(const Diagnosis& d) {
   struct Row {
@@ -247,6 +273,7 @@ std::string to_text(const Diagnosis& d) {
     if (q.what == HangClass::healthy || q.near.empty()) continue;
     out += fmt::format("\n{}:\n", q.name) + packets(q);
   }
+  out += after_reset(d);
   out += timeline(d);
   for (const auto& n : d.notes) out += (&n == d.notes.data() ? "\n" : "") + wrapped("note: " + n, 6);
   return out;
@@ -283,6 +310,21 @@ std::string to_json(const Diagnosis& d) {
   for (const auto& f : d.page_faults) j["page_faults"].push_back(json_of(f));
   j["events"] = detail::Json::array();
   for (const auto& e : d.events) j["events"].push_back(json_of(e));
+  for (const auto& a : d.after_reset) {
+    detail::Json queue{{"queue", d.queues[a.queue].name},
+                       {"state", a.state},
+                       {"why", a.why},
+                       {"from", a.from},
+                       {"done", a.done},
+                       {"repeat", a.repeat},
+                       {"send", a.send},
+                       {"held", a.held},
+                       {"dwords", a.dwords},
+                       {"packets", detail::Json::array()}};
+    for (const auto& p : a.packets)
+      queue["packets"].push_back({{"position", p.position}, {"fate", p.fate}, {"text", p.text}, {"why", p.why}});
+    j["after_reset"].push_back(std::move(queue));
+  }
   j["notes"] = d.notes;
   return detail::json_text(j) + "\n";
 }

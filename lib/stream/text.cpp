@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "sdma/stream/text.hpp"
 
-#include "../packets/later.hpp"
+#include "sdma/packets/later.hpp"
 #include "../packets/unambiguous.hpp"
 #include "print.hpp"
 

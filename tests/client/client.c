@@ -15,6 +15,7 @@ static _Atomic int wrong = 0; /* threads check, too */
     }                                                                     \
   } while (0)
 #define REFUSED(what, why) CHECK((what) && strstr(sdma_error(), why))
+#define REFUSED_AS(class, what, why) CHECK((what) && strstr(sdma_error(), why) && sdma_error_class() == (class))
 
 enum { N = 4096 };
 
@@ -73,7 +74,7 @@ static void schedules(sdma_device* d, const sdma_stream* s) {
   const sdma_stream late = {&noted, note, nothing}, unwilling = {NULL, refuse, refuse};
   memset(sdma_host(in), 99, N);
   CHECK(sdma_enqueue(w, 0, &late) == SDMA_OK);
-  REFUSED(sdma_wait(w, 0.001) == SDMA_TIMED_OUT, "waiting in poll_mem");
+  REFUSED_AS(SDMA_ERROR_TIMED_OUT, sdma_wait(w, 0.001) == SDMA_TIMED_OUT, "waiting in poll_mem");
   CHECK(out && ((unsigned char*)out)[0] == 20);
   CHECK(s->write(s->stream, noted.word, noted.value) == 0 && sdma_wait(w, 10) == SDMA_OK);
   CHECK(out && ((unsigned char*)out)[0] == 99);
@@ -169,7 +170,7 @@ static void copies(sdma_device* d, const sdma_stream* s, const char* settings, i
   /* A queue that stops: nothing is there. */
   const sdma_copy lost = {64, sdma_address(to), 64, 1, 0, 0};
   CHECK(sdma_round(c) != 0 && sdma_publish(c, 0, 0, &lost, 1, 0) == SDMA_OK && sdma_release(c, NULL) == SDMA_OK);
-  REFUSED(sdma_copies_wait(c, 0, 10) == SDMA_FAILED, "gpu 0");
+  REFUSED_AS(SDMA_ERROR_QUEUE_LOST, sdma_copies_wait(c, 0, 10) == SDMA_FAILED, "gpu 0");
   sdma_copies_free(c);
   sdma_free(from);
   sdma_free(to);
@@ -178,24 +179,30 @@ static void copies(sdma_device* d, const sdma_stream* s, const char* settings, i
 int main(int argc, char** argv) {
   char settings[64];
   snprintf(settings, sizeof settings, "gpus=2 order=%s seed=7", argc > 1 ? argv[1] : "strict");
-  CHECK(!strcmp(sdma_error(), ""));
+  CHECK(!strcmp(sdma_error(), "") && sdma_error_class() == SDMA_ERROR_NONE);
   CHECK(sdma_version_number() == SDMA_EXPECTED_NUMBER && !strcmp(sdma_version(), SDMA_EXPECTED_VERSION));
   sdma_device* d = sdma_open("soft", settings);
   CHECK(d && sdma_gpus(d) == 2 && !strcmp(sdma_caveat(d), ""));
-  REFUSED(!sdma_open("hard", NULL), "soft, kfd, cuda or rocr");
-  REFUSED(!sdma_open("soft", "gpus=many"), "gpus=many");
+  REFUSED_AS(SDMA_ERROR_ARGUMENT, !sdma_open("hard", NULL), "soft, kfd, cuda or rocr");
+  sdma_device* hardware = sdma_open("kfd", NULL);
+  CHECK(hardware || sdma_error_class() == SDMA_ERROR_DEVICE);
+  sdma_close(hardware);
+  REFUSED_AS(SDMA_ERROR_ARGUMENT, !sdma_open("soft", "gpus=many"), "gpus=many");
+  REFUSED_AS(SDMA_ERROR_ARGUMENT, !sdma_open("soft", "gpus=64"), "64");
+  REFUSED_AS(SDMA_ERROR_ARGUMENT, !sdma_bind_text(d, "sdma 1\nnothing\n", NULL, NULL, 0), "nothing");
+  REFUSED_AS(SDMA_ERROR_MEMORY, !sdma_allocate(d, SDMA_HOST, ~0ull - 4096), "out of memory");
   REFUSED(!sdma_open("soft", "order=odd"), "no order 'odd'");
   REFUSED(!sdma_open("soft", "word"), "name=value");
   REFUSED(!sdma_open("soft", "rank=2 ranks=2 session=/tmp"), "rank 2 of 2");
   REFUSED(!sdma_open("soft", "rank=0 ranks=2"), "session=FOLDER");
   REFUSED(!sdma_open("soft", "what=1"), "no setting 'what'");
   REFUSED(!sdma_open(NULL, NULL), "NULL");
-  REFUSED(!sdma_allocate(d, 5, N), "gpu5");
-  REFUSED(!sdma_allocate(d, 0, 0), "0");
+  REFUSED_AS(SDMA_ERROR_ARGUMENT, !sdma_allocate(d, 5, N), "gpu5");
+  REFUSED_AS(SDMA_ERROR_ARGUMENT, !sdma_allocate(d, 0, 0), "0");
   REFUSED(!sdma_adopt(d, settings, 64), "sdma_allocate");
   REFUSED(!sdma_copies_create(d, 0, "parts=0"), "0 queues or parts");
   REFUSED(!sdma_copies_create(d, 0, "what=1"), "what=1");
-  REFUSED(!sdma_copies_create(d, 9, NULL), "no gpu9");
+  REFUSED_AS(SDMA_ERROR_DEVICE, !sdma_copies_create(d, 9, NULL), "no gpu9");
   sdma_stream s;
   CHECK(sdma_stream_of(d, NULL, &s) == SDMA_OK);
   CHECK(s.write(s.stream, 64, 1) != 0 && s.hold(s.stream, 64, 1) != 0);

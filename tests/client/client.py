@@ -44,7 +44,7 @@ def the_same_names(header, exports):
     assert declared == exported, declared ^ exported
     library = sdma_client.load()
     for name in sorted(declared):
-        assert getattr(library, name).argtypes is not None or name in ("sdma_version", "sdma_version_number", "sdma_error"), name
+        assert getattr(library, name).argtypes is not None or name in ("sdma_version", "sdma_version_number", "sdma_error", "sdma_error_class"), name
 
 
 class Cuda:

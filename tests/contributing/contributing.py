@@ -179,7 +179,7 @@ class Tree:
 def packet(t, sdma, conformance):
     footprint, declared = "include/sdma/packets/footprint.hpp", "lib/engine/execute.hpp"
     execute, page, lengths = "lib/engine/execute.cpp", "docs/packets.md", "include/sdma/packets/length_table.hpp"
-    t.run(*t.compile("document", "tests/packets/document.cpp", "lib/packets/catalogue.cpp"))
+    t.run(*t.compile("document", "tests/packets/document.cpp", "lib/packets/label.cpp"))
     t.run(*t.compiler, t.made / "document.o", "-o", t.made / "document")
     for kind, generated in [("page", page), ("lengths", lengths)]:
         t.noticed(generated, "not what include/sdma/packets says", t.made / "document", kind, t.root / generated)

@@ -35,12 +35,15 @@ TEST_CASE("versions are ordered by their numbers, major first") {
   CHECK(Version{1, 2, 3} == Version{1, 2, 3, "1.2.3"});
 }
 
-TEST_CASE(
-    "before 1.0.0, a library is compatible with the headers of its minor version; afterwards, of its major version") {
-  CHECK(Version{0, 2, 1}.compatible_with({0, 2, 0}));
-  CHECK_FALSE(Version{0, 2, 0}.compatible_with({0, 2, 1}));  // the program may need what 0.2.1 mended
-  CHECK_FALSE(Version{0, 3, 0}.compatible_with({0, 2, 0}));
-  CHECK(Version{1, 3, 0}.compatible_with({1, 2, 7}));
-  CHECK_FALSE(Version{1, 2, 0}.compatible_with({1, 3, 0}));
-  CHECK_FALSE(Version{2, 0, 0}.compatible_with({1, 0, 0}));
+TEST_CASE("a library is compatible with headers of its layouts that are not newer") {
+  const auto of = [](unsigned minor, unsigned patch, unsigned abi) {
+    return Version{.major = 0, .minor = minor, .patch = patch, .string = {}, .abi = abi};
+  };
+  CHECK(of(3, 1, 300).compatible_with(of(3, 0, 300)));
+  CHECK_FALSE(of(3, 0, 300).compatible_with(of(3, 1, 300)));  // the program may need what 0.3.1 mended
+  CHECK(of(4, 0, 300).compatible_with(of(3, 2, 300)));        // a minor version that moved nothing
+  CHECK_FALSE(of(4, 0, 400).compatible_with(of(3, 2, 300)));  // one that moved the inline namespace
+  CHECK_FALSE(of(4, 0, 400).compatible_with(of(4, 0, 300)));  // a prerelease from before the move
+  CHECK_FALSE(Version{0, 3, 0}.compatible_with({0, 3, 0}));   // of neither are the layouts known
+  CHECK_FALSE(sdma::kVersion.compatible_with({0, 3, 0}));
 }

@@ -350,3 +350,55 @@ TEST_CASE("at the limit of descriptors, an error names it, and an owner still an
   other.socket().send('e');
   CHECK(other.ended() == 0);
 }
+
+TEST_CASE("a DMABUF of shareable memory is the same bytes, for as long as one of its mappings is left") {
+  const auto d = device();
+  auto m = shareable(*d);
+  auto b = d->export_dmabuf(m);
+  REQUIRE(b);
+  CHECK((b->fd() >= 0 && b->offset() == 0 && b->bytes() == kBytes));
+  auto other = device();
+  auto n = other->import_dmabuf({.fd = b->fd(), .bytes = kBytes, .where = GpuId{1}});
+  REQUIRE(n);
+  std::memset(m.host().data(), 0x33, kBytes);
+  CHECK(all_are(*n, 0x33));
+  const auto fd = b->fd();
+  Dmabuf moved = std::move(*b);
+  CHECK((b->fd() == -1 && moved.fd() == fd));
+  moved = Dmabuf{};
+  CHECK(fcntl(fd, F_GETFD) == -1);  // it was closed
+  m.reset();
+  CHECK(all_are(*n, 0x33));
+  // An engine of the other device copies from it.
+  auto to = *other->allocate({.bytes = kBytes});
+  auto done = *other->create_signal();
+  auto q = *other->create_queue({.gpu = GpuId{0}});
+  Ring<> ring{q.memory()};
+  REQUIRE(ring.submit(CopyLinear{.src = n->va(), .dst = to.va(), .bytes = kBytes},
+                      Atomic{.addr = done->va, .value = 1}) == Errc::ok);
+  REQUIRE(wait(*done, Compare::eq, 1, soon(), ring));
+  CHECK(all_are(to, 0x33));
+}
+
+TEST_CASE("what is no DMABUF, and what a device cannot name, is refused with a reason") {
+  const auto d = device();
+  const auto m = *d->allocate({.bytes = kBytes});
+  const auto refused = [](const auto& r, const char* why) {
+    REQUIRE_FALSE(r);
+    CHECK_THAT(to_string(r.error()), Catch::Contains(why));
+    CHECK_FALSE(r.error().hint.empty());
+  };
+  refused(d->export_dmabuf(m), "cannot be shared");
+  const auto s = shareable(*d);
+  const auto b = *d->export_dmabuf(s);
+  refused(d->import_dmabuf({.fd = -1, .bytes = 64}), "not open");
+  refused(d->import_dmabuf({.fd = b.fd(), .bytes = 0}), "0 bytes");
+  refused(d->import_dmabuf({.fd = b.fd(), .bytes = 2 * kBytes}), "has only");
+  refused(d->import_dmabuf({.fd = b.fd(), .offset = 64, .bytes = 64}), "offset 0");
+  refused(d->import_dmabuf({.fd = b.fd(), .bytes = 64, .where = GpuId{7}}), "no gpu7");
+  const auto before = descriptors();
+  for (int i = 0; i < 3; ++i) CHECK(d->export_dmabuf(s));
+  CHECK(descriptors() == before);
+  refused(d->export_ipc(s), "no IPC");
+  refused(d->import_ipc(IpcHandle{}), "no IPC");
+}

@@ -57,7 +57,7 @@ MAY_USE |= {room: {room, *ORDER, *others} for room, others in CLIENTS.items()}
 PUBLIC_ALONE = {"share/sdma/kernels", "collectives", "integration/client", "integration/runtime", "examples"}
 
 # What the header-only library consists of: a fork that cannot link ours uses these, without exceptions and RTTI.
-HEADER_ONLY = re.compile(r"(core|packets|sync)/\w+|stream/(writer|reader)|queue/(order|ring|queue|wave)|sdma|forward")
+HEADER_ONLY = re.compile(r"(core|packets|sync)/\w+|stream/(writer|reader)|queue/(order|ring|queue|reset|wave)|sdma|forward")
 NOT_HEADER_ONLY = {"core/file", "core/number", "sync/describe"}
 # Of what is not a C++ header: the fences of the processor and, in one place that has a standard branch too, POSIX.
 INTRINSICS = {"immintrin.h", "emmintrin.h", "intrin.h", "x86intrin.h"}
@@ -170,6 +170,10 @@ def has_library(compiler, *flags):
     return subprocess.run(command, input="#include <string>\n", capture_output=True, text=True).returncode == 0
 
 
+# Members of a template are compiled where they are used: here, all of them.
+INSTANCES = {"queue/ring": "namespace sdma { template class Ring<Producers::one>; template class Ring<Producers::many>; }\n"}
+
+
 def alone(root, *compilers):
     """each public header compiles as the only include, as C++20 and C++23, the header-only ones without exceptions and RTTI"""
     headers = files(root, "include", suffixes=(".hpp",))
@@ -206,6 +210,7 @@ def alone(root, *compilers):
         extra += define
         command = [compiler, f"-std={standard}", "-fsyntax-only", *flags, *extra, "-x", "c++", "-"]
         text = "".join(f'#include "{path.relative_to("include")}"\n' for path in paths)
+        text += "".join(INSTANCES.get(public_name(path), "") for path in paths)
         done = subprocess.run(command, input=text, capture_output=True, text=True)
         what = "alone" if len(paths) == 1 else f"with {len(paths) - 1} others"
         return "" if done.returncode == 0 else f"{paths[0]}:1: {what}, by {' '.join(command)}:\n{done.stderr}"
@@ -218,15 +223,18 @@ def alone(root, *compilers):
     return []
 
 
-# Every warning that clang has, but for those about what older standards lack, and about padding.
-EVERYTHING = ["-Weverything", "-Wno-c++98-compat", "-Wno-c++98-compat-pedantic", "-Wno-c++20-compat", "-Wno-padded"]
+# Every warning that clang 14 to 22 have, but for those that docs/embedding.md gives a reason for. An older clang does not know all of them.
+EVERYTHING = [
+    "-Weverything", "-Wno-c++98-compat", "-Wno-c++98-compat-pedantic", "-Wno-c++20-compat", "-Wno-padded", "-Wno-unknown-warning-option",
+    "-Wno-unsafe-buffer-usage", "-Wno-switch-default", "-Wno-nrvo",
+]
 EVERYTHING_PAGE = pathlib.PurePath("docs/embedding.md")
 
 
 def everything(root, *compilers):
     """clang compiles all public headers without a warning under -Weverything, with the flags that docs/embedding.md gives"""
     headers = files(root, "include", suffixes=(".hpp",))
-    if not (root / EVERYTHING_PAGE).is_file() or " ".join(EVERYTHING) not in read(root, EVERYTHING_PAGE):
+    if not (root / EVERYTHING_PAGE).is_file() or " ".join(EVERYTHING) not in " ".join(read(root, EVERYTHING_PAGE).split()):
         return [f"{EVERYTHING_PAGE}:1: does not give these flags: {' '.join(EVERYTHING)}"]
     bad = []
     for compiler in compilers:

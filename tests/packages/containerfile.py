@@ -160,7 +160,7 @@ def main(arguments):
         # Debian has what the packages are built with.
         shutil.copytree(source / "debian", installed.folder / "tmp/built/debian")
         installed.must("apt-get build-dep --simulate --no-install-recommends /tmp/built")
-        packages = "libsdma-dev libsdma-runtime0 libsdma-device0 libsdma-client0 sdma-tools python3-sdma"
+        packages = "libsdma-dev libsdma-runtime0.3 libsdma-device0.3 libsdma-client0 sdma-tools python3-sdma"
         before = {name for name in files_of(installed) if "sdma" in name.lower()}
         if not before:
             sys.exit("the packages have no files")

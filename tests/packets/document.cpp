@@ -14,11 +14,11 @@
 #include <string>
 #include <vector>
 
-#include "../../lib/packets/changes.hpp"
-#include "../../lib/packets/later.hpp"
-#include "../../lib/packets/scoped_forms.hpp"
 #include "../support/generated_part.hpp"
 #include "sdma/packets/catalogue.hpp"
+#include "sdma/packets/changes.hpp"
+#include "sdma/packets/later.hpp"
+#include "sdma/packets/scoped_forms.hpp"
 
 namespace {
 

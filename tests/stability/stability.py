@@ -109,19 +109,21 @@ class Symbols:
     def __init__(self, library):
         command = ["nm", "--dynamic", "--defined-only", "--format=posix", library]
         symbols = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\n")
-        # Instances of templates are weak: each client has its own. "detail" is nobody's interface.
-        self.now = {line.split()[0] for line in symbols if line and line.split()[1] in "BDRT" and "6detail" not in line}
+        # Instances of templates are weak: each client has its own. "detail" is nobody's interface. A is the name of a version.
+        found = {line.split()[0] for line in symbols if line and line.split()[1] in "ABDRT" and "6detail" not in line}
+        # "symbol@version", as Debian writes it: nm doubles the @, and writes nothing for a symbol without a version.
+        self.now = {symbol.replace("@@", "@") if "@" in symbol else f"{symbol}@Base" for symbol in found}
 
     @staticmethod
     def read(text):
-        return set(re.findall(r"(?m)^ (\S+)@Base ", text))
+        return set(re.findall(r"(?m)^ (\S+@\S+) ", text))
 
     def written(self, lines, text, version):
         # A symbol that remains keeps the version in which it appeared.
-        since = dict(re.findall(r"(?m)^ (\S+)@Base (\S+)$", text))
-        latest = version or max(since.values(), key=lambda v: [int(n) for n in v.split(".")])
+        since = dict(re.findall(r"(?m)^ (\S+@\S+) (\S+)$", text))
+        latest = version or max(since.values(), key=lambda v: [int(n) for n in v.rstrip("~").split(".")])
         head = "".join(line + "\n" for line in text.split("\n") if line and not line.startswith(" "))
-        return head + "".join(f" {symbol}@Base {since.get(symbol, latest)}\n" for symbol in sorted(lines))
+        return head + "".join(f" {symbol} {since.get(symbol, latest)}\n" for symbol in sorted(lines))
 
 
 class Exports:
@@ -129,7 +131,7 @@ class Exports:
 
     HEAD = """# SPDX-License-Identifier: MIT
 # What the shared libraries export: the public names that have code or data. Written by tests/stability/stability.py exports.
-{
+SDMA_0.3 {
 global:
 extern "C++" {
   typeinfo?for?sdma::v0_3::*;

@@ -31,6 +31,7 @@ struct DoctorArguments : DoctorFiles {
   std::vector<WordAt> words;
   std::vector<doctor::HostWait> waits;
   std::chrono::nanoseconds stalled{};
+  bool after_reset = false;
   bool all_queues = false, all_threads = false, json = false;
   std::string output = "-", save;
   CollectOptions collect;
@@ -126,6 +127,7 @@ int doctor_verb(const DoctorArguments& o) {
   s->all_threads = s->all_threads || o.all_threads;
   s->watched_ns = std::max(s->watched_ns, static_cast<std::uint64_t>(o.stalled.count()));
   s->stalls = s->stalls || o.stalled.count() > 0;
+  s->after_reset = s->after_reset || o.after_reset;
   keep_what_is_read(*s);
   const auto d = diagnose(*s);
   int code = write_text(o.output, text_of(o, d));
@@ -195,6 +197,9 @@ void add_doctor(VerbOptions& verb, Action& action) {
   add_parsed(verb, "--stalled-for", o->stalled, parse_time, "a time, such as 5s or 500ms",
              "the queues have not moved for this long, so report unsatisfied waits as hangs")
       .type("TIME");
+  verb.flag("--after-reset", o->after_reset,
+            "the engine of the queues was reset: say what is complete, what may be half done, and what to send again; "
+            "without it, a log that reports such a reset says so");
   verb.flag("--all-queues", o->all_queues, "the FILEs contain all queues of the process");
   verb.flag("--all-threads", o->all_threads,
             "only threads named by --waits will store to a word, so report waits for the host as hangs");

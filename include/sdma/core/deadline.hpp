@@ -65,9 +65,9 @@ struct Deadline {
     return slice.at < at ? slice : *this;
   }
   /// Is it `at` or later?
-  bool passed() const noexcept { return Clock::now() >= at; }
+  [[nodiscard]] bool passed() const noexcept { return Clock::now() >= at; }
   /// The time that is left; zero once the deadline has passed.
-  std::chrono::nanoseconds left() const noexcept {
+  [[nodiscard]] std::chrono::nanoseconds left() const noexcept {
     const auto now = Clock::now();
     return at > now ? at - now : std::chrono::nanoseconds::zero();
   }

@@ -47,6 +47,15 @@ struct FilePosition {
 /// "file:line:column", "file:line", "file:0x0040" or "file".
 std::string to_string(const FilePosition&);
 
+/// What a program can do about a failure, where the message is for people. `other` says nothing: conclude nothing.
+enum class Cause : std::uint8_t {
+  other,         ///< none of the following, or not known
+  bad_argument,  ///< the call cannot succeed as it was made
+  no_memory,     ///< there is no memory left: free some, and try again
+  no_device,     ///< the device, its driver or its library is not there
+  queue_lost,    ///< a queue has stopped, and what it was executing cannot be trusted
+};
+
 struct Diagnostic {
   std::string rule{};                   ///< id of the rule, or "": each id has a section in docs/rules.md
   Severity severity = Severity::error;  ///< how serious it is
@@ -55,6 +64,7 @@ struct Diagnostic {
   std::string message{};                ///< one sentence, no full stop
   std::string hint{};                   ///< what to do, or ""
   std::string excerpt{};                ///< the source line, and a caret under the place; "" if the input is not text
+  Cause cause = Cause::other;           ///< of a call that failed, if it is known
 };
 
 /// "where: severity[rule]: message", then the excerpt and a line "  hint: ...", if there are any, without a newline at

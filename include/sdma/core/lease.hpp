@@ -36,7 +36,7 @@ class Lease {
     if (return_) std::exchange(return_, nullptr)(owner_, id_);
   }
   explicit operator bool() const noexcept { return return_ != nullptr; }
-  std::uint64_t id() const noexcept { return id_; }  ///< reset and moves do not change it
+  [[nodiscard]] std::uint64_t id() const noexcept { return id_; }  ///< reset and moves do not change it
 
  private:
   Return return_ = nullptr;

@@ -21,6 +21,9 @@
 #define SDMA_VERSION_STRING "0.3.0"  ///< the same three, as text
 /// The same as one number, 10000 * major + 100 * minor + patch, for `#if SDMA_VERSION >= 300`.
 #define SDMA_VERSION (SDMA_VERSION_MAJOR * 10000 + SDMA_VERSION_MINOR * 100 + SDMA_VERSION_PATCH)
+/// The version that last changed the layout or the meaning of a public type, as such a number. The inline namespace,
+/// the SONAMEs and the symbol versions of libsdma-runtime and libsdma-device say the same: v0_3, .so.0.3, SDMA_0.3.
+#define SDMA_ABI 300
 
 namespace sdma { inline namespace v0_3 {
 
@@ -28,6 +31,7 @@ namespace sdma { inline namespace v0_3 {
 struct Version {
   unsigned major{}, minor{}, patch{};  ///< of "major.minor.patch"
   std::string_view string{};  ///< the same, "major.minor.patch", or empty in a version that a program writes itself
+  unsigned abi{};             ///< its SDMA_ABI; 0: not known, as in a version that a program writes itself
 
   constexpr auto operator<=>(const Version& o) const noexcept {
     if (major != o.major) return major <=> o.major;
@@ -39,17 +43,17 @@ struct Version {
   }
 
   /// May a program that was compiled with the headers `o` run with a library of this version? Yes, if the library is
-  /// not older, and both have the same major version and, before 1.0.0, the same minor version.
-  constexpr bool compatible_with(const Version& o) const noexcept {
-    return major == o.major && (major != 0 || minor == o.minor) && *this >= o;
-  }
+  /// not older, and both have the same layouts: the same `abi`. A version whose `abi` is not known is compatible with
+  /// none, because nothing says what its layouts are.
+  constexpr bool compatible_with(const Version& o) const noexcept { return abi != 0 && abi == o.abi && *this >= o; }
 };
 
 /// The version of these headers.
 inline constexpr Version kVersion{.major = SDMA_VERSION_MAJOR,
                                   .minor = SDMA_VERSION_MINOR,
                                   .patch = SDMA_VERSION_PATCH,
-                                  .string = SDMA_VERSION_STRING};
+                                  .string = SDMA_VERSION_STRING,
+                                  .abi = SDMA_ABI};
 
 /// The version of the sdma-runtime library that the program runs with. Defined in the library, not in this header.
 Version version() noexcept;

@@ -112,6 +112,19 @@ class Device {
   /// kind or version; its owner has ended, has given the memory back, belongs to another user or does not answer within
   /// ten seconds; the memory is of a GPU that this device lacks; no descriptor is left; out of memory.
   virtual Result<Memory, Diagnostic> open_shared(const SharedHandle&);
+  /// A DMABUF of this memory. Errors: this device makes none; the memory was not allocated by it; of the software
+  /// device: it is not `shareable`; the driver or its library is too old; no descriptor is left.
+  virtual Result<Dmabuf, Diagnostic> export_dmabuf(const Memory&);
+  /// Memory of a DMABUF of any driver that this device's driver takes. Errors: this device takes none; there is no such
+  /// GPU; the descriptor is of something else, or shorter; the driver refuses it.
+  virtual Result<Memory, Diagnostic> import_dmabuf(const DmabufRequest&);
+  /// The name of this memory in the IPC of ROCr or libhsakmt. Errors: this device has none; the memory was not
+  /// allocated by it; the driver refuses it.
+  virtual Result<IpcHandle, Diagnostic> export_ipc(const Memory&);
+  /// Memory that another process has named so. `where`: whose it is; `gpus`: those that may access it. Errors: this
+  /// device has none; there is no such GPU; the driver refuses the handle.
+  virtual Result<Memory, Diagnostic> import_ipc(const IpcHandle&, std::optional<GpuId> where = {},
+                                                std::uint64_t gpus = ~0ull);
   /// The process that shares the memory at this address; nullopt, unless `open_shared` has opened it.
   virtual std::optional<MemoryOwner> origin(GpuVa) const;
   /// A signal of a word of this device's memory, which keeps the word. Errors: the offset is not a multiple of 8, or
@@ -171,6 +184,12 @@ class ForwardingDevice : public Device {
   Result<Queue, Diagnostic> create_queue(const QueueRequest& r) override { return to_.create_queue(r); }
   Result<SharedHandle, Diagnostic> share(const Memory& m) override { return to_.share(m); }
   Result<Memory, Diagnostic> open_shared(const SharedHandle& h) override { return to_.open_shared(h); }
+  Result<Dmabuf, Diagnostic> export_dmabuf(const Memory& m) override { return to_.export_dmabuf(m); }
+  Result<Memory, Diagnostic> import_dmabuf(const DmabufRequest& r) override { return to_.import_dmabuf(r); }
+  Result<IpcHandle, Diagnostic> export_ipc(const Memory& m) override { return to_.export_ipc(m); }
+  Result<Memory, Diagnostic> import_ipc(const IpcHandle& h, std::optional<GpuId> where, std::uint64_t gpus) override {
+    return to_.import_ipc(h, where, gpus);
+  }
   std::optional<MemoryOwner> origin(GpuVa va) const override { return to_.origin(va); }
   [[nodiscard]] Errc wait_event(const Event& e, Deadline d) noexcept override { return to_.wait_event(e, d); }
   Result<Fault> wait_fault(Deadline d) noexcept override { return to_.wait_fault(d); }

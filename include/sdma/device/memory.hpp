@@ -60,6 +60,24 @@
 // handles of the parent. A shared object needs a descriptor of the owner while the owner holds it, and open memory
 // needs one per owner.
 //
+// DMABUFs and IPC handles are the driver's own names, for runtimes and drivers that do not use this library:
+//
+//   Dmabuf b = *device.export_dmabuf(m);                  // b.fd() goes to a network card, a display, another runtime
+//   Memory n = *device.import_dmabuf({.fd = fd, .bytes = bytes, .where = GpuId{0}});
+//   IpcHandle h = *device.export_ipc(m);                  // h.words is an hsa_amd_ipc_memory_t
+//   Memory o = *device.import_ipc(h, GpuId{0});
+//
+//            DMABUFs                                     IPC handles
+//   soft     descriptors of shareable memory             no
+//   kfd      hsaKmtExportDMABufHandle,                   hsaKmtShareMemory, hsaKmtRegisterSharedHandle
+//            hsaKmtRegisterGraphicsHandleToNodes
+//   rocr     hsa_amd_portable_export_dmabuf,             hsa_amd_ipc_memory_create, _attach
+//            hsa_amd_interop_map_buffer
+//   cuda     no                                          no
+//
+// The host cannot reach imported memory, except on the software device. Between processes that both use this library,
+// share and open_shared are better: the handle ends with the memory, and says whose it is.
+//
 // Thread-safe, as Device is. Errors: a Diagnostic says why memory cannot be shared or opened; at the limit of
 // descriptors, it names the limit. `open_shared` waits for the owner, at most ten seconds. To give memory back waits
 // for no engine.
@@ -181,6 +199,52 @@ struct SharedHandle {
   std::uint64_t bytes{};                        ///< its size
   friend bool operator==(const SharedHandle&, const SharedHandle&) = default;
 };
+/// A descriptor by which drivers share memory. It is closed with this object; the memory stays while a descriptor or a
+/// mapping of it is left. Move-only.
+class Dmabuf {
+ public:
+  Dmabuf() = default;
+  /// Takes the descriptor.
+  Dmabuf(int fd, std::uint64_t offset, std::uint64_t bytes) noexcept : fd_(fd), offset_(offset), bytes_(bytes) {}
+  Dmabuf(Dmabuf&& o) noexcept : fd_(std::exchange(o.fd_, -1)), offset_(o.offset_), bytes_(o.bytes_) {}
+  Dmabuf& operator=(Dmabuf&& o) noexcept {
+    std::swap(fd_, o.fd_);
+    std::swap(offset_, o.offset_);
+    std::swap(bytes_, o.bytes_);
+    return *this;
+  }
+  ~Dmabuf();
+
+  /// The descriptor; -1: none.
+  [[nodiscard]] int fd() const noexcept { return fd_; }
+  /// The descriptor, which the caller closes.
+  [[nodiscard]] int release() noexcept { return std::exchange(fd_, -1); }
+  /// Where the memory begins in the DMABUF, in bytes: a driver exports whole allocations.
+  [[nodiscard]] std::uint64_t offset() const noexcept { return offset_; }
+  /// The length of the memory in bytes.
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
+
+ private:
+  int fd_ = -1;
+  std::uint64_t offset_{}, bytes_{};
+};
+/// What to import from a DMABUF, which stays the caller's.
+struct DmabufRequest {
+  int fd = -1;                   ///< the descriptor
+  std::uint64_t offset{};        ///< where the memory begins in it, in bytes
+  std::uint64_t bytes{};         ///< of the memory, 1 or more
+  std::optional<GpuId> where{};  ///< whose memory it is; nullopt: the host's, or not known
+  std::uint64_t gpus = ~0ull;    ///< bit g: GPU g may access it
+};
+/// Names memory for the IPC of ROCr or libhsakmt. Plain bytes, for a process with the same driver and library.
+struct IpcHandle {
+  std::array<std::uint32_t, 8> words{};  ///< hsa_amd_ipc_memory_t, or libhsakmt's HsaSharedMemoryHandle
+  std::uint64_t offset{};                ///< where the memory begins in what `words` names, in bytes
+  std::uint64_t bytes{};                 ///< of the memory
+  friend bool operator==(const IpcHandle&, const IpcHandle&) = default;
+};
+static_assert(std::is_trivially_copyable_v<IpcHandle> && sizeof(IpcHandle) == 48);
+
 /// A process whose memory this one has opened.
 struct MemoryOwner {
   std::uint32_t process{};  ///< its number

@@ -162,19 +162,40 @@ struct QueueState {
   std::vector<NearPacket> near{};                   ///< the packets around rptr
 };
 
+/// A queue of an engine that was reset: what is complete, and what is to be sent again (sdma/queue/reset.hpp). Which
+/// completions were seen is inferred from the words of its fences.
+struct AfterReset {
+  static constexpr std::size_t kMostPackets = 32;  ///< so many are listed
+  /// A packet that is not complete.
+  struct Packet {
+    std::uint64_t position{};  ///< in bytes
+    std::string fate{};        ///< "repeat", "send" or "held"
+    std::string text{};        ///< the packet
+    std::string why{};         ///< why, in one clause
+  };
+  std::size_t queue{};                           ///< index into Snapshot::queues
+  std::string state{};                           ///< "unknown", "whole", "again" or "decide"
+  std::string why{};                             ///< of "unknown": what is not known
+  std::uint64_t from{};                          ///< everything before this position is complete
+  std::size_t done{}, repeat{}, send{}, held{};  ///< packets of each fate
+  std::size_t dwords{};                          ///< of those that are sent again
+  std::vector<Packet> packets{};                 ///< the first of them
+};
+
 /// `healthy`: nothing hangs; `undecided`: it is not sure whether; `hung`: a queue or a host thread hangs; `waits`: only
 /// the host can end what a queue waits for, and may still do so.
 enum class Verdict : std::uint8_t { healthy, undecided, hung, waits };
 std::string_view name(Verdict) noexcept;
 
 struct Diagnosis {
-  std::string from{};                    ///< as Snapshot::from
-  std::vector<Finding> findings{};       ///< causes first, then what follows from them; never empty
-  std::vector<QueueState> queues{};      ///< in the order of Snapshot::queues
-  std::vector<PageFault> page_faults{};  ///< as Snapshot::page_faults
-  std::vector<LogEvent> events{};        ///< as Snapshot::events
-  std::uint64_t watched_ns{};            ///< how long the queues were watched; 0: a single moment
-  std::vector<std::string> notes{};      ///< what was not examined
+  std::string from{};                     ///< as Snapshot::from
+  std::vector<Finding> findings{};        ///< causes first, then what follows from them; never empty
+  std::vector<QueueState> queues{};       ///< in the order of Snapshot::queues
+  std::vector<PageFault> page_faults{};   ///< as Snapshot::page_faults
+  std::vector<LogEvent> events{};         ///< as Snapshot::events
+  std::vector<AfterReset> after_reset{};  ///< queues of engines that were reset; empty: no such reset is known
+  std::uint64_t watched_ns{};             ///< how long the queues were watched; 0: a single moment
+  std::vector<std::string> notes{};       ///< what was not examined
 
   /// That of all findings: hung if one is; else undecided, if one is; else waits, if one does.
   Verdict verdict() const noexcept;

@@ -196,7 +196,7 @@ class Words {
   /// Is no byte known?
   bool empty() const noexcept { return pieces_.empty(); }
   /// Errc::unmapped if one of the bytes is not in it. What was added last wins.
-  Errc read(GpuVa va, std::span<std::byte> out) const;
+  [[nodiscard]] Errc read(GpuVa va, std::span<std::byte> out) const;
   /// Calls `f(va, bytes)` for each part, in the order of `add`.
   template <class Fn> void each(Fn f) const {
     for (const auto& p : pieces_) f(p.va, std::span<const std::byte>(p.bytes));
@@ -226,6 +226,7 @@ struct Snapshot {
   bool others_run = false;       ///< a queue that is not in `queues`, such as one of kernels, may be executing packets
   std::uint64_t watched_ns = 0;  ///< how long the queues were watched; 0: a single moment
   bool stalls = false;           ///< the user says that these queues have not completed what they should
+  bool after_reset = false;      ///< the user says that the engine of these queues was reset
   std::vector<SharedRange> shared{};  ///< of `merged` snapshots
   std::vector<MovingWord> moving{};   ///< words that queues wait for, and that changed meanwhile
   std::vector<std::string> notes{};   ///< what could not be read, one sentence each, for the reader of the report

@@ -21,8 +21,10 @@
 //
 // To a few packets of 7.0 and 7.1, sources give several lengths (`doubt`): stream/reader.hpp says how they are read.
 //
-// catalogue() builds a list at its first use; any thread may call it, and a Catalogue is constant from then on. No
-// errors; allocates. It is part of the library sdma-runtime.
+// catalogue() builds a list at its first use, some 100 KB of static storage for each generation that is asked for; any
+// thread may call it, and a Catalogue is constant from then on. No errors, no allocation. It is header-only; to_string
+// and label, which make texts, are in the library.
+#include "sdma/packets/generation_list.hpp"
 #include "sdma/packets/registry.hpp"
 
 #include <string>
@@ -61,8 +63,27 @@ class Catalogue {
   const std::uint8_t* next_;
 };
 
+namespace detail {
+template <Generation G> const Catalogue& catalogue_of() noexcept {
+  static const GenerationList list{G};
+  static const Catalogue catalogue{G, list.packets(), list.first(), list.next()};
+  return catalogue;
+}
+template <> inline const Catalogue& catalogue_of<kDefaultGeneration>() noexcept {
+  static const Catalogue catalogue{kDefaultGeneration, kPackets, kFirst, kNextAlike.data()};
+  return catalogue;
+}
+}  // namespace detail
+
 /// The packets of a generation. That of 4.4.2 refers to kPackets.
-const Catalogue& catalogue(Generation) noexcept;
+inline const Catalogue& catalogue(Generation g) noexcept {
+  SDMA_ASSERT(described(g));
+  static constexpr auto kEach = []<std::size_t... G>(std::index_sequence<G...>) {
+    return std::array{&detail::catalogue_of<static_cast<Generation>(G)>...};
+  }
+  (std::make_index_sequence<kGenerationCount>{});
+  return kEach[static_cast<std::size_t>(g)]();
+}
 
 /// "4.0 to 4.4.5", "4.4.2, 4.4.5", "7.1"
 std::string to_string(Generations);

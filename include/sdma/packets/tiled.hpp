@@ -10,7 +10,7 @@
 //   identify(dwords)->fields_unknown       the length is known; text prints one `.dword` line and the name as a comment
 //   identify(dwords)->foreign              the same, and 4.4.2 does not have it
 //
-// The catalogues of later generations have fields for most of them (lib/packets/later.hpp), and their lengths there.
+// The catalogues of later generations have fields for most of them (later.hpp), and their lengths there.
 //
 // Constants: any thread may read them. No errors. The lengths of 4.x come from the kernel's 4.x header, except that of
 // SUBWIN_LARGE, which comes from newer headers and is unproven on 4.4.2. The lengths of packets that 4.4.2 lacks come

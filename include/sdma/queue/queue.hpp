@@ -35,13 +35,13 @@ class Queue {
   explicit operator bool() const noexcept { return static_cast<bool>(lease_); }
 
   /// The memory of its ring: what a Ring is made of.
-  const RingMemory& memory() const noexcept { return memory_; }
+  [[nodiscard]] const RingMemory& memory() const noexcept { return memory_; }
   /// The GPU whose engine serves it.
-  GpuId gpu() const noexcept { return gpu_; }
+  [[nodiscard]] GpuId gpu() const noexcept { return gpu_; }
   /// The engine that serves it.
-  EngineId engine() const noexcept { return engine_; }
+  [[nodiscard]] EngineId engine() const noexcept { return engine_; }
   /// The device's id of the queue, which faults and traces also use.
-  std::uint64_t id() const noexcept { return lease_.id(); }
+  [[nodiscard]] std::uint64_t id() const noexcept { return lease_.id(); }
 
  private:
   Lease lease_;

@@ -184,9 +184,9 @@ template <Producers K, class OrderOf> class Ring {  // the defaults are in forwa
   Ring& operator=(const Ring&) = delete;
 
   /// The longest slot that this ring can grant, in dwords; 0 if the memory was refused.
-  std::size_t max_slot() const noexcept { return max_slot_; }
+  [[nodiscard]] std::size_t max_slot() const noexcept { return max_slot_; }
   /// The longest slot that fits at every position, in dwords: half the ring.
-  std::size_t max_slot_anywhere() const noexcept { return bytes_ / 8; }
+  [[nodiscard]] std::size_t max_slot_anywhere() const noexcept { return static_cast<std::size_t>(bytes_ / 8); }
 
   /// Reserves room for `dwords` dwords. Errors: no_space (retry after the engine has read more), too_large (more than
   /// max_slot()), bad_argument (zero), two_producers (end this Ring or the other one), bad_ring.
@@ -273,21 +273,21 @@ template <Producers K, class OrderOf> class Ring {  // the defaults are in forwa
   }
 
   /// The generation of the packets that the ring's engine reads.
-  Generation generation() const noexcept { return m_.generation; }
+  [[nodiscard]] Generation generation() const noexcept { return m_.generation; }
 
   struct Positions {
     std::uint64_t read, committed, reserved;  ///< in bytes: read by the engine, published, taken
   };
   /// In bytes; read <= committed <= reserved. rptr is loaded first, so the engine may have advanced since. All zero if
   /// the memory was refused.
-  Positions positions() const noexcept {
+  [[nodiscard]] Positions positions() const noexcept {
     if (bytes_ == 0) return {};
     const auto read = Order::load(m_.rptr, Order::kRptr), committed = position(load(committed_, Order::kCommitted));
     // The engine may already be past a doorbell whose position `committed_` does not show yet.
     return {read, committed < read ? read : committed, position(load(reserved_, Order::kReserve))};
   }
   /// The memory that the constructor was given, even if it was refused.
-  const RingMemory& memory() const noexcept { return m_; }
+  [[nodiscard]] const RingMemory& memory() const noexcept { return m_; }
 
  private:
   // One producer: a position in bytes. Many producers: position / 4 in the high bits and an 8-bit ticket in the low

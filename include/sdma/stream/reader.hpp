@@ -30,9 +30,11 @@ struct PacketView {
   bool certain = true;                      ///< false: a packet before it has a length that no source settles
 
   /// Is it a known packet, with all of its dwords in the span?
-  constexpr bool whole() const noexcept { return info && !cut_off; }
+  [[nodiscard]] constexpr bool whole() const noexcept { return info && !cut_off; }
   /// Is it a whole packet of this type?
-  template <Packet P> constexpr bool is() const noexcept { return whole() && sdma::is<P>(*info) && !info->foreign; }
+  template <Packet P> [[nodiscard]] constexpr bool is() const noexcept {
+    return whole() && sdma::is<P>(*info) && !info->foreign;
+  }
 };
 
 class Reader {
@@ -42,7 +44,7 @@ class Reader {
       : in_(in), packets_(&packets) {}
   constexpr explicit operator bool() const noexcept { return at_ < in_.size(); }
   /// How many dwords come before the next packet.
-  constexpr std::size_t position_dwords() const noexcept { return at_; }
+  [[nodiscard]] constexpr std::size_t position_dwords() const noexcept { return at_; }
   /// Deprecated: position_dwords().
   [[deprecated("use position_dwords()")]] constexpr std::size_t position() const noexcept { return at_; }
 

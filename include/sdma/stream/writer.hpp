@@ -213,7 +213,7 @@ template <class Target> class BasicWriter : public WriterRequests {
       : begin_(0), at_(0), end_(~std::size_t{}), target_(target) {}
 
   /// The generation for which it encodes.
-  constexpr Generation generation() const noexcept { return target_.value(); }
+  [[nodiscard]] constexpr Generation generation() const noexcept { return target_.value(); }
 
   /// Writes one packet.
   template <Packet P> SDMA_ALWAYS_INLINE constexpr Errc put(const P& p) noexcept {
@@ -301,12 +301,12 @@ template <class Target> class BasicWriter : public WriterRequests {
   }
 
   /// The chunk of a request for packets of type P: the default one is shorter if the generation's packets are.
-  template <Packet P> constexpr std::uint32_t chunk_for(std::uint32_t wanted) const noexcept {
+  template <Packet P> [[nodiscard]] constexpr std::uint32_t chunk_for(std::uint32_t wanted) const noexcept {
     return detail::chunk_of<P>(wanted, target_.value());
   }
 
   /// The first error of any call since the Writer was made, or since clear_error.
-  constexpr Errc error() const noexcept { return error_; }
+  [[nodiscard]] constexpr Errc error() const noexcept { return error_; }
   /// Sets error() to ok.
   constexpr void clear_error() noexcept { error_ = Errc::ok; }
   /// Records the error of a call that is built on this Writer, and returns it.
@@ -316,13 +316,15 @@ template <class Target> class BasicWriter : public WriterRequests {
   }
 
   /// How many dwords are written.
-  constexpr std::size_t position_dwords() const noexcept { return static_cast<std::size_t>(at_ - begin_); }
+  [[nodiscard]] constexpr std::size_t position_dwords() const noexcept {
+    return static_cast<std::size_t>(at_ - begin_);
+  }
   /// Deprecated: position_dwords().
   [[deprecated("use position_dwords()")]] constexpr std::size_t position() const noexcept { return position_dwords(); }
   /// How many dwords are still free.
-  constexpr std::size_t room() const noexcept { return static_cast<std::size_t>(end_ - at_); }
+  [[nodiscard]] constexpr std::size_t room() const noexcept { return static_cast<std::size_t>(end_ - at_); }
   /// All dwords written so far.
-  constexpr std::span<std::uint32_t> written() const noexcept requires std::is_pointer_v<Cursor> {
+  [[nodiscard]] constexpr std::span<std::uint32_t> written() const noexcept requires std::is_pointer_v<Cursor> {
     return {begin_, at_};
   }
 

@@ -78,9 +78,9 @@ struct Signal {
   }
 
   /// The address of the low half, for polls and fences: the low dword.
-  constexpr GpuVa low_va() const noexcept { return va; }
+  [[nodiscard]] constexpr GpuVa low_va() const noexcept { return va; }
   /// The address of the high half.
-  constexpr GpuVa high_va() const noexcept { return va + 4; }
+  [[nodiscard]] constexpr GpuVa high_va() const noexcept { return va + 4; }
 
   [[deprecated("use low_va()")]] constexpr GpuVa low() const noexcept { return va; }        ///< deprecated: low_va()
   [[deprecated("use high_va()")]] constexpr GpuVa high() const noexcept { return va + 4; }  ///< deprecated: high_va()

@@ -63,9 +63,13 @@ struct StallReport {
   bool before_known{};  ///< `before` begins with the packet before `read`: all of it, or its first kBefore dwords
 
   /// The valid dwords of `head`.
-  constexpr std::span<const std::uint32_t> head_span() const noexcept { return {head.data(), head_dwords}; }
+  [[nodiscard]] constexpr std::span<const std::uint32_t> head_span() const noexcept {
+    return {head.data(), head_dwords};
+  }
   /// The valid dwords of `before`.
-  constexpr std::span<const std::uint32_t> before_span() const noexcept { return {before.data(), before_dwords}; }
+  [[nodiscard]] constexpr std::span<const std::uint32_t> before_span() const noexcept {
+    return {before.data(), before_dwords};
+  }
 };
 
 namespace detail {

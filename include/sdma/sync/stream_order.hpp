@@ -90,9 +90,9 @@ struct StreamGraph {
   std::uint32_t iterations{};  ///< how many the caller captures
 
   /// The value of an iteration.
-  constexpr std::uint32_t value(std::uint32_t iteration) const noexcept { return first + iteration; }
+  [[nodiscard]] constexpr std::uint32_t value(std::uint32_t iteration) const noexcept { return first + iteration; }
   /// The rounds of a replay: the iterations, and for a single one another round that separates replays.
-  constexpr std::uint32_t rounds() const noexcept { return iterations == 1 ? 2 : iterations; }
+  [[nodiscard]] constexpr std::uint32_t rounds() const noexcept { return iterations == 1 ? 2 : iterations; }
 };
 
 class StreamOrder {
@@ -104,9 +104,9 @@ class StreamOrder {
   StreamOrder(GpuVa go, std::span<const GpuVa> done) noexcept : go_(go), done_(done) {}
 
   /// The word that the stream writes, and queues poll.
-  GpuVa go() const noexcept { return go_; }
+  [[nodiscard]] GpuVa go() const noexcept { return go_; }
   /// The words that queues store to, and the stream waits for.
-  std::span<const GpuVa> done() const noexcept { return done_; }
+  [[nodiscard]] std::span<const GpuVa> done() const noexcept { return done_; }
 
   /// Checks the words, and has the stream write the one and wait for the others, which are 0. Refused: no word for a
   /// queue; a word that is null, misaligned or given twice; and a word that the stream does not take.
@@ -158,8 +158,8 @@ class StreamOrder {
   /// Publishes a round of one queue: the poll, what `write(submission, value)` adds in up to `dwords` dwords, and the
   /// fence to done()[queue]. Errors: those of a Submission, and what `write` returns, if it returns an Errc.
   template <Producers K, class Order, class Write, class Target = FixedGeneration<kDefaultGeneration>>
-  Errc publish(Ring<K, Order>& ring, std::size_t queue, std::size_t dwords, Deadline d, std::uint32_t value,
-               Write&& write, Target target = {}) const noexcept {
+  [[nodiscard]] Errc publish(Ring<K, Order>& ring, std::size_t queue, std::size_t dwords, Deadline d,
+                             std::uint32_t value, Write&& write, Target target = {}) const noexcept {
     if (queue >= done_.size()) return Errc::bad_argument;
     Submission packets{ring, dwords_of<PollMem, Fence>() + dwords, d, target};
     packets.with([&](auto& w) { return acquire_equal(w, go_, value); });
@@ -169,8 +169,8 @@ class StreamOrder {
   }
   /// Publishes the rounds of one replay. `write` is called for the iterations.
   template <Producers K, class Order, class Write, class Target = FixedGeneration<kDefaultGeneration>>
-  Errc publish(Ring<K, Order>& ring, std::size_t queue, std::size_t dwords, Deadline d, const StreamGraph& g,
-               Write&& write, Target target = {}) const noexcept {
+  [[nodiscard]] Errc publish(Ring<K, Order>& ring, std::size_t queue, std::size_t dwords, Deadline d,
+                             const StreamGraph& g, Write&& write, Target target = {}) const noexcept {
     for (std::uint32_t i = 0; i < g.rounds(); ++i) {
       const auto round = [&](auto& packets, std::uint32_t value) {
         if (i < g.iterations) write(packets, value);

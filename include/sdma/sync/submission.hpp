@@ -104,9 +104,9 @@ class Submission {
     return error_;
   }
   /// The first error; ok if there is none.
-  Errc error() const noexcept { return error_; }
+  [[nodiscard]] Errc error() const noexcept { return error_; }
   /// How many slots have been published.
-  std::size_t parts() const noexcept { return parts_; }
+  [[nodiscard]] std::size_t parts() const noexcept { return parts_; }
 
  private:
   static constexpr Writer::Copy piece(const Writer::Copy& c, std::uint64_t at, std::uint64_t n) noexcept {

@@ -49,13 +49,13 @@ class Timeline {
   Timeline& operator=(const Timeline&) = delete;
 
   /// The signal whose word counts the completions.
-  const Signal& signal() const noexcept { return signal_; }
+  [[nodiscard]] const Signal& signal() const noexcept { return signal_; }
   /// How many additions of 1 complete an epoch.
-  std::uint32_t completions() const noexcept { return completions_; }
+  [[nodiscard]] std::uint32_t completions() const noexcept { return completions_; }
   /// The last epoch that `next` returned; before the first call, the value that the word began with.
-  std::uint64_t last() const noexcept { return last_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t last() const noexcept { return last_.load(std::memory_order_relaxed); }
   /// How many epochs are left.
-  std::uint64_t remaining() const noexcept {
+  [[nodiscard]] std::uint64_t remaining() const noexcept {
     const auto last = this->last();
     return last > kLastEpoch ? 0 : (kLastEpoch - last) / completions_;
   }
@@ -76,7 +76,7 @@ class Timeline {
   }
 
   /// Is `epoch` complete? Loads the word with acquire.
-  bool reached(std::uint64_t epoch) const noexcept { return signal_.load() >= epoch; }
+  [[nodiscard]] bool reached(std::uint64_t epoch) const noexcept { return signal_.load() >= epoch; }
 
   /// Waits until `epoch` is complete. Returns the value of the word, which is `epoch` or later; or a report of why that
   /// value did not come.

@@ -84,7 +84,7 @@ class Backoff {
     return true;
   }
   /// Will the next `step` spin, without a system call?
-  bool spinning() const noexcept { return rounds_ < kSpins; }
+  [[nodiscard]] bool spinning() const noexcept { return rounds_ < kSpins; }
 
  private:
   unsigned rounds_ = 0;

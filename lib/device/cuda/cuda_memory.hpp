@@ -85,7 +85,8 @@ class MemoryPool {
       return Diagnostic{
           .where = where,
           .message = fmt::format("{}{}: {}", out ? "out of memory: " : "", what, any().driver().describe(status)),
-          .hint = out ? "free memory, or request less" : "allocate it without MemoryRequest::shareable"};
+          .hint = out ? "free memory, or request less" : "allocate it without MemoryRequest::shareable",
+          .cause = out ? Cause::no_memory : Cause::bad_argument};
     };
     if (r.where) {
       status = map_gpu(b, r, physical_, file);

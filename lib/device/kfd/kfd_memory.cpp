@@ -40,7 +40,8 @@ Result<KfdNode::NewBlock, Diagnostic> KfdNode::allocate_block(const MemoryReques
                       .message = fmt::format("out of memory: {}", thunk::message(status)),
                       .hint = r.where && r.host_access ? "free memory, request less, or set host_access = false if the "
                                                          "BAR is small"
-                                                       : "free memory, request less, or raise ulimit -l"};
+                                                       : "free memory, request less, or raise ulimit -l",
+                      .cause = Cause::no_memory};
   status = map_for(r.gpus, base, all);
   if (status != thunk::kSuccess) {
     (void)thunk_.free(base, all);
@@ -73,6 +74,28 @@ std::string KfdNode::import_block(const ShareToken& token, std::uint64_t bytes, 
   auto status = has < bytes ? thunk::kTooSmall : map_for(gpus, *base, has);
   if (status == thunk::kSuccess) return "";
   (void)thunk_.close_shared(*base);
+  return thunk::message(status);
+}
+
+std::string KfdNode::export_dmabuf(void* base, std::uint64_t bytes, int& fd, std::uint64_t& offset) {
+  if (!thunk_.export_dmabuf) return "this libhsakmt has no hsaKmtExportDMABufHandle";
+  const auto status = thunk_.export_dmabuf(base, bytes, &fd, &offset);
+  return status == thunk::kSuccess ? "" : thunk::message(status);
+}
+
+std::string KfdNode::import_dmabuf(int fd, std::uint64_t gpus, void** base, std::uint64_t& bytes) {
+  if (!thunk_.open_dmabuf || !thunk_.close_shared) return "this libhsakmt has no hsaKmtRegisterGraphicsHandleToNodes";
+  std::vector<std::uint32_t> nodes;
+  for (std::size_t g = 0; g < gpus_.size(); ++g)
+    if ((gpus >> g & 1) != 0) nodes.push_back(gpus_[g].thunk_node);
+  thunk::GraphicsResource found;
+  auto status = thunk_.open_dmabuf(static_cast<std::uint64_t>(fd), &found, nodes.size(), nodes.data());
+  if (status != thunk::kSuccess) return thunk::message(status);
+  *base = found.address;
+  bytes = found.bytes;
+  status = map_for(gpus, found.address, found.bytes);
+  if (status == thunk::kSuccess) return "";
+  (void)thunk_.close_shared(found.address);
   return thunk::message(status);
 }
 

@@ -64,6 +64,12 @@ struct QueueResource {
   std::uint64_t *doorbell{}, *wptr{}, *rptr{};
   std::int64_t* error{};
 };
+struct GraphicsResource {
+  void* address{};
+  std::uint64_t bytes{};
+  const void* metadata{};
+  std::uint32_t metadata_bytes{}, node{};
+};
 struct EventDescriptor {
   std::uint32_t type{}, node{};
   std::uint64_t user{}, user_bytes{};
@@ -107,6 +113,11 @@ struct Thunk {
   Status (*open_shared)(const std::uint32_t* handle, void** address,
                         std::uint64_t* bytes) = library.may("hsaKmtRegisterSharedHandle");
   Status (*close_shared)(void* address) = library.may("hsaKmtDeregisterMemory");
+  // Null where the library makes or takes no DMABUFs.
+  Status (*export_dmabuf)(void* address, std::uint64_t bytes, int* fd,
+                          std::uint64_t* offset) = library.may("hsaKmtExportDMABufHandle");
+  Status (*open_dmabuf)(std::uint64_t fd, GraphicsResource*, std::uint64_t nodes,
+                        std::uint32_t* node_array) = library.may("hsaKmtRegisterGraphicsHandleToNodes");
   /// Null in older libraries: the device then calls the kernel driver directly.
   Status (*create_queue)(std::uint32_t node, std::uint32_t type, std::uint32_t percentage, std::int32_t priority,
                          std::uint32_t engine, void* ring, std::uint64_t bytes, Event*,

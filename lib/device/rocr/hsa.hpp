@@ -155,6 +155,11 @@ struct Hsa {
   Status (*open_shared)(const std::uint32_t* handle, std::size_t bytes, std::uint32_t count, const Agent*,
                         void**) = library.may("hsa_amd_ipc_memory_attach");
   Status (*close_shared)(void*) = library.may("hsa_amd_ipc_memory_detach");
+  Status (*export_dmabuf)(const void*, std::size_t bytes, int* fd,
+                          std::uint64_t* offset) = library.may("hsa_amd_portable_export_dmabuf");
+  Status (*open_dmabuf)(std::uint32_t count, Agent*, int fd, std::uint32_t flags, std::size_t* bytes, void**,
+                        std::size_t* metadata_bytes, const void** metadata) = library.may("hsa_amd_interop_map_buffer");
+  Status (*close_dmabuf)(void*) = library.may("hsa_amd_interop_unmap_buffer");
   Status (*create_queues)(Agent, QueueDescriptor*, std::uint32_t count) = library.may("hsa_amd_queue_create");
   Status (*queue_info)(HsaQueue*, std::uint32_t attribute, void*) = library.may("hsa_amd_queue_get_info");
   Status (*create_earlier)(Agent, std::uint32_t flags, std::uint32_t engines, std::uint32_t priority,

@@ -70,8 +70,11 @@ Result<RocrNode::NewBlock, Diagnostic> RocrNode::allocate_block(const MemoryRequ
     return failed("the host cannot reach this GPU's memory", "set host_access = false: the BAR of the GPU is small");
   const auto bytes = round_up(r.bytes, kPage), all = r.alignment > kPage ? bytes + r.alignment : bytes;
   void* base = nullptr;
-  if (const auto s = hsa_.allocate(*pool, all, 0, &base); s != kSuccess || !base)
-    return failed("out of memory: " + why(s), "free memory, or request less");
+  if (const auto s = hsa_.allocate(*pool, all, 0, &base); s != kSuccess || !base) {
+    auto none = failed("out of memory: " + why(s), "free memory, or request less");
+    none.cause = Cause::no_memory;
+    return none;
+  }
   auto agents = agents_in(r.gpus);
   if (r.where && visible) agents.push_back(cpu_);
   if (!agents.empty())
@@ -91,7 +94,7 @@ void RocrNode::free_block(std::uint64_t id) noexcept {
   const auto found = blocks_.extract(id);
   if (!found) return;
   const auto& b = found.mapped();
-  if (b.file < 0) return void((b.opened ? hsa_.close_shared : hsa_.free)(b.base));
+  if (b.file < 0) return void((b.imported ? hsa_.close_dmabuf : b.opened ? hsa_.close_shared : hsa_.free)(b.base));
   (void)hsa_.unlock(b.host);
   munmap(b.base, b.base_bytes);
   close(b.file);
@@ -102,7 +105,8 @@ Result<RocrNode::NewBlock, Diagnostic> RocrNode::lock_pages(const MemoryRequest&
   const auto failed = [&](std::string why) {
     return Diagnostic{.where = place_of(r),
                       .message = "out of memory: " + std::move(why),
-                      .hint = "free memory, request less, or raise ulimit -l"};
+                      .hint = "free memory, request less, or raise ulimit -l",
+                      .cause = Cause::no_memory};
   };
   const auto bytes = round_up(r.bytes, kPage);
   const auto pages = map_pages(file.get(), bytes, std::max(r.alignment, kPage));
@@ -134,6 +138,22 @@ std::string RocrNode::import_block(const ShareToken& token, std::uint64_t bytes,
   const auto agents = agents_in(gpus);
   const auto status =
       hsa_.open_shared(token.data(), bytes, static_cast<std::uint32_t>(agents.size()), agents.data(), base);
+  return status == kSuccess ? "" : why(status);
+}
+
+std::string RocrNode::export_dmabuf(void* base, std::uint64_t bytes, int& fd, std::uint64_t& offset) {
+  if (!hsa_.export_dmabuf) return "this ROCr has no hsa_amd_portable_export_dmabuf";
+  const auto status = hsa_.export_dmabuf(base, bytes, &fd, &offset);
+  return status == kSuccess ? "" : why(status);
+}
+
+std::string RocrNode::import_dmabuf(int fd, std::uint64_t gpus, void** base, std::uint64_t& bytes) {
+  if (!hsa_.open_dmabuf || !hsa_.close_dmabuf) return "this ROCr has no hsa_amd_interop_map_buffer";
+  auto agents = agents_in(gpus);
+  std::size_t has = 0;
+  const auto status =
+      hsa_.open_dmabuf(static_cast<std::uint32_t>(agents.size()), agents.data(), fd, 0, &has, base, nullptr, nullptr);
+  bytes = has;
   return status == kSuccess ? "" : why(status);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // The fields and lengths that packets have in later generations if kPackets only recognises them, as data without a C++
-// type. Internal: catalogue() builds its lists from it, so no client compiles it.
+// type. Internal: catalogue() builds its lists from it.
 //
 //   for (const Later& l : kLater) ...      // {"copy_tiled", since(v5_0), dwords(13), fields}
 //
@@ -11,7 +11,7 @@
 // one. Where the `dcc` bit decides a length, the lengths are those that Mesa and PAL send (docs/packets.md).
 //
 // Constants: any thread may read them. No errors.
-#include "bits.hpp"
+#include "sdma/packets/bits.hpp"
 #include "sdma/packets/condition.hpp"
 
 #include <array>

@@ -15,8 +15,8 @@
 // user queues (docs/packets.md).
 //
 // Constants: any thread may read them. No errors.
-#include "scoped_forms.hpp"
 #include "sdma/packets/condition.hpp"
+#include "sdma/packets/scoped_forms.hpp"
 
 namespace sdma { inline namespace v0_3 { namespace detail {
 

@@ -8,7 +8,7 @@
 //
 // They follow from the descriptions, so that the encoder and the reader cannot differ. Internal: catalogue.cpp takes
 // them. Constants: any thread may read them. No errors.
-#include "bits.hpp"
+#include "sdma/packets/bits.hpp"
 #include "sdma/packets/scoped.hpp"
 
 namespace sdma { inline namespace v0_3 { namespace detail { namespace scoped {
