@@ -15,6 +15,9 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <string>
+#include <thread>
+#include <vector>
 
 using namespace sdma::raw;
 using namespace sdma;
@@ -51,6 +54,42 @@ void part_threads() {
       std::puts("one processor: the node and its client share it");
   }
   (void)pin(0, 0);
+}
+
+using Rings = std::vector<std::unique_ptr<Ring<>>>;
+
+/// Copies and memcpys of the same pages in turn, the best of each; then several engines at once.
+void print_copies(const raw::Memory& data, const raw::Memory& words, Rings& rings) {
+  constexpr std::uint64_t kHalf = 64 << 20;
+  constexpr int kRounds = 30;
+  std::uint32_t n = 0;
+  const auto copy = [&](std::uint32_t engines, std::uint32_t bytes) {
+    ++n;
+    const auto begin = seconds(CLOCK_MONOTONIC);
+    for (std::uint32_t e = 0; e < engines; ++e) {
+      const auto at = std::uint64_t{e} * bytes;
+      (void)rings[e]->submit(CopyLinear{.src = data.gpu(at), .dst = data.gpu(kHalf + at), .bytes = bytes});
+      (void)rings[e]->submit(Fence{.addr = words.gpu(1024 + 64 * e), .value = n});
+    }
+    for (std::uint32_t e = 0; e < engines; ++e) wait(words.as<std::uint32_t>(1024 + 64 * e), n);
+    return seconds(CLOCK_MONOTONIC) - begin;
+  };
+  for (const std::uint32_t bytes : {64u << 10, 1u << 20, 16u << 20, 64u << 20}) {
+    double copied = 1e9, plain = 1e9;
+    for (int i = 0; i < kRounds; ++i) {
+      copied = std::min(copied, copy(1, bytes));
+      const auto begin = seconds(CLOCK_MONOTONIC);
+      std::memcpy(data.host() + kHalf, data.host(), bytes);
+      plain = std::min(plain, seconds(CLOCK_MONOTONIC) - begin);
+    }
+    std::printf("copy of %5u KiB  %10.2f GB/s; memcpy %6.2f GB/s; %.2f\n", bytes >> 10, bytes * 1e-9 / copied,
+                bytes * 1e-9 / plain, plain / copied);
+  }
+  for (std::uint32_t engines = 1; engines <= std::min(4u, std::thread::hardware_concurrency()); engines *= 2) {
+    double best = 1e9;
+    for (int i = 0; i < kRounds; ++i) best = std::min(best, copy(engines, 16 << 20));
+    std::printf("%u engines, 16 MiB each %7.2f GB/s\n", engines, engines * (16 << 20) * 1e-9 / best);
+  }
 }
 
 }  // namespace
@@ -110,14 +149,5 @@ int main() {
     std::printf("packets per second, %2u queues              %.2f million\n", used,
                 static_cast<double>(packets) / (seconds(CLOCK_MONOTONIC) - from) * 1e-6);
   }
-  const auto from = seconds(CLOCK_MONOTONIC);
-  for (int i = 0; i < 8; ++i)
-    (void)rings[1]->submit(CopyLinear{.src = data.gpu(), .dst = data.gpu(64 << 20), .bytes = 64 << 20});
-  (void)rings[1]->submit(Fence{.addr = words.gpu(4), .value = 1});
-  wait(words.as<std::uint32_t>(4), 1);
-  const auto copied = seconds(CLOCK_MONOTONIC) - from;
-  const auto plain = seconds(CLOCK_MONOTONIC);
-  for (int i = 0; i < 8; ++i) std::memcpy(data.host() + (64 << 20), data.host(), 64 << 20);
-  std::printf("%-42s %.2f GB/s; memcpy %.2f GB/s\n", "copy of 64 MiB", 8 * 67.108864e-3 / copied,
-              8 * 67.108864e-3 / (seconds(CLOCK_MONOTONIC) - plain));
+  print_copies(data, words, rings);
 }

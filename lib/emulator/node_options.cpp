@@ -65,6 +65,15 @@ Options read() {
     o.kernels = v == "skip" ? Kernels::skip : Kernels::refuse;
     return v == "skip" || v == "refuse";
   });
+  variable("SDMA_EMULATE_INDIRECT", [&](auto v) {
+    for (auto i : {IndirectBuffers::run, IndirectBuffers::ignore, IndirectBuffers::stall, IndirectBuffers::fault})
+      if (v == name(i)) return (o.indirect = i), true;
+    return false;
+  });
+  variable("SDMA_EMULATE_KFD_VERSION", [&](auto v) {
+    const auto minor = kfd::minor_of(v);
+    return minor && ((o.kfd_minor = *minor), true);
+  });
   return o;
 }
 

@@ -6,10 +6,13 @@
 //   SDMA_EMULATE_SEED=0  SDMA_EMULATE_TRACE=FILE  SDMA_EMULATE_WATCH=1  SDMA_EMULATE_DOORBELLS=protect
 //   SDMA_EMULATE_NAMES=FILE  SDMA_EMULATE_NO_SYSTEM_MEM_LIMIT=1
 //   SDMA_EMULATE_KERNELS=refuse  SDMA_EMULATE_ENGINES=16  SDMA_EMULATE_MACHINE=ID
+//   SDMA_EMULATE_KFD_VERSION=1.17  SDMA_EMULATE_INDIRECT=run
+//   SDMA_EMULATE_REQUIRE_NODE=1    read by preload/leaving.cpp, before anything may allocate
 //
 // `sdma emulate` refuses values that it cannot parse. If a variable was set by
 // hand to a wrong value, the default is used, and a message on stderr says so.
 #include "../engine/pipeline.hpp"
+#include "../kfd/abi.hpp"
 
 #include <cstdint>
 #include <string>
@@ -35,6 +38,8 @@ struct Options {
   Watch watch = Watch::protect;
   bool no_system_mem_limit = false;  ///< the module parameter
   Kernels kernels = Kernels::refuse;
+  IndirectBuffers indirect = IndirectBuffers::run;
+  std::uint32_t kfd_minor = kfd::kMinor;  ///< of the driver's ioctl interface
   std::string machine{};  ///< which machine the process is on, or "": one of its own. See node/shared_limits.hpp
 };
 

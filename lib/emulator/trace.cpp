@@ -6,6 +6,7 @@
 #include "symbols.hpp"
 
 #include "../trace/lines_writer.hpp"
+#include "../trace/records_writer.hpp"
 #include "sdma/core/file.hpp"
 #include "sdma/stream/reader.hpp"
 #include "sdma/trace/write.hpp"
@@ -13,6 +14,7 @@
 #include <fmt/format.h>
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/file.h>
 #include <unistd.h>
 #include <algorithm>
@@ -26,6 +28,7 @@
 namespace sdma::emulator {
 namespace {
 
+constexpr std::string_view kBinarySuffix = ".bin";
 std::atomic<bool> own_addresses{false};
 
 class File {
@@ -47,22 +50,26 @@ class File {
       const auto made = create_fresh(fmt::format("{}.{}", path, pid_));
       fd = made ? made->fd : -1;
     }
-    if (fd >= 0) writer_.emplace(fd);
+    if (fd >= 0 && std::string_view(path).ends_with(kBinarySuffix)) records_.emplace(fd);
+    else if (fd >= 0) lines_.emplace(fd);
   }
 
   std::mutex mutex;
   pid_t pid() const noexcept { return pid_; }
   void lose() noexcept {
-    if (writer_) writer_->lose();
+    if (lines_) lines_->lose();
+    if (records_) records_->lose();
   }
 
   void event(GpuId g, EngineId e, std::uint64_t queue, trace::Event v, const std::string& text = {}) {
     v.ns = trace::now();
-    v.lane = {place(names_.lanes, lane(g, e, queue))};
+    v.lane = {lane_of(g, e, queue)};
     if (!text.empty()) v.text = {place(names_.texts, text)};
-    if (own_addresses.load(std::memory_order_relaxed)) name_addresses(v);
+    // A binary recording has no names of variables: to find out which addresses a packet has costs more than the rest.
+    if (!records_ && own_addresses.load(std::memory_order_relaxed)) name_addresses(v);
     if (options().live) show(v);
-    if (writer_) writer_->write(names_, v);
+    if (lines_) lines_->write(names_, v);
+    if (records_) records_->write(names_, v);
   }
 
  private:
@@ -86,6 +93,13 @@ class File {
     [[maybe_unused]] const auto n = ::write(STDERR_FILENO, line.data(), line.size());
   }
 
+  /// The index of a queue's lane.
+  std::uint32_t lane_of(GpuId g, EngineId e, std::uint64_t queue) {
+    auto& known = known_[((g.value * 64 + e.value) * 8 + queue) % known_.size()];
+    if (known.lane == kNone || known.queue != queue || known.gpu != g || known.engine != e)
+      known = {.gpu = g, .engine = e, .queue = queue, .lane = place(names_.lanes, lane(g, e, queue))};
+    return known.lane;
+  }
   static trace::Lane lane(GpuId g, EngineId e, std::uint64_t queue) {
     if (e == kComputeEngine) return {fmt::format("gpu{}", g.value), fmt::format("compute queue {}", queue)};
     return trace::queue_lane(g, e, fmt::format("queue {}", queue));
@@ -101,15 +115,34 @@ class File {
   std::uint64_t first_ns_ = 0;
   trace::Trace names_{};  ///< lanes, texts and names
   Symbols symbols_{};
-  std::optional<trace::LinesWriter> writer_{};
+  static constexpr std::uint32_t kNone = ~0u;
+  struct KnownLane {
+    GpuId gpu{};
+    EngineId engine{};
+    std::uint64_t queue{};
+    std::uint32_t lane = kNone;
+  };
+  std::vector<KnownLane> known_ = std::vector<KnownLane>(4096);  ///< by a number that few queues share
+  std::optional<trace::LinesWriter> lines_{};
+  std::optional<trace::RecordsWriter> records_{};
 };
+
+std::atomic<pid_t> cached_process{0};
+/// getpid without the system call.
+pid_t process() noexcept {
+  if (const auto known = cached_process.load(std::memory_order_relaxed)) return known;
+  static const int watched = ::pthread_atfork(nullptr, nullptr, [] { cached_process.store(0); });
+  const auto self = ::getpid();
+  if (watched == 0) cached_process.store(self, std::memory_order_relaxed);
+  return self;
+}
 
 /// The File of this process, created by the first thread that needs it; a second File would find the path locked by the
 /// first. A forked child creates its own, and never touches the parent's lock.
 File& file() {
   static std::atomic<File*> current{nullptr};
   static std::atomic<pid_t> maker{0};
-  const auto self = ::getpid();
+  const auto self = process();
   for (;;) {
     auto* f = current.load(std::memory_order_acquire);
     if (f && f->pid() == self) return *f;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // Records what the node does: the JSON Lines of docs/trace.md, one line per event. Each line is written at once, so a
-// killed program leaves a readable trace. The first process with an event writes FILE; each further one creates
-// FILE.PID or, if that exists, FILE.PID-1, FILE.PID-2 ...: no process writes to a file with contents.
+// killed program leaves a readable trace. A FILE that ends in .bin gets the same events as a binary recording
+// (trace/records_writer.hpp), which costs a fraction, and has no names of variables. The first process with an event
+// writes FILE; each further one creates FILE.PID or, if that exists, FILE.PID-1, FILE.PID-2 ...: no process writes to a
+// file with contents.
 //
 //   sdma trace --follow FILE        follows events from another terminal;
 //                                   SDMA_EMULATE_WATCH=1: the same lines on stderr

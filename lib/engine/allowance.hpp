@@ -23,6 +23,7 @@ class Allowance {
       1024;  ///< a part of at most this size is never cut, so a step may execute a little more
 
   bool spent() const noexcept { return left_ == 0; }
+  std::uint64_t used() const noexcept { return kStep - left_; }
 
   /// The first part of `rest` that this step executes.
   template <Divisible P> Part take(const P& p, Part rest) noexcept {

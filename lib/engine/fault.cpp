@@ -73,6 +73,7 @@ std::string what(const Fault& f) {
       return fmt::format("the indirect buffer at {:#x} {}", f.va.value,
                          f.rule == "depth"         ? "is nested too deeply: the software engine follows four levels"
                          : f.rule == "one-mapping" ? "does not lie in one mapping of this GPU"
+                         : f.rule == "disabled"    ? "is not executed: the queue has them disabled"
                                                    : "cannot be followed");
     case FaultKind::bad_doorbell:
       return f.rule == "alignment"     ? "is not a multiple of 4"

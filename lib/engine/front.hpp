@@ -30,6 +30,7 @@ struct Current : Fetched {
 
   GpuVa word{};                    ///< the word that it waits for, tests or posts to; an indirect buffer; zero: none
   bool may_wait = false;           ///< its word may hold up the queue
+  bool stalls = false;             ///< the queue never gets past it
   bool waits = false;              ///< a read has found that the word does not have the awaited value
   bool passed = false;             ///< while it waits: rptr is already past it
   bool holds = false;              ///< while it waits: the engine serves no other queue
@@ -46,6 +47,7 @@ class FrontEnd {
         gpu_(c.gpu),
         engine_(c.engine),
         queue_(c.queue),
+        indirect_(c.indirect),
         packets_(&catalogue(c.generation)) {
     if (c.ordering == Ordering::adversarial && c.prefetch) ib_copy_.words.reset(new std::uint32_t[kPrefetchedIb]);
     if (c.rptr) read_ = atomic_ref(*c.rptr).load(std::memory_order_acquire);
@@ -96,11 +98,14 @@ class FrontEnd {
   bool load() noexcept {
     if (have_) return true;
     if (!fetch()) return false;
+    if (indirect_ != IndirectBuffers::run && is<Indirect>(*current_.info)) [[unlikely]]
+      return have_ = load_disabled();
     bool good = false;
     typed(current_, reader_, [&](const auto& p) {
       current_.role = role(p);
       current_.word = word(p).va;
       current_.may_wait = may_wait(p);
+      current_.stalls = false;
       good = admit(p, reader_, fault_);
       return Outcome::done;
     });
@@ -197,6 +202,15 @@ class FrontEnd {
     if (!current_.info->typed) [[unlikely]]
       return refuse_untyped();
     take_payload();
+    return true;
+  }
+  /// An INDIRECT that does not run: its buffer is not read.
+  bool load_disabled() noexcept {
+    if (indirect_ == IndirectBuffers::fault)
+      return fail(FaultKind::bad_ib, decode<Indirect>(current_.head, *current_.info).base, "disabled");
+    current_.role = role(Indirect{});
+    current_.word = {};
+    current_.may_wait = current_.stalls = indirect_ == IndirectBuffers::stall;
     return true;
   }
   bool fail(FaultKind kind, GpuVa va = {}, std::string_view rule = {}) noexcept {
@@ -314,7 +328,8 @@ class FrontEnd {
     while (packets) {
       const auto at = from + packets.position_dwords() * sizeof(std::uint32_t);
       const auto view = packets.next();
-      if (view.is<Indirect>()) prefetch_ib(decode<Indirect>(view.dwords, *view.info), at, model);
+      if (view.is<Indirect>() && indirect_ == IndirectBuffers::run)
+        prefetch_ib(decode<Indirect>(view.dwords, *view.info), at, model);
     }
   }
   void prefetch_ib(const Indirect& ib, std::uint64_t position, Chooser& model) noexcept {
@@ -356,6 +371,7 @@ class FrontEnd {
   GpuId gpu_;
   EngineId engine_;
   std::uint64_t queue_;
+  IndirectBuffers indirect_;
   const Catalogue* packets_;
   Fault fault_{};
 };

@@ -83,7 +83,7 @@ class Pipeline::Impl {
     if (rptr_target() != published_ && c_.rptr) return true;
     if (asleep_ || !front_.available()) return false;
     if (!front_.loaded()) return true;
-    if (at().waits) return at().looks != Current::kForever || detail::met(at(), machine_);
+    if (at().waits) return at().looks != Current::kForever || (!at().stalls && detail::met(at(), machine_));
     return !goes_to_window(at().role) || !window_.full();
   }
 
@@ -95,6 +95,7 @@ class Pipeline::Impl {
   }
   const Fault* fault() const noexcept { return fault_ ? &fault_ : nullptr; }
   const Counters& counters() const noexcept { return counters_; }
+  std::uint64_t moved() const noexcept { return left_.used(); }
   std::uint64_t position() const noexcept { return front_.read(); }
 
  private:
@@ -143,7 +144,7 @@ class Pipeline::Impl {
     if (needs_drain(next.role) && !window_.empty()) return false;
     if (!next.may_wait) return true;
     if (next.waits && next.looks != Current::kForever) return true;  // a read that counts towards expiry is an action
-    if (detail::met(next, machine_)) return true;
+    if (!next.stalls && detail::met(next, machine_)) return true;
     if (!next.waits) {
       begin_wait();
       event(c_.hooks.begin, next);
@@ -166,7 +167,7 @@ class Pipeline::Impl {
     if (goes_to_window(next.role)) return launch(next);
     std::uint64_t bytes = 0;
     bool unfinished = false;
-    const auto outcome = detail::typed(next, *c_.reader, [&](const auto& p) {
+    auto outcome = detail::typed(next, *c_.reader, [&](const auto& p) {
       using P = std::remove_cvref_t<decltype(p)>;
       if constexpr (kRefused<P>) {
         return Outcome::lost;
@@ -181,6 +182,7 @@ class Pipeline::Impl {
     });
     if (outcome == Outcome::lost) return lose(next);
     if (outcome == Outcome::not_yet) return retry();
+    if (outcome == Outcome::call && c_.indirect == IndirectBuffers::ignore) outcome = Outcome::done;
     if (unfinished) {
       at().landed = bytes;
       return;
@@ -393,6 +395,7 @@ bool Pipeline::holds_engine() const noexcept { return impl_->holds_engine(); }
 GpuVa Pipeline::waits_for() const noexcept { return impl_->waits_for(); }
 const Fault* Pipeline::fault() const noexcept { return impl_->fault(); }
 const Pipeline::Counters& Pipeline::counters() const noexcept { return impl_->counters(); }
+std::uint64_t Pipeline::moved() const noexcept { return impl_->moved(); }
 std::uint64_t Pipeline::position() const noexcept { return impl_->position(); }
 
 }}  // namespace sdma::v0_3

@@ -38,6 +38,7 @@
 
 #include <memory>
 #include <span>
+#include <string_view>
 
 namespace sdma { inline namespace v0_3 {
 
@@ -64,6 +65,16 @@ struct PipelineHooks {
 /// `stop`: the queue stops with a fault; `keep_running`: it reports one and continues; `either`: the chooser decides.
 enum class PollTimeout : std::uint8_t { stop, keep_running, either };
 
+/// What becomes of an INDIRECT. No driver enables indirect buffers for the queues of programs, and what an engine then
+/// does is not known (docs/packets.md). `run`: its packets are executed; `ignore`: the queue passes it, and does not
+/// read its address; `stall`: the queue never gets past it; `fault`: the queue stops with bad_ib.
+enum class IndirectBuffers : std::uint8_t { run, ignore, stall, fault };
+/// "run", "ignore", "stall", "fault".
+constexpr std::string_view name(IndirectBuffers i) noexcept {
+  constexpr std::string_view kNames[] = {"run", "ignore", "stall", "fault"};
+  return kNames[static_cast<std::size_t>(i)];
+}
+
 /// The parts and parameters of a Pipeline. `ring` and `reader` are required.
 struct PipelineConfig {
   std::span<std::uint32_t> ring{};  ///< its size in dwords is a power of two; the pipeline only reads it
@@ -86,10 +97,11 @@ struct PipelineConfig {
   /// For adversarial: the queue may fall asleep when its doorbell rings, and before any packet. The caller of `step`
   /// must call `awaken` in the end.
   bool sleeps = false;
-  PollTimeout poll_timeout = PollTimeout::stop;  ///< what an expired poll does to the queue
-  TickSource ticks{};                            ///< the node's clock
-  EngineState* state{};                          ///< null: the pipeline's own
-  PipelineHooks hooks{};                         ///< notifications; none by default
+  PollTimeout poll_timeout = PollTimeout::stop;     ///< what an expired poll does to the queue
+  IndirectBuffers indirect = IndirectBuffers::run;  ///< what becomes of an INDIRECT
+  TickSource ticks{};                               ///< the node's clock
+  EngineState* state{};                             ///< null: the pipeline's own
+  PipelineHooks hooks{};                            ///< notifications; none by default
 };
 
 enum class Progress : std::uint8_t {
@@ -140,6 +152,8 @@ class Pipeline {
   };
   /// `bytes`: those that copies, fills and writes have stored.
   const Counters& counters() const noexcept;
+  /// How many bytes the last step has moved: an owner of several pipelines knows by it which are busy.
+  std::uint64_t moved() const noexcept;
   /// How far the front end has read, in bytes; rptr may lag.
   std::uint64_t position() const noexcept;
 

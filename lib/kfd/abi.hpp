@@ -9,20 +9,34 @@
 // <linux/kfd_ioctl.h> cannot be used: the header of a distribution may be older than this interface (Debian 12 stops at
 // 1.11, without an engine id in CREATE_QUEUE, and without EXPORT_DMABUF and RUNTIME_ENABLE).
 //
-//   CREATE_QUEUE   88 bytes until 1.16, 96 with `sdma_engine_id`. The ioctl's number contains the caller's size; the
-//                  driver reads members that the caller lacks as zero, and does not write them back.
+//   CREATE_QUEUE   88 bytes until 1.16, 96 with `sdma_engine_id`, of which 1.22 uses all. The ioctl's number contains
+//                  the caller's size; the driver reads members that the caller lacks as zero, and does not write them
+//                  back.
 //
 // Sizes are asserted, because they are part of the interface. Plain data; members are zero unless they are set.
 #include <linux/ioctl.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string_view>
 
 namespace sdma { inline namespace v0_3 { namespace kfd {
 
-/// The version of the interface described here.
-inline constexpr std::uint32_t kMajor = 1, kMinor = 17;
+/// The version of the interface that the software node has by default, and the oldest and newest described here.
+inline constexpr std::uint32_t kMajor = 1, kMinor = 17, kOldestMinor = 11, kNewestMinor = 23;
 inline constexpr std::uint32_t kByEngineMinor = 17;  ///< the first minor version with kQueueSdmaByEngine
+inline constexpr std::uint32_t kMetadataMinor = 22;  ///< the first with CreateQueue::metadata_ring_bytes
+/// The minor version in a text such as "1.17"; nullopt unless it is one from kOldestMinor to kNewestMinor.
+constexpr std::optional<std::uint32_t> minor_of(std::string_view text) noexcept {
+  if (text.size() != 4 || !text.starts_with("1.")) return {};
+  std::uint32_t n = 0;
+  for (const char c : text.substr(2)) {
+    if (c < '0' || c > '9') return {};
+    n = 10 * n + static_cast<std::uint32_t>(c - '0');
+  }
+  return n >= kOldestMinor && n <= kNewestMinor ? std::optional(n) : std::nullopt;
+}
 
 /// Numbers of the ioctls, type 'K'.
 enum class Nr : std::uint8_t {
@@ -64,15 +78,26 @@ enum class Nr : std::uint8_t {
   export_dmabuf,
   runtime_enable,
   dbg_trap,
+  create_process,
+  profiler,
   end,
   // Only the driver that ROCm ships with its libraries has it; the kernel's own has not.
   ipc_import = 0x80,
   ipc_export,
 };
-static_assert(static_cast<int>(Nr::dbg_trap) == 0x26);
+static_assert(static_cast<int>(Nr::profiler) == 0x28);
+/// The number that follows the last ioctl of a minor version.
+constexpr unsigned end_of(std::uint32_t minor) noexcept {
+  const auto last = minor < 12   ? Nr::available_memory
+                    : minor < 13 ? Nr::export_dmabuf
+                    : minor < 19 ? Nr::dbg_trap
+                    : minor < 23 ? Nr::create_process
+                                 : Nr::profiler;
+  return static_cast<unsigned>(last) + 1;
+}
 
 /// Which way the arguments go, as seen by the driver.
-enum Way : std::uint8_t { kIn = _IOC_WRITE, kOut = _IOC_READ, kBoth = kIn | kOut };
+enum Way : std::uint8_t { kNone = _IOC_NONE, kIn = _IOC_WRITE, kOut = _IOC_READ, kBoth = kIn | kOut };
 /// What a program passes to ioctl. `bytes`: as much of the arguments as the caller knows.
 constexpr unsigned long request(Nr nr, Way way, std::size_t bytes) noexcept {
   return _IOC(way, 'K', static_cast<unsigned>(nr), bytes);
@@ -101,7 +126,8 @@ struct CreateQueue {
   std::uint32_t ring_bytes{}, gpu_id{}, type{}, percentage{}, priority{}, queue_id{};
   std::uint64_t eop{}, eop_bytes{}, save_area{};
   std::uint32_t save_area_bytes{}, control_stack_bytes{};
-  std::uint32_t sdma_engine_id{}, pad{};
+  std::uint32_t sdma_engine_id{};
+  std::uint32_t metadata_ring_bytes{};  ///< of kQueueComputeAql: of a second ring after the first. Padding before 1.22
 };
 static_assert(sizeof(CreateQueue) == 96 && offsetof(CreateQueue, sdma_engine_id) == 88);
 struct DestroyQueue {
@@ -118,7 +144,8 @@ struct SetCuMask {
 
 struct SetMemoryPolicy {
   std::uint64_t alternate_base{}, alternate_bytes{};
-  std::uint32_t gpu_id{}, default_policy{}, alternate_policy{}, pad{};
+  std::uint32_t gpu_id{}, default_policy{}, alternate_policy{};
+  std::uint32_t process_flags{};  ///< of this GPU's kernels (precision of matrix units). Padding before 1.18
 };
 struct GetClockCounters {
   std::uint64_t gpu{}, cpu{}, system{}, system_frequency{};
@@ -261,9 +288,49 @@ struct AllocQueueGws {
 struct SetXnackMode {
   std::int32_t enabled{};
 };
+/// SVM: attributes of ranges of the program's own memory. An array of SvmAttribute follows the arguments.
+enum class SvmOp : std::uint32_t { set, get };
+enum class SvmKind : std::uint32_t {
+  preferred_location,
+  prefetch_location,
+  access,           ///< value: gpu_id
+  access_in_place,  ///< value: gpu_id
+  no_access,        ///< value: gpu_id
+  set_flags,
+  clear_flags,
+  granularity,
+};
+enum SvmFlags : std::uint32_t { kSvmHostAccess = 1, kSvmCoherent = 2, kSvmGpuReadOnly = 8 };
+inline constexpr std::uint32_t kSvmSystemMemory = 0, kSvmUndefined = ~0u;  ///< locations beside gpu_ids
+struct SvmAttribute {
+  SvmKind kind{};
+  std::uint32_t value{};
+};
+struct Svm {
+  std::uint64_t begin{}, bytes{};
+  SvmOp op{};
+  std::uint32_t count{};
+};
+static_assert(sizeof(Svm) == 24);
+
 struct SmiEvents {
   std::uint32_t gpu_id{}, fd{};
 };
+enum class ProfilerOp : std::uint32_t { counters, pc_sample, version };
+inline constexpr std::uint32_t kProfilerVersion = 1;
+// Members of a union: Profiler sets them to zero.
+struct ProfilerCounters {
+  std::uint32_t gpu_id, lock, enable;
+};
+struct Profiler {
+  std::uint32_t op{}, pad{};
+  union {
+    std::uint32_t all[8]{};
+    ProfilerCounters counters;
+    std::uint32_t version;
+  };
+};
+static_assert(sizeof(Profiler) == 40);
 enum RuntimeMode : std::uint32_t { kRuntimeOn = 1, kRuntimeTtmps = 2 };
 struct RuntimeEnable {
   std::uint64_t r_debug{};

@@ -2,6 +2,7 @@
 // Saves a trace in the form that the name of its file asks for, and loads traces.
 
 #include "page_data.hpp"
+#include "records.hpp"
 #include "sdma/core/file.hpp"
 #include "sdma/trace/write.hpp"
 
@@ -34,7 +35,8 @@ Result<void, Diagnostic> save(const Trace& t, const std::string& path) {
 Result<Trace, Diagnostic> load_json_lines(const std::string& path) {
   const auto text = read_file(path);
   if (!text) return text.error();
-  return from_json_lines(*text, path == "-" ? "stdin" : path);
+  const std::string_view name = path == "-" ? "stdin" : path;
+  return detail::is_records(*text) ? detail::from_records(*text, name) : from_json_lines(*text, name);
 }
 
 }}}  // namespace sdma::v0_3::trace

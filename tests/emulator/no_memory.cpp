@@ -465,9 +465,24 @@ TEST_CASE("each ioctl of the table, and each of its allocations") {
   each(Nr::set_xnack_mode, kfd::SetXnackMode{-1}, 0);
   each(Nr::runtime_enable, kfd::RuntimeEnable{.r_debug = 0, .mode = 0, .capabilities = 0}, 0);
   each(Nr::smi_events, kfd::SmiEvents{.gpu_id = gpu, .fd = 0}, 0, {[](auto& a) { ::close(static_cast<int>(a.fd)); }});
-  for (const auto nr :
-       {Nr::dbg_register, Nr::dbg_unregister, Nr::dbg_address_watch, Nr::dbg_wave_control, Nr::svm, Nr::criu_op})
+  for (const auto nr : {Nr::dbg_register, Nr::dbg_unregister, Nr::dbg_address_watch, Nr::dbg_wave_control, Nr::criu_op})
     each(nr, std::uint64_t{}, EPERM);
+  for (const auto nr : {Nr::create_process, Nr::profiler}) each(nr, std::uint64_t{}, ENOTTY);  // of later versions
+  struct SetAccess : kfd::Svm {
+    kfd::SvmAttribute access{};
+  };
+  auto* const managed = ::mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(managed != MAP_FAILED);
+  SetAccess svm;
+  svm.begin = reinterpret_cast<std::uint64_t>(managed);
+  svm.bytes = 8192;
+  svm.count = 1;
+  svm.access = {.kind = kfd::SvmKind::access, .value = gpu};
+  each(Nr::svm, svm, 0, {[&](auto&) {
+         ::munmap(managed, 8192);  // and the access goes with it
+         REQUIRE(::mmap(managed, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
+                 managed);
+       }});
   each(Nr::get_queue_wave_state, kfd::QueueWaveState{.queue_id = 12345}, EFAULT);
   kfd::DebugTrap debug;
   debug.pid = static_cast<std::uint32_t>(::getpid());

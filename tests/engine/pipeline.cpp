@@ -263,6 +263,40 @@ TEST_CASE("indirect buffers nest, return, and end a skip") {
     }
 }
 
+TEST_CASE("an indirect buffer that is not enabled is passed, holds up its queue, or stops it; nothing looks at it") {
+  for (auto ordering : kOrderings)
+    for (auto indirect : {IndirectBuffers::ignore, IndirectBuffers::stall, IndirectBuffers::fault}) {
+      INFO(name(ordering) << " " << name(indirect));
+      RigOptions o{.ordering = ordering};
+      o.more.indirect = indirect;
+      Rig rig{o};
+      const GpuVa nowhere{0x700000};  // not mapped
+      rig.put(Fence{.addr = rig.a(0), .value = 1});
+      const auto at = rig.wptr;
+      rig.put(Indirect{.base = nowhere, .dwords = 8});
+      rig.put(Fence{.addr = rig.a(4), .value = 2});
+      const auto p = rig.run();
+      const bool ignored = indirect == IndirectBuffers::ignore, stopped = indirect == IndirectBuffers::fault;
+      CHECK(p == (ignored ? Progress::idle : stopped ? Progress::stopped : Progress::waiting));
+      if (ordering != Ordering::adversarial || !stopped) CHECK(rig.at(rig.a(0)) == 1);
+      CHECK(rig.at(rig.a(4)) == (ignored ? 2 : 0xcdcdcdcd));
+      CHECK((rig.pipeline->fault() != nullptr) == stopped);
+      if (stopped) {
+        CHECK(rig.pipeline->fault()->kind == FaultKind::bad_ib);
+        CHECK(rig.pipeline->fault()->rule == "disabled");
+        CHECK(rig.pipeline->fault()->va == nowhere);
+        CHECK(describe(*rig.pipeline->fault()).ends_with("is not executed: the queue has them disabled"));
+      }
+      if (indirect != IndirectBuffers::stall) continue;
+      CHECK_FALSE(rig.pipeline->ready());
+      CHECK(rig.pipeline->waits_for() == GpuVa{});
+      if (ordering == Ordering::strict) CHECK(rig.rptr == at);
+      rig.put(Fence{.addr = rig.a(8), .value = 3});
+      CHECK(rig.run() == Progress::waiting);  // more doorbells change nothing
+      CHECK(rig.at(rig.a(8)) == 0xcdcdcdcd);
+    }
+}
+
 TEST_CASE("hooks see each packet begin and end, once") {
   struct Log {
     std::vector<std::pair<std::uint64_t, char>> events;

@@ -615,6 +615,8 @@ OWN_BOUNDS = {
     ("lib/device/shared_node.hpp", "share::kAnswer"): ("ten seconds", "include/sdma/device/memory.hpp"),
     ("lib/device/soft_engine.cpp", "1h"): None,
     ("lib/device/soft_queues.cpp", "1h"): None,
+    ("lib/emulator/queues/crew.hpp", "std::chrono::milliseconds(1)"): ("1 ms", "lib/emulator/queues/crew.hpp"),
+    ("lib/emulator/queues/crew.hpp", "std::chrono::seconds(1)"): ("1 s", "lib/emulator/queues/crew.hpp"),
     ("lib/emulator/model/model.cpp", "std::chrono::seconds(60)"): ("60 s", "lib/emulator/model/model.hpp"),
     ("lib/emulator/node/memory_objects.hpp", "std::chrono::seconds(60)"): ("60 s", "lib/emulator/node/memory_objects.hpp"),
     ("lib/engine/worker.hpp", "std::chrono::milliseconds(1)"): None,

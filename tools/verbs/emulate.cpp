@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 // sdma emulate: runs a program on a software KFD node.
+#include "core/abstract_address.hpp"
+#include "core/preloadable.hpp"
 #include "device/product.hpp"
 #include "input.hpp"
+#include "kfd/abi.hpp"
 #include "output.hpp"
 #include "preload.hpp"
 #include "program.hpp"
@@ -13,11 +16,9 @@
 
 #include <fmt/format.h>
 
-#include <elf.h>
 #include <sys/random.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/xattr.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,7 +26,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -99,43 +100,45 @@ class Recording {
 
 struct EmulateArguments {
   std::uint32_t gpus = 1, engines = 0;
-  std::string gpu = "gfx942", doorbells = "protect", kernels = "refuse", vram, trace, names;
+  std::string gpu = "gfx942", doorbells = "protect", kernels = "refuse", indirect = "run", kfd_version, vram, trace,
+              names;
   Ordering order = Ordering::strict;
   std::uint64_t seed = 0;
-  bool watch = false, no_system_mem_limit = false;
+  bool watch = false, no_system_mem_limit = false, require_node = false;
   std::vector<std::string> program;
 };
 
 /// Why our library cannot be preloaded into a program; "" if it can. A script's interpreter loads it.
-std::string obstacle(const fs::path& program, int depth = 0) {
-  constexpr int kInterpreters = 5;  // the kernel follows no more
-  struct stat st {};
-  if (::stat(program.c_str(), &st) == 0 && (st.st_mode & (S_ISUID | S_ISGID)) != 0)
-    return "runs with the privileges of its owner";
-  std::ifstream in(program, std::ios::binary);
-  std::string line;
-  if (depth < kInterpreters && in.get() == '#' && in.get() == '!' && std::getline(in, line)) {
-    const auto begin = line.find_first_not_of(" \t");
-    if (begin == line.npos) return {};
-    const auto interpreter = line.substr(begin, line.find_first_of(" \t", begin) - begin);
-    const auto why = obstacle(interpreter, depth + 1);
-    return why.empty() ? why : "is a script of '" + interpreter + "', which " + why;
-  }
-  if (::getxattr(program.c_str(), "security.capability", nullptr, 0) > 0)
-    return "has privileges of its own (capabilities)";
-  in.clear();
-  in.seekg(0);
-  Elf64_Ehdr h{};
-  if (!in.read(reinterpret_cast<char*>(&h), sizeof h) || std::memcmp(h.e_ident, ELFMAG, SELFMAG) != 0) return {};
-  if (h.e_ident[EI_CLASS] != ELFCLASS64) return "is not a 64-bit program";
-  for (std::uint16_t i = 0; i < h.e_phnum; ++i) {
-    Elf64_Phdr p{};
-    in.seekg(static_cast<std::streamoff>(h.e_phoff + std::uint64_t{i} * h.e_phentsize));
-    if (!in.read(reinterpret_cast<char*>(&p), sizeof p)) return {};
-    if (p.p_type == PT_INTERP) return {};
-  }
-  return "is linked statically";
+std::string obstacle(const fs::path& program) {
+  const auto why = detail::why_not_preloaded(program.c_str());
+  const std::string text = detail::text_of(why.barrier);
+  if (text.empty() || why.interpreter[0] == '\0') return text;
+  return fmt::format("is a script of '{}', which {}", why.interpreter.data(), text);
 }
+
+/// Learns of the programs that were not started because of --require-node. See lib/emulator/preload/leaving.hpp.
+class Refusals {
+ public:
+  explicit Refusals(const std::string& machine) : socket_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
+    const detail::AbstractAddress at("sdma-left-" + machine);
+    if (socket_ < 0 || ::bind(socket_, at.get(), at.bytes()) != 0) error_ = std::strerror(errno);
+  }
+  Refusals(const Refusals&) = delete;
+  Refusals& operator=(const Refusals&) = delete;
+  ~Refusals() {
+    if (socket_ >= 0) ::close(socket_);
+  }
+  /// Why nothing can be learned; "" if it can.
+  const std::string& error() const noexcept { return error_; }
+  bool any() const noexcept {
+    char one{};
+    return ::recv(socket_, &one, 1, MSG_DONTWAIT) > 0;
+  }
+
+ private:
+  const int socket_;
+  std::string error_{};
+};
 
 /// Whether the limit on the size of files leaves room for the node's
 /// memory, which is in a file of this size, without a disk.
@@ -190,11 +193,14 @@ int emulate_verb(const EmulateArguments& o) {
   set("SDMA_EMULATE_SEED", std::to_string(o.seed));
   set("SDMA_EMULATE_DOORBELLS", o.doorbells);
   set("SDMA_EMULATE_KERNELS", o.kernels);
+  set("SDMA_EMULATE_INDIRECT", o.indirect);
+  if (!o.kfd_version.empty()) set("SDMA_EMULATE_KFD_VERSION", o.kfd_version);
   // Programs that this command starts are on one machine, others on another.
   std::uint64_t machine = 0;
   if (::getrandom(&machine, sizeof machine, 0) != sizeof machine)
     return complain(fmt::format("the machine gives no random number: {}", std::strerror(errno))), kInput;
-  set("SDMA_EMULATE_MACHINE", fmt::format("{:016x}", machine));
+  const auto machine_id = fmt::format("{:016x}", machine);
+  set("SDMA_EMULATE_MACHINE", machine_id);
   if (o.engines != 0) set("SDMA_EMULATE_ENGINES", std::to_string(o.engines));
   if (!o.vram.empty()) set("SDMA_EMULATE_VRAM", o.vram);
   if (overwrites({{"--trace", o.trace}}, {program.string(), node.string()}, "a part of the program")) return kUsage;
@@ -211,7 +217,7 @@ int emulate_verb(const EmulateArguments& o) {
   if (!o.trace.empty()) {
     std::error_code none;
     const auto trace = fs::absolute(o.trace, none);
-    const bool lines = trace::form_of(trace.string()) == trace::Form::jsonl;
+    const bool lines = trace::form_of(trace.string()) == trace::Form::jsonl || trace.extension() == ".bin";
     // A recording begins now, and a picture is drawn later: its old contents stay until then.
     if (const auto e = FileWriter(trace.string(), lines ? FileWriter::Kind::live : FileWriter::Kind::whole).open(); !e)
       return report(e.error()), kInput;
@@ -222,15 +228,27 @@ int emulate_verb(const EmulateArguments& o) {
   }
   if (o.watch) set("SDMA_EMULATE_WATCH", "1");
   if (o.no_system_mem_limit) set("SDMA_EMULATE_NO_SYSTEM_MEM_LIMIT", "1");
+  std::optional<Refusals> refusals;
+  if (o.require_node) {
+    if (!refusals.emplace(machine_id).error().empty())
+      return complain("--require-node cannot learn of the programs that it refuses: " + refusals->error()), kInput;
+    set("SDMA_EMULATE_REQUIRE_NODE", "1");
+  }
   const auto loadable = preload_name(node);
   if (!loadable) return report(loadable.error()), kInput;
   preload(*loadable);
-  if (!recording) return execute(program, o.program);
+  if (!recording && !refusals) return execute(program, o.program);
   int status = 0;
   if (const int code = run_program(program, o.program, status)) return code;
-  const int drawn = recording->draw();
+  int code = recording ? recording->draw() : kOk;
   recording.reset();  // before a signal ends this process
-  return status == 0 ? drawn : end_as(status);
+  if (status != 0) return end_as(status);
+  if (refusals && refusals->any()) {
+    complain("--require-node: a program was not started, because it would not have found the node's GPUs",
+             "the lines above name it; docs/emulator.md#ways-out says what each of them means");
+    code = kInput;
+  }
+  return code;
 }
 
 /// The size of a GPU's memory, as it was written.
@@ -260,13 +278,18 @@ void add_emulate(VerbOptions& verb, Action& action) {
       .type("SIZE");
   verb.flag("--no-system-mem-limit", o->no_system_mem_limit,
             "lift the driver's limit on host memory for GPUs, as the module parameter of this name does");
+  verb.flag("--require-node", o->require_node,
+            "do not start programs that would not find the node (set-user-id, without LD_PRELOAD in their environment "
+            "and the like), and end with 3 if there was one");
   add_choice<Ordering>(verb, "--order", o->order,
                        {{"strict", Ordering::strict}, {"rocr", Ordering::rocr}, {"adversarial", Ordering::adversarial}},
                        "ordering of packets, from strongest to weakest (default: strict)");
   add_count(verb, "--seed", o->seed, 0, ~std::uint64_t{}, "seed for --order=rocr and adversarial");
-  verb.value(
-          "--trace", o->trace,
-          fmt::format("{}; a .jsonl file grows while the program runs; any other is written when it ends", kTraceDoc))
+  verb.value("--trace", o->trace,
+             fmt::format(
+                 "{}; NAME.bin, a binary recording, which costs least and which sdma trace reads. A .jsonl or .bin "
+                 "file grows while the program runs; any other is written when it ends",
+                 kTraceDoc))
       .type("PATH");
   verb.value("--names", o->names,
              "names for addresses in --trace and --watch: a file with one line FIRST..+SIZE NAME per range")
@@ -280,12 +303,24 @@ void add_emulate(VerbOptions& verb, Action& action) {
       verb, "--kernels", o->kernels, {{"refuse", "refuse"}, {"skip", "skip"}},
       "kernel dispatches that the node cannot execute: stop their queue with an error (default), or "
       "complete them without effect, and list them on stderr when the program ends");
+  add_choice<std::string>(
+      verb, "--indirect", o->indirect, {{"run", "run"}, {"ignore", "ignore"}, {"stall", "stall"}, {"fault", "fault"}},
+      "what an sDMA queue does at an INDIRECT, because no driver enables indirect buffers for user queues, and what "
+      "engines do then is not known: run its packets (default), pass it, never get past it, or stop with a fault");
+  add_parsed(
+      verb, "--kfd-version", o->kfd_version,
+      [](const std::string& s) { return kfd::minor_of(s) ? std::optional(s) : std::nullopt; },
+      "a version from 1.11 to 1.23", "version of the driver's ioctl interface, from 1.11 to 1.23 (default: 1.17)")
+      .type("1.N");
   add_choice<std::string>(verb, "--doorbells", o->doorbells,
                           {{"protect", "protect"}, {"park", "park"}, {"spin", "spin"}},
                           "way to notice doorbells of an idle engine: write-protect their page (default), poll with "
                           "sleeps, or poll without sleeps");
-  verb.exits({{kOk, "the program ran; its own exit code is returned, whatever it is"},
-              {kInput, "the program cannot be run, or its trace cannot be written"}});
+  verb.exits(
+      {{kOk, "the program ran; its own exit code is returned, whatever it is"},
+       {kInput,
+        "the program cannot be run, or its trace cannot be written; with --require-node, it has ended with 0, but "
+        "a program that it tried to start was refused"}});
   verb.manual("docs/emulator.md");
   verb.footer(
       "Recordings print the names in --names=FILE, and the names of the program's variables, instead of addresses: "

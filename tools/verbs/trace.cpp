@@ -8,6 +8,7 @@
 #include "sdma/trace/page.hpp"
 #include "sdma/trace/write.hpp"
 #include "shared_options.hpp"
+#include "trace/records.hpp"
 #include "verb.hpp"
 
 #include <fmt/format.h>
@@ -72,7 +73,12 @@ int follow(const TraceArguments& o) {
       if (!last) ::usleep(kPause);
       continue;
     }
-    const auto t = recording.feed({buffer.data(), static_cast<std::size_t>(n)});
+    const std::string_view more(buffer.data(), static_cast<std::size_t>(n));
+    if (read_events == 0 && trace::detail::is_records(more))
+      return complain("'" + shown(o.input()) + "' is a binary recording, which --follow does not read",
+                      "omit --follow, or record to a .jsonl file"),
+             kInput;
+    const auto t = recording.feed(more);
     if (!t) return report(t.error()), kInput;
     for (const auto& e : t->events) {
       if (first_ns == 0) first_ns = e.ns;
@@ -172,7 +178,9 @@ int trace_verb(const TraceArguments& o) {
 
 void add_trace(VerbOptions& verb, Action& action) {
   const auto o = std::make_shared<TraceArguments>();
-  verb.values("FILE", o->inputs, "a trace in JSON Lines, or two for an HTML page; - is standard input").type("");
+  verb.values("FILE", o->inputs,
+              "a trace in JSON Lines or a binary recording, or two for an HTML page; - is standard input")
+      .type("");
   add_choice<std::optional<trace::Form>>(
       verb, "--format", o->format,
       {{"perfetto", trace::Form::perfetto},
@@ -204,6 +212,7 @@ void add_trace(VerbOptions& verb, Action& action) {
       "Examples:\n"
       "  sdma trace run.jsonl -o run.json          open it in ui.perfetto.dev\n"
       "  sdma trace run.jsonl -o run.html          open it in a browser\n"
+      "  sdma trace run.bin -o run.jsonl           a binary recording of sdma emulate\n"
       "  sdma trace model.jsonl run.jsonl -o both.html   side by side\n"
       "  sdma trace --follow run.jsonl             events as they happen\n"
       "  sdma trace --schedule kineto.json -o copies.sdma\n"

@@ -73,7 +73,7 @@ std::string timeline_svg(const Trace&, const TimelineOptions& = {});
 /// The trace that a text of JSON Lines holds. `file`: the name of the text in errors.
 Result<Trace, Diagnostic> from_json_lines(std::string_view text, std::string_view file = "trace.jsonl");
 
-/// Reads a file; "-" is standard input.
+/// Reads a file; "-" is standard input. It may also be a binary recording (`sdma emulate --trace=run.bin`).
 Result<Trace, Diagnostic> load_json_lines(const std::string& path);
 
 /// The form of a trace file, which its name selects; every option --trace of this project follows this rule.

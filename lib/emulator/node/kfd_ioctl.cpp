@@ -2,23 +2,28 @@
 // The table of KFD ioctls: the argument and the handler of each number. The caller gives the size of its argument:
 // fields beyond it are zero on entry, and are not written back.
 #include "../no_memory.hpp"
+#include "../node_options.hpp"
 #include "node.hpp"
 #include "user.hpp"
 
 #include "../../engine/pipeline.hpp"
 
+#include <fcntl.h>
 #include <linux/ioctl.h>
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <span>
 #include <vector>
 
 namespace sdma::emulator {
 namespace {
 
-using kfd::kBoth, kfd::kIn, kfd::kOut, kfd::Nr, kfd::Way;
+using kfd::kBoth, kfd::kIn, kfd::kNone, kfd::kOut, kfd::Nr, kfd::Way;
 
 constexpr std::size_t kLargest = 512;
 
@@ -29,7 +34,7 @@ std::uint64_t nanoseconds(clockid_t id) noexcept {
 }
 
 int get_version(Node&, kfd::GetVersion& a) {
-  a = {.major = kfd::kMajor, .minor = kfd::kMinor};
+  a = {.major = kfd::kMajor, .minor = options().kfd_minor};
   return 0;
 }
 
@@ -97,11 +102,47 @@ int get_tile_config(Node& n, kfd::GetTileConfig& a) {
 int acquire_vm(Node& n, kfd::AcquireVm& a) {
   const auto g = n.memory.index(a.gpu_id);
   const auto device = device_of(static_cast<int>(a.drm_fd));
-  if (g == n.memory.gpus() || !device || device->node != &n || !is_drm(*device) || gpu_of_minor(minor_of(*device)) != g)
-    return EINVAL;
+  if (g == n.memory.gpus() || SDMA_REAL(fcntl)(static_cast<int>(a.drm_fd), F_GETFD) < 0) return EINVAL;
+  const bool ours = device && device->node == &n && is_drm(*device) && gpu_of_minor(minor_of(*device)) == g;
+  if (!ours) return n.memory.gpu(g).acquired ? EBUSY : EINVAL;
   if (const int error = n.drm_files.acquire(serial_of(*device), g)) return error;
   n.smi.acquired(a.gpu_id);
   return 0;
+}
+
+/// A second context of the process, with queues and memory of its own, is one that this node does not have: as when the
+/// kernel has no memory for it.
+int create_process(Node&, std::uint64_t&) {
+  static std::atomic<bool> said{false};
+  if (!said.exchange(true))
+    std::fprintf(stderr, "sdma emulator: CREATE_PROCESS is refused: a process has one context on this node\n");
+  return ENOMEM;
+}
+
+int profile(Node& n, kfd::Profiler& a) {
+  switch (static_cast<kfd::ProfilerOp>(a.op)) {
+    case kfd::ProfilerOp::version: a.version = kfd::kProfilerVersion; return 0;
+    // There are no counters to reserve or to switch on.
+    case kfd::ProfilerOp::counters: return known(n, a.counters.gpu_id) ? 0 : EINVAL;
+    case kfd::ProfilerOp::pc_sample: break;
+  }
+  return EINVAL;
+}
+
+/// As many attributes as `count` says follow the arguments.
+int svm(Node& n, kfd::Svm& a) {
+  const std::span<kfd::SvmAttribute> attributes(reinterpret_cast<kfd::SvmAttribute*>(&a + 1), a.count);
+  switch (a.op) {
+    case kfd::SvmOp::set: return n.svm.set(a.begin, a.bytes, attributes);
+    case kfd::SvmOp::get: return n.svm.get(a.begin, a.bytes, attributes);
+  }
+  return EINVAL;
+}
+/// Whether the caller has passed all of them.
+bool whole(const std::byte* args, std::size_t bytes) noexcept {
+  kfd::Svm a{};
+  std::memcpy(&a, args, sizeof a);
+  return bytes >= sizeof a && a.count <= (bytes - sizeof a) / sizeof(kfd::SvmAttribute);
 }
 
 int smi_events(Node& n, kfd::SmiEvents& a) {
@@ -203,20 +244,22 @@ constexpr auto kCalls = [] {
   at(Nr::import_dmabuf) = call<[](Node& n, ImportDmabuf& a) { return n.memory.import_dmabuf(a); }>();
   at(Nr::alloc_queue_gws) = call<alloc_queue_gws>();
   at(Nr::smi_events) = call<smi_events>();
-  at(Nr::svm) = call<refused<EPERM>>();  // a kernel built without it
+  at(Nr::svm) = call<svm>();
   at(Nr::set_xnack_mode) = call<set_xnack_mode>();
   at(Nr::criu_op) = call<refused<EPERM>>();
   at(Nr::available_memory) = call<available_memory>();
   at(Nr::export_dmabuf) = call<[](Node& n, ExportDmabuf& a) { return n.memory.export_dmabuf(a); }>();
   at(Nr::runtime_enable) = call<runtime_enable>(kBoth, false);
   at(Nr::dbg_trap) = call<debug_trap>(kBoth, false);
+  at(Nr::create_process) = call<create_process>(kNone);
+  at(Nr::profiler) = call<profile>();
   return t;
 }();
 constexpr std::array kRocmCalls = {call<[](Node& n, kfd::ImportIpc& a) { return n.memory.import_ipc(a); }>(),
                                    call<[](Node& n, kfd::ExportIpc& a) { return n.memory.export_ipc(a); }>()};
 
 const Call* call_of(unsigned nr) noexcept {
-  if (nr < kCalls.size()) return &kCalls[nr];
+  if (nr < kfd::end_of(options().kfd_minor)) return &kCalls[nr];
   const auto further = nr - static_cast<unsigned>(Nr::ipc_import);
   return further < kRocmCalls.size() ? &kRocmCalls[further] : nullptr;
 }
@@ -248,6 +291,7 @@ int kfd_ioctl(Node& n, unsigned long request, void* argument) {
   alignas(8) std::array<std::byte, 1u << _IOC_SIZEBITS> args;
   std::memset(args.data(), 0, theirs > kLargest ? theirs : kLargest);
   if ((found->way & kIn) != 0 && !from_user(args.data(), user, theirs)) return EFAULT;
+  if (_IOC_NR(request) == static_cast<unsigned>(Nr::svm) && !whole(args.data(), theirs)) return EINVAL;
   std::unique_lock lock(n.mutex, std::defer_lock);
   if (found->locked) lock.lock();
   const int error = errno_of([&] { return found->answer(n, args.data()); });

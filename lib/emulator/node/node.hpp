@@ -20,6 +20,7 @@
 #include "queues.hpp"
 #include "shared_limits.hpp"
 #include "smi.hpp"
+#include "svm.hpp"
 #include "tree.hpp"
 
 #include <mutex>
@@ -50,6 +51,7 @@ class Node {
     memory.show_fault(memory.index(f.gpu_id), GpuVa{f.va});
   }};
   Memory memory;
+  Svm svm{memory};
   DrmFiles drm_files{memory};
   Queues queues;
   Debug debug;

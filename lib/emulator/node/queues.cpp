@@ -142,10 +142,11 @@ void Queues::unpin(Entry& e) {
   e.pinned.clear();
 }
 
-int Queues::ring_of(Entry& e, std::uint64_t va, std::uint64_t bytes) {
+/// `more`: bytes after the ring that belong to the same mapping, and that no queue of this node reads.
+int Queues::ring_of(Entry& e, std::uint64_t va, std::uint64_t bytes, std::uint64_t more) {
   va -= va % kRingAlignment;  // the engine's register has no room for the low bits
   bool doubled = false;
-  if (const int error = pin(e, va, bytes, &doubled)) return error;
+  if (const int error = pin(e, va, bytes + more, &doubled)) return error;
   // One range for the engine: a doubled ring counts as its first half.
   auto* host = memory_.host(e.gpu, va, bytes);
   if (!host && doubled) host = memory_.host(e.gpu, va, bytes / 2);
@@ -197,7 +198,8 @@ int Queues::stand(const kfd::CreateQueue& a, std::uint64_t ring_bytes, Entry& e)
   e.save_area = a.save_area;
   e.save_area_bytes = a.save_area_bytes;
   e.control_stack_bytes = a.control_stack_bytes;
-  if (const int error = ring_of(e, a.ring, ring_bytes)) return error;
+  const bool metadata = a.type == kfd::kQueueComputeAql && options().kfd_minor >= kfd::kMetadataMinor;
+  if (const int error = ring_of(e, a.ring, ring_bytes, metadata ? a.metadata_ring_bytes : 0)) return error;
   if (const int error = pin(e, a.wptr, kPage)) return error;
   if (const int error = pin(e, a.rptr, kPage)) return error;
   e.wptr = reinterpret_cast<std::uint64_t*>(memory_.host(e.gpu, a.wptr, 8));
@@ -221,7 +223,7 @@ std::unique_ptr<HwQueue> Queues::make(const kfd::CreateQueue& a, Entry& e, std::
       .rptr_va = GpuVa{a.rptr},
       .save_area = GpuVa{runtime_ ? a.save_area : 0},
       .xccs = std::clamp(node_.gpus[e.gpu].xcc, 1u, 8u),
-      .reader = &server.reader(),
+      .reader = &server.reader(kComputeEngine),
       .events = &server.events(),
       .exceptions = &exceptions_,
       .vm_fault = [&server](GpuVa va) { server.vm_fault(va, false); },
@@ -229,15 +231,16 @@ std::unique_ptr<HwQueue> Queues::make(const kfd::CreateQueue& a, Entry& e, std::
   if (e.type == kfd::kQueueCompute) return std::make_unique<Pm4Queue>(compute);
   if (e.type == kfd::kQueueComputeAql) return std::make_unique<AqlQueue>(compute);
   auto& c = e.config;
-  c.reader = &server.reader();
   c.gpu = GpuId{e.gpu};
   c.engine = EngineId{e.engine};
+  c.reader = &server.reader(c.engine);
   c.queue = id;
   c.generation = generation_of_target(options().gfx).value_or(kDefaultGeneration);
   c.ordering = options().ordering;
+  c.indirect = options().indirect;
   c.seed = options().seed * 1024 + id;
   c.state = &server.state(c.engine);
-  c.hooks = server.hooks();
+  c.hooks = server.hooks(c.engine);
   return std::make_unique<SdmaQueue>(c, doorbell(e), e.wptr);
 }
 
@@ -246,9 +249,10 @@ int Queues::create(kfd::CreateQueue& a) {
   if (wish.error != 0) return wish.error;
   if (!plausible(a.rptr, 4) || !plausible(a.wptr, 4)) return EFAULT;
   const auto g = memory_.index(a.gpu_id);
-  if (a.type > kfd::kQueueSdmaByEngine) return kNotSupported;
+  const bool by_engine = options().kfd_minor >= kfd::kByEngineMinor;
+  if (a.type > (by_engine ? kfd::kQueueSdmaByEngine : kfd::kQueueSdmaXgmi)) return kNotSupported;
   if (g == memory_.gpus()) return EINVAL;
-  if (!memory_.gpu(g).acquired) return ENODEV;
+  if (!memory_.gpu(g).acquired) return ESRCH;
   std::uint32_t id = 0;
   for (auto it = queues_.begin(); it != queues_.end() && it->first == id; ++it) ++id;
   // Everything that may fail comes before the server gets the queue.
@@ -394,7 +398,7 @@ int Queues::update(const kfd::UpdateQueue& a) {
     next.pinned = {};
     next.ring = wish.ring;
     const Unpins old(*this, next);
-    if (const int error = ring_of(next, wish.ring, wish.bytes)) return error;
+    if (ring_of(next, wish.ring, wish.bytes) != 0) return EFAULT;
     fresh = make({}, next, a.queue_id);
     e.config = next.config;
     e.ring = next.ring;

@@ -78,7 +78,7 @@ class Queues {
   void show(std::uint32_t unmapped) noexcept;
   int place(const kfd::CreateQueue&, Entry&);
   int stand(const kfd::CreateQueue&, std::uint64_t ring_bytes, Entry&);
-  int ring_of(Entry&, std::uint64_t va, std::uint64_t bytes);
+  int ring_of(Entry&, std::uint64_t va, std::uint64_t bytes, std::uint64_t more = 0);
   int pin(Entry&, std::uint64_t va, std::uint64_t bytes, bool* doubled = nullptr);
   void unpin(Entry&);
   std::unique_ptr<HwQueue> make(const kfd::CreateQueue&, Entry&, std::uint32_t id);

@@ -5,6 +5,7 @@
 //            bytes. A system call finds the same for objects of this process. All other calls go straight to the
 //            kernel, and those without a file without a look-up, because an allocator may call mmap while the loader
 //            is running
+//   munmap   of memory to which SVM has given GPUs access also takes the access away
 //   lseek    of a DMABUF reports its size; a device has no position that a program could change
 //   read ... find the end of the file, or are not permitted, because of the position of our descriptors. Afterwards,
 //            the answer is changed to that of a device without such functions. pread has a position of its own, so it
@@ -99,6 +100,10 @@ SDMA_FRONT void* mmap(void* at, std::size_t bytes, int rights, int flags, int fd
   return map(at, bytes, rights, flags, fd, offset);
 }
 SDMA_SAME(mmap64, mmap)
+SDMA_FRONT int munmap(void* at, std::size_t bytes) noexcept {
+  if (auto* n = Node::made(); n && n->svm.any()) n->svm.forget(reinterpret_cast<std::uint64_t>(at), bytes);
+  return static_cast<int>(machine_call(SYS_munmap, reinterpret_cast<long>(at), static_cast<long>(bytes), 0, 0, 0, 0));
+}
 SDMA_FRONT off_t lseek(int fd, off_t offset, int whence) noexcept {
   const int before = errno;
   const auto r = seek(fd, offset, whence);

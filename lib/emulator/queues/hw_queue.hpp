@@ -6,7 +6,7 @@
 //   q.look();                    // did the doorbell move?
 //   q.step()                     // Progress, as for a Pipeline
 //
-// One thread at a time: the GPU's server or, between two of its rounds, the thread that holds the server.
+// One thread at a time: one of the GPU's server or, between two of its rounds, the thread that holds the server.
 #include "../../engine/pipeline.hpp"
 #include "../../kfd/abi.hpp"
 #include "events.hpp"
@@ -91,6 +91,8 @@ class HwQueue {
     return true;
   }
   virtual Progress step() noexcept = 0;
+  /// How many bytes the last step has moved.
+  virtual std::uint64_t moved() const noexcept { return 0; }
   /// True while a poll of this queue waits and keeps the engine from its other queues.
   virtual bool holds_engine() const noexcept { return false; }
   std::uint64_t told() const noexcept { return told_; }
@@ -130,6 +132,7 @@ class SdmaQueue final : public HwQueue {
     const AddressSpace::Reader::Section section(reader_);
     return pipeline_.step(kBudget);
   }
+  std::uint64_t moved() const noexcept override { return pipeline_.moved(); }
   bool holds_engine() const noexcept override { return pipeline_.holds_engine(); }
   const Pipeline& pipeline() const noexcept { return pipeline_; }
 

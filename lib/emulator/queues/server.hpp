@@ -7,6 +7,9 @@
 //
 //   round     for each queue: read the doorbell, then one step. A poll
 //             that holds its engine delays the engine's other queues
+//   wide      after a round in which two or more engines have moved much, the engines work at the same time, each on a
+//             thread of a crew (as many threads as processors, at most), and each for one queue. Small packets are not
+//             worth the threads
 //   bound     a step moves a few MiB, however large its packet is. If an ioctl wants the queues, the round ends after
 //             the present step, and the next round begins with the next queue: no ioctl waits for more than one step
 //   busy      rounds follow each other
@@ -21,6 +24,7 @@
 #include "../pace.hpp"
 #include "../thread_sanitizer.hpp"
 #include "../trace.hpp"
+#include "crew.hpp"
 #include "doorbells.hpp"
 #include "events.hpp"
 #include "hw_queue.hpp"
@@ -32,6 +36,8 @@
 #include <functional>
 #include <memory>
 #include <new>
+#include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -52,9 +58,12 @@ class Server final : private sdma::detail::Worker::Served {
         activity_(activity),
         worked_(std::move(worked)),
         events_(events),
-        reader_(space, g),
+        space_(space),
         doorbells_(page),
-        worker_(*this, kNodePace) {}
+        crew_("sdma gpu" + std::to_string(g.value)),
+        worker_(*this, kNodePace) {
+    for (std::uint32_t e = 0; e < kEngines; ++e) engines_[e] = {.server = this, .id = EngineId{e}};
+  }
   ~Server() { worker_.stop(); }
 
   /// While it exists, no queue is mapped.
@@ -101,21 +110,28 @@ class Server final : private sdma::detail::Worker::Served {
     return nullptr;
   }
 
-  AddressSpace::Reader& reader() noexcept { return reader_; }
+  /// Through which the queues of an engine access memory. Throws std::bad_alloc at the first call for an engine.
+  AddressSpace::Reader& reader(EngineId e) {
+    auto& r = engines_[e.value].reader;
+    if (!r) r = std::make_unique<AddressSpace::Reader>(space_, gpu_);
+    return *r;
+  }
   Events& events() noexcept { return events_; }
-  EngineState& state(EngineId e) noexcept { return states_[e.value]; }
-  PipelineHooks hooks() noexcept {
-    PipelineHooks h{.context = this};
+  EngineState& state(EngineId e) noexcept { return engines_[e.value].state; }
+  PipelineHooks hooks(EngineId e) noexcept {
+    PipelineHooks h{.context = &engines_[e.value]};
     h.trap = [](void* s, std::uint64_t, std::uint32_t context) noexcept {
-      static_cast<Server*>(s)->events_.interrupt(context);
+      static_cast<Engine*>(s)->server->events_.interrupt(context);
     };
-    h.fault = [](void* s, const Fault& f) noexcept { static_cast<Server*>(s)->on_fault(f); };
+    h.fault = [](void* s, const Fault& f) noexcept { static_cast<Engine*>(s)->server->on_fault(f); };
     if (trace_on()) {
-      h.begin = [](void* s, const PacketEvent& e) noexcept {
-        trace_packet(static_cast<Server*>(s)->gpu_, static_cast<Server*>(s)->serving_, e, true);
+      h.begin = [](void* s, const PacketEvent& p) noexcept {
+        const auto& engine = *static_cast<Engine*>(s);
+        trace_packet(engine.server->gpu_, engine.id, p, true);
       };
-      h.end = [](void* s, const PacketEvent& e) noexcept {
-        trace_packet(static_cast<Server*>(s)->gpu_, static_cast<Server*>(s)->serving_, e, false);
+      h.end = [](void* s, const PacketEvent& p) noexcept {
+        const auto& engine = *static_cast<Engine*>(s);
+        trace_packet(engine.server->gpu_, engine.id, p, false);
       };
     }
     return h;
@@ -132,7 +148,7 @@ class Server final : private sdma::detail::Worker::Served {
 
   /// Handles a VM fault of one of our queues: stops all of them and notifies the process. Called from within a step.
   void vm_fault(GpuVa va, bool mapped) noexcept {
-    evict_ = true;
+    evict_.store(true, std::memory_order_relaxed);
     kfd::MemoryException e{};
     e.not_present = !mapped;
     e.read_only = mapped;
@@ -143,6 +159,22 @@ class Server final : private sdma::detail::Worker::Served {
 
  private:
   static constexpr std::uint32_t kEngines = 64;
+  static constexpr unsigned kMostThreads = 16;
+  static constexpr std::uint64_t kMuch = 128 << 10;  ///< bytes of a step: about 10 us
+
+  struct Engine {
+    Server* server{};
+    EngineId id{};
+    EngineState state{};
+    std::unique_ptr<AddressSpace::Reader> reader{};
+    HwQueue* holder{};       ///< the queue whose poll keeps the others from the engine
+    std::uint32_t turn = 0;  ///< in a wide round: which of its queues comes next
+    bool much = false;       ///< its last step has moved much
+  };
+  /// The queues of one engine: [first, end) of queues_.
+  struct Group {
+    std::size_t first, end;
+  };
 
   using Worker = sdma::detail::Worker;
 
@@ -151,7 +183,7 @@ class Server final : private sdma::detail::Worker::Served {
     worker_.lock();
   }
   void map() noexcept {
-    holders_.fill(nullptr);
+    for (auto& e : engines_) e.holder = nullptr;
     // All queues are mapped again: doorbells that were rung meanwhile are lost, and wptr counts.
     for (auto& q : queues_) q->map();
     doorbells_.mappings_changed();
@@ -177,39 +209,80 @@ class Server final : private sdma::detail::Worker::Served {
   }
   void wake() noexcept override { doorbells_.knock(); }
   Progress serve_all() noexcept {
+    const auto busy = [](const Engine& e) { return e.much; };
+    const bool wide = std::count_if(engines_.begin(), engines_.end(), busy) > 1 && hire();
+    for (auto& e : engines_) e.much = false;
+    auto result = wide ? serve_wide() : serve_in_turn();
+    if (evict_.exchange(false, std::memory_order_relaxed)) {
+      for (auto& other : queues_) other->evicted = true;
+      evicted_ = true;
+      result = Progress::progressed;
+    }
+    return result;
+  }
+  Progress serve_in_turn() noexcept {
     auto result = Progress::idle;
     for (auto at = next_ < queues_.size() ? std::exchange(next_, 0) : 0; at < queues_.size(); ++at) {
-      const auto& q = queues_[at];
-      if (!q->runs()) continue;
+      if (!queues_[at]->runs()) continue;
       if (drive_ == Drive::thread && worker_.wanted()) {
         next_ = at;
         return Progress::progressed;
       }
-      auto*& holder = holders_[q->engine.value];
-      if (holder && holder != q.get()) continue;
-      const auto p = serve(*q);
-      holder = !q->at_rest && q->holds_engine() ? q.get() : nullptr;
-      result = sdma::detail::busier(result, p);
-      if (evict_) {
-        for (auto& other : queues_) other->evicted = true;
-        evicted_ = true;
-        evict_ = false;
-        return Progress::progressed;
-      }
+      result = sdma::detail::busier(result, serve(*queues_[at]));
+      if (evict_.load(std::memory_order_relaxed)) break;
     }
     return result;
   }
-  Progress serve(HwQueue& q) noexcept {
-    if (q.look()) trace_doorbell(gpu_, q.engine, q.id, q.told());
-    if (q.at_rest) return Progress::idle;
-    serving_ = q.engine;
-    const auto p = q.step();
-    if (p == Progress::progressed && activity_ && q.engine != kComputeEngine)
-      __atomic_store_n(activity_, *activity_ + 1, __ATOMIC_RELAXED);  // this thread alone stores it
-    if (p == Progress::idle || p == Progress::stopped) {
-      q.at_rest = true;
-      return Progress::progressed;
+  /// Each engine looks for a queue with work, and takes one step of it.
+  Progress serve_wide() noexcept {
+    std::array<Group, kEngines> groups{};
+    std::array<Progress, kEngines> progress{};
+    std::uint32_t n = 0;
+    for (std::size_t at = 0; at < queues_.size(); ++n) {
+      const auto first = at;
+      while (at < queues_.size() && queues_[at]->engine == queues_[first]->engine) ++at;
+      groups[n] = {first, at};
     }
+    crew_.share(n, [&](std::uint32_t i) { progress[i] = serve_one(groups[i]); });
+    auto result = Progress::idle;
+    for (std::uint32_t i = 0; i < n; ++i) result = sdma::detail::busier(result, progress[i]);
+    return result;
+  }
+  Progress serve_one(const Group& g) noexcept {
+    auto result = Progress::idle;
+    auto& e = engines_[queues_[g.first]->engine.value];
+    const auto size = g.end - g.first, begin = e.turn % size;
+    for (std::size_t i = 0; i < size && result != Progress::progressed; ++i) {
+      const auto at = (begin + i) % size;
+      if (!queues_[g.first + at]->runs()) continue;
+      e.turn = static_cast<std::uint32_t>(at + 1);
+      result = sdma::detail::busier(result, serve(*queues_[g.first + at]));
+    }
+    return result;
+  }
+  /// Whether there are threads beside this one for the engines.
+  bool hire() noexcept {
+    if (drive_ != Drive::thread) return false;
+    const auto processors = std::thread::hardware_concurrency();
+    if (crew_.size() == 0 && processors > 1) crew_.grow(std::min(processors, kMostThreads) - 1);
+    return crew_.size() != 0;
+  }
+  Progress serve(HwQueue& q) noexcept {
+    auto& engine = engines_[q.engine.value];
+    if (engine.holder && engine.holder != &q) return Progress::idle;
+    if (q.look()) trace_doorbell(gpu_, q.engine, q.id, q.told());
+    auto p = Progress::idle;
+    if (!q.at_rest) {
+      p = q.step();
+      if (q.moved() >= kMuch) engine.much = true;
+      if (p == Progress::progressed && activity_ && q.engine != kComputeEngine)
+        __atomic_fetch_add(activity_, 1, __ATOMIC_RELAXED);
+      if (p == Progress::idle || p == Progress::stopped) {
+        q.at_rest = true;
+        p = Progress::progressed;
+      }
+    }
+    engine.holder = !q.at_rest && q.holds_engine() ? &q : nullptr;
     return p;
   }
   void on_fault(const Fault& f) noexcept {
@@ -230,18 +303,17 @@ class Server final : private sdma::detail::Worker::Served {
   std::uint64_t* const activity_;
   const std::function<void()> worked_;
   Events& events_;
-  AddressSpace::Reader reader_;
-  std::array<EngineState, kEngines> states_{};
+  AddressSpace& space_;
+  std::array<Engine, kEngines> engines_{};
   Doorbells doorbells_;
+  Crew crew_;
 
-  Worker worker_;  // its lock guards everything from here to evicted_
-  std::vector<std::unique_ptr<HwQueue>> queues_;
-  std::array<HwQueue*, kEngines> holders_{};
-  std::size_t next_ = 0;  ///< where a round begins that follows one that ended early
-  bool evict_ = false;
+  Worker worker_;                                 // its lock guards everything from here to evicted_
+  std::vector<std::unique_ptr<HwQueue>> queues_;  ///< those of one engine follow each other
+  std::size_t next_ = 0;                          ///< where a round begins that follows one that ended early
+  std::atomic<bool> evict_{false};                ///< a step has had a VM fault
   bool evicted_ = false;  ///< set by a VM fault: queues that are created later do not run either
   bool exempt_ = false;   ///< the thread is exempt from ThreadSanitizer
-  EngineId serving_{};    ///< the engine whose step runs
 
   std::atomic<bool> polls_{false};  ///< asleep while a poll waits
 };

@@ -9,6 +9,8 @@
 #include <unistd.h>
 #include <algorithm>
 #include <sstream>
+#include <stdexcept>
+#include <vector>
 
 namespace sdma::emulator {
 
@@ -39,8 +41,19 @@ std::string gtt_used(std::uint64_t gpu) {
   return fmt::format("{}\n", bytes_in_use(static_cast<std::uint32_t>(gpu), kfd::kGtt));
 }
 
-/// Two products have more files than the others, which are in the sections of their targets.
-std::string target_of(const Product& p) { return p.gfx == 90010 || p.gfx == 90402 ? gfx_name(p.gfx) : "others"; }
+constexpr std::string_view kBlocks = "blocks of ";
+
+/// The sections of tree.txt that a product has beside [gpu].
+std::vector<std::string> sections_of(const Product& p) {
+  std::vector<std::string> all;
+  tree_texts().fill("products", FileValues(), [&](const detail::FileText& row) {
+    if (row.path != gfx_name(p.gfx)) return;
+    std::istringstream names(row.text);
+    for (std::string one; std::getline(names >> std::ws, one, ',');) all.push_back(one);
+  });
+  if (all.empty()) throw std::invalid_argument("tree.txt has no row for " + gfx_name(p.gfx));
+  return all;
+}
 
 bool connected(const Topology& t, std::uint32_t a, std::uint32_t b) {
   const auto* l = t.link(LinkEnd::gpu(a), LinkEnd::gpu(b));
@@ -61,9 +74,7 @@ void add_hive(const TreeGpu& g) {
 }
 
 /// The blocks of a GPU: each row of its product is a number of instances.
-void add_blocks(const TreeGpu& g) {
-  const auto target = target_of(g.product);
-  if (target == "others") return;
+void add_blocks(const TreeGpu& g, const std::string& section) {
   std::uint32_t all = 0;
   const auto add = [&](const detail::FileText& block) {
     std::istringstream row(block.text);
@@ -77,7 +88,7 @@ void add_blocks(const TreeGpu& g) {
                       "revision", revision)("instance", i)("bases", bases)("base_lines", lines),
                   g.device);
   };
-  tree_texts().fill("blocks of " + target, FileValues()("engines", g.properties.engines())("dies", g.gpu.xcc), add);
+  tree_texts().fill(section, FileValues()("engines", g.properties.engines())("dies", g.gpu.xcc), add);
   g.tree.fill("all blocks", FileValues()("instances", all), g.device);
 }
 
@@ -96,9 +107,11 @@ void add_gpu(const TreeGpu& g) {
   values("gtt_bytes", host / 2);  // the driver's default: half of the host's memory
   values("engine_mhz", p.engine_mhz)("memory_mhz", p.memory_mhz)("watts", p.watts)("temperature", kTemperature);
   values("space", " ");  // at the end of a line
-  for (const auto& section : {std::string("gpu"), std::string(g.is_accelerator() ? "accelerator" : "no accelerator"),
-                              "memory of " + target_of(p)})
-    g.tree.fill(section, values, g.device);
+  g.tree.fill("gpu", values, g.device);
+  for (const auto& section : sections_of(p)) {
+    if (section.starts_with(kBlocks)) add_blocks(g, section);
+    else g.tree.fill(section, values, g.device);
+  }
   g.tree.add(fmt::format("/dev/dri/card{}", g.index),
              {.kind = Kind::drm, .minor = static_cast<std::uint32_t>(g.index)});
   g.tree.add(fmt::format("/dev/dri/renderD{}", g.gpu.render_minor), {.kind = Kind::drm, .minor = g.gpu.render_minor});
@@ -106,7 +119,6 @@ void add_gpu(const TreeGpu& g) {
   g.live("mem_info_vis_vram_used", vram_used);
   g.live("mem_info_gtt_used", gtt_used);
   add_hive(g);
-  add_blocks(g);
   add_metrics(g);
 }
 

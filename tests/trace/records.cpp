@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+// Binary recordings: what the writer writes is read back, in a file that grows, that is cut off, and that is damaged.
+#include "trace/records_writer.hpp"
+
+#include "sample.hpp"
+#include "sdma/core/file.hpp"
+#include "sdma/trace/write.hpp"
+#include "support/catch.hpp"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+
+using namespace sdma;
+
+namespace {
+
+/// A file without a name, read by its descriptor's.
+struct File {
+  std::FILE* stream = std::tmpfile();
+  int fd = ::fileno(stream);
+  ~File() { std::fclose(stream); }
+  std::string text() const { return *read_file("/proc/self/fd/" + std::to_string(fd)); }
+  Result<trace::Trace, Diagnostic> load() const {
+    return trace::load_json_lines("/proc/self/fd/" + std::to_string(fd));
+  }
+};
+
+void write_all(trace::RecordsWriter& w, const trace::Trace& t) {
+  for (const auto& e : t.events) REQUIRE(w.write(t, e));
+}
+
+}  // namespace
+
+TEST_CASE("every kind of event is read back as it was") {
+  auto t = test::sample();
+  t.events.front().generation = kDefaultGeneration;
+  t.lost = 0;
+  File f;
+  trace::RecordsWriter w(f.fd, t.clock);
+  write_all(w, t);
+  const auto back = f.load();
+  REQUIRE(back);
+  CHECK(*back == t);
+  CHECK(trace::to_json_lines(*back) == trace::to_json_lines(t));
+}
+
+TEST_CASE("a packet of another generation keeps it") {
+  auto t = test::sample();
+  t.lost = 0;
+  for (auto& e : t.events)
+    if (e.kind == trace::Kind::packet_begin) e.generation = *generation_of("gfx1100");
+  File f;
+  trace::RecordsWriter w(f.fd, t.clock);
+  write_all(w, t);
+  CHECK(*f.load() == t);
+}
+
+TEST_CASE("a recording grows over many chunks") {
+  auto t = test::sample();
+  t.lost = 0;
+  const auto some = t.events;
+  while (t.events.size() < 100'000) t.events.insert(t.events.end(), some.begin(), some.end());
+  File f;
+  trace::RecordsWriter w(f.fd, t.clock);
+  write_all(w, t);
+  CHECK(f.text().size() > 3 * trace::RecordsWriter::kChunk);
+  CHECK(f.load()->events == t.events);
+}
+
+TEST_CASE("events that cannot be written are counted, and so are those that never came") {
+  const auto t = test::sample();
+  File f;
+  trace::RecordsWriter w(f.fd, t.clock);
+  write_all(w, t);
+  w.lose();
+  w.lose();
+  CHECK(f.load()->lost == 2);
+  const int closed = ::open("/dev/null", O_RDONLY);
+  trace::RecordsWriter none(closed, t.clock);
+  CHECK_FALSE(none.write(t, t.events.front()));
+  ::close(closed);
+}
+
+TEST_CASE("a killed writer leaves a recording that can be read") {
+  auto t = test::sample();
+  File f;
+  int ends[2]{};
+  REQUIRE(::pipe(ends) == 0);
+  const auto child = ::fork();
+  if (child == 0) {
+    trace::RecordsWriter w(f.fd, t.clock);
+    for (const auto& e : t.events) w.write(t, e);
+    (void)!::write(ends[1], "x", 1);
+    for (;;) ::pause();
+  }
+  char told = 0;
+  REQUIRE(::read(ends[0], &told, 1) == 1);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  ::close(ends[0]);
+  ::close(ends[1]);
+  CHECK(f.load()->events == t.events);
+}
+
+TEST_CASE("a damaged recording is an error with its place, never a shorter trace") {
+  const auto t = test::sample();
+  File f;
+  trace::RecordsWriter w(f.fd, t.clock);
+  write_all(w, t);
+  const auto whole = f.text();
+  const auto read = [](std::string text) { return trace::detail::from_records(text, "run.bin"); };
+  CHECK(read(whole));
+  auto bad = whole;
+  bad[0] = 'X';
+  CHECK_FALSE(read(bad));
+  bad = whole;
+  bad[66] = '\xee';  // the kind of the first record
+  REQUIRE_FALSE(read(bad));
+  CHECK(read(bad).error().where == "run.bin");
+  CHECK(read(bad).error().message == "the recording is damaged at byte 64");
+  bad = whole;
+  bad[64] = 9;  // its length
+  CHECK_FALSE(read(bad));
+  CHECK_FALSE(read(whole.substr(0, 100)));
+  CHECK_FALSE(read(whole.substr(0, 30)));
+  // Whatever a byte is, reading ends, and with a trace or an error.
+  for (std::size_t at = 0; at < 600; ++at)
+    for (const int change : {1, 0x80, 0xff}) {
+      bad = whole;
+      bad[at] = static_cast<char>(bad[at] ^ change);
+      (void)read(bad);
+    }
+}
