@@ -6,8 +6,9 @@
 //          ret1 -> engine 15   ret2 -> 13   ..        what waits gets one that nothing else uses
 //
 // engine_plans(m)              plans, the best first; none is checked
-// with_engines(text, plan)     the text with these engines in the headers of its queues: a number, an expression in what
-//                              the header has ("engine=9+i%7"), or a list ("let engines = [3, 5, 7]"); nullopt if none does
+// with_engines(text, plan)     the text with these engines in the headers of its queues: a number, an expression in
+//                              what the header has ("engine=9+i%7"), or a list ("let engines = [3, 5, 7]"); nullopt
+//                              if none of them does
 //
 // A plan takes only engines that the node has and that are alive. It keeps directions apart as long as there are
 // engines. Allocates. One thread at a time.

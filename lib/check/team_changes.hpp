@@ -5,7 +5,7 @@
 //   a word for each GPU      for i in 0..N                                a says in the GPU where the bytes are that it
 //                              queue gpu{i}.a  .. fence gpu{p}.ready      is done, and b waits there: a flag if b reads
 //                              queue gpu{i}.b  poll gpu{i}.ready ..       the bytes, a credit if it overwrites them
-//   the same in every line   all posts move behind the data that they announce; all waits ask for the count of their
+//   the same in every line   all posts move after the data that they announce; all waits ask for the count of their
 //                            round; all flags have a value of their own in each round of a loop
 //   a barrier of the host    all queues of one phase count, and the host waits before it submits the next
 #include "wait_changes.hpp"
@@ -77,8 +77,8 @@ class TeamChanges : protected WaitChanges {
       all.push_back({post ? text_.next(b.end) : b.begin, b.begin});
     return all;
   }
-  /// The GPU of the bytes that a line writes or reads, "gpu{i}", or that of its kernel; then, of lines that are executed
-  /// in its place, as after an `else`.
+  /// The GPU of the bytes that a line writes or reads, "gpu{i}", or that of its kernel; then, of lines that are
+  /// executed in its place, as after an `else`.
   std::vector<std::string> places(LineId id, bool writes) const {
     std::vector<std::string> all;
     const auto add = [&](const std::string& place) {

@@ -47,7 +47,7 @@ struct NodeMap {
   /// Words of the host that only the network sets and no thread uses: they are put in the peer's node, but nothing in
   /// the schedule says so.
   std::set<std::pair<bool, std::size_t>> assumed{};
-  std::vector<Refusal> refusals{};                                  ///< of the rule other-node
+  std::vector<Refusal> refusals{};  ///< of the rule other-node
 };
 /// `nodes`: that of each GPU. Requires a schedule without problems.
 NodeMap map_nodes(const Schedule&, const std::vector<std::uint32_t>& nodes);

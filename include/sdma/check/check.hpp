@@ -224,7 +224,7 @@ struct [[nodiscard]] CheckReport {
   std::size_t packets{}, waits{};        ///< how many the check covered, in all submits
   /// How many expectations hold in every execution. They are examined if the schedule is otherwise proved.
   std::size_t expectations{};
-  /// In a proved schedule: lines whose copies put bytes there that nothing reads before other bytes replace all of them.
+  /// In a proved schedule: lines whose copies put bytes that nothing reads before other bytes replace all of them.
   /// Nothing is wrong with that, but a change of a text that brings it about may have lost a message.
   std::vector<std::uint32_t> unread{};
   /// With a finding of the rule engine-wait: plans that may remove it, the best first. None of them has been checked.
