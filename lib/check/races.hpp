@@ -16,7 +16,7 @@ struct Race {
   Ref a, b;
   std::uint64_t begin, end;
   bool reads_written;  ///< `a` reads bytes that have been written
-  /// `b` reads, and is ordered after an earlier write of these bytes by the agent of `a`: a message that is overwritten.
+  /// `b` reads, and is ordered after an earlier write of these bytes by the agent of `a`: a message is lost.
   bool seen_earlier;
   std::size_t more = 0;
 };
