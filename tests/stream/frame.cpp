@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sdma/stream/frame.hpp"
+#include "sdma/stream/fixed_frame.hpp"
 
 #include "queue/memory.hpp"
 #include "sdma/packets/cache.hpp"
@@ -143,6 +143,116 @@ TEST_CASE("a relocated frame holds what a Writer writes with those values, in ev
             std::vector(w.written().begin(), w.written().end()));
     }
   });
+}
+
+TEST_CASE("a frame that is relocated in its slot is the frame that relocate and submit make") {
+  each_generation([](Generation g) {
+    Memory m(1024);
+    auto memory = m.ring();
+    memory.generation = g;
+    Ring<> ring(memory);
+    Room r(g);
+    build(r.frame);
+    REQUIRE(r.frame.finish() == Errc::ok);
+    const std::uint64_t given[] = {1, 0x7f00'0000'1003, 0x7f00'1000'0080, 0x7f00'2000'0000, 5, 6, 60};
+    REQUIRE(r.frame.relocate(given) == Errc::ok);
+    const std::vector<std::uint32_t> want(r.frame.dwords().begin(), r.frame.dwords().end());
+    Room again(g);
+    build(again.frame);
+    REQUIRE(again.frame.finish() == Errc::ok);
+    REQUIRE(again.frame.submit(ring, given) == Errc::ok);
+    CHECK(std::vector(m.dwords.begin(), m.dwords.begin() + static_cast<long>(want.size())) == want);
+    CHECK(m.doorbell == want.size() * 4);
+    auto wrong = std::to_array(given);
+    wrong[kWord] += 2;
+    CHECK(again.frame.submit(ring, wrong) == Errc::bad_argument);
+    CHECK(again.frame.submit(ring, std::span(given).first(6)) == Errc::bad_argument);
+    CHECK(ring.positions().reserved == want.size() * 4);
+  });
+}
+
+TEST_CASE("neighbouring addresses of copies are moved in runs, however many there are") {
+  for (std::uint16_t copies = 1; copies < 70; ++copies)
+    for (const bool apart : {false, true}) {
+      INFO(copies << (apart ? ", a fence between them" : ""));
+      Memory m(2048), n(2048);
+      Ring<> ring(m.ring()), other(n.ring());
+      std::vector<std::uint32_t> dwords(1024);
+      std::vector<Relocation> changes(200);
+      std::vector<std::uint64_t> values(200);
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] = 0x7f00'0000'0000 + i * 0x1'0001'0000;
+      Frame f(dwords, changes);
+      const auto write = [&](auto& w, auto address) {
+        w.put(Fence{.addr = address(0), .value = 1});
+        for (std::uint16_t i = 0; i < copies; ++i) {
+          w.copy({.src = address(static_cast<std::uint16_t>(2 * i + 1)),
+                  .dst = address(static_cast<std::uint16_t>(2 * i + 2)) + (i == 11 ? 64 : 0),
+                  .bytes = 64});
+          if (apart && i % 3 == 1) w.put(Fence{.addr = address(0) + 8, .value = i});
+        }
+      };
+      write(f.writer(), [](std::uint16_t k) { return parameter(k); });
+      REQUIRE(f.finish() == Errc::ok);
+      Writer w{std::span(n.dwords)};
+      write(w, [&](std::uint16_t k) { return GpuVa{values[k]}; });
+      REQUIRE(w.error() == Errc::ok);
+      REQUIRE(f.submit(ring, values) == Errc::ok);
+      CHECK(std::equal(w.written().begin(), w.written().end(), m.dwords.begin()));
+      CHECK(f.submit(other) == Errc::bad_argument);  // its own memory is not relocated
+      REQUIRE(f.relocate(values) == Errc::ok);
+      CHECK(std::equal(w.written().begin(), w.written().end(), f.dwords().begin(), f.dwords().end()));
+    }
+}
+
+namespace {
+/// A step with fields of every width: 64 bits alone and in pairs, 32, 30 and 28.
+struct Step {
+  static constexpr void build(auto& frame) {
+    auto& w = frame.writer();
+    frame.template bind<&PollMem::reference>(0);
+    (void)acquire(w, parameter(1), 1);
+    frame.template bind<&CopyLinear::bytes>(5);
+    (void)w.put(CopyLinear{.src = parameter(2), .dst = parameter(3), .bytes = 1});
+    (void)w.copy({.src = parameter(3) + 64, .dst = parameter(2), .bytes = 4096});
+    (void)complete_with_atomic(w, parameter(4));
+    frame.template bind<&Trap::context>(6);
+    (void)w.put(Trap{.context = 0});
+  }
+};
+}  // namespace
+
+TEMPLATE_TEST_CASE_SIG("a frame that is known at compile time is the same", "", ((Generation G), G), Generation::v4_0,
+                       Generation::v4_4_2, Generation::v6_0) {
+  using Fixed = FixedFrame<Step, G>;
+  static_assert(Fixed::kParameters == 7);
+  Memory m(256);
+  auto memory = m.ring();
+  memory.generation = G;
+  Ring<> ring(memory);
+  Room r(G);
+  Step::build(r.frame);
+  REQUIRE(r.frame.finish() == Errc::ok);
+  REQUIRE(r.frame.dwords().size() == Fixed::kDwords);
+  const std::array<std::uint64_t, 7> values{
+      41, 0x7f00'2000'0000, 0x7f00'0000'1003, 0x7f00'1000'0080, 0x7f00'2000'0008, 4095, 77};
+  REQUIRE(r.frame.relocate(values) == Errc::ok);
+  REQUIRE(Fixed::submit(ring, values) == Errc::ok);
+  CHECK(std::equal(r.frame.dwords().begin(), r.frame.dwords().end(), m.dwords.begin()));
+  CHECK(m.doorbell == Fixed::kDwords * 4);
+  const auto wrong = [&](std::size_t parameter, std::uint64_t value) {
+    auto bad = values;
+    bad[parameter] = value;
+    CHECK(r.frame.relocate(bad) == Errc::bad_argument);
+    CHECK(Fixed::submit(ring, bad) == Errc::bad_argument);
+  };
+  wrong(0, 0xffff'ffff);       // the poll waits for one more
+  wrong(1, 0x7f00'2000'0002);  // the poll's word
+  wrong(4, 0x7f00'2000'0004);  // the atomic's
+  wrong(5, 1u << 30);          // 30 bits
+  wrong(6, 1u << 28);          // 28 bits
+  CHECK(ring.positions().reserved == Fixed::kDwords * 4);
+  constexpr auto kOther = G == Generation::v6_0 ? Generation::v4_4_2 : Generation::v6_0;
+  CHECK(FixedFrame<Step, kOther>::submit(ring, values) == Errc::wrong_generation);
 }
 
 TEST_CASE("every address of every packet can be a parameter") {

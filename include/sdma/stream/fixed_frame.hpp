@@ -14,14 +14,15 @@
 //   if (auto e = FixedFrame<Step>::submit(ring, values); e != Errc::ok) return e;
 //
 // The compiler runs `build` once, with a Frame (stream/frame.hpp) for generation G: parameters, bind and errors mean
-// the same. What varies is a parameter; everything else is a constant. Values are checked before anything is reserved.
-// It has no state: any threads may submit at once. Dwords are stored once, in ascending order, so the ring may be
+// the same. What varies is a parameter; everything else is a constant. Values are checked before anything is reserved;
+// where a packet that changes has rules of its own (a 64-bit atomic's alignment), the frame is written on the stack
+// first. It has no state: any threads may submit at once. Dwords are stored once, in ascending order, so the ring may be
 // write-combining memory. Nothing allocates or waits.
 //
-// Compile errors: `build` fails (an error of the writer, a parameter of 256 or more, a bind that no packet takes); more
-// than kMostFixedDwords; a changing field whose packet has rules of its own, which need a Frame.
-// Errors: bad_argument: a sum is misaligned or too large for its field; wrong_generation: the ring has another one; and
-// those of Ring::reserve.
+// Compile errors: `build` fails (an error of the writer, a parameter of 256 or more, a bind that no packet takes), or
+// writes more than kMostFixedDwords.
+// Errors: bad_argument: a sum is misaligned, too large for its field, or breaks a rule of its packet; wrong_generation:
+// the ring has another one; and those of Ring::reserve.
 #include "sdma/stream/frame.hpp"
 
 #include <utility>
@@ -68,6 +69,17 @@ template <class Layout, Generation G = kDefaultGeneration> class FixedFrame {
     const auto* const v = values.data();
     if (refused(v, std::make_index_sequence<kRecorded.changed>{}) != 0) [[unlikely]]
       return Errc::bad_argument;
+    if constexpr (kRuled) {  // rules read a whole packet, so it is written elsewhere first
+      std::array<std::uint32_t, kDwords> dwords;
+      store(v, dwords.data(), std::make_index_sequence<kDwords>{});
+      if (!obeys(dwords, std::make_index_sequence<kRecorded.changed>{})) [[unlikely]]
+        return Errc::bad_argument;
+      const auto s = ring.reserve(kDwords);
+      if (!s) return s.error();
+      SDMA_COPY_BYTES(s->dwords.data(), dwords.data(), sizeof dwords);
+      ring.publish(*s);
+      return Errc::ok;
+    }
     const auto s = ring.reserve(kDwords);
     if (!s) return s.error();
     store(v, s->dwords.data(), std::make_index_sequence<kDwords>{});
@@ -77,6 +89,22 @@ template <class Layout, Generation G = kDefaultGeneration> class FixedFrame {
 
  private:
   static constexpr std::size_t kNone = kMostParameters;
+  static constexpr bool kRuled = [] {
+    bool any = false;
+    for (std::size_t c = 0; c < kRecorded.changed; ++c) any = any || kRecorded.changes[c].obeys != nullptr;
+    return any;
+  }();
+  template <std::size_t C> SDMA_ALWAYS_INLINE static bool obeys_at(std::span<const std::uint32_t> dwords) noexcept {
+    constexpr auto obeys = kRecorded.changes[C].obeys;
+    constexpr std::size_t packet = kRecorded.changes[C].packet;
+    if constexpr (obeys == nullptr) return true;
+    else return obeys(dwords.subspan(packet), G);
+  }
+  /// Does each packet that changes obey its rules?
+  template <std::size_t... C>
+  SDMA_ALWAYS_INLINE static bool obeys(std::span<const std::uint32_t> dwords, std::index_sequence<C...>) noexcept {
+    return (obeys_at<C>(dwords) && ...);
+  }
   template <std::size_t C> SDMA_ALWAYS_INLINE static std::uint64_t sum(const std::uint64_t* values) noexcept {
     constexpr std::uint64_t addend = kRecorded.changes[C].addend;
     constexpr std::size_t parameter = kRecorded.changes[C].parameter;
@@ -85,8 +113,6 @@ template <class Layout, Generation G = kDefaultGeneration> class FixedFrame {
   template <std::size_t... C>
   SDMA_ALWAYS_INLINE static std::uint64_t refused([[maybe_unused]] const std::uint64_t* values,
                                                   std::index_sequence<C...>) noexcept {
-    static_assert(((kRecorded.changes[C].obeys == nullptr) && ...),
-                  "a packet with rules of its own changes: use a Frame");
     return (std::uint64_t{} | ... | (sum<C>(values) & kRefused<C>));
   }
   template <std::size_t C> static constexpr std::uint64_t kRefused = kRecorded.changes[C].refused;

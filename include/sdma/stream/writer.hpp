@@ -61,9 +61,11 @@ template <Generation G> struct FixedGeneration {
   /// The generation.
   static constexpr Generation value() noexcept { return G; }
   /// Does this generation have the packet, and room for its values?
-  template <Packet P> static constexpr bool fits(const P& p) noexcept { return sdma::fits<G>(p); }
+  template <Packet P> SDMA_ALWAYS_INLINE static constexpr bool fits(const P& p) noexcept { return sdma::fits<G>(p); }
   /// How many dwords the packet has.
-  template <Packet P> static constexpr std::size_t length(const P& p) noexcept { return sdma::length<G>(p); }
+  template <Packet P> SDMA_ALWAYS_INLINE static constexpr std::size_t length(const P& p) noexcept {
+    return sdma::length<G>(p);
+  }
   /// Stores the packet at `out`, which must have room, and returns the end of its dwords.
   template <Packet P>
   SDMA_ALWAYS_INLINE static constexpr std::uint32_t* encode_to(const P& p, std::uint32_t* out) noexcept {
