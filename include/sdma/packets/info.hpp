@@ -213,9 +213,9 @@ inline constexpr PacketInfo unproved_info = describe(grammar::layout<P>,
                                                      {rules<P>.data(), rules<P>.size()});
 template <class P> consteval const PacketInfo& proved_info() {
   static_assert(well_formed<P>());
-  static_assert(
-      !unproved_info<P>.counted || !unproved_info<P>.parts || unproved_info<P>.counted->dword < unproved_info<P>.head,
-      "a PacketInfo cannot count this packet's dwords: the count comes after a part that may be missing");
+  constexpr const auto& l = grammar::layout<P>;
+  static_assert(l.length.counted.empty() || l.length.plain() || l.fields[counter<P>()].dword < l.length.settled(),
+                "a PacketInfo cannot count this packet's dwords: the count comes after a part that may be missing");
   static_assert(
       unproved_info<P>.described() <= PacketInfo::kMaxDescribed && unproved_info<P>.head <= PacketInfo::kMaxHead,
       "this packet has more dwords before its payload than a PacketInfo describes");
