@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "sdma/stream/text.hpp"
 
-#include "sdma/packets/later.hpp"
 #include "../packets/unambiguous.hpp"
 #include "print.hpp"
+#include "sdma/packets/later.hpp"
 
 #include <algorithm>
 
