@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "sdma/packets/later.hpp"
 #include "../support/generated_part.hpp"
 #include "sdma/packets/catalogue.hpp"
+#include "sdma/packets/later.hpp"
 
 namespace {
 
