@@ -187,7 +187,8 @@ class ForwardingDevice : public Device {
   Result<Dmabuf, Diagnostic> export_dmabuf(const Memory& m) override { return to_.export_dmabuf(m); }
   Result<Memory, Diagnostic> import_dmabuf(const DmabufRequest& r) override { return to_.import_dmabuf(r); }
   Result<IpcHandle, Diagnostic> export_ipc(const Memory& m) override { return to_.export_ipc(m); }
-  Result<Memory, Diagnostic> import_ipc(const IpcHandle& h, std::optional<GpuId> where, std::uint64_t gpus) override {
+  Result<Memory, Diagnostic> import_ipc(const IpcHandle& h, std::optional<GpuId> where = {},
+                                        std::uint64_t gpus = ~0ull) override {
     return to_.import_ipc(h, where, gpus);
   }
   std::optional<MemoryOwner> origin(GpuVa va) const override { return to_.origin(va); }

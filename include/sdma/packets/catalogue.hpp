@@ -78,7 +78,7 @@ template <> inline const Catalogue& catalogue_of<kDefaultGeneration>() noexcept 
 /// The packets of a generation. That of 4.4.2 refers to kPackets.
 inline const Catalogue& catalogue(Generation g) noexcept {
   SDMA_ASSERT(described(g));
-  static constexpr auto kEach = []<std::size_t... G>(std::index_sequence<G...>) {
+  constexpr auto kEach = []<std::size_t... G>(std::index_sequence<G...>) {
     return std::array{&detail::catalogue_of<static_cast<Generation>(G)>...};
   }
   (std::make_index_sequence<kGenerationCount>{});

@@ -205,7 +205,7 @@ constexpr PacketInfo describe(const grammar::Description& l, std::span<const Fie
   return i;
 }
 
-/// Without a proof that the description is consistent: the registry has all packets, and catalogue.cpp has the proof.
+/// Without a proof that the description is consistent: the registry has all packets, and label.cpp has the proof.
 template <class P>
 inline constexpr PacketInfo unproved_info = describe(grammar::layout<P>,
                                                      {grammar::layout<P>.fields.data(),
