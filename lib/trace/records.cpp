@@ -93,6 +93,7 @@ Result<Trace, Diagnostic> from_records(std::string_view file, std::string_view n
   std::memcpy(&header, file.data(), sizeof header);
   const auto chunk = static_cast<std::size_t>(header.chunk_bytes);
   if (!is_records(file) || header.clock.back() != '\0' || chunk < 4096 || chunk % 4096 != 0) return damaged(0);
+  if (file.size() % chunk != 0) return damaged(file.size());  // the writer adds whole chunks, so this one is cut off
   Trace out{.clock = header.clock.data(), .lost = header.lost};
   for (std::size_t at = sizeof header; at + sizeof(RecordHead) <= file.size();) {
     RecordHead h{};

@@ -74,7 +74,7 @@ TEST_CASE("a primary node is the same GPU; who asks for a display's master on a 
   CHECK(::ioctl(c.render[1], _IOC(_IOC_READ | _IOC_WRITE, 'd', 0x05, sizeof client), client.data()) == -1);
   CHECK(errno == EACCES);
   kfd::AcquireVm vm{.drm_fd = static_cast<std::uint32_t>(card), .gpu_id = c.gpu_id(0)};
-  CHECK(call(c.kfd, Nr::acquire_vm, vm) == EINVAL);
+  CHECK(call(c.kfd, Nr::acquire_vm, vm) == EBUSY);
   vm.gpu_id = c.gpu_id(1);
   CHECK(call(c.kfd, Nr::acquire_vm, vm) == EBUSY);  // this process has the address space of another file
   ::close(card);

@@ -3,7 +3,7 @@
 // compares with what its run was given, so one program serves all of them.
 #include "../../lib/device/kfd/raw_client.hpp"
 
-#include "sdma/packets/indirect.hpp"
+#include "sdma/packets/control.hpp"
 #include "sdma/packets/sync.hpp"
 #include "support/catch.hpp"
 

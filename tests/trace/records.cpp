@@ -19,17 +19,17 @@ using namespace sdma;
 namespace {
 
 /// A file without a name, read by its descriptor's.
-struct File {
+struct Recorded {
   std::FILE* stream = std::tmpfile();
   int fd = ::fileno(stream);
-  ~File() { std::fclose(stream); }
+  ~Recorded() { std::fclose(stream); }
   std::string text() const { return *read_file("/proc/self/fd/" + std::to_string(fd)); }
   Result<trace::Trace, Diagnostic> load() const {
     return trace::load_json_lines("/proc/self/fd/" + std::to_string(fd));
   }
 };
 
-void write_all(trace::RecordsWriter& w, const trace::Trace& t) {
+void record_all(trace::RecordsWriter& w, const trace::Trace& t) {
   for (const auto& e : t.events) REQUIRE(w.write(t, e));
 }
 
@@ -39,9 +39,9 @@ TEST_CASE("every kind of event is read back as it was") {
   auto t = test::sample();
   t.events.front().generation = kDefaultGeneration;
   t.lost = 0;
-  File f;
+  Recorded f;
   trace::RecordsWriter w(f.fd, t.clock);
-  write_all(w, t);
+  record_all(w, t);
   const auto back = f.load();
   REQUIRE(back);
   CHECK(*back == t);
@@ -53,9 +53,9 @@ TEST_CASE("a packet of another generation keeps it") {
   t.lost = 0;
   for (auto& e : t.events)
     if (e.kind == trace::Kind::packet_begin) e.generation = *generation_of("gfx1100");
-  File f;
+  Recorded f;
   trace::RecordsWriter w(f.fd, t.clock);
-  write_all(w, t);
+  record_all(w, t);
   CHECK(*f.load() == t);
 }
 
@@ -64,18 +64,18 @@ TEST_CASE("a recording grows over many chunks") {
   t.lost = 0;
   const auto some = t.events;
   while (t.events.size() < 100'000) t.events.insert(t.events.end(), some.begin(), some.end());
-  File f;
+  Recorded f;
   trace::RecordsWriter w(f.fd, t.clock);
-  write_all(w, t);
+  record_all(w, t);
   CHECK(f.text().size() > 3 * trace::RecordsWriter::kChunk);
   CHECK(f.load()->events == t.events);
 }
 
 TEST_CASE("events that cannot be written are counted, and so are those that never came") {
   const auto t = test::sample();
-  File f;
+  Recorded f;
   trace::RecordsWriter w(f.fd, t.clock);
-  write_all(w, t);
+  record_all(w, t);
   w.lose();
   w.lose();
   CHECK(f.load()->lost == 2);
@@ -87,7 +87,7 @@ TEST_CASE("events that cannot be written are counted, and so are those that neve
 
 TEST_CASE("a killed writer leaves a recording that can be read") {
   auto t = test::sample();
-  File f;
+  Recorded f;
   int ends[2]{};
   REQUIRE(::pipe(ends) == 0);
   const auto child = ::fork();
@@ -108,9 +108,9 @@ TEST_CASE("a killed writer leaves a recording that can be read") {
 
 TEST_CASE("a damaged recording is an error with its place, never a shorter trace") {
   const auto t = test::sample();
-  File f;
+  Recorded f;
   trace::RecordsWriter w(f.fd, t.clock);
-  write_all(w, t);
+  record_all(w, t);
   const auto whole = f.text();
   const auto read = [](std::string text) { return trace::detail::from_records(text, "run.bin"); };
   CHECK(read(whole));

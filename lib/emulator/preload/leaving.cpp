@@ -72,8 +72,8 @@ bool names_device(const char* path) noexcept {
   return found;
 }
 
-/// `path` can be executed.
-int check(const char* path, char* const* env) noexcept {
+/// `path` can be executed. `shown`: what lines call it.
+int check(const char* path, const char* shown, char* const* env) noexcept {
   const auto why = sdma::detail::why_not_preloaded(path, {SDMA_REAL(open), SDMA_REAL(fstat), SDMA_REAL(pread)});
   const char* const script_of = why.interpreter.data();
   const bool script = script_of[0] != '\0';
@@ -81,11 +81,12 @@ int check(const char* path, char* const* env) noexcept {
     char sentence[512];
     std::snprintf(sentence, sizeof sentence, "%s%s%s%s: it does not find the node's GPUs",
                   script ? "is a script of '" : "", script_of, script ? "', which " : "", text_of(why.barrier));
-    return leave(path, sentence);
+    return leave(shown, sentence);
   }
   if (!on_node(env))
-    return leave(path, "gets an environment without the node's LD_PRELOAD: it does not find the node's GPUs");
-  if (asks_a_service(path)) return leave(path, "has another process start programs: they do not find the node's GPUs");
+    return leave(shown, "gets an environment without the node's LD_PRELOAD: it does not find the node's GPUs");
+  if (asks_a_service(shown))
+    return leave(shown, "has another process start programs: they do not find the node's GPUs");
   return 0;
 }
 
@@ -99,17 +100,23 @@ int check_found(int dirfd, const char* file, bool searched, char* const* env) no
   char path[PATH_MAX];
   if (!file) return 0;
   if (dirfd != AT_FDCWD && file[0] != '/') {
-    std::snprintf(path, sizeof path, file[0] ? "/proc/self/fd/%d/%s" : "/proc/self/fd/%d", dirfd, file);
-    return can_run(path) ? check(path, env) : 0;
+    char link[32];
+    std::snprintf(link, sizeof link, "/proc/self/fd/%d", dirfd);
+    const auto n = SDMA_REAL(readlink)(link, path, sizeof path - 1);
+    if (n < 0) return 0;
+    const auto used = static_cast<std::size_t>(n);
+    std::snprintf(path + used, sizeof path - used, "%s%s", file[0] ? "/" : "", file);
+    const char* const opened = file[0] ? path : link;
+    return can_run(opened) ? check(opened, path, env) : 0;
   }
   const char* rest = searched && !std::strchr(file, '/') ? std::getenv("PATH") : nullptr;
-  if (!rest) return can_run(file) ? check(file, env) : 0;
+  if (!rest) return can_run(file) ? check(file, file, env) : 0;
   for (bool more = true; more;) {
     const auto n = static_cast<int>(::strcspn(rest, ":"));
     std::snprintf(path, sizeof path, "%.*s%s%s", n, rest, n == 0 ? "" : "/", file);
     more = rest[n] == ':';
     rest += n + (more ? 1 : 0);
-    if (can_run(path)) return check(path, env);
+    if (can_run(path)) return check(path, path, env);
   }
   return 0;
 }

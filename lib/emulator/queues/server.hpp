@@ -13,8 +13,9 @@
 //   bound     a step moves a few MiB, however large its packet is. If an ioctl wants the queues, the round ends after
 //             the present step, and the next round begins with the next queue: no ioctl waits for more than one step
 //   busy      rounds follow each other
-//   idle      spins for kNodePace.spin, then sleeps until the doorbell page is written (see doorbells.hpp); only for
-//             short times if a poll waits for memory, because the program may store to it at any time
+//   idle      spins for kNodePace.spin, or 2 ms after a step that has moved much; then sleeps until the doorbell page
+//             is written (see doorbells.hpp); only for short times if a poll waits for memory, because the program may
+//             store to it at any time
 //
 // The thread starts with the first queue and blocks all signals. It runs until the process ends, because a node with
 // queues is never destroyed. With Drive::caller there is no thread: the test calls `turn`.
@@ -160,6 +161,7 @@ class Server final : private sdma::detail::Worker::Served {
  private:
   static constexpr std::uint32_t kEngines = 64;
   static constexpr unsigned kMostThreads = 16;
+  static constexpr std::chrono::milliseconds kLongSpin{2};
   static constexpr std::uint64_t kMuch = 128 << 10;  ///< bytes of a step: about 10 us
 
   struct Engine {
@@ -194,12 +196,23 @@ class Server final : private sdma::detail::Worker::Served {
     if (!std::exchange(exempt_, true)) exempt_this_thread();
     const auto p = serve_all();
     if (p == Progress::progressed) {
+      quiet_since_ = {};
       doorbells_.awake();
       worked_();
     }
     return p;
   }
-  bool spin(bool fresh) noexcept override { return fresh || options().watch == Watch::spin; }
+  /// A program that moves much needs a while for what it does between two copies, and then gains by a thread that is
+  /// awake: a copy of a megabyte takes no longer than to wake up.
+  bool spin(bool fresh) noexcept override {
+    if (fresh || options().watch == Watch::spin) return true;
+    if (!moves_much_) return false;
+    const auto now = Deadline::Clock::now();
+    if (quiet_since_ == Deadline::Clock::time_point{}) quiet_since_ = now;
+    if (now - quiet_since_ < kLongSpin) return true;
+    moves_much_ = false;
+    return false;
+  }
   Worker::Rest rest(Progress p, std::chrono::nanoseconds nap) noexcept override {
     const bool waits = p == Progress::waiting;
     if (waits && !polls_.exchange(true)) return Worker::Rest::again;  // check once more, or a nudge is lost
@@ -210,7 +223,9 @@ class Server final : private sdma::detail::Worker::Served {
   void wake() noexcept override { doorbells_.knock(); }
   Progress serve_all() noexcept {
     const auto busy = [](const Engine& e) { return e.much; };
-    const bool wide = std::count_if(engines_.begin(), engines_.end(), busy) > 1 && hire();
+    const auto how_many = std::count_if(engines_.begin(), engines_.end(), busy);
+    const bool wide = how_many > 1 && hire();
+    moves_much_ = moves_much_ || how_many != 0;
     for (auto& e : engines_) e.much = false;
     auto result = wide ? serve_wide() : serve_in_turn();
     if (evict_.exchange(false, std::memory_order_relaxed)) {
@@ -312,8 +327,10 @@ class Server final : private sdma::detail::Worker::Served {
   std::vector<std::unique_ptr<HwQueue>> queues_;  ///< those of one engine follow each other
   std::size_t next_ = 0;                          ///< where a round begins that follows one that ended early
   std::atomic<bool> evict_{false};                ///< a step has had a VM fault
-  bool evicted_ = false;  ///< set by a VM fault: queues that are created later do not run either
-  bool exempt_ = false;   ///< the thread is exempt from ThreadSanitizer
+  bool evicted_ = false;                       ///< set by a VM fault: queues that are created later do not run either
+  bool exempt_ = false;                        ///< the thread is exempt from ThreadSanitizer
+  bool moves_much_ = false;                    ///< an engine has moved much since the thread slept last
+  Deadline::Clock::time_point quiet_since_{};  ///< the first round without work after that
 
   std::atomic<bool> polls_{false};  ///< asleep while a poll waits
 };

@@ -48,7 +48,7 @@ std::vector<std::string> sections_of(const Product& p) {
   std::vector<std::string> all;
   tree_texts().fill("products", FileValues(), [&](const detail::FileText& row) {
     if (row.path != gfx_name(p.gfx)) return;
-    std::istringstream names(row.text);
+    std::istringstream names(row.text.substr(0, row.text.find('\n')));
     for (std::string one; std::getline(names >> std::ws, one, ',');) all.push_back(one);
   });
   if (all.empty()) throw std::invalid_argument("tree.txt has no row for " + gfx_name(p.gfx));
