@@ -2,6 +2,7 @@
 #include "sdma/stream/text.hpp"
 
 #include "../packets/later.hpp"
+#include "../packets/scoped_forms.hpp"
 #include "../packets/unambiguous.hpp"
 #include "print.hpp"
 
@@ -28,6 +29,7 @@ constexpr std::size_t kFixedPart = [] {
   };
   for (const auto& p : kPackets) fits(p.name, {p.fields.data(), p.all_fields});
   for (const auto& p : kLaterPackets) fits(p.name, p.fields);
+  for (const auto& p : scoped::kForms) fits(p.name, p.fields);
   return longest;
 }();
 
