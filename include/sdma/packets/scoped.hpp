@@ -9,8 +9,8 @@
 //   Multicast{.src = a, .bytes = 4096, .destinations = pairs}           1 to 1024 destinations, low and high dword each
 //   Fence64{.addr = done, .value = epoch}     PollMem64{.addr = go, .func = Compare::ge, .reference = epoch}
 //
-// In this order: header, wait (7 dwords), body, destinations, signal (5 dwords). A block that its flag does not announce
-// takes no room: a copy has 7, 12, 14 or 19 dwords.
+// In this order: header, wait (7 dwords), body, destinations, signal (5 dwords). A block that its flag does not
+// announce takes no room: a copy has 7, 12, 14 or 19 dwords.
 //
 // A catalogue (catalogue.hpp) reads the same dwords: text calls the forms copy_linear, copy_indirect, copy_linear_wait,
 // copy_linear_signal and copy_linear_wait_signal, and those of swaps and multicasts alike. The fields are those of a
