@@ -4,6 +4,7 @@
 #include "../packets/unambiguous.hpp"
 #include "print.hpp"
 #include "sdma/packets/later.hpp"
+#include "sdma/packets/scoped_forms.hpp"
 
 #include <algorithm>
 
@@ -28,6 +29,7 @@ constexpr std::size_t kFixedPart = [] {
   };
   for (const auto& p : kPackets) fits(p.name, {p.fields.data(), p.all_fields});
   for (const auto& p : kLaterPackets) fits(p.name, p.fields);
+  for (const auto& p : scoped::kForms) fits(p.name, p.fields);
   return longest;
 }();
 

@@ -104,7 +104,7 @@ TEST_CASE("dwords of 7.1 as a runtime writes them") {
         joined({{0xc0000a01}, block, {0xfff, 0x0c0c0002, 0x12345600, 0x7f11}, {kPairs.begin(), kPairs.end()}, after}));
   CHECK(words(ScopedCopy{.src = kA, .dst = kB, .bytes = 4096, .slot_scope = Scope::sys, .indirect_src = true})[2] ==
         0x0c0c0c00);
-  CHECK(words(Fence64{.addr = kA, .value = 0x100000007}) == Words{0x03130205, 0x12345600, 0x7f11, 7, 1});
+  CHECK(words(Fence64{.addr = kA, .value = 0x100000007, .sys = true}) == Words{0x03130205, 0x12345600, 0x7f11, 7, 1});
   CHECK(words(PollMem64{.addr = kA, .sys = true}) ==
         Words{0x30100508, 0x12345600, 0x7f11, 0, 0, 0xffffffff, 0xffffffff, 0x30000000});
   CHECK(words(ScopedFill{.dst = kA, .data = 0xabcd, .bytes = 0xffd, .npd = true}) ==

@@ -7,19 +7,16 @@
 //   Gcr{.form = GcrForm::kernel}                             as the driver sends it in its own rings
 //   encode_to(gcr, out, generation)                          4.x has no such packet: fits(gcr) is false
 //
-// A runtime sends the first form before its copies, and the second after them. The addresses limit the operation to a
-// range; 0 to 0 is all memory. Names are those of a runtime's structure; no source says what the values of the ranges
-// and of the sequence mean, except that 0 is everything, in any order. 7.1 has a sixth dword, and more bits for
-// addresses. There, the kernel's macros and the runtime agree where the sequence and the flag for physical addresses
-// are. For 5.0 to 7.0 they do not, and no public code sets either:
-//
-//   control bits 18:16   kernel's macros (5.0, 6.0): range_is_pa 18, sequence 17:16
-//                        runtime's older structure:  sequence 18:17, range_is_pa 16
-//
-// So `sequence` and `range_is_pa` exist in 7.1 alone; for 5.0 to 7.0, a packet with either does not fit. `disputed` is
-// the opt-in: it sets these three bits as they are, and `check` warns. In 7.1, the runtime's structure reads control
-// bits 5:4 as a scope of L2 and bit 6 as a write-back of the vector caches, and reserves bit 9. The runtime sends no
-// such packet there; the driver does, and the names are those of its header.
+// A runtime sends the first form before its copies, and the second after them. The addresses limit the operation to
+// a range; 0 to 0 is all memory. Names are those of a runtime's structure; no source says what the values of the
+// ranges and of the sequence mean, except that 0 is everything, in any order. 7.1 has a sixth dword, and more bits
+// for addresses. There, the kernel's macros and the runtime agree where the sequence and the flag for physical
+// addresses are. For 5.0 to 7.0 they do not, and no public code sets either: the kernel's macros have range_is_pa in
+// control bit 18 and the sequence in bits 17:16, the runtime's older structure has the sequence in bits 18:17 and
+// range_is_pa in bit 16. So `sequence` and `range_is_pa` exist in 7.1 alone; for 5.0 to 7.0, a packet with either
+// does not fit. `disputed` is the opt-in: it sets these three bits as they are, and `check` warns. In 7.1, the
+// runtime's structure reads control bits 5:4 as a scope of L2 and bit 6 as a write-back of the vector caches, and
+// reserves bit 9. The runtime sends no such packet there; the driver does, and the names are those of its header.
 //
 // Ordering: unknown. That runtime sends it between other packets without a wait.
 // Errors: check(packet) names the field and the rule. A plain value; any thread may use it.

@@ -9,8 +9,8 @@
 //   Multicast{.src = a, .bytes = 4096, .destinations = pairs}           1 to 1024 destinations, low and high dword each
 //   Fence64{.addr = done, .value = epoch}     PollMem64{.addr = go, .func = Compare::ge, .reference = epoch}
 //
-//   header | wait: 7 dwords | body | destinations | signal: 5 dwords
-//   A block that its flag does not announce takes no room: a copy has 7, 12, 14 or 19 dwords.
+// In this order: header, wait (7 dwords), body, destinations, signal (5 dwords). A block that its flag does not
+// announce takes no room: a copy has 7, 12, 14 or 19 dwords.
 //
 // A catalogue (catalogue.hpp) reads the same dwords: text calls the forms copy_linear, copy_indirect, copy_linear_wait,
 // copy_linear_signal and copy_linear_wait_signal, and those of swaps and multicasts alike. The fields are those of a
@@ -164,7 +164,7 @@ struct Fence64 {
   GpuVa addr{};                          ///< 8-byte aligned
   std::uint64_t value{};
   std::uint8_t mtype = 3;                ///< memory type; runtimes use 3
-  bool sys = true, snoop{}, gpa{};
+  bool sys{}, snoop{}, gpa{};            ///< sys: the word is in the host's memory; runtimes set it
   Scope scope = Scope::sys;
   std::uint8_t hint{};
 };
@@ -173,7 +173,7 @@ template <> inline constexpr auto grammar::layout<Fence64> = packet(
     addr64<&Fence64::addr> ("addr",  1,         "the 64-bit word").aligned(8),
     bits  <&Fence64::value>("value", 3,  0, 63, "stored").value(),
     bits  <&Fence64::mtype>("mtype", 0, 16, 17, "memory type"),
-    bits  <&Fence64::sys>  ("sys",   0, 20, 20, "system memory"),
+    bits  <&Fence64::sys>  ("sys",   0, 20, 20, "system memory").opt(),
     bits  <&Fence64::snoop>("snoop", 0, 22, 22, "snooped").opt(),
     bits  <&Fence64::gpa>  ("gpa",   0, 23, 23, "a physical address").opt(),
     bits  <&Fence64::scope>("scope", 0, 24, 25, "scope of the store"),
