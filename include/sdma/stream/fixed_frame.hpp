@@ -13,9 +13,9 @@
 //   const std::uint64_t values[] = {epoch, go.va.value, a.value, b.value, left.va.value};
 //   if (auto e = FixedFrame<Step>::submit(ring, values); e != Errc::ok) return e;
 //
-// The compiler runs `build` once, with a Frame (stream/frame.hpp) for generation G: parameters, bind and errors mean the
-// same. What varies is a parameter; everything else is a constant. Values are checked before anything is reserved; where
-// a packet that changes has rules of its own (a 64-bit atomic's alignment), the frame is written on the stack first.
+// The compiler runs `build` once, with a Frame (stream/frame.hpp) for generation G: parameters, bind and errors mean
+// the same. What varies is a parameter; everything else is a constant. Values are checked before anything is reserved;
+// where a packet that changes has rules of its own (a 64-bit atomic's alignment), it is written on the stack first.
 // There is no object: any threads may submit at once. Dwords are stored once, in ascending order, so the ring may be
 // write-combining memory. Nothing allocates or waits.
 //
