@@ -29,7 +29,8 @@ namespace detail {
 /// What a release of an AMD GPU covers: all stores, which it writes back; or those of the lane that are visible to the
 /// system once they are complete, as all atomic stores are.
 enum class Releases : bool { all, complete };
-template <class T, Releases Covers> class device_ref {
+}  // namespace detail
+template <class T, detail::Releases Covers = detail::Releases::all> class atomic_ref {
   static_assert(std::is_integral_v<T> && sizeof(T) <= 8);
 
  public:
@@ -38,7 +39,7 @@ template <class T, Releases Covers> class device_ref {
   static constexpr bool is_always_lock_free = __atomic_always_lock_free(sizeof(T), nullptr);
   static constexpr std::size_t required_alignment = sizeof(T);  ///< of the word, in bytes
 
-  explicit device_ref(T& word) noexcept : word_(&word) {}
+  explicit atomic_ref(T& word) noexcept : word_(&word) {}
 
   /// The word's value.
   T load(std::memory_order o = std::memory_order_seq_cst) const noexcept { return __atomic_load_n(word_, order(o)); }
@@ -91,7 +92,7 @@ template <class T, Releases Covers> class device_ref {
   static std::memory_order released(std::memory_order o) noexcept {
 #ifdef __AMDGCN__
     if (o == std::memory_order_relaxed || o == std::memory_order_consume || o == std::memory_order_acquire) return o;
-    if constexpr (Covers == Releases::all) SDMA_STORE_FENCE();
+    if constexpr (Covers == detail::Releases::all) SDMA_STORE_FENCE();
     else SDMA_WAIT_FOR_STORES();
     return o == std::memory_order_release ? std::memory_order_relaxed : std::memory_order_acquire;
 #else
@@ -100,17 +101,12 @@ template <class T, Releases Covers> class device_ref {
   }
   T* word_;
 };
-}  // namespace detail
-template <class T> class atomic_ref : public detail::device_ref<T, detail::Releases::all> {
- public:
-  explicit atomic_ref(T& word) noexcept : detail::device_ref<T, detail::Releases::all>(word) {}
-};
 SDMA_DEVICE_END
 #endif
 
 #ifdef __AMDGCN__
 /// An atomic_ref whose release covers what its lane has written back already, and atomic stores: it only waits.
-template <class T> using written_back_ref = detail::device_ref<T, detail::Releases::complete>;
+template <class T> using written_back_ref = atomic_ref<T, detail::Releases::complete>;
 #else
 /// An atomic_ref whose release covers what its lane has written back already, and atomic stores; here, an atomic_ref.
 template <class T> using written_back_ref = atomic_ref<T>;
@@ -118,21 +114,21 @@ template <class T> using written_back_ref = atomic_ref<T>;
 
 SDMA_DEVICE_BEGIN
 /// A word of its own: the part of std::atomic that sdma uses, also as device code.
-template <class T, template <class> class Ref = atomic_ref> class atomic_word {
+template <class T, class Ref = atomic_ref<T>> class atomic_word {
  public:
   atomic_word() noexcept = default;
   atomic_word(const atomic_word&) = delete;
   atomic_word& operator=(const atomic_word&) = delete;
 
   /// The value.
-  T load(std::memory_order o) const noexcept { return Ref<T>(word_).load(o); }
+  T load(std::memory_order o) const noexcept { return Ref(word_).load(o); }
   /// Replaces the value.
-  void store(T v, std::memory_order o) noexcept { Ref<T>(word_).store(v, o); }
+  void store(T v, std::memory_order o) noexcept { Ref(word_).store(v, o); }
   /// Replaces the value, and returns the one before.
-  T exchange(T v, std::memory_order o) noexcept { return Ref<T>(word_).exchange(v, o); }
+  T exchange(T v, std::memory_order o) noexcept { return Ref(word_).exchange(v, o); }
   /// If the value is not `expected`, sets `expected` to what it is. May also fail without a reason.
   bool compare_exchange_weak(T& expected, T v, std::memory_order success, std::memory_order failure) noexcept {
-    return Ref<T>(word_).compare_exchange_weak(expected, v, success, failure);
+    return Ref(word_).compare_exchange_weak(expected, v, success, failure);
   }
 
  private:

@@ -2,7 +2,7 @@
 #pragma once
 // The oldest C++ standard with which these headers compile, and the byte order that they need: engines read
 // little-endian dwords, and packets are stored as the host stores its words. Every public header includes this one
-// before anything else, so a compiler with an older standard prints one clear error instead of many.
+// first, so a compiler with an older standard prints one clear error instead of many.
 //
 //   $ g++ -std=c++17 -c x.cpp
 //   error: #error "sdma needs C++20: compile with -std=c++20 or later (MSVC: /std:c++20)"

@@ -52,7 +52,7 @@ namespace order {
 SDMA_DEVICE_BEGIN
 /// The policy for real memory. Each constant is one rule: `Ring` uses these and no other memory order.
 struct Native {
-  template <class T> using Atomic = atomic_word<T, written_back_ref>;  ///< the type of a word that threads share
+  template <class T> using Atomic = atomic_word<T, written_back_ref<T>>;  ///< the type of a word that threads share
 
   // Between producer and engine, on words that both access.
   static constexpr auto kWptr = std::memory_order_release;      ///< 2: dwords before wptr

@@ -191,9 +191,9 @@ template <Producers K, class OrderOf> class Ring {  // the defaults are in forwa
   /// Reserves room for `dwords` dwords. Errors: no_space (retry after the engine has read more), too_large (more than
   /// max_slot()), bad_argument (zero), two_producers (end this Ring or the other one), bad_ring.
   Result<Slot> reserve(std::size_t dwords) noexcept { return take<false>(dwords); }
-  /// For the lanes of a wave, which write all dwords from slot.begin to slot.end themselves: 0, which is a NOP, in
-  /// those before and after the N of the packets. N is at most half the smallest ring; slot.dwords is not set. Errors:
-  /// as for `reserve`. Publish it with publish_released.
+  /// For the lanes of a wave, which write all dwords from slot.begin to slot.end themselves: 0, a NOP, in those
+  /// before and after the N of the packets. N is at most half the smallest ring; slot.dwords is not set. Errors: as for
+  /// `reserve`. Publish it with publish_released.
   template <std::size_t N>
   requires(N != 0 && N <= kMinRingDwords / 2) Errc reserve_unfilled(Slot& slot)
   noexcept {

@@ -15,9 +15,9 @@
 //
 // The compiler runs `build` once, with a Frame (stream/frame.hpp) for generation G: parameters, bind and errors mean
 // the same. What varies is a parameter; everything else is a constant. Values are checked before anything is reserved;
-// where a packet that changes has rules of its own (a 64-bit atomic's alignment), the frame is written on the stack
-// first. It has no state: any threads may submit at once. Dwords are stored once, in ascending order, so the ring may
-// be write-combining memory. Nothing allocates or waits.
+// where a packet that changes has rules of its own (a 64-bit atomic's alignment), it is written on the stack first.
+// There is no object: any threads may submit at once. Dwords are stored once, in ascending order, so the ring may be
+// write-combining memory. Nothing allocates or waits.
 //
 // Compile errors: `build` fails (an error of the writer, a parameter of 256 or more, a bind that no packet takes), or
 // writes more than kMostFixedDwords.

@@ -290,8 +290,8 @@ class Frame {
   }
 
   /// Copies the frame into one slot of the ring, relocates it there, and publishes it: less work than `relocate` and
-  /// `submit`, because the frame's own memory need not change. Stores some dwords twice, which is slow where the ring
-  /// is write-combining memory. A later `submit` without parameters needs a `relocate`.
+  /// `submit`, because the frame's own memory need not change. Stores some dwords twice, which is slow where it is
+  /// write-combining memory. A later `submit` without parameters needs a `relocate`.
   template <class Ring>
   [[nodiscard]] SDMA_ALWAYS_INLINE Errc submit(Ring& ring, std::span<const std::uint64_t> parameters) noexcept {
     const auto* const values = parameters.data();
