@@ -35,7 +35,7 @@ Result<void, Diagnostic> save(const Trace& t, const std::string& path) {
 Result<Trace, Diagnostic> load_json_lines(const std::string& path) {
   const auto text = read_file(path);
   if (!text) return text.error();
-  const std::string_view name = path == "-" ? "stdin" : path;
+  const std::string name = path == "-" ? "stdin" : path;
   return detail::is_records(*text) ? detail::from_records(*text, name) : from_json_lines(*text, name);
 }
 

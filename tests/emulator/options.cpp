@@ -83,7 +83,8 @@ TEST_CASE("memory policy, contexts and profiler answer as their versions do") {
   CHECK(call(c.kfd, Nr::set_memory_policy, policy) == 0);
   if (minor_version() >= 19) CHECK((::ioctl(c.kfd, _IO('K', 0x27)) == -1 && errno == ENOMEM));
   if (minor_version() < 23) return;
-  kfd::Profiler p{.op = static_cast<std::uint32_t>(kfd::ProfilerOp::version)};
+  kfd::Profiler p;
+  p.op = static_cast<std::uint32_t>(kfd::ProfilerOp::version);
   CHECK(call(c.kfd, Nr::profiler, p) == 0);
   CHECK(p.version == kfd::kProfilerVersion);
   p = {};
@@ -98,6 +99,7 @@ TEST_CASE("memory policy, contexts and profiler answer as their versions do") {
 TEST_CASE("an INDIRECT is executed, passed, never passed, or a fault") {
   Client c;
   auto words = c.allocate(4096), buffer = c.allocate(4096);
+  std::memset(words.host(), 0, words.bytes);
   Queue q(c, 0, kfd::kQueueSdma), other(c, 0, kfd::kQueueSdma);
   REQUIRE(q.error == 0);
   Ring<> ring(q.memory()), beside(other.memory());

@@ -197,6 +197,7 @@ TEST_CASE("engines that move much at the same time move every byte, in order") {
   constexpr std::uint64_t kBytes = 6 << 20, kPieces = 3;
   constexpr std::uint32_t kQueues = 6;  // two of them on one engine
   auto words = c.allocate(4096);
+  std::memset(words.host(), 0, words.bytes);
   auto from = c.allocate(kQueues * kBytes, 0, kfd::kVram), to = c.allocate(kQueues * kBytes, 0, kfd::kVram);
   for (std::uint64_t i = 0; i < kQueues * kBytes / 8; ++i) from.as<std::uint64_t>()[i] = i * 0x9e3779b97f4a7c15;
   std::vector<std::unique_ptr<Queue>> queues;

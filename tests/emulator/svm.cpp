@@ -29,7 +29,7 @@ int svm(Client& c, SvmOp op, const void* begin, std::uint64_t bytes, std::vector
   if (!attributes.empty()) std::memcpy(room.data() + 3, attributes.data(), 8 * attributes.size());
   const auto size = sizeof a + 8 * std::min(passed, attributes.size());
   const int result = ::ioctl(c.kfd, kfd::request(Nr::svm, kfd::kBoth, size), room.data());
-  if (!attributes.empty()) std::memcpy(attributes.data(), room.data() + 3, 8 * attributes.size());
+  if (!attributes.empty()) std::memcpy(static_cast<void*>(attributes.data()), room.data() + 3, 8 * attributes.size());
   return result == 0 ? 0 : errno;
 }
 int set(Client& c, const void* begin, std::uint64_t bytes, std::vector<SvmAttribute> attributes) {
@@ -62,6 +62,7 @@ bool reaches(const std::uint32_t* word, std::uint32_t value) {
 TEST_CASE("engines copy to and from memory to which they have access") {
   Client c;
   auto words = c.allocate(4096);
+  std::memset(words.host(), 0, words.bytes);
   auto vram = c.allocate(64 * kPage, 0, kfd::kVram);
   auto *from = pages(64), *to = pages(64);
   for (std::uint64_t i = 0; i < 64 * kPage; ++i) from[i] = static_cast<std::byte>(i * 7 >> 3);
