@@ -86,7 +86,7 @@ HSAKMT_STATUS hsaKmtCreateQueueExt(HSAuint32 node, int type, HSAuint32 percentag
             .save_area_bytes = 0,
             .control_stack_bytes = 0,
             .sdma_engine_id = engine,
-            .pad = 0};
+            .metadata_ring_bytes = 0};
   const std::lock_guard lock(mutex);
   if (!ask(kfd::Nr::create_queue, m.args)) {
     (void)hsaKmtUnmapMemoryToGPU(m.page);

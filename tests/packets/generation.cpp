@@ -49,11 +49,12 @@ std::vector<std::uint32_t> random_words(const PacketInfo& p, Dice& dice) {
 template <class P> std::vector<std::uint32_t> held_bits(const PacketInfo& p, std::span<const std::uint32_t> d) {
   std::vector<std::uint32_t> bits(std::max(d.size(), p.described()), 0xffffffff);
   for (const auto& f : p.fields) {
-    const auto& all = grammar::layout<P>.fields;
-    const auto same = f.member >= all.size() ? all.end() : all.begin() + f.member;
-    const auto typed = same == all.end() ? FieldInfo{} : same->in_generation(p.generation);
-    if (same == all.end() || !same->generations.contains(p.generation) || typed.hi != f.hi || typed.lo != f.lo)
-      store(f, 0, bits.data());
+    const std::span<const FieldInfo> all = grammar::layout<P>.fields;
+    const auto held = [&](const FieldInfo& same) {
+      const auto typed = same.in_generation(p.generation);
+      return same.generations.contains(p.generation) && typed.hi == f.hi && typed.lo == f.lo;
+    };
+    if (f.member >= all.size() || !held(all[f.member])) store(f, 0, bits.data());
   }
   bits.resize(d.size());
   return bits;

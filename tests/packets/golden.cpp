@@ -140,9 +140,8 @@ static_assert(encode<Generation::v6_0>(Gcr{.base = 0x155555555,
                                            .glm_invalidate = true,
                                            .gl1_range = 1,
                                            .gli_invalidate = 2,
-                                           .sequence = 2,
-                                           .range_is_pa = true,
-                                           .vmid = 9}) ==
+                                           .vmid = 9,
+                                           .disputed = 5}) ==
               Dwords<5>{0x00000111, 0xaaaaaa80, 0x52a600aa, 0x55555505, 0x0900d555});
 static_assert(encode<Generation::v6_0>(Gcr{.gl2_writeback = true,
                                            .gl2_discard = true,

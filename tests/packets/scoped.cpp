@@ -16,7 +16,7 @@ namespace {
 
 using Words = std::vector<std::uint32_t>;
 constexpr auto k71 = Generation::v7_1;
-constexpr GpuVa kA{0x7f1112345600}, kB{0x7f5522334400};
+constexpr GpuVa kSource{0x7f1112345600}, kTarget{0x7f5522334400};
 constexpr std::array kPairs{0x22334400u, 0x7f55u, 0x22335400u, 0x7f55u, 0x22336400u, 0x7f55u};
 
 template <Packet P> Words words(const P& p) {
@@ -75,13 +75,13 @@ TEST_CASE("descriptions of 7.1 are consistent") {
   STATIC_REQUIRE(well_formed<ScopedSubwindow, k71>());
   STATIC_REQUIRE(well_formed<ScopedTimestamp, k71>());
   STATIC_REQUIRE_FALSE(exists<Fence64>(Generation::v4_4_2));
-  CHECK(check(Fence64{.addr = kA}, Generation::v7_0).rule == "generation");
+  CHECK(check(Fence64{.addr = kSource}, Generation::v7_0).rule == "generation");
 }
 
 // The dwords that a runtime's structures give, worked out by hand.
 TEST_CASE("dwords of 7.1 as a runtime writes them") {
   const GpuVa wait{0x7f2200aa1000}, signal{0x7f3300bb2000};
-  CHECK(words(ScopedCopy{.src = kA, .dst = kB, .bytes = 4096, .npd = true}) ==
+  CHECK(words(ScopedCopy{.src = kSource, .dst = kTarget, .bytes = 4096, .npd = true}) ==
         Words{0x10000001, 0xfff, 0x0c0c0000, 0x12345600, 0x7f11, 0x22334400, 0x7f55});
   const Words block{0x000c0003, 0x00aa1000, 0x7f22, 0, 0, 0xffffffff, 0xffffffff},
       body{0xfff, 0x0c0c0000, 0x12345600, 0x7f11, 0x22334400, 0x7f55}, after{0x000c0070, 0x00bb2000, 0x7f33, 1, 0};
@@ -90,10 +90,15 @@ TEST_CASE("dwords of 7.1 as a runtime writes them") {
     for (const auto& w : all) out.insert(out.end(), w.begin(), w.end());
     return out;
   };
-  const ScopedCopy fused{
-      .src = kA, .dst = kB, .bytes = 4096, .wait_addr = wait, .signal_addr = signal, .wait = true, .signal = true};
+  const ScopedCopy fused{.src = kSource,
+                         .dst = kTarget,
+                         .bytes = 4096,
+                         .wait_addr = wait,
+                         .signal_addr = signal,
+                         .wait = true,
+                         .signal = true};
   CHECK(words(fused) == joined({{0xc0000001}, block, body, after}));
-  const Multicast three{.src = kA,
+  const Multicast three{.src = kSource,
                         .bytes = 4096,
                         .destinations = kPairs,
                         .wait_addr = wait,
@@ -102,35 +107,38 @@ TEST_CASE("dwords of 7.1 as a runtime writes them") {
                         .signal = true};
   CHECK(words(three) ==
         joined({{0xc0000a01}, block, {0xfff, 0x0c0c0002, 0x12345600, 0x7f11}, {kPairs.begin(), kPairs.end()}, after}));
-  CHECK(words(ScopedCopy{.src = kA, .dst = kB, .bytes = 4096, .slot_scope = Scope::sys, .indirect_src = true})[2] ==
+  CHECK(words(ScopedCopy{
+            .src = kSource, .dst = kTarget, .bytes = 4096, .slot_scope = Scope::sys, .indirect_src = true})[2] ==
         0x0c0c0c00);
-  CHECK(words(Fence64{.addr = kA, .value = 0x100000007, .sys = true}) == Words{0x03130205, 0x12345600, 0x7f11, 7, 1});
-  CHECK(words(PollMem64{.addr = kA, .sys = true}) ==
+  CHECK(words(Fence64{.addr = kSource, .value = 0x100000007, .sys = true}) ==
+        Words{0x03130205, 0x12345600, 0x7f11, 7, 1});
+  CHECK(words(PollMem64{.addr = kSource, .sys = true}) ==
         Words{0x30100508, 0x12345600, 0x7f11, 0, 0, 0xffffffff, 0xffffffff, 0x30000000});
-  CHECK(words(ScopedFill{.dst = kA, .data = 0xabcd, .bytes = 0xffd, .npd = true}) ==
+  CHECK(words(ScopedFill{.dst = kSource, .data = 0xabcd, .bytes = 0xffd, .npd = true}) ==
         Words{0xa300000b, 0x12345600, 0x7f11, 0xabcd, 0xffc});
-  CHECK(words(ScopedTimestamp{.addr = kA}) == Words{0x0300020d, 0x12345600, 0x7f11});
-  CHECK(words(Fence{.addr = kA, .value = 7, .mtype = 3, .sys = true, .scope = Scope::sys}) ==
+  CHECK(words(ScopedTimestamp{.addr = kSource}) == Words{0x0300020d, 0x12345600, 0x7f11});
+  CHECK(words(Fence{.addr = kSource, .value = 7, .mtype = 3, .sys = true, .scope = Scope::sys}) ==
         Words{0x03130005, 0x12345600, 0x7f11, 7});
-  CHECK(words(Atomic{.addr = kA, .value = ~0ull, .scope = Scope::sys})[0] == 0x5e30000a);
-  CHECK(words(PollMem{.addr = kA, .scope = Scope::sys})[5] == 0x3fff0004);
+  CHECK(words(Atomic{.addr = kSource, .value = ~0ull, .scope = Scope::sys})[0] == 0x5e30000a);
+  CHECK(words(PollMem{.addr = kSource, .scope = Scope::sys})[5] == 0x3fff0004);
 }
 
 TEST_CASE("every form is read as itself, and its value comes back") {
   for (const bool wait : {false, true})
     for (const bool signal : {false, true}) {
       const auto suffix = std::string(wait ? "_wait" : "") + (signal ? "_signal" : "");
-      ScopedCopy copy{.src = kA, .dst = kB, .bytes = 4096, .wait = wait, .signal = signal};
+      ScopedCopy copy{.src = kSource, .dst = kTarget, .bytes = 4096, .wait = wait, .signal = signal};
       CHECK(words(copy).size() == 7u + 7u * wait + 5u * signal);
       CHECK(name(words(copy)) == "copy_linear" + suffix);
       copy.indirect_dst = true;
       CHECK(name(words(copy)) == (suffix.empty() ? "copy_indirect" : "copy_linear" + suffix));
       CHECK(text(words(copy)).find(" indirect_dst") != std::string::npos);
-      CHECK(name(words(ScopedSwap{.a = kA, .b = kB, .bytes = 64, .wait = wait, .signal = signal})) ==
+      CHECK(name(words(ScopedSwap{.a = kSource, .b = kTarget, .bytes = 64, .wait = wait, .signal = signal})) ==
             "copy_swap" + suffix);
       for (const std::size_t n : {1u, 2u, 3u}) {
         const auto pairs = std::span(kPairs).first(2 * n);
-        const auto d = words(Multicast{.src = kA, .bytes = 1, .destinations = pairs, .wait = wait, .signal = signal});
+        const auto d =
+            words(Multicast{.src = kSource, .bytes = 1, .destinations = pairs, .wait = wait, .signal = signal});
         CHECK(d.size() == 5 + 2 * n + 7u * wait + 5u * signal);
         CHECK(name(d) == "copy_multicast" + suffix);
         const auto back = decode<Multicast>(d, k71);
@@ -144,26 +152,28 @@ TEST_CASE("every form is read as itself, and its value comes back") {
       }
     }
   const Words most(2048, 0x1000);
-  CHECK(name(words(Multicast{.src = kA, .bytes = 1, .destinations = most})) == "copy_multicast");
+  CHECK(name(words(Multicast{.src = kSource, .bytes = 1, .destinations = most})) == "copy_multicast");
   const Words more(2050, 0x1000);
-  CHECK(check(Multicast{.src = kA, .bytes = 1, .destinations = more}, k71).field == "destinations");
-  CHECK(check(Multicast{.src = kA, .bytes = 1}, k71).field == "destinations");
+  CHECK(check(Multicast{.src = kSource, .bytes = 1, .destinations = more}, k71).field == "destinations");
+  CHECK(check(Multicast{.src = kSource, .bytes = 1}, k71).field == "destinations");
   CHECK(check(ScopedCopy{.bytes = 1, .wait_reference = 1}, k71).rule == "absent");
 }
 
 TEST_CASE("the catalogue of 7.1 has each field where the encoder writes it") {
-  same_fields(ScopedCopy{.src = kA, .dst = kB, .bytes = 1}, "copy_linear");
-  same_fields(ScopedCopy{.src = kA, .dst = kB, .bytes = 1, .indirect_src = true}, "copy_indirect");
-  same_fields(ScopedCopy{.src = kA, .dst = kB, .bytes = 1, .wait = true, .signal = true}, "copy_linear_wait_signal");
-  same_fields(ScopedSwap{.a = kA, .b = kB, .bytes = 64}, "copy_swap");
-  same_fields(ScopedSwap{.a = kA, .b = kB, .bytes = 64, .wait = true, .signal = true}, "copy_swap_wait_signal");
-  same_fields(Multicast{.src = kA, .bytes = 1, .destinations = kPairs, .wait = true, .signal = true},
+  same_fields(ScopedCopy{.src = kSource, .dst = kTarget, .bytes = 1}, "copy_linear");
+  same_fields(ScopedCopy{.src = kSource, .dst = kTarget, .bytes = 1, .indirect_src = true}, "copy_indirect");
+  same_fields(ScopedCopy{.src = kSource, .dst = kTarget, .bytes = 1, .wait = true, .signal = true},
+              "copy_linear_wait_signal");
+  same_fields(ScopedSwap{.a = kSource, .b = kTarget, .bytes = 64}, "copy_swap");
+  same_fields(ScopedSwap{.a = kSource, .b = kTarget, .bytes = 64, .wait = true, .signal = true},
+              "copy_swap_wait_signal");
+  same_fields(Multicast{.src = kSource, .bytes = 1, .destinations = kPairs, .wait = true, .signal = true},
               "copy_multicast_wait_signal");
-  same_fields(Fence64{.addr = kA}, "fence_64");
-  same_fields(PollMem64{.addr = kA}, "poll_mem_64");
-  same_fields(ScopedFill{.dst = kA, .bytes = 1}, "fill");
-  same_fields(ScopedSubwindow{.src = kA, .dst = kB}, "copy_subwindow");
-  same_fields(ScopedTimestamp{.addr = kA}, "timestamp");
+  same_fields(Fence64{.addr = kSource}, "fence_64");
+  same_fields(PollMem64{.addr = kSource}, "poll_mem_64");
+  same_fields(ScopedFill{.dst = kSource, .bytes = 1}, "fill");
+  same_fields(ScopedSubwindow{.src = kSource, .dst = kTarget}, "copy_subwindow");
+  same_fields(ScopedTimestamp{.addr = kSource}, "timestamp");
 }
 
 TEST_CASE("a header bit that changes what an address means leaves no plain copy of 7.1") {

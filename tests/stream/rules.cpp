@@ -16,7 +16,7 @@ namespace {
 
 using Words = std::vector<std::uint32_t>;
 
-Words words(const std::string& text, Generation g = kDefaultGeneration) {
+Words stream_of(const std::string& text, Generation g = kDefaultGeneration) {
   auto r = assemble(text, "t", {.generation = g});
   if (!r) FAIL(to_string(r.error()[0]));
   return *std::move(r);
@@ -30,7 +30,7 @@ std::string found(const Words& d, const StreamCheckOptions& o = {}) {
   return s;
 }
 std::string found(const std::string& text, const StreamCheckOptions& o = {}) {
-  return found(words(text, o.generation), o);
+  return found(stream_of(text, o.generation), o);
 }
 
 // A stream that breaks the rule and no other, and the nearest one that does not.
@@ -198,7 +198,7 @@ std::set<std::string_view> all_rules() {
 }  // namespace
 
 TEST_CASE("skipped dwords are one finding, and the packets around them are checked") {
-  const auto before = words("fence addr=0x9002 value=1\n"), after = words("fence addr=0x9006 value=1\n");
+  const auto before = stream_of("fence addr=0x9002 value=1\n"), after = stream_of("fence addr=0x9006 value=1\n");
   StreamChecker c{{.file = "t"}};
   std::vector<Diagnostic> out;
   CHECK(c.append(out, before, false) == before.size());
@@ -218,7 +218,7 @@ TEST_CASE("skipped dwords are one finding, and the packets around them are check
 
 TEST_CASE("indirect buffers in a user queue are one finding; a ring of the kernel may have them") {
   const std::string two = "nop times=2\nindirect base=0x1000 dwords=8\nnop times=2\nindirect base=0x2000 dwords=8";
-  CHECK(check_stream(words(two)).size() == 1);
+  CHECK(check_stream(stream_of(two)).size() == 1);
   CHECK(found(two, {.user_queue = false}) == "");
 }
 
@@ -256,7 +256,7 @@ TEST_CASE("legal streams of 7.1 are no error: several destinations, blocks, word
       "copy_multicast bytes=4K src=0x10000 destinations=[0x20000 0 0x21000 0]\n"
       "copy_linear_wait_signal bytes=4K src=0x10000 dst=0x30000 wait_addr=0x8008 signal_addr=0x8010\n"
       "fence_64 addr=0x9000 value=1 mtype=3 sys scope=sys";
-  for (const auto& f : check_stream(words(stream, Generation::v7_1), {.generation = Generation::v7_1})) {
+  for (const auto& f : check_stream(stream_of(stream, Generation::v7_1), {.generation = Generation::v7_1})) {
     INFO(to_string(f));
     CHECK(f.severity != Severity::error);
     CHECK(f.rule == "unchecked-packet");
@@ -282,7 +282,7 @@ TEST_CASE("each rule has a section in docs/rules.md, and each section a rule") {
 }
 
 TEST_CASE("one poked word of a good stream is one error") {
-  const auto good = words(
+  const auto good = stream_of(
       "poll_mem addr=0x7f0000001000 func=ge reference=1\n"
       "copy_linear bytes=4K src=0x7f1122334000 dst=0x7f5566778000\n"
       "copy_broadcast bytes=4K src=0x7f1122334000 dst1=0x7f9966778000 dst2=0x7faa66778000\n"
@@ -307,7 +307,7 @@ TEST_CASE("one poked word of a good stream is one error") {
 }
 
 TEST_CASE("a finding says where, what, which packet, and what to do") {
-  const auto d = check_stream(words("nop times=16\nfence addr=0x1002 value=1"), {.file = "ring.bin"});
+  const auto d = check_stream(stream_of("nop times=16\nfence addr=0x1002 value=1"), {.file = "ring.bin"});
   REQUIRE(d.size() == 1);
   CHECK(to_string(d[0]) ==
         "ring.bin:0x0040: error[alignment]: fence addr 0x1002 is not a multiple of 4\n"
@@ -316,10 +316,10 @@ TEST_CASE("a finding says where, what, which packet, and what to do") {
 }
 
 TEST_CASE("positions are those of the ring") {
-  const auto d = words("fence addr=0x1000 value=1");
+  const auto d = stream_of("fence addr=0x1000 value=1");
   CHECK(found(d, {.ring_bytes = 1024, .base = 1016}) == "wraps-ring");
   CHECK(found(d, {.ring_bytes = 1024, .base = 1008}) == "");
-  CHECK(found(words("indirect base=0x1000 dwords=8"), {.base = 8, .user_queue = false}) == "");
+  CHECK(found(stream_of("indirect base=0x1000 dwords=8"), {.base = 8, .user_queue = false}) == "");
 }
 
 TEST_CASE("garbage is reported once, and many findings of a rule are counted") {
@@ -329,12 +329,12 @@ TEST_CASE("garbage is reported once, and many findings of a rule are counted") {
   CHECK(check_stream(Words(2, 3))[0].message == "0x3 does not begin a packet, nor does the next dword");
   std::string many;
   for (int i = 0; i < 50; ++i) many += "fence addr=2 value=1\n";
-  const auto d = check_stream(words(many), {.max_findings = 7});
+  const auto d = check_stream(stream_of(many), {.max_findings = 7});
   REQUIRE(d.size() == 8);
   CHECK(d[7].severity == Severity::note);
   CHECK(d[7].rule == "not-shown");
   CHECK(d[7].message == "findings of 'alignment' that are not shown: 43");
-  CHECK(check_stream(words(many), {.max_findings = 0}).size() == 50);
+  CHECK(check_stream(stream_of(many), {.max_findings = 0}).size() == 50);
 }
 
 TEST_CASE("a stream in pieces is checked like the stream in one") {
