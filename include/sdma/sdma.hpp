@@ -64,9 +64,10 @@
 //   queue/queue.hpp             Queue: a ring that its owner destroys
 //
 // Not here, because not every program needs them: sync/hsa.hpp (signals of ROCr), sync/stream_order.hpp (streams of HIP
-// and CUDA), sync/device.hpp (kernels that put), stream/frame.hpp (packets that are built once), stream/reader.hpp
-// (from dwords to packets); in the compiled library, stream/text.hpp (packets as text) and device/open.hpp (queues of
-// this machine). forward.hpp has the names without the types.
+// and CUDA), sync/device.hpp (kernels that put), stream/frame.hpp (packets that are built once), stream/fixed_frame.hpp
+// (packets that the compiler builds), queue/reset.hpp (rings after the reset of an engine), stream/reader.hpp (from
+// dwords to packets); in the compiled library, stream/text.hpp (packets as text) and device/open.hpp (queues of this
+// machine). forward.hpp has the names without the types.
 //
 // Everything here is header-only, depends on the standard library alone, compiles with -fno-exceptions -fno-rtti, and
 // allocates nothing. Threads, ordering and errors: each header says it at its top.

@@ -92,11 +92,11 @@ TEST_CASE("a copy of gfx12 may have an eighth dword, and what follows it is exec
 }
 
 TEST_CASE("a packet that is not described stops the queue, and the fault says so") {
-  Rig rig{of(Generation::v7_1)};
-  for (const auto w : {0x205u, 0u, 0u, 0u, 0u}) rig.put_dword(w);  // fence_64
+  Rig rig{of(Generation::v6_0)};
+  for (const auto w : {0x105u, 0u, 0u, 0u, 0u}) rig.put_dword(w);  // fence_interrupt
   const auto f = rig.fails();
   CHECK(f.kind == FaultKind::unsupported);
-  CHECK(describe(f).find("fence_64, not described for 7.1: this device does not support it: its fields are not "
+  CHECK(describe(f).find("fence_interrupt, not described for 6.0: this device does not support it: its fields are not "
                          "described for this generation") != std::string::npos);
   Rig tiled{of(Generation::v6_0)};
   tiled.put_dword(0x101);

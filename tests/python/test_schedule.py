@@ -114,7 +114,7 @@ def test_lifetimes_are_built_and_proved():
         assert line in str(good)
     assert sdma.Schedule.parse(str(good)) == good and sdma.check(good).proved
     early = sdma.check(built(True))
-    assert not early.proved and "use-after-free" in {f.rule for f in early.findings}
+    assert not early.proved and "use-after-free" in {f["rule"] for f in early["findings"]}
 
 
 def test_reading_with_params(schedules):

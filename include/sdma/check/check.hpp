@@ -208,6 +208,7 @@ constexpr Verdict verdict_of(std::uint64_t errors, std::uint64_t warnings) noexc
 
 /// An engine for each queue of a schedule, with which polls that hold their engines may no longer wait for each other.
 struct EnginePlan {
+  /// A queue, and its engine in the plan.
   struct Queue {
     std::uint32_t line{};                 ///< of its first packet
     std::string context{};                ///< that of the line's loops: " [i=0 j=1]"

@@ -10,6 +10,9 @@
 //       (void)complete_with_atomic(frame.writer(), parameter(4));
 //     }
 //   };
+//
+// Where it is sent:
+//
 //   const std::uint64_t values[] = {epoch, go.va.value, a.value, b.value, left.va.value};
 //   if (auto e = FixedFrame<Step>::submit(ring, values); e != Errc::ok) return e;
 //
