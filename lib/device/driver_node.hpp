@@ -128,7 +128,7 @@ template <class Node> class DriverNode : public SharedNode<Node> {
     if (!b) return b.error();
     int fd = -1;
     std::uint64_t offset = 0;
-    if (auto why = self()->export_dmabuf(b->base, b->base_bytes, fd, offset); !why.empty())
+    if (auto why = self()->block_to_dmabuf(b->base, b->base_bytes, fd, offset); !why.empty())
       return Diagnostic{.where = fmt::format("export_dmabuf {:#x}", b->va),
                         .message = "the driver makes no DMABUF of this memory: " + std::move(why),
                         .hint = "it needs ROCm 5.6 or later, and Linux 6.5 or later"};
@@ -141,7 +141,7 @@ template <class Node> class DriverNode : public SharedNode<Node> {
                         .hint = std::move(hint)};
     };
     Block b{.bytes = r.bytes, .owner = r.where, .gpus = r.gpus, .opened = true, .imported = true};
-    if (auto why = self()->import_dmabuf(from.fd, r.gpus, &b.base, b.base_bytes); !why.empty())
+    if (auto why = self()->block_of_dmabuf(from.fd, r.gpus, &b.base, b.base_bytes); !why.empty())
       return failed("the driver does not take this DMABUF: " + std::move(why),
                     "pass a DMABUF of amdgpu, for GPUs that can reach the memory");
     b.va = reinterpret_cast<std::uint64_t>(b.base) + from.offset;

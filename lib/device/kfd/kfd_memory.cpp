@@ -77,13 +77,13 @@ std::string KfdNode::import_block(const ShareToken& token, std::uint64_t bytes, 
   return thunk::message(status);
 }
 
-std::string KfdNode::export_dmabuf(void* base, std::uint64_t bytes, int& fd, std::uint64_t& offset) {
+std::string KfdNode::block_to_dmabuf(void* base, std::uint64_t bytes, int& fd, std::uint64_t& offset) {
   if (!thunk_.export_dmabuf) return "this libhsakmt has no hsaKmtExportDMABufHandle";
   const auto status = thunk_.export_dmabuf(base, bytes, &fd, &offset);
   return status == thunk::kSuccess ? "" : thunk::message(status);
 }
 
-std::string KfdNode::import_dmabuf(int fd, std::uint64_t gpus, void** base, std::uint64_t& bytes) {
+std::string KfdNode::block_of_dmabuf(int fd, std::uint64_t gpus, void** base, std::uint64_t& bytes) {
   if (!thunk_.open_dmabuf || !thunk_.close_shared) return "this libhsakmt has no hsaKmtRegisterGraphicsHandleToNodes";
   std::vector<std::uint32_t> nodes;
   for (std::size_t g = 0; g < gpus_.size(); ++g)

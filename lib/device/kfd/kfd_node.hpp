@@ -41,8 +41,8 @@ class KfdNode final : public DriverNode<KfdNode> {
   thunk::Status map_for(std::uint64_t gpus, void* base, std::uint64_t bytes) noexcept;
   std::string export_block(void* base, std::uint64_t bytes, ShareToken&);
   std::string import_block(const ShareToken&, std::uint64_t bytes, std::uint64_t gpus, void** base);
-  std::string export_dmabuf(void* base, std::uint64_t bytes, int& fd, std::uint64_t& offset);
-  std::string import_dmabuf(int fd, std::uint64_t gpus, void** base, std::uint64_t& bytes);
+  std::string block_to_dmabuf(void* base, std::uint64_t bytes, int& fd, std::uint64_t& offset);
+  std::string block_of_dmabuf(int fd, std::uint64_t gpus, void** base, std::uint64_t& bytes);
   void free_event(std::uint64_t id) noexcept;
 
   std::optional<Diagnostic> make_queue(const QueueRequest& r, QueueState& q) {

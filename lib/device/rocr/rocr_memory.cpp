@@ -141,13 +141,13 @@ std::string RocrNode::import_block(const ShareToken& token, std::uint64_t bytes,
   return status == kSuccess ? "" : why(status);
 }
 
-std::string RocrNode::export_dmabuf(void* base, std::uint64_t bytes, int& fd, std::uint64_t& offset) {
+std::string RocrNode::block_to_dmabuf(void* base, std::uint64_t bytes, int& fd, std::uint64_t& offset) {
   if (!hsa_.export_dmabuf) return "this ROCr has no hsa_amd_portable_export_dmabuf";
   const auto status = hsa_.export_dmabuf(base, bytes, &fd, &offset);
   return status == kSuccess ? "" : why(status);
 }
 
-std::string RocrNode::import_dmabuf(int fd, std::uint64_t gpus, void** base, std::uint64_t& bytes) {
+std::string RocrNode::block_of_dmabuf(int fd, std::uint64_t gpus, void** base, std::uint64_t& bytes) {
   if (!hsa_.open_dmabuf || !hsa_.close_dmabuf) return "this ROCr has no hsa_amd_interop_map_buffer";
   auto agents = agents_in(gpus);
   std::size_t has = 0;

@@ -75,8 +75,8 @@ class RocrNode final : public DriverNode<RocrNode> {
   }
   std::string export_block(void* base, std::uint64_t bytes, ShareToken&);
   std::string import_block(const ShareToken&, std::uint64_t bytes, std::uint64_t gpus, void** base);
-  std::string export_dmabuf(void* base, std::uint64_t bytes, int& fd, std::uint64_t& offset);
-  std::string import_dmabuf(int fd, std::uint64_t gpus, void** base, std::uint64_t& bytes);
+  std::string block_to_dmabuf(void* base, std::uint64_t bytes, int& fd, std::uint64_t& offset);
+  std::string block_of_dmabuf(int fd, std::uint64_t gpus, void** base, std::uint64_t& bytes);
   void give_back_adopted(std::uint64_t id) noexcept;
   void free_event(std::uint64_t id) noexcept;
 
