@@ -71,7 +71,8 @@ class Crew {
   }
 
  private:
-  struct Job {
+  /// Aligned to its size: without that, clang calls libatomic.
+  struct alignas(8) Job {
     std::uint32_t number{};
     std::uint16_t next{}, tasks{};
   };
