@@ -149,7 +149,15 @@ class GenerationList {
       p.head = static_cast<std::uint8_t>(length.settled());
       p.parts = length.plain() ? nullptr : &length;
     }
+    read_lists(p);
     p.owned = detail::owned(p.fields, p.pattern);
+  }
+  /// The count of a list is read before the length is known, so the head has it.
+  static void read_lists(PacketInfo& p) noexcept {
+    if (!p.doubt) return;
+    const auto listed = index_of(p.fields, p.doubt->listed);
+    if (listed < p.fields.size() && p.head <= p.fields[listed].dword)
+      p.head = static_cast<std::uint8_t>(p.fields[listed].dword + 1);
   }
   /// What later.hpp and scoped_forms.hpp have for this generation. Its fields decide the length from the first dwords
   /// on.
@@ -173,6 +181,7 @@ class GenerationList {
     const auto counted = index_of(p.fields, row.length.counted);
     p.counted = counted < p.fields.size() ? &p.fields[counted] : nullptr;
     p.head = static_cast<std::uint8_t>(!p.parts ? p.fixed : p.counted ? p.counted->dword + 1 : 1);
+    read_lists(p);
     p.owned = detail::owned(p.fields, p.pattern);
   }
   void foreign(PacketInfo p) noexcept {
