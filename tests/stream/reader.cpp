@@ -67,6 +67,27 @@ TEST_CASE("every packet, whole and cut off at every dword, before a page that ma
   });
 }
 
+TEST_CASE("the packets of every generation are cut off alike, also where sources give several lengths") {
+  BeforeAnEdge edge;
+  std::vector<std::uint32_t> d(24);
+  for (std::size_t g = 0; g < kGenerationCount; ++g) {
+    if (!described(static_cast<Generation>(g))) continue;
+    const auto& all = catalogue(static_cast<Generation>(g));
+    for (const auto& p : all.packets())
+      for (const auto rest : {0u, 1u, 0x000e0000u, 0xffffffffu}) {
+        std::fill(d.begin(), d.end(), rest);
+        for (std::size_t i = 0; i < p.pattern.mask.size() && i < d.size(); ++i)
+          d[i] = p.pattern.value[i] | (rest & ~p.pattern.mask[i]);
+        for (std::size_t n = 1; n <= d.size(); ++n) {
+          INFO(p.name << " of " << name_of(all.generation()) << ", dwords: " << n);
+          std::size_t read = 0;
+          for (Reader r{edge.put(std::span(d).first(n)), all}; r;) read += r.next().dwords.size();
+          if (read != n) FAIL();
+        }
+      }
+  }
+}
+
 TEST_CASE("packets that are only recognised are cut off alike") {
   BeforeAnEdge edge;
   for (const auto& p : kPackets) {
