@@ -94,7 +94,7 @@ struct ResetPacket {
 
 /// What is known of a queue, and how much of it is sent again.
 struct ResetReport {
-  /// What can be said of the queue as a whole.
+  /// The state of the whole queue.
   enum class State : std::uint8_t {
     unknown,  ///< too little is known, or it contradicts itself: `why`. The queue is not whole
     whole,    ///< everything that was published is complete
