@@ -149,13 +149,13 @@ SDMA_NOINLINE constexpr void fill_nops(std::span<std::uint32_t> s) noexcept {
 
 namespace detail {
 /// Here, and not in Ring, so that programs without NDEBUG do not hold the names of its instances.
-SDMA_COLD inline void misused() noexcept {
-  SDMA_ASSERT(false && "more published than the slot has, or not in the order of reserve");
+SDMA_COLD inline void misused([[maybe_unused]] bool right) noexcept {
+  SDMA_ASSERT(right && "more published than the slot has, or not in the order of reserve");
 }
 SDMA_ALWAYS_INLINE inline void require([[maybe_unused]] bool ok) noexcept {
 #ifndef NDEBUG
   if (!ok) [[unlikely]]
-    misused();
+    misused(ok);
 #endif
 }
 }  // namespace detail
