@@ -5,6 +5,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "memory.hpp"
 #include "sdma/packets/copy.hpp"
@@ -175,6 +176,18 @@ TEST_CASE("packets of the ring's generation, across its end") {
   REQUIRE(w.put(add()) == Errc::ok);
   CHECK(fates({.ring = later.dwords, .generation = Generation::v6_0, .rptr = 0, .wptr = w.position_dwords() * 4}) ==
         "rh");
+}
+
+TEST_CASE("after a packet whose length sources dispute, nothing is taken for a packet") {
+  std::vector<std::uint32_t> ring(64);
+  for (const auto head : {0x40bu, 0x10fu}) {  // fill_page, fence_interrupt
+    ring[0] = head;
+    const ResetQueue q{.ring = ring, .generation = Generation::v7_1, .rptr = 0, .wptr = 128};
+    const auto r = after_reset(q);
+    INFO(head);
+    CHECK(r.state == ResetReport::State::unknown);
+    CHECK_FALSE(r.why.empty());
+  }
 }
 
 TEST_CASE("the words of fences say what has landed, and what has not") {

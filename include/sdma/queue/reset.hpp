@@ -53,6 +53,7 @@
 #include "sdma/packets/catalogue.hpp"
 #include "sdma/packets/footprint.hpp"
 #include "sdma/queue/ring.hpp"
+#include "sdma/stream/reader.hpp"
 
 #include <optional>
 
@@ -126,20 +127,20 @@ class ResetWalk {
 
   std::uint64_t position() const noexcept { return at_; }
   bool more() const noexcept { return at_ < *queue_.wptr; }
-  /// The next packet; without `info` if none begins here, or if it ends after wptr or the ring: then there is no next.
+  /// The next packet; without `info` if none begins here, if it ends after wptr or the ring, or if its length is not
+  /// certain: then there is no next.
   ResetPacket next() noexcept {
     const auto dwords = queue_.ring.size();
     const auto offset = static_cast<std::size_t>(at_ / 4 % dwords);
     const auto left = static_cast<std::size_t>((*queue_.wptr - at_) / 4);
     const auto rest = queue_.ring.subspan(offset, left < dwords - offset ? left : dwords - offset);
     ResetPacket p{.position = at_, .dwords = rest.first(1)};
-    const auto* const info = catalogue(queue_.generation).identify(rest);
-    if (!info || rest.size() < info->head) return p;
-    const auto length = info->length(rest.data());
-    if (length > rest.size()) return p;
-    p.info = info;
-    p.dwords = rest.first(length);
-    at_ += length * 4;
+    const auto v = Reader{rest, catalogue(queue_.generation)}.next();
+    // Where a packet ends whose length sources dispute, the next one may begin, or not.
+    if (!v.whole() || v.info->doubt) return p;
+    p.info = v.info;
+    p.dwords = v.dwords;
+    at_ += v.dwords.size() * 4;
     return p;
   }
 
@@ -229,7 +230,8 @@ template <class Each> ResetReport after_reset(const ResetQueue& q, Each&& each) 
   while (walk.more()) {
     auto p = walk.next();
     if (!p.info) {
-      r.why = "a dword that begins no packet, or a packet that is cut off, lies before wptr";
+      r.why =
+          "before wptr lies a dword that begins no packet, or a packet that is cut off or whose length is not certain";
       return r;
     }
     const auto end = walk.position();
