@@ -201,31 +201,9 @@ class Changer {
     });
   }
   /// Declares a signal of the host that the text does not have, and returns its name.
-  std::string declared(SourceLines& t, const std::string& name) const {
-    const auto source = t.source();
-    auto full = "host." + name;
-    for (int i = 2; source.find(full) != source.npos; ++i) full = fmt::format("host.{}{}", name, i);
-    for (const auto id : t.all())
-      if (const auto k = t.keyword(id); k == "queue" || k == "host" || k == "kernel" || k == "for" || k == "if")
-        if (t.block(id).begin == 0) {
-          t.insert(id, fmt::format("signal {} value=0 bits=32", full));
-          return full;
-        }
-    return full;
-  }
+  std::string declared(SourceLines& t, const std::string& name) const { return declared(t, "host.", "", name); }
   /// Declares a signal of each GPU that the text does not have, and returns its name after the place: ".ready".
-  std::string declared_for_all(SourceLines& t, const std::string& name) const {
-    const auto source = t.source();
-    auto full = "." + name;
-    for (int i = 2; source.find(full) != source.npos; ++i) full = fmt::format(".{}{}", name, i);
-    for (const auto id : t.all())
-      if (const auto k = t.keyword(id); k == "queue" || k == "host" || k == "kernel" || k == "for" || k == "if")
-        if (t.block(id).begin == 0) {
-          t.insert(id, fmt::format("signal gpu*{} value=0 bits=32", full));
-          return full;
-        }
-    return full;
-  }
+  std::string declared_for_all(SourceLines& t, const std::string& name) const { return declared(t, ".", "gpu*", name); }
   /// The line of a queue, a host or a kernel that announces something.
   std::string post_line(bool queue, const std::string& signal, const std::string& value) const {
     return queue ? fmt::format("fence addr={} value={}", signal, value) : fmt::format("set {} = {}", signal, value);
@@ -235,6 +213,22 @@ class Changer {
   const CheckFinding& f_;
   std::vector<LineId> places_;
   std::vector<SourceLines> out_;
+
+ private:
+  /// Declares `place`, `prefix` and the name, with a number where the text has it; returns `prefix` and the name.
+  static std::string declared(SourceLines& t, std::string_view prefix, std::string_view place,
+                              const std::string& name) {
+    const auto source = t.source();
+    auto full = fmt::format("{}{}", prefix, name);
+    for (int i = 2; source.find(full) != source.npos; ++i) full = fmt::format("{}{}{}", prefix, name, i);
+    for (const auto id : t.all())
+      if (const auto k = t.keyword(id); k == "queue" || k == "host" || k == "kernel" || k == "for" || k == "if")
+        if (t.block(id).begin == 0) {
+          t.insert(id, fmt::format("signal {}{} value=0 bits=32", place, full));
+          return full;
+        }
+    return full;
+  }
 };
 
 }}}  // namespace sdma::v0_3::check_detail

@@ -84,22 +84,22 @@ class Mender {
 
   void run(CheckReport& report) {
     first_.report = report;
-    std::vector<CheckFinding*> tried, losing;
+    std::vector<std::pair<CheckFinding*, bool>> tried;  // and whether its changes leave a message unread
     std::optional<Tried> proved;
     for (auto& f : report.findings) {
       if (f.diagnostic.severity == Severity::note || tried.size() == kMostFindings) continue;
+      bool losing = false;
       // What follows from the first finding is often gone with it, so it alone is followed to a proof.
       if (const auto best = follow(f, tried.empty() ? kMostSteps : 1); best && !(loses(*best) && about_reading(f))) {
         take(f, *best);
         if (best->left() == 0 && (!proved || best->better(*proved))) proved = best;
-        if (loses(*best)) losing.push_back(&f);
+        losing = loses(*best);
       }
-      tried.push_back(&f);
+      tried.emplace_back(&f, losing);
     }
     // A proof has none of the findings.
-    for (auto* f : tried)
-      if (proved && (f->remaining != 0 || (!loses(*proved) && std::count(losing.begin(), losing.end(), f) > 0)))
-        take(*f, *proved);
+    for (const auto& [f, losing] : tried)
+      if (proved && (f->remaining != 0 || (losing && !loses(*proved)))) take(*f, *proved);
   }
 
  private:
