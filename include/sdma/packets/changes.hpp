@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // What a packet with a C++ type has in 5.2 to 7.1 that its type does not hold: fields that other generations lack, and
-// those in whose bits they lie. Internal: catalogue() adds them, so no client compiles them.
+// those in whose bits they lie. Internal: catalogue() adds them.
 //
 //   {"copy_linear", k12, "src_policy", fields}      in 7.0: without that field, and with these
 //

@@ -334,7 +334,8 @@ template <class P, std::size_t I, Generation G> SDMA_ALWAYS_INLINE constexpr boo
   if constexpr (F::alignment == 1) return true;
   else return number<P, F::member>(p) % F::alignment == 0;
 }
-/// Can the member hold a value that its field cannot? Not if it has as many bits, and there is no other limit.
+/// Can the member hold a value that does not fit its field? It cannot if both have the same number of bits and nothing
+/// else limits the value.
 template <class P, std::size_t I, Generation G> consteval bool may_misfit() {
   constexpr auto& f = field<P, I, G>;
   using Type = typename FieldOf<P, I, G>::Type;

@@ -6,8 +6,8 @@
 //   scoped::kForm<ScopedCopy, true, false>.fields()    of copy_linear_wait: src is in dword 10, and no field signals
 //   scoped::kForm<Multicast, false, true>.length       of copy_multicast_signal: 10 dwords, 2 more for a destination
 //
-// They follow from the descriptions, so that the encoder and the reader cannot differ. Internal: catalogue.cpp takes
-// them. Constants: any thread may read them. No errors.
+// They follow from the descriptions, so that the encoder and the reader cannot differ. Internal: generation_list.hpp
+// takes them. Constants: any thread may read them. No errors.
 #include "sdma/packets/bits.hpp"
 #include "sdma/packets/scoped.hpp"
 
