@@ -66,6 +66,7 @@
 #include "sdma/queue/order.hpp"
 
 #include <array>
+#include <cstdlib>
 #include <type_traits>
 #include <utility>
 
@@ -148,14 +149,17 @@ SDMA_NOINLINE constexpr void fill_nops(std::span<std::uint32_t> s) noexcept {
 }
 
 namespace detail {
+#if !defined NDEBUG && !SDMA_DEVICE_PASS
 /// Here, and not in Ring, so that programs without NDEBUG do not hold the names of its instances.
-SDMA_COLD inline void misused([[maybe_unused]] bool right) noexcept {
-  SDMA_ASSERT(right && "more published than the slot has, or not in the order of reserve");
+[[noreturn]] SDMA_COLD inline void misused() noexcept {
+  SDMA_ASSERT(false && "more published than the slot has, or not in the order of reserve");
+  std::abort();
 }
+#endif
 SDMA_ALWAYS_INLINE inline void require([[maybe_unused]] bool ok) noexcept {
-#ifndef NDEBUG
+#if !defined NDEBUG && !SDMA_DEVICE_PASS
   if (!ok) [[unlikely]]
-    misused(ok);
+    misused();
 #endif
 }
 }  // namespace detail
