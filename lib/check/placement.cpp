@@ -186,29 +186,36 @@ class Placement {
     }
   }
 
-  /// Does a link between the GPU and this place recommend the engine?
-  bool recommends(Place gpu, Place other, EngineId e) const {
-    return std::any_of(node_.links.begin(), node_.links.end(), [&](const Link& l) {
-      const auto is = [&](const LinkEnd& end, Place p) {
-        return p.is_host() ? end.kind == LinkEnd::Kind::cpu : end == LinkEnd::gpu(m_.gpu_of(p).value);
-      };
+  /// The places at the other ends of the GPU's links that recommend the engine.
+  std::vector<LinkEnd> recommended_for(Place gpu, EngineId e) const {
+    const auto own = LinkEnd::gpu(m_.gpu_of(gpu).value);
+    std::vector<LinkEnd> ends;
+    for (const auto& l : node_.links) {
+      if ((l.engine_mask >> e.value & 1) == 0) continue;
+      if (l.from == own) ends.push_back(l.to);
       // A link from a processor names engines of the GPU at its other end.
-      const bool to = is(l.from, gpu) && is(l.to, other), from = other.is_host() && is(l.from, other) && is(l.to, gpu);
-      return (to || from) && (l.engine_mask >> e.value & 1) != 0;
-    });
+      if (l.to == own && l.from.kind == LinkEnd::Kind::cpu) ends.push_back(l.from);
+    }
+    return ends;
+  }
+  bool among(const std::vector<LinkEnd>& ends, Place p) const {
+    const auto gpu = p.is_host() ? LinkEnd{} : LinkEnd::gpu(m_.gpu_of(p).value);
+    return std::any_of(ends.begin(), ends.end(),
+                       [&](const LinkEnd& end) { return p.is_host() ? end.kind == LinkEnd::Kind::cpu : end == gpu; });
   }
 
   /// The driver only recommends engines: all reach any memory, but others are slower, and runtimes refuse some.
   void choice(std::uint32_t q, EngineId e, const Flows& flows) {
     const auto here = s_.queues[q].place;
     const auto& gpu = node_.gpus[m_.gpu_of(here).value];
+    const auto recommended = recommended_for(here, e);
     const auto hint = [&](Place peer) {
       return fmt::format("write peer={} instead of engine={}: it selects the engine that the node recommends",
                          to_string(peer), e.value);
     };
     if (e.value < gpu.host_engines && gpu.xgmi_engines > 0) {
       const auto peer = std::find_if(flows.begin(), flows.end(), [&](const auto& f) {
-        return !f.first.place.is_host() && !recommends(here, f.first.place, e);
+        return !f.first.place.is_host() && !among(recommended, f.first.place);
       });
       if (peer != flows.end())
         add({.rule = "engine-choice",
@@ -220,9 +227,9 @@ class Placement {
     // No engine is the right one for several places.
     std::set<Place> places;
     for (const auto& [flow, position] : flows) places.insert(flow.place);
-    if (places.size() != 1 || recommends(here, *places.begin(), e)) return;
+    if (places.size() != 1 || among(recommended, *places.begin())) return;
     for (std::uint32_t g = 0; g < s_.gpus; ++g)
-      if (m_.exists(Place::gpu(g)) && recommends(here, Place::gpu(g), e))
+      if (m_.exists(Place::gpu(g)) && among(recommended, Place::gpu(g)))
         return add({.rule = "engine-choice",
                     .message = fmt::format("copies {}, but the node recommends engine {} for gpu{}",
                                            direction_of(flows.begin()->first), e.value, g),

@@ -8,6 +8,7 @@
 #include "dump/messages.hpp"
 #include "sdma/dump/text.hpp"
 #include "support/catch.hpp"
+#include "support/sanitizer.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -88,7 +89,10 @@ TEST_CASE("every message in every form of a log") {
     CHECK(found->message == &m);  // no row before it takes its lines
     CHECK_FALSE(m.means.empty());
     CHECK_FALSE(m.versions.empty());
+    std::size_t number = messages;
     for (const auto& form : logs::log_forms()) {
+      // With a sanitizer, each message in some forms, and each form with some messages.
+      if (number++ % 8 != 0 && sdma::test::address_sanitizer()) continue;
       const auto text = form.print(among_strangers({line}));
       const auto facts = facts_of(text, "log");
       const bool good = facts.is_log && facts.faults.empty() && facts.events.size() == 1 &&
