@@ -74,13 +74,17 @@ class Unpacking {
         continue;
       }
       std::optional<Diagnostic> cut;
-      for (std::string piece(std::size_t{1} << 16, '\0');;) {
-        const auto n = archive_read_data(in.get(), piece.data(), piece.size());
-        if (n < 0) cut = broken();
-        if (n <= 0) break;
-        if (std::max(bytes_, packed_) + m.bytes.size() + static_cast<std::size_t>(n) > kMostUnpacked)
+      const void* block = nullptr;
+      std::size_t n = 0;
+      la_int64_t at = 0;  // a hole of a sparse file lies before it
+      while (!cut) {
+        const int read = archive_read_data_block(in.get(), &block, &n, &at);
+        if (read == ARCHIVE_EOF) break;
+        const auto begin = static_cast<std::uint64_t>(at);
+        if (read < ARCHIVE_WARN || begin < m.bytes.size()) cut = broken();
+        else if (begin > kMostUnpacked || std::max(bytes_, packed_) + begin + n > kMostUnpacked)
           return too_much(name, size_text(kMostUnpacked) + " of contents");
-        m.bytes.append(piece, 0, static_cast<std::size_t>(n));
+        else m.bytes.resize(begin), m.bytes.append(static_cast<const char*>(block), n);
       }
       if (is_packed(m.bytes)) {
         const auto inner = tar ? fmt::format("{}: {}", name, m.name) : name;
@@ -91,8 +95,10 @@ class Unpacking {
         if (!done) return done;
         continue;
       }
-      // A part of a dump would be another dump.
-      if (cut) return std::move(*cut);
+      if (cut) {
+        if (!m.bytes.empty()) begun = std::move(m);
+        return std::move(*cut);
+      }
       if (all.size() == kMostMembers) return too_much(name, fmt::format("{} files", kMostMembers));
       bytes_ += m.bytes.size();
       all.push_back(std::move(m));
@@ -100,6 +106,7 @@ class Unpacking {
   }
   std::vector<Member> all{};
   std::vector<std::string> left_out{};
+  std::optional<Member> begun{};
 
  private:
   std::uint64_t bytes_ = 0;   // of members and headers
@@ -111,9 +118,10 @@ class Unpacking {
 Result<Unpacked, Diagnostic> unpack_parts(std::string_view bytes, const std::string& name) {
   Unpacking u;
   auto done = u.add(bytes, name, name, kMostLayers);
-  if (!done && u.all.empty()) return std::move(done.error());
-  if (u.all.empty()) return Diagnostic{.where = name, .message = "the archive has no files", .hint = "give the files"};
-  Unpacked all{.members = std::move(u.all), .left_out = std::move(u.left_out)};
+  if (!done && u.all.empty() && !u.begun) return std::move(done.error());
+  if (u.all.empty() && !u.begun)
+    return Diagnostic{.where = name, .message = "the archive has no files", .hint = "give the files"};
+  Unpacked all{.members = std::move(u.all), .left_out = std::move(u.left_out), .begun = std::move(u.begun)};
   if (!done) all.rest = std::move(done.error());
   return all;
 }

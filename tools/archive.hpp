@@ -57,8 +57,10 @@ struct Unpacked {
   std::vector<Member> members{};
   std::vector<std::string> left_out{};  ///< links and devices: their names
   std::optional<Diagnostic> rest{};     ///< why there are not more members: it is cut off, damaged or too large
+  /// The beginning of the member in which that happened: that of a log is a log, but that of a dump is another dump.
+  std::optional<Member> begun{};
 };
-/// `name`: the file's, for errors. A diagnostic: no member could be read.
+/// `name`: the file's, for errors. A diagnostic: no member could be read, nor the beginning of one.
 Result<Unpacked, Diagnostic> unpack_parts(std::string_view bytes, const std::string& name);
 /// A diagnostic: not all of them could be read.
 Result<std::vector<Member>, Diagnostic> unpack(std::string_view bytes, const std::string& name);

@@ -119,6 +119,7 @@ class Files {
   Result<void, Diagnostic> archive(const std::string& name, Unpacked all) {
     auto& members = all.members;
     if (all.rest) wrong(std::move(*all.rest));
+    if (all.begun) begun(name, all.begun->bytes);
     if (!all.left_out.empty())
       s_.notes.push_back(
           fmt::format("{}: not followed, because only files are read: {}", name, fmt::join(all.left_out, ", ")));
@@ -156,6 +157,14 @@ class Files {
                       "nor rings with positions: {}.",
                       name, left));
     return {};
+  }
+  /// Of the file in which an archive is cut off: the whole lines of a log. A part of a dump would be another dump.
+  void begun(const std::string& name, std::string_view bytes) {
+    const auto lines = bytes.substr(0, bytes.rfind('\n') + 1);
+    if (!doctor::is_kernel_log(lines)) return;
+    s_.notes.push_back(fmt::format("{}: cut off; the lines of a log before that are read", name));
+    doctor::add_kernel_log(s_, lines, name, o_.pid);
+    ++logs_;
   }
   /// What a collector could not read may have said more.
   void note_collected(const std::string& name, std::string_view text) {
