@@ -140,7 +140,7 @@ class Classifier {
       auto& cell = p_.cells[c];
       // Data is only copied: which bytes it holds makes no difference, as long as copies of other data differ. An
       // expectation compares it.
-      if (!matters[c] && !cell.sync && p_.expectations.empty()) cell.value = cell.tag;
+      if (!matters[c] && !cell.sync && p_.expectations.empty() && p_.now_expected.empty()) cell.value = cell.tag;
       cell.unknown = cell.unknown && matters[c] && cell.bytes <= 8;
       if (!cell.unknown) continue;
       std::set<std::uint64_t> here;
