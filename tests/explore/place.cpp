@@ -96,7 +96,8 @@ std::optional<std::uint32_t> node_of(const Schedule& s, std::uint64_t va) {
   if (!l) return {};
   const auto place = l->signal ? s.signals[l->index].place : s.buffers[l->index].place;
   if (!place.is_host()) return place.index / 2;
-  // A word of the host is in the node of the threads and engines that use it. A thread is where its queues are.
+  // A word of the host is in the node of the threads and engines that use or copy it. A thread is where its queues are.
+  const auto has = [&](std::uint64_t from, std::uint64_t bytes) { return from < va + 4 && va < from + bytes; };
   std::optional<std::uint32_t> found;
   for (const auto& h : s.hosts) {
     std::optional<std::uint32_t> home;
@@ -111,7 +112,10 @@ std::optional<std::uint32_t> node_of(const Schedule& s, std::uint64_t va) {
     std::string ignored;
     if (!q.network)
       for (const auto& raw : decode_submit(s, q, 1, ignored))
-        if (raw.word_va == va) found = q.place.index / 2;
+        if (raw.word_va == va || std::any_of(raw.parts.begin(), raw.parts.end(), [&](const Part& part) {
+              return (part.from == Part::From::copy && has(part.source, part.bytes)) || has(part.to, part.bytes);
+            }))
+          found = q.place.index / 2;
   }
   return found;
 }
