@@ -107,8 +107,8 @@ class Files {
     if (doctor::is_snapshot(head)) return saved(*in);
     if (head.starts_with("{\"sdma_trace\"")) return trace(*in);
     if (is_dump(bytes)) return ring_file(*in);
-    if (head.starts_with(kDatabaseMark) && !file.contents) {
-      auto c = load_copies(file.path, {});
+    if (head.starts_with(kDatabaseMark)) {
+      auto c = file.contents ? read_rocpd(*file.contents, in->name()) : load_copies(file.path, {});
       if (!c) return std::move(c.error());
       return recorded(*std::move(c));
     }

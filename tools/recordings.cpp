@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "recordings.hpp"
+#include "../lib/core/page.hpp"
 #include "input.hpp"
 #include "output.hpp"
 
@@ -19,10 +20,8 @@ bool is_database(const std::string& path) {
          head == kDatabaseMark;
 }
 
-constexpr std::uint64_t kPage = 4096;
-
 bool touches(std::uint64_t page, std::optional<std::uint64_t> begin, std::uint64_t bytes) {
-  return begin && page + kPage > *begin && (page <= *begin || page - *begin < bytes);
+  return begin && page + detail::kPage > *begin && (page <= *begin || page - *begin < bytes);
 }
 std::string offset_in(std::uint64_t page, std::uint64_t begin, std::uint64_t bytes) {
   const auto mb = [](std::uint64_t n) { return static_cast<double>(n) / 1e6; };
@@ -32,11 +31,12 @@ std::string offset_in(std::uint64_t page, std::uint64_t begin, std::uint64_t byt
 }  // namespace
 
 #if !SDMA_WITH_SQLITE
-Result<RecordedCopies, Diagnostic> read_rocpd(const std::string& path) {
-  return Diagnostic{.where = shown(path),
+Result<RecordedCopies, Diagnostic> read_rocpd(std::string_view, const std::string& name) {
+  return Diagnostic{.where = name,
                     .message = "this is a database, and this program was built without SQLite3",
                     .hint = "build it with libsqlite3-dev, or record with rocprofv3 --output-format json"};
 }
+Result<RecordedCopies, Diagnostic> read_rocpd(const std::string& path) { return read_rocpd({}, shown(path)); }
 #endif
 
 bool begins_recording(std::string_view begin) noexcept {
@@ -55,10 +55,21 @@ Result<RecordedCopies, Diagnostic> load_copies(const std::string& path, const Co
   if (is_database(path)) return read_rocpd(path);
   const auto text = read_text(path);
   if (!text) return text.error();
-  if (text->starts_with(kDatabaseMark))
-    return Diagnostic{
-        .where = shown(path), .message = "a database cannot be read from a pipe", .hint = "save it, and give its name"};
+  if (text->starts_with(kDatabaseMark)) return read_rocpd(*text, shown(path));
   return read_copies(*text, shown(path), o);
+}
+
+/// When the memory was freed, as seen from the fault. The runtime reports a fault some time after it.
+static std::string end_of(const RecordedAllocation& a) {
+  if (a.gone) return fmt::format(" and freed in {}, so it was gone when {} reported the fault", a.freed, a.fault);
+  if (!a.fault.empty())
+    return a.freed.empty() ? fmt::format(" and not freed when {} reported the fault", a.fault)
+                           : fmt::format(" and freed in {}, after {} had reported the fault", a.freed, a.fault);
+  if (a.freed.empty()) return {};
+  return fmt::format(
+      " and freed in {}, whether before or after the fault is not known: the two files have no event in common that "
+      "aligns their times",
+      a.freed);
 }
 
 std::string place_in(const RecordedCopies& r, std::uint64_t page, std::uint32_t process) {
@@ -75,11 +86,7 @@ std::string place_in(const RecordedCopies& r, std::uint64_t page, std::uint32_t 
     if (other(a->process) || !touches(page, a->address, a->bytes)) continue;
     out += fmt::format("{}{}, {}, allocated in {} of {}", out.empty() ? "" : "; in ", a->memory,
                        offset_in(page, a->address, a->bytes), a->where, r.file);
-    if (!a->freed.empty())
-      out += fmt::format(
-          " and freed in {}, whether before or after the fault is not known: the two files have no event "
-          "in common that aligns their times",
-          a->freed);
+    out += end_of(*a);
     break;
   }
   return out;

@@ -6,7 +6,8 @@
 //   if (!copies) return report(copies.error()), kInput;
 //   tell_assumed(*copies);                                  // notes: what the file does not say
 //
-// A database is read where it lies, with at most 256 MiB of memory, and is never written. Without SQLite3, the error
+// A database is read where it lies, or as it came out of an archive or a pipe, with at most 256 MiB of memory beside
+// its own bytes, and is never written. Without SQLite3, the error
 // is what this program lacks.
 #include "sdma/schedule/copies.hpp"
 
@@ -30,5 +31,7 @@ std::string place_in(const RecordedCopies&, std::uint64_t page, std::uint32_t pr
 inline constexpr std::string_view kDatabaseMark{"SQLite format 3\0", 16};  ///< a file of SQLite begins so
 /// The copies of a database of rocpd. Errors: another database, a broken one, one that needs too much memory or time.
 Result<RecordedCopies, Diagnostic> read_rocpd(const std::string& path);
+/// The same for one in memory, from an archive or a pipe. `name`: for errors.
+Result<RecordedCopies, Diagnostic> read_rocpd(std::string_view bytes, const std::string& name);
 
 }  // namespace sdma::tool

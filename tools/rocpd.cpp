@@ -24,29 +24,11 @@ constexpr std::uint64_t kMostSteps = 4'000'000'000;  ///< of SQLite's machine; 2
 class Database {
  public:
   static Result<Database, Diagnostic> open(const std::string& path) {
-    Database d;
-    d.name_ = shown(path);
-    sqlite3_hard_heap_limit64(kMemory);
-    sqlite3* db = nullptr;
-    const int code = sqlite3_open_v2(path.c_str(), &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_PRIVATECACHE, nullptr);
-    d.db_.reset(db);
-    if (code != SQLITE_OK) return d.wrong();
-    sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
-    sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
-    sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
-    sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
-    sqlite3_limit(db, SQLITE_LIMIT_LENGTH, 1 << 20);
-    sqlite3_limit(db, SQLITE_LIMIT_COLUMN, 200);
-    sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
-    d.steps_ = std::make_unique<std::uint64_t>(0);
-    constexpr int kStep = 10'000;
-    sqlite3_progress_handler(
-        db, kStep, [](void* steps) { return (*static_cast<std::uint64_t*>(steps) += kStep) > kMostSteps ? 1 : 0; },
-        d.steps_.get());
-    if (const auto done = d.each("PRAGMA cell_size_check=ON", [](auto&) { return std::optional<std::string>{}; });
-        !done)
-      return done.error();
-    return d;
+    return opened(path.c_str(), SQLITE_OPEN_READONLY, {}, shown(path));
+  }
+  /// The bytes stay the caller's, who keeps them as long as the database.
+  static Result<Database, Diagnostic> of(std::string_view bytes, const std::string& name) {
+    return opened(":memory:", SQLITE_OPEN_READWRITE, bytes, name);
   }
 
   /// A row of an answer.
@@ -84,6 +66,37 @@ class Database {
   const std::string& name() const noexcept { return name_; }
 
  private:
+  static Result<Database, Diagnostic> opened(const char* path, int flags, std::string_view bytes, std::string name) {
+    Database d;
+    d.name_ = std::move(name);
+    sqlite3_hard_heap_limit64(kMemory);
+    sqlite3* db = nullptr;
+    int code = sqlite3_open_v2(path, &db, flags | SQLITE_OPEN_PRIVATECACHE, nullptr);
+    d.db_.reset(db);
+    if (code == SQLITE_OK && !bytes.empty()) {
+      // With READONLY, nothing is stored there.
+      auto* const data = reinterpret_cast<unsigned char*>(const_cast<char*>(bytes.data()));
+      const auto size = static_cast<sqlite3_int64>(bytes.size());
+      code = sqlite3_deserialize(db, "main", data, size, size, SQLITE_DESERIALIZE_READONLY);
+    }
+    if (code != SQLITE_OK) return d.wrong();
+    sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
+    sqlite3_limit(db, SQLITE_LIMIT_LENGTH, 1 << 20);
+    sqlite3_limit(db, SQLITE_LIMIT_COLUMN, 200);
+    sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
+    d.steps_ = std::make_unique<std::uint64_t>(0);
+    constexpr int kStep = 10'000;
+    sqlite3_progress_handler(
+        db, kStep, [](void* steps) { return (*static_cast<std::uint64_t*>(steps) += kStep) > kMostSteps ? 1 : 0; },
+        d.steps_.get());
+    if (const auto done = d.each("PRAGMA cell_size_check=ON", [](auto&) { return std::optional<std::string>{}; });
+        !done)
+      return done.error();
+    return d;
+  }
   Diagnostic wrong() const {
     const int code = db_ ? sqlite3_errcode(db_.get()) : SQLITE_NOMEM;
     return {.where = name_,
@@ -270,6 +283,11 @@ class Rocpd {
 
 Result<RecordedCopies, Diagnostic> read_rocpd(const std::string& path) {
   auto d = Database::open(path);
+  if (!d) return std::move(d.error());
+  return Rocpd{*std::move(d)}.run();
+}
+Result<RecordedCopies, Diagnostic> read_rocpd(std::string_view bytes, const std::string& name) {
+  auto d = Database::of(bytes, name);
   if (!d) return std::move(d.error());
   return Rocpd{*std::move(d)}.run();
 }

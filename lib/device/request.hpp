@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // The checks of requests that apply to every device. Any thread may call these functions. Internal to the library.
+#include "../core/page.hpp"
 #include "sdma/device/device.hpp"
 
 #include <optional>
@@ -8,7 +9,6 @@
 
 namespace sdma { inline namespace v0_3 { namespace detail {
 
-inline constexpr std::uint64_t kPage = 4096;
 inline constexpr std::uint64_t kMinRing = kMinRingDwords * 4, kMaxRing = std::uint64_t{1} << 30;
 
 constexpr std::uint64_t round_up(std::uint64_t v, std::uint64_t to) noexcept { return (v + to - 1) & ~(to - 1); }

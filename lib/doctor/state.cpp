@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Faults of a queue that do not depend on its packets: a fault, an exception, a destroyed queue, an engine, positions,
 // a doorbell.
+#include "../core/page.hpp"
 #include "../device/product.hpp"
 #include "../kfd/abi.hpp"
 #include "../packets/overlap.hpp"
@@ -15,7 +16,6 @@ namespace {
 
 /// How many engines a GPU has if that is not known: those of MI300X.
 constexpr std::uint32_t kEngines = product_of(90402u)->host_engines + product_of(90402u)->xgmi_engines;
-constexpr std::uint64_t kPage = 4096;
 constexpr auto kMapIt =
     "map the memory for this GPU before the packet is submitted, and keep it mapped until the completion was seen";
 
@@ -67,7 +67,7 @@ class StateExaminer {
   /// The packet near rptr that touches the page of an address.
   std::optional<std::size_t> packet_that_touches(GpuVa va) const {
     constexpr std::size_t kSearched = 32;
-    const Region page{.va = GpuVa{va.value / kPage * kPage}, .bytes = kPage};
+    const Region page{.va = GpuVa{va.value / detail::kPage * detail::kPage}, .bytes = detail::kPage};
     std::optional<std::size_t> found;
     for (auto i = line_.head < kSearched ? 0 : line_.head - kSearched; i < line_.packets.size(); ++i) {
       const auto& v = line_.packets[i].view;

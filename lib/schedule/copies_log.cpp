@@ -3,6 +3,7 @@
 // and where memory was allocated. A line names its process and its thread; a later line about a copy is of its thread.
 #include "copies_forms.hpp"
 
+#include "../core/page.hpp"
 #include "../core/words.hpp"
 #include "sdma/core/number.hpp"
 
@@ -90,6 +91,7 @@ class RuntimeLog {
     else if (has(l, "Host wait on completion_signal=")) wait(l, process, t);
     else if (has(l, "Allocate hsa ")) allocate(l, process, t);
     else if (has(l, "Free hsa memory ")) release(l, process);
+    else if (has(l, "Memory access fault by GPU ")) fault(l);
     else if (has(l, "evice=0x") && has(l, "freeMem_ =") && t.allocated)
       out_.allocations[*std::exchange(t.allocated, {})].memory = fmt::format("memory of device {}", value(l, "evice="));
     else if (has(l, ": Returned hip")) returned(l, t);
@@ -291,6 +293,22 @@ class RuntimeLog {
     out_.allocations[m->second].freed = here();
     out_.allocations[m->second].to_ns = nanoseconds(l);
     memory_.erase(m);
+  }
+  /// ROCr's report, which names no process: of memory at one place in two processes, it is not known whose it is.
+  void fault(std::string_view l) {
+    auto text = value(l, "on address ");
+    if (text.ends_with('.')) text.remove_suffix(1);
+    const auto page = parse_count(std::string(text));
+    if (!page) return;
+    RecordedAllocation* last = nullptr;
+    for (auto& a : out_.allocations) {
+      if (*page < a.address / kPage * kPage || *page >= a.address + a.bytes) continue;
+      if (last && last->process != a.process) return;
+      last = &a;
+    }
+    if (!last || !last->fault.empty()) return;
+    last->fault = here();
+    last->gone = !last->freed.empty();
   }
   static std::optional<std::uint64_t> nanoseconds(std::string_view l) {
     const auto us = whole_number<std::uint64_t>(value(time(l), ""));

@@ -350,6 +350,36 @@ TEST_CASE("a log: allocations name GPUs and sides, until they are freed") {
   CHECK(sides.copies[0].notes.empty());
 }
 
+TEST_CASE("a log of the runtime: what was freed before a fault in it was reported, and what was not") {
+  const auto memory = [](const char* at) {
+    return logged(std::string("Allocate hsa device memory ") + at + ", size 0x2000");
+  };
+  const auto copy = logged(
+      "HSA Copy copy_engine=0x4, dst=0x20000, src=0x10000, size=64, engineType=4, wait_event=0x0, "
+      "completion_signal=0x80");
+  const auto fault = [](const char* page) {
+    return std::string("Memory access fault by GPU node-2 (Agent handle: 0x55e0) on address ") + page +
+           ". Reason: Page not present or supervisor privilege.\n";
+  };
+  const auto r = recorded(memory("0x10000") + memory("0x20000") + memory("0x30800") + copy +
+                          logged("Free hsa memory 0x10000") + fault("0x11000") + fault("0x20000") + fault("0x30000") +
+                          fault("0x40000") + fault("(nil)") + logged("Free hsa memory 0x20000"));
+  const auto& gone = r.allocations.at(0);
+  CHECK((gone.freed == "line 5" && gone.fault == "line 6" && gone.gone));
+  const auto& later = r.allocations.at(1);
+  CHECK((later.freed == "line 11" && later.fault == "line 7" && !later.gone));
+  const auto& kept = r.allocations.at(2);  // its page begins before it
+  CHECK((kept.freed.empty() && kept.fault == "line 8" && !kept.gone));
+
+  // Another process had memory at the same address: the report does not say whose the fault is.
+  auto theirs = memory("0x10000");
+  theirs.replace(theirs.find("pid:") + 4, 1, "9");
+  const auto two = recorded(memory("0x10000") + theirs + copy + logged("Free hsa memory 0x10000") + fault("0x10000"));
+  REQUIRE(two.allocations.size() == 2);
+  REQUIRE(two.allocations[0].process != two.allocations[1].process);
+  CHECK((two.allocations[0].fault.empty() && two.allocations[1].fault.empty()));
+}
+
 TEST_CASE("Chrome traces: a missing end, begins and ends, peers, exact times, and what arguments are needed for") {
   const std::string copy =
       R"x({"ph":"X","cat":"gpu_memcpy","name":"Memcpy HtoD (Host -> Device)","ts":1764400000000000.123,"dur":2.5,

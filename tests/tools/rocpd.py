@@ -5,11 +5,13 @@ error with a cause, within 256 MiB, and never a crash.
 
   rocpd.py SDMA [RUNS]     RUNS: databases with changed bytes (default: 150)
 """
+import io
 import os
 import pathlib
 import random
 import sqlite3
 import sys
+import tarfile
 import tempfile
 
 MIB = 256
@@ -50,11 +52,11 @@ def make(path, guids=(GUID,), tracks=False, copies=COPIES, more=""):
     db.close()
 
 
-def run(sdma, *words):
+def run(sdma, *words, stdin=os.devnull):
     """Exit code, both outputs, and the largest memory in MiB."""
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+    with open(stdin, "rb") as into, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         pid = os.posix_spawn(sdma, [sdma, *map(str, words)], os.environ,
-                             file_actions=[(os.POSIX_SPAWN_DUP2, out.fileno(), 1), (os.POSIX_SPAWN_DUP2, err.fileno(), 2)])
+                             file_actions=[(os.POSIX_SPAWN_DUP2, f.fileno(), n) for n, f in enumerate((into, out, err))])
         _, status, usage = os.wait4(pid, 0)
         texts = []
         for f in (out, err):
@@ -85,6 +87,29 @@ def read(sdma, path):
     make(path)
     code, out, err, _ = run(sdma, "compare", "--json", "--measured", path)
     check("a recording is compared with the machine", code == 0 and '"alone_ns"' in out and '"not_compared": 0' in out, out, err)
+
+
+FAULT = """[ 4100.100067] amdgpu 0000:c3:00.0: amdgpu: [gfxhub0] no-retry page fault (src_id:0 ring:0 vmid:8 pasid:32773)
+[ 4100.100070] amdgpu 0000:c3:00.0: amdgpu:  for process server pid 41 thread server pid 41)
+[ 4100.100096] amdgpu 0000:c3:00.0: amdgpu:   in page starting at address 0x0000000000008000 from IH client 0x1b (UTCL2)
+"""
+
+
+def elsewhere(sdma, path):
+    """In a pipe, and in the archive of a bug report."""
+    make(path)
+    whole = run(sdma, "trace", "--schedule", path)[1]
+    code, out, err, _ = run(sdma, "trace", "--schedule", "-", stdin=path)
+    check("a database in a pipe is the same", code == 0 and out.splitlines()[2:] == whole.splitlines()[2:], code, out, err)
+    report = path.with_name("report.tar.gz")
+    with tarfile.open(report, "w:gz") as tar:
+        for name, data in (("dmesg", FAULT.encode()), ("results.db", path.read_bytes())):
+            about = tarfile.TarInfo(name)
+            about.size = len(data)
+            tar.addfile(about, io.BytesIO(data))
+    code, out, err, _ = run(sdma, "doctor", report)
+    said = " ".join(out.split())
+    check("a database in an archive names the memory of a fault", "memory of node 0 (EPYC), 0.0 MB into 0.1 MB" in said, code, out, err)
 
 
 def refused(sdma, path):
@@ -129,6 +154,9 @@ def broken(sdma, path, runs):
         path.write_bytes(data)
         code, out, err, mib = run(sdma, "trace", "--schedule", path)
         check(f"changed bytes, run {i}", code in (0, 3, 4) and (code != 3 or "error" in err) and mib < MIB, code, err, mib)
+        if i % 2 == 0:
+            code, out, err, mib = run(sdma, "trace", "--schedule", "-", stdin=path)
+        check(f"changed bytes, run {i}, in a pipe", code in (0, 3, 4) and (code != 3 or "error" in err) and mib < MIB, code, err, mib)
 
 
 def main():
@@ -136,6 +164,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "results.db")
         read(sdma, path)
+        elsewhere(sdma, path)
         refused(sdma, path)
         broken(sdma, path, int(sys.argv[2]) if len(sys.argv) > 2 else 150)
 

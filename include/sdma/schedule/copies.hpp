@@ -59,6 +59,8 @@ struct RecordedAllocation {
   std::uint64_t address{}, bytes{};                 ///< where it begins, and how long it is
   std::string process{}, memory{};                  ///< "device memory", "host memory"
   std::string where{}, freed{};                     ///< "line 3"; freed: "" if the file does not show it
+  std::string fault{};                              ///< "line 9" of a log: the first report of a page fault in it
+  bool gone{};                                      ///< the line that freed it comes before that report
   std::optional<std::uint64_t> from_ns{}, to_ns{};  ///< by the clock of the file
 };
 
