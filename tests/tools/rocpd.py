@@ -109,7 +109,7 @@ def elsewhere(sdma, path):
             tar.addfile(about, io.BytesIO(data))
     code, out, err, _ = run(sdma, "doctor", report)
     said = " ".join(out.split())
-    check("a database in an archive names the memory of a fault", "memory of node 0 (EPYC), 0.0 MB into 0.1 MB" in said, code, out, err)
+    check("a database in an archive names the memory of a fault", "; in memory of node 0, 0.0 MB into 0.1 MB, allocated in allocation 1" in said, code, out, err)
 
 
 def refused(sdma, path):
