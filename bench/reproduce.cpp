@@ -7,12 +7,16 @@
 #include "draw/curves.hpp"
 #include "sdma/core/file.hpp"
 #include "sdma/core/number.hpp"
-#include "sdma/simulate/measurements.hpp"
+#include "sdma/simulate/held_out.hpp"
+
+#include <fmt/format.h>
 
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -26,11 +30,18 @@ struct Column {
   col::Variant variant;
   bool prelaunch;
 };
-constexpr std::uint64_t K = 1024, M = K * K;
 constexpr std::uint32_t kGpus = 8;
-constexpr std::uint64_t kSizes[] = {K, 4 * K, 16 * K, 64 * K, 128 * K, 256 * K, 512 * K,
-                                    M, 2 * M, 4 * M,  16 * M, 64 * M,  256 * M, K* M};
-constexpr const char* kPublished = SDMA_SOURCE_ROOT "/share/published/dma-latte.csv";
+const std::string kPublished = SDMA_SOURCE_ROOT "/share/published/";
+
+/// The sizes of all-gathers that the table has.
+std::vector<std::uint64_t> sizes_of(const Measurements& m) {
+  std::set<std::uint64_t> out;
+  for (const auto& r : m.rows)
+    if (const auto at = r.settings.find("chunk="); at != r.settings.npos)
+      if (const auto chunk = parse_size(r.settings.substr(at + 6, r.settings.find(' ', at) - at - 6)))
+        out.insert(*chunk * kGpus);
+  return {out.begin(), out.end()};
+}
 
 /// The published speed-up; null if there is none.
 const Observation* published(const Measurements& m, const Column& k, std::uint64_t bytes) {
@@ -56,8 +67,8 @@ Schedule schedule(col::Collective c, const Column& k, std::uint64_t bytes) {
 }
 
 /// Figures of the model, with those of `all`, if given, in parentheses.
-Curves table(col::Collective c, const std::vector<Column>& columns, const Measurements* all,
-             const MachineDescription& m) {
+Curves table(col::Collective c, const std::vector<Column>& columns, const std::vector<std::uint64_t>& sizes,
+             const Measurements* all, const MachineDescription& m) {
   Curves curves{.title = std::string(col::name(c)) + ", 8 MI300X: speed-up over pcpy, simulated, with 68 % intervals",
                 .x_label = "size in bytes",
                 .y_label = "speed-up",
@@ -70,20 +81,19 @@ Curves table(col::Collective c, const std::vector<Column>& columns, const Measur
   std::printf("---|\n");
   double sum = 0, worst = 0;
   int cells = 0, inside = 0;
-  for (std::size_t r = 0; r < std::size(kSizes); ++r) {
-    const auto pcpy = schedule(c, {"pcpy", col::Variant::pcpy, false}, kSizes[r]);
+  for (const auto bytes : sizes) {
+    const auto pcpy = schedule(c, {"pcpy", col::Variant::pcpy, false}, bytes);
     const auto h = sensitivity(pcpy, m);
-    std::printf("| %s | %.1f +- %.1f |", size(kSizes[r]).c_str(), h ? h->ns / 1e3 : 0.0,
-                h ? h->uncertainty_ns / 1e3 : 0.0);
+    std::printf("| %s | %.1f +- %.1f |", size(bytes).c_str(), h ? h->ns / 1e3 : 0.0, h ? h->uncertainty_ns / 1e3 : 0.0);
     std::size_t best = 0;
     double most = 0;
     for (std::size_t i = 0; i < columns.size(); ++i) {
-      const auto faster = speed_up(pcpy, schedule(c, columns[i], kSizes[r]), m);
+      const auto faster = speed_up(pcpy, schedule(c, columns[i], bytes), m);
       const auto x = faster ? faster->value : 0, spread = faster ? faster->uncertainty : 0;
       if (x > most) most = x, best = i;
-      curves.series[i].points.emplace_back(static_cast<double>(kSizes[r]), x);
+      curves.series[i].points.emplace_back(static_cast<double>(bytes), x);
       curves.series[i].band.emplace_back(x - spread, x + spread);
-      if (const auto* o = all ? published(*all, columns[i], kSizes[r]) : nullptr) {
+      if (const auto* o = all ? published(*all, columns[i], bytes) : nullptr) {
         const auto e = x / o->value - 1;
         sum += std::abs(e);
         ++cells;
@@ -102,6 +112,10 @@ Curves table(col::Collective c, const std::vector<Column>& columns, const Measur
         "interval.\n",
         100 * sum / cells, 100 * worst, cells, inside);
   return curves;
+}
+
+std::string cells_text(const Judged::Cells& c) {
+  return c.cells == 0 ? "" : fmt::format("{} cells, {:.1f} %, worst {:.0f} %", c.cells, 100 * c.mean, 100 * c.worst);
 }
 
 void shares(const Measurements& all, const MachineDescription& m) {
@@ -123,31 +137,81 @@ void shares(const Measurements& all, const MachineDescription& m) {
   std::printf("\n\nThe worst share is off by %.1f points.\n", worst);
 }
 
+/// Every cell of the other tables, each on its machine, and how far machines are off by what copies have in common.
+bool cells() {
+  const auto failed = [](const Diagnostic& d) { return std::fprintf(stderr, "%s\n", to_string(d).c_str()), false; };
+  std::string judged;
+  for (const auto& [layout, how, tables] :
+       std::initializer_list<std::tuple<const char*, Through, std::vector<std::string>>>{
+           {"mi300x:8", Through::rings, {"dma-latte", "mi300x"}},
+           {"mi355x:8", Through::rings, {"mi355x"}},
+           {"mi300x:8", Through::hip, {"mi300x-hip"}},
+           {"mi355x:8", Through::hip, {"mi355x-hip"}}}) {
+    auto m = layout_machine(layout);
+    if (!m) return failed(m.error());
+    through(*m, how);
+    std::vector<Measurements> read;
+    for (const auto& name : tables) {
+      auto t = read_measurements(kPublished + name + ".csv");
+      if (!t) return failed(t.error()[0]);
+      read.push_back(*std::move(t));
+      if (name == "dma-latte") continue;
+      const auto& all = read.back();
+      const auto predictions = predict(all.observations, *m);
+      if (!predictions) return failed(predictions.error()[0]);
+      std::printf(
+          "\n### Cells of %s.csv\n\n| cell | published | model | error | | source |\n|---|---|---|---|---|---|\n",
+          name.c_str());
+      for (std::size_t i = 0; i < all.rows.size(); ++i) {
+        const auto& r = all.rows[i];
+        const auto& o = all.observations[i];
+        const auto ratio = o.kind == Observation::Kind::ratio;
+        const auto text = [&](double v) { return ratio ? fmt::format("{:.2f}", v) : time_text(v); };
+        std::printf("| %s %s | %s | %s +- %s | %+.1f %% | %s | %s |\n", r.schedule.c_str(), r.settings.c_str(),
+                    text(o.value).c_str(), text((*predictions)[i].value).c_str(), text(half_interval(o, *m)).c_str(),
+                    100 * (*predictions)[i].error, m->fitted_to(r.source) ? "fitted" : "predicted", r.source.c_str());
+      }
+    }
+    const auto known = judge(read, *m);
+    if (!known) return failed(known.error()[0]);
+    for (const auto& j : *known)
+      judged += fmt::format("| {} | {} | {} | {} | {} |\n", m->name, name(j.pattern), cells_text(j.fitted),
+                            cells_text(j.predicted), j.model_error > 0 ? fmt::format("{:.2g}", j.model_error) : "");
+  }
+  std::printf(
+      "\n### How far off, by what copies have in common\n\n| machine | pattern | fitted | predicted | "
+      "`model_error` |\n|---|---|---|---|---|\n%s",
+      judged.c_str());
+  return true;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const auto m = mi300x_machine();
-  const auto all = read_measurements(kPublished);
+  const auto all = read_measurements(kPublished + "dma-latte.csv");
   if (!m || !all) return std::fprintf(stderr, "%s\n", to_string(m ? all.error()[0] : m.error()).c_str()), 1;
   using col::Variant;
-  std::printf("### All-gather: model (published, error)\n\n");
+  const auto sizes = sizes_of(*all);
+  std::printf("### All-gather, fitted: model (published, error)\n\n");
   const auto ag = table(col::Collective::all_gather,
                         {{"pcpy+PL", Variant::pcpy, true},
                          {"bcst", Variant::bcst, false},
                          {"bcst+PL", Variant::bcst, true},
                          {"b2b", Variant::b2b, false},
                          {"b2b+PL", Variant::b2b, true}},
-                        &*all, *m);
-  std::printf("\n### One copy: percent of its time, model (published)\n\n");
+                        sizes, &*all, *m);
+  std::printf("\n### One copy, fitted: percent of its time, model (published)\n\n");
   shares(*all, *m);
-  std::printf("\n### All-to-all: prediction\n\n");
+  std::printf("\n### All-to-all: the model alone\n\n");
   const auto aa = table(col::Collective::all_to_all,
                         {{"pcpy+PL", Variant::pcpy, true},
                          {"swap", Variant::swap, false},
                          {"swap+PL", Variant::swap, true},
                          {"b2b", Variant::b2b, false},
                          {"b2b+PL", Variant::b2b, true}},
-                        nullptr, *m);
+                        sizes, nullptr, *m);
+  if (!cells()) return 1;
   if (argc < 2) return 0;
   const std::string folder = argv[1];
   std::error_code error;

@@ -138,9 +138,14 @@ void add_machine(VerbOptions& verb, MachineOptions& o) {
       .type("PATH|LAYOUT");
   add_pairs(verb, "--parameter", "NAME=VALUE", o.changes,
             "change a parameter of the machine, such as engine.poll_ns=1000; may be repeated");
-  add_choice<std::string>(verb, "--through", o.through, {{"rings", ""}, {"hip", "hip"}},
-                          "how the host submits: it fills its own rings (default), or it calls HIP, with the public "
-                          "costs of HIP on MI300X");
+  add_through(verb, o.through);
+}
+
+void add_through(VerbOptions& verb, Through& through) {
+  add_choice<Through>(
+      verb, "--through", through, {{"rings", Through::rings}, {"hip", Through::hip}, {"hsa", Through::hsa}},
+      "how the host submits: it fills its own rings (default), calls HIP, with the public costs of HIP on "
+      "MI300X, or calls ROCr's hsa_amd_memory_async_batch_copy, whose costs are assumed");
 }
 
 void add_verbose(VerbOptions& verb, bool& verbose) {
@@ -180,7 +185,7 @@ std::optional<MachineDescription> load_machine(const MachineOptions& o) {
   const Doing reading("reading " + shown(o.path));
   auto m = machine_named(o.path, read_text);
   if (!m) return report(m.error()), std::nullopt;
-  if (o.through == "hip") through_hip(*m);
+  through(*m, o.through);
   for (const auto& [name, value] : o.changes) {
     char* end = nullptr;
     const auto v = std::strtod(value.c_str(), &end);

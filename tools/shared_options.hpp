@@ -76,10 +76,12 @@ std::optional<Schedule> load_schedule(const std::string& path, const std::string
 struct MachineOptions {
   std::string path{};  ///< "": eight MI300X
   std::vector<std::pair<std::string, std::string>> changes{};
-  std::string through{};  ///< "hip", or "" for rings of one's own
-  bool given() const noexcept { return !path.empty() || !changes.empty() || !through.empty(); }
+  Through through{};
+  bool given() const noexcept { return !path.empty() || !changes.empty() || through != Through::rings; }
 };
 void add_machine(VerbOptions&, MachineOptions&);
+/// --through alone.
+void add_through(VerbOptions&, Through&);
 /// The text of the file of a node or a machine. If it cannot be read, the hint names `command`, which prints such a
 /// file, and the layouts that may be given instead.
 Result<std::string, Diagnostic> read_node(const std::string& path, std::string_view command);

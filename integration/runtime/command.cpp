@@ -16,6 +16,43 @@ Writer::Fill request(const Engine& e, const LinearFill& f) noexcept {
       .dst = f.dst, .data = f.value, .bytes = f.dwords * 4, .chunk = e.longest_fill, .count = FillCount::last_dword};
 }
 
+/// The waits and posts of an operation take at most two packets.
+constexpr std::size_t kOperationPart = sdma::dwords_of<PollMem, PollMem>();
+
+Errc wait(AnyWriter& w, const Operation::Wait& x) noexcept {
+  if (x.word == GpuVa{}) return Errc::ok;
+  const bool both = high_half(x.mask) != 0 && low_half(x.mask) != 0;
+  if (x.word.value % 8 != 0 || (x.value & ~x.mask) != 0 || x.mask == 0 || (both && x.func != Compare::eq))
+    return w.fail(Errc::bad_packet);
+  const auto half = [&](std::uint64_t at, std::uint32_t value, std::uint32_t mask) {
+    if (mask != 0) w.put(PollMem{.addr = x.word + at, .func = x.func, .reference = value, .mask = mask});
+  };
+  half(4, high_half(x.value), high_half(x.mask));
+  half(0, low_half(x.value), low_half(x.mask));
+  return w.error();
+}
+
+Errc post(AnyWriter& w, const Operation::Post& x, bool atomics) noexcept {
+  using How = Operation::Post::How;
+  if (x.word == GpuVa{}) return Errc::ok;
+  if (x.how == How::write) return complete_with_two_fences(w, x.word, x.value);
+  if (!atomics) return w.fail(Errc::bad_packet);
+  return complete_with_atomic(w, x.word, x.how == How::add ? x.value : 0 - x.value);
+}
+
+/// Calls `f` with the request that moves the bytes of an operation.
+template <class F> auto with_request(const Engine& e, const Operation& o, F f) noexcept {
+  using Kind = Operation::Kind;
+  if (o.kind == Kind::broadcast)
+    return f(Writer::Broadcast{.src = o.src, .dst1 = o.dst, .dst2 = o.dst2, .bytes = o.bytes, .chunk = e.longest_copy});
+  if (o.kind == Kind::swap)
+    return f(Writer::Swap{.a = o.src, .b = o.dst, .bytes = o.bytes, .chunk = e.longest_copy / 64 * 64});
+  return f(request(e, LinearCopy{o.src, o.dst, o.bytes}));
+}
+void write(AnyWriter& w, const Writer::Copy& c) noexcept { w.copy(c); }
+void write(AnyWriter& w, const Writer::Broadcast& c) noexcept { w.broadcast(c); }
+void write(AnyWriter& w, const Writer::Swap& c) noexcept { w.swap(c); }
+
 /// What the work of a command is made of: its bytes, its dwords, its packets.
 struct Bytes {
   std::uint64_t operator()(std::span<const LinearCopy> all) const noexcept {
@@ -25,6 +62,11 @@ struct Bytes {
   }
   std::uint64_t operator()(const LinearFill& f) const noexcept { return f.dwords * 4; }
   std::uint64_t operator()(const Box& b) const noexcept { return b.bytes(); }
+  std::uint64_t operator()(std::span<const Operation> all) const noexcept {
+    std::uint64_t sum = 0;
+    for (const auto& o : all) sum += o.bytes;
+    return sum;
+  }
 };
 
 struct Measure {
@@ -51,6 +93,19 @@ struct Measure {
     if (error != Errc::ok) return error;
     return sum;
   }
+  Result<std::size_t> operator()(std::span<const Operation> all) const noexcept {
+    std::size_t sum = 0;
+    for (const auto& o : all) {
+      const auto n = with_request(e, o, [&](const auto& r) { return sdma::dwords_of(e.generation, r); });
+      if (n == 0) return Errc::bad_argument;
+      std::uint32_t room[2 * kOperationPart];
+      AnyWriter w{room, {e.generation}};
+      wait(w, o.wait);
+      if (const auto bad = post(w, o.post, e.atomics); bad != Errc::ok || w.error() != Errc::ok) return w.error();
+      if ((sum += n + w.position_dwords()) > kMostDwords) return Errc::too_large;
+    }
+    return sum;
+  }
 };
 
 struct Encode {
@@ -62,6 +117,13 @@ struct Encode {
   void operator()(const LinearFill& f) const noexcept { w.fill(request(e, f)); }
   void operator()(const Box& b) const noexcept {
     each_tile(b, e.generation, [&](const CopySubwindow& p) { return w.put(p); });
+  }
+  void operator()(std::span<const Operation> all) const noexcept {
+    for (const auto& o : all) {
+      wait(w, o.wait);
+      with_request(e, o, [&](const auto& r) { write(w, r); });
+      post(w, o.post, e.atomics);
+    }
   }
 };
 

@@ -21,7 +21,8 @@
 // A gang is one copy over several engines (gang.hpp); its leader names the members' signals in `members`.
 //
 // Errors of dwords_of: Errc::bad_argument (nothing to do, or a box that `check` refuses), Errc::too_large
-// (kMostDwords), Errc::bad_packet (a signal is misaligned, or an event id does not fit its field). Errors of encode, of
+// (kMostDwords), Errc::bad_packet (a signal is misaligned, an event id does not fit its field, or an operation waits or
+// posts as no packet can). Errors of encode, of
 // which nothing may be published then: bad_packet (a copy passes the end of memory, a fill is misaligned, a pitch does
 // not fit its field), no_space. Pure functions; any thread may call them. Nothing allocates or waits.
 #include "box.hpp"
@@ -51,13 +52,38 @@ struct Count {
   std::uint32_t value{};  ///< what is stored
 };
 
+/// An operation of a batch, as of hsa_amd_memory_async_batch_copy: it waits, moves bytes and posts on its own. Those of
+/// a queue begin in order, and may overlap; a `post` follows the bytes of all operations before it. An engine of these
+/// generations reads no address from memory, so an operation with an indirect source or destination has no form here.
+struct Operation {
+  enum class Kind : std::uint8_t { linear, broadcast, swap };  ///< swap: `src` and `dst` exchange their bytes
+  Kind kind{};
+  sdma::GpuVa src{}, dst{}, dst2{};  ///< dst2: of a broadcast, equal to dst modulo 32. Of a swap: 64-byte aligned
+  std::uint64_t bytes{};             ///< not 0
+  /// Before: until (word & mask) `func` value. A poll compares 32 bits, so either a half of the mask is 0, or `func` is
+  /// eq and the word monotone. No word: nothing.
+  struct Wait {
+    sdma::GpuVa word{};  ///< 8-byte aligned
+    sdma::Compare func = sdma::Compare::eq;
+    std::uint64_t value{}, mask = ~std::uint64_t{0};
+  } wait{};
+  /// After: what is done to a 64-bit word. Sums need an engine with atomics. No word: nothing.
+  struct Post {
+    enum class How : std::uint8_t { write, add, subtract };
+    sdma::GpuVa word{};  ///< 8-byte aligned
+    How how{};
+    std::uint64_t value{};
+  } post{};
+};
+
 struct Command {
-  std::variant<std::span<const LinearCopy>, LinearFill, Box> work{};  ///< one copy or a batch, a fill, a box
-  std::span<const SignalView> after{};                                ///< what it waits for: each until it is 0
-  std::span<const SignalView> members{};                              ///< of the gang that it leads
-  SignalView out{};                                                   ///< what it completes
-  bool stamps = false;  ///< store the time before and after the work to the stamps of `out`
-  Count count{};        ///< ROCr has no such fence: path.hpp adds it
+  /// One copy or a batch, a batch of operations, a fill, a box.
+  std::variant<std::span<const LinearCopy>, LinearFill, Box, std::span<const Operation>> work{};
+  std::span<const SignalView> after{};    ///< what it waits for: each until it is 0
+  std::span<const SignalView> members{};  ///< of the gang that it leads
+  SignalView out{};                       ///< what it completes
+  bool stamps = false;                    ///< store the time before and after the work to the stamps of `out`
+  Count count{};                          ///< ROCr has no such fence: path.hpp adds it
 };
 
 /// The longest command, in dwords: more than any ring has.

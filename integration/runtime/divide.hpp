@@ -10,10 +10,11 @@
 //
 // Parts of a copy are multiples of Engine::longest_copy, so the packets are those of the whole command. The parts of a
 // batch have as many whole copies as fit; only one that does not fit alone is cut. A box is not divided: 1 MiB of ring
-// takes 20,000 of its tiles, each of 2^14 by 2^14 by 2^11 elements.
+// takes 20,000 of its tiles, each of 2^14 by 2^14 by 2^11 elements. Nor is a batch of operations: submit fewer of them.
 //
-// Errors: too_large: the command is a box, or what surrounds the copies leaves no room; otherwise those of the call,
-// which ends at its first one. Then earlier parts have been submitted. Any thread; nothing allocates.
+// Errors: too_large: the command is a box or a batch of operations, or what surrounds the copies leaves no room;
+// otherwise those of the call, which ends at its first one. Then earlier parts have been submitted. Any thread; nothing
+// allocates.
 #include "command.hpp"
 
 #include <algorithm>

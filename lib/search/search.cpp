@@ -132,6 +132,8 @@ class Search {
       result_.unproved += report.verdict() == Verdict::unproved;
       return refuse(open, reason(report));
     }
+    for (const auto& option : report.assumes)
+      if (auto& all = result_.assumes; std::find(all.begin(), all.end(), option) == all.end()) all.push_back(option);
     best.insert(after, {.decisions = open, .schedule = s, .ns = ns});
     if (best.size() > options_.best) best.pop_back();
     return ns;

@@ -52,10 +52,24 @@ std::uint32_t World::peer_of(const Program& q) {
   return several ? kNoPeer : out;
 }
 
-/// The engine has as many copies in flight to the peer of the queue's next packet as it can: that waits for a landing.
+/// Does a runtime chain the queue's next packet to the copy before it?
+bool World::chained(const Program& q) {
+  if (cost(Cost::engine_command) == 0 || engines_[q.engine].network || q.front->current().role != Role::data)
+    return false;
+  std::uint64_t bytes = 0;
+  typed(q.front->current(), memory_->reader(q.gpu), [&](const auto& p) {
+    if constexpr (Divisible<std::remove_cvref_t<decltype(p)>>) bytes = work(p);
+    return Outcome::done;
+  });
+  return static_cast<double>(bytes) > cost(Cost::engine_command_size);
+}
+
+/// The engine has as many copies in flight to the peer of the queue's next packet as it can, or that packet is chained
+/// to the copy before it: it waits for a landing.
 bool World::held(Engine& e, std::uint32_t queue) {
   const auto most = std::floor(cost(Cost::engine_peer_copies));
   const auto& q = programs_[queue];
+  if (q.in_flight > 0 && chained(q)) return e.held.push_back(queue), true;
   if (most == 0 || e.network || q.front->current().role != Role::data) return false;
   const auto peer = peer_of(q);
   if (peer == kNoPeer || peer >= e.toward.size() || e.toward[peer] < most) return false;
@@ -92,7 +106,7 @@ void World::next_front(Engine& e) {
   const bool data = next.role == Role::data;
   const auto end = now_ + cost(data ? Cost::engine_packet : Cost::engine_control) +
                    (next.info == &info_of<CopyBroadcast>() ? cost(Cost::engine_broadcast_time) : 0) +
-                   (begins_later(q) ? cost(Cost::engine_doorbell) : 0);
+                   (begins_later(q) ? cost(Cost::engine_doorbell) : 0) + (chained(q) ? cost(Cost::engine_command) : 0);
   const auto phase = data                                                       ? Phase::copy
                      : next.role == Role::acquire || next.role == Role::control ? Phase::schedule
                                                                                 : Phase::sync;
@@ -328,8 +342,8 @@ void World::landed(std::uint32_t id, std::uint32_t node) {
   closed(e);
   --q.in_flight;
   q.landed_node = node;
-  if (const auto peer = std::exchange(flights_[id].peer, kNoPeer); peer != kNoPeer) {
-    --e.toward[peer];
+  if (const auto peer = std::exchange(flights_[id].peer, kNoPeer); peer != kNoPeer) --e.toward[peer];
+  if (!e.held.empty()) {
     for (const auto waiting : std::exchange(e.held, {})) {
       programs_[waiting].node = node;
       e.wants.push_back(waiting);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "sdma/simulate/fit.hpp"
+#include "sdma/simulate/measurements.hpp"
 
 #include "fit_search.hpp"
 #include "fit_uncertainty.hpp"
@@ -136,16 +137,18 @@ std::optional<double> latent_part(const Observation& o, const MachineDescription
 /// What 68 % of the errors of times and ratios do not exceed, relative to their latent parts, if there are more of them
 /// than parameters. That parameters bend towards what they are fitted to is not in it: predictions have the parameters'
 /// uncertainty beside it.
+double most_of(std::vector<double> sizes) {
+  constexpr double kOneDeviation = 0.6827;
+  std::sort(sizes.begin(), sizes.end());
+  return sizes[static_cast<std::size_t>(kOneDeviation * static_cast<double>(sizes.size()))];
+}
 double left_over(std::span<const Observation> all, const std::vector<double>& errors, std::size_t parameters,
                  const MachineDescription& m) {
-  constexpr double kOneDeviation = 0.6827;
   std::vector<double> sizes;
   for (std::size_t k = 0; k < all.size(); ++k)
     if (all[k].weight > 0 && all[k].kind != Observation::Kind::share)
       if (const auto part = latent_part(all[k], m)) sizes.push_back(std::abs(errors[k]) / *part);
-  if (sizes.size() <= parameters) return 0;
-  std::sort(sizes.begin(), sizes.end());
-  return sizes[static_cast<std::size_t>(kOneDeviation * static_cast<double>(sizes.size()))];
+  return sizes.size() <= parameters ? 0 : most_of(std::move(sizes));
 }
 
 /// Both searches in turn, until they gain no more or a limit is reached.
@@ -177,6 +180,7 @@ Result<Fit, std::vector<Diagnostic>> fit(std::span<const Observation> all, const
   auto best = std::move(*start);
   const auto finished = minimise(f, best);
   Fit out{.machine = f.machine(best.x)};
+  out.machine.judged.clear();  // of the machine from which it started
   const auto certainty = finished ? detail::uncertainty(f, best) : std::nullopt;
   if (certainty) {
     describe(out, *certainty, initial, o, counted);
@@ -206,6 +210,43 @@ Result<std::vector<Fit::Prediction>, std::vector<Diagnostic>> predict(std::span<
   if (!p) return std::move(p.error());
   std::vector<Fit::Prediction> out;
   for (std::size_t k = 0; k < all.size(); ++k) out.push_back({p->predictions[k], p->errors[k], p->shared[k]});
+  return out;
+}
+
+Result<std::vector<Judged>, std::vector<Diagnostic>> judge(std::span<const Measurements> tables,
+                                                           const MachineDescription& m) {
+  constexpr std::size_t kLeast = 5;
+  std::array<Judged, kPatterns> seen{};
+  std::array<std::array<std::vector<double>, 2>, kPatterns> sizes;  // of fitted cells, and of predicted ones
+  for (const auto& t : tables) {
+    const auto all = predict(t.observations, m);
+    if (!all) return all.error();
+    for (std::size_t k = 0; k < all->size(); ++k) {
+      const auto& o = t.observations[k];
+      if (o.kind == Observation::Kind::share) continue;
+      const auto s = simulate(*o.schedule, m);
+      if (!s) return s.error();
+      const auto at = static_cast<std::size_t>(s->pattern);
+      const auto error = std::abs((*all)[k].error);
+      const bool fitted = m.fitted_to(t.rows[k].source);
+      auto& cells = fitted ? seen[at].fitted : seen[at].predicted;
+      ++cells.cells;
+      cells.mean += error;
+      cells.worst = std::max(cells.worst, error);
+      if (const auto part = latent_part(o, m)) sizes[at][fitted ? 0 : 1].push_back(error / *part);
+    }
+  }
+  std::vector<Judged> out;
+  for (std::size_t i = 0; i < kPatterns; ++i) {
+    auto& j = seen[i];
+    j.pattern = static_cast<CopyPattern>(i);
+    if (sizes[i][0].size() + sizes[i][1].size() >= kLeast)
+      for (auto& some : sizes[i])
+        if (!some.empty()) j.model_error = std::max(j.model_error, most_of(std::move(some)));
+    for (auto* c : {&j.fitted, &j.predicted})
+      if (c->cells > 0) c->mean /= c->cells;
+    if (j.fitted.cells + j.predicted.cells > 0) out.push_back(j);
+  }
   return out;
 }
 

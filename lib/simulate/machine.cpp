@@ -65,9 +65,13 @@ constexpr std::array<Entry, kCosts> kEntries{{
     {"kernel.release_ns", "ns"},
     {"kernel.poll_ns", "ns"},
     {"engine.large_swap_efficiency", "fraction", 1},
+    {"engine.command_ns", "ns", 0},
+    {"engine.command_bytes", "bytes", 16 << 10},
 }};
-static_assert(static_cast<std::size_t>(Cost::engine_large_swap) + 1 == kCosts);
-static_assert(kEntries.back().name == "engine.large_swap_efficiency");
+static_assert(static_cast<std::size_t>(Cost::engine_command_size) + 1 == kCosts);
+static_assert(kEntries.back().name == "engine.command_bytes");
+constexpr std::array<std::string_view, kPatterns> kPatternNames{"a pair",   "own sources", "one source", "swaps",
+                                                                "the host", "a relay",     "a network"};
 
 /// "" if the parameter may have this value. Rates, fractions and the window are divisors, so they cannot be zero.
 std::string refuse(std::size_t i, double v) {
@@ -124,7 +128,8 @@ class Loader {
     if (j.is_object() && !j.contains("sdma_machine") && j.contains("gpus")) return of_node(j, m);
     if (j.value("sdma_machine", Json()) != 1)
       return in_.complain("", "this is not a machine description of version 1", "it must contain \"sdma_machine\": 1");
-    if (!in_.object(j, "", {"sdma_machine", "name", "notes", "topology", "model_error", "parameters", "covariance"}))
+    if (!in_.object(j, "",
+                    {"sdma_machine", "name", "notes", "topology", "model_error", "judged", "parameters", "covariance"}))
       return;
     in_.string(j, "name", "", m.name);
     in_.string(j, "notes", "", m.notes);
@@ -136,7 +141,30 @@ class Loader {
     else topology(j["topology"], m.topology);
     if (!j.contains("parameters")) in_.complain("", "\"parameters\" is missing");
     else parameters(j["parameters"], m);
+    if (j.contains("judged")) judged(j["judged"], m.judged);
     if (j.contains("covariance") && !in_.failed()) covariance(j["covariance"], m.covariance);
+  }
+
+  void judged(const Json& j, std::vector<Judged>& to) {
+    if (!j.is_object()) return in_.complain("judged", "this is not a JSON object");
+    for (const auto& [key, value] : j.items()) {
+      const auto at = std::find(kPatternNames.begin(), kPatternNames.end(), key);
+      if (at == kPatternNames.end())
+        return in_.complain("judged", "\"" + key + "\" is not a pattern",
+                            fmt::format("known patterns: {}", fmt::join(kPatternNames, ", ")));
+      const auto where = "judged: " + key;
+      if (!in_.object(value, where, {"model_error", "fitted", "predicted"})) return;
+      auto& one = to.emplace_back(Judged{.pattern = static_cast<CopyPattern>(at - kPatternNames.begin())});
+      if (value.contains("model_error")) in_.number(value, "model_error", where, one.model_error);
+      if (!(one.model_error >= 0 && one.model_error <= 10)) in_.complain(where, "\"model_error\" is not from 0 to 10");
+      for (const auto& [name, cells] : {std::pair{"fitted", &one.fitted}, {"predicted", &one.predicted}}) {
+        if (!value.contains(name)) continue;
+        if (!in_.object(value[name], where, {"cells", "mean", "worst"})) return;
+        in_.number(value[name], "cells", where, cells->cells);
+        in_.number(value[name], "mean", where, cells->mean);
+        in_.number(value[name], "worst", where, cells->worst);
+      }
+    }
   }
 
   void covariance(const Json& j, Covariance& to) {
@@ -208,7 +236,8 @@ class Loader {
   void one(const std::string& where, std::size_t i, const Json& j, Parameter& to) {
     if (!j.is_object())
       return in_.complain(where, "this is not a JSON object", R"({"value": 1, "uncertainty": 0, "source": "..."})");
-    if (!in_.object(j, where, {"value", "uncertainty", "alternative", "when", "at_bound", "source"})) return;
+    if (!in_.object(j, where, {"value", "uncertainty", "alternative", "when", "at_bound", "taken_from", "source"}))
+      return;
     if (!j.contains("value")) return in_.complain(where, "\"value\" is missing");
     in_.number(j, "value", where, to.value);
     in_.number(j, "uncertainty", where, to.uncertainty);
@@ -221,6 +250,13 @@ class Loader {
       in_.string(j, "when", where, to.when);
       if (to.when.empty())
         return in_.complain(where, "\"when\" is missing or empty", "say what is the case with the alternative");
+    }
+    if (j.contains("taken_from")) {
+      for (const auto& source : in_.array(j, "taken_from", where)) {
+        if (!source.is_string() || source.get<std::string>().empty())
+          return in_.complain(where, "\"taken_from\" has an entry that is not a source", "[\"arXiv 2511.06605\"]");
+        to.taken_from.push_back(source.get<std::string>());
+      }
     }
     // Earlier files only say it in words.
     const auto says = [&](std::string_view bound) { return to.source.find(bound) != std::string::npos; };
@@ -267,6 +303,24 @@ void Covariance::drop(Cost c) {
     const auto k = i++;
     return k / n == at || k % n == at;
   });
+}
+
+std::string_view name(CopyPattern p) noexcept { return kPatternNames[static_cast<std::size_t>(p)]; }
+
+bool MachineDescription::fitted_to(std::string_view source) const noexcept {
+  return std::any_of(parameters.begin(), parameters.end(), [&](const Parameter& p) {
+    return std::any_of(p.taken_from.begin(), p.taken_from.end(), [&](auto& from) { return source.starts_with(from); });
+  });
+}
+
+const Judged* MachineDescription::judgement(CopyPattern p) const noexcept {
+  const auto at = std::find_if(judged.begin(), judged.end(), [&](const Judged& j) { return j.pattern == p; });
+  return at == judged.end() ? nullptr : &*at;
+}
+
+double MachineDescription::error_of(CopyPattern p) const noexcept {
+  const auto* const known = judgement(p);
+  return known && known->model_error > 0 ? known->model_error : model_error;
 }
 
 Errc MachineDescription::set(std::string_view parameter, double value) noexcept {
@@ -318,21 +372,41 @@ Result<MachineDescription, Diagnostic> machine_named(
   return unread;
 }
 
-void through_hip(MachineDescription& m) {
-  const std::pair<Cost, Parameter> known[] = {
-      {Cost::host_submit,
-       {3000, 2600,
-        "HIP on MI300X: between 8.2 us for a row of a 2D copy (ROCr, public) and 5.5 us for each of 4,096 calls "
-        "(vLLM PR 40549, public), less host.build_ns and host.doorbell_ns"}},
-      {Cost::host_build,
-       {2300, 400,
-        "HIP on MI300X: 2.56 us for each of 4,096 entries of a batch (vLLM PR 40549, public), less what the engine "
-        "adds"}}};
-  for (const auto& [cost, p] : known) {
-    m.parameter(cost) = p;
+void through(MachineDescription& m, Through how) {
+  if (how == Through::rings) return;
+  const std::string vllm = "vllm-project/vllm PR 40549", rocr = "ROCm/rocm-systems PR 6910";
+  const Parameter call{
+      600,
+      1000,
+      "HIP on MI300X: 5.47 us for each of 4,096 calls of 4 KB, less two entries and a doorbell; 8.2 us for a row of ROCr's",
+      {},
+      {},
+      {vllm, rocr}},
+      entry{2300, 400, "HIP on MI300X: 2.56 us for each of 4,096 entries of a batch, less what the engine adds",
+            {},   {},  {vllm}},
+      chain{5500, 700, "HIP on MI300X: 8.2 us for a copy of ROCr's, 9.9 and 12.3 us for one of 32 and 128 KB",
+            {},   {},  {vllm, rocr}},
+      row{300, 300, "assumed: 128 bytes and a signal, which ROCr writes for each operation of a batch"};
+  std::vector<std::pair<Cost, Parameter>> known{{Cost::host_submit, call}, {Cost::host_build, entry}};
+  if (how == Through::hsa) {
+    known[0].second = {3000, 2600, "assumed: a call of ROCr, as one of HIP with its entry"};
+    known[1].second = row;
+  } else {
+    known.emplace_back(Cost::engine_command, chain);
+  }
+  // A call has a completion of its own, which is an entry, too.
+  if (how == Through::hip_calls) known[1].second.value *= 2;
+  for (auto& [cost, p] : known) {
+    m.parameter(cost) = std::move(p);
     m.covariance.drop(cost);
   }
-  m.name += ", through HIP";
+  m.judged.clear();  // instead: mi300x-hip.csv and mi355x-hip.csv of share/published
+  const auto gfx = m.topology.gpus.empty() ? 0 : m.topology.gpus[0].gfx;
+  if (how != Through::hsa && gfx == 90402)
+    m.judged = {{.pattern = CopyPattern::host, .fitted = {9, 0.104, 0.325}, .model_error = 0.17}};
+  if (how != Through::hsa && gfx == 90500)
+    m.judged = {{.pattern = CopyPattern::host, .predicted = {14, 0.566, 1.31}, .model_error = 1.1}};
+  m.name += how == Through::hsa ? ", through ROCr's batches" : ", through HIP";
 }
 
 Result<MachineDescription, Diagnostic> machine_from_json(std::string_view text, std::string_view file) {
@@ -347,15 +421,33 @@ std::string to_json(const MachineDescription& m) {
     const auto at = out.rfind("  \"parameters\"");
     out.insert(at, fmt::format("  \"model_error\": {},\n", m.model_error));
   }
+  if (!m.judged.empty()) {
+    const auto cells = [](std::string_view name, const Judged::Cells& c) {
+      return c.cells == 0 ? ""
+                          : fmt::format(", \"{}\": {{\"cells\": {}, \"mean\": {:.3g}, \"worst\": {:.3g}}}", name,
+                                        c.cells, c.mean, c.worst);
+    };
+    std::vector<std::string> rows;
+    for (const auto& j : m.judged)
+      rows.push_back(fmt::format("    {:<15}{{\"model_error\": {:.2g}{}{}}}",
+                                 fmt::format("\"{}\":", sdma::name(j.pattern)), j.model_error,
+                                 cells("fitted", j.fitted), cells("predicted", j.predicted)));
+    const auto at = out.rfind("  \"parameters\"");
+    out.insert(at, fmt::format("  \"judged\": {{\n{}\n  }},\n", fmt::join(rows, ",\n")));
+  }
   constexpr std::size_t kWidth = 32;
   for (std::size_t i = 0; i < kCosts; ++i) {
     const auto& p = m.parameters[i];
     const auto instead =
         p.alternative ? fmt::format(R"("alternative": {}, "when": {}, )", *p.alternative, detail::json_string(p.when))
                       : "";
-    out += fmt::format("{}\n    {:<{}}{{\"value\": {}, \"uncertainty\": {}, {}{}\"source\": {}}}", i == 0 ? "" : ",",
+    std::vector<std::string> from;
+    for (const auto& source : p.taken_from) from.push_back(detail::json_string(source));
+    out += fmt::format("{}\n    {:<{}}{{\"value\": {}, \"uncertainty\": {}, {}{}{}\"source\": {}}}", i == 0 ? "" : ",",
                        fmt::format("\"{}\":", kEntries[i].name), kWidth, p.value, p.uncertainty, instead,
-                       p.at_bound ? "\"at_bound\": true, " : "", detail::json_string(p.source));
+                       p.at_bound ? "\"at_bound\": true, " : "",
+                       from.empty() ? "" : fmt::format("\"taken_from\": [{}], ", fmt::join(from, ", ")),
+                       detail::json_string(p.source));
   }
   out += "\n  }";
   if (const auto& c = m.covariance; !c.of.empty()) {

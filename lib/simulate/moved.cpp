@@ -110,7 +110,8 @@ Result<Spread, std::vector<Diagnostic>> spread(const Schedule& s, const MachineD
   auto base = detail::Base::of(s, m, o);
   if (!base) return base.error();
   const auto ns = base->result().ns;
-  Spread out{.ns = ns, .latent = detail::latent_part(base->result())};
+  Spread out{
+      .ns = ns, .latent = detail::latent_part(base->result()), .model_error = m.error_of(base->result().pattern)};
   // A machine on which the schedule does not end, as with too many steps, says nothing.
   const auto time = [&](const MachineDescription& there) {
     if (!base->depends(there)) return ns;
@@ -125,7 +126,7 @@ Result<Spread, std::vector<Diagnostic>> spread(const Schedule& s, const MachineD
         m.parameter(cost).at_bound && out.moved.back() != ns && (out.at_bound.empty() || out.at_bound.back() != cost))
       out.at_bound.push_back(cost);
   }
-  out.uncertainty_ns = std::hypot(std::sqrt(variance(m, all, ns, out.moved)), m.model_error * out.latent * ns);
+  out.uncertainty_ns = std::hypot(std::sqrt(variance(m, all, ns, out.moved)), out.model_error * out.latent * ns);
   out.alternatives = detail::alternatives_of(m, ns, time);
   return out;
 }
@@ -136,9 +137,8 @@ SpeedUp speed_up(const Spread& baseline, const Spread& s, const MachineDescripti
   out.value = baseline.ns / s.ns;
   auto ratios = baseline.moved;
   for (std::size_t k = 0; k < ratios.size(); ++k) ratios[k] = s.moved[k] > 0 ? ratios[k] / s.moved[k] : out.value;
-  const auto latent = std::hypot(baseline.latent, s.latent) / std::sqrt(2.0);
-  out.uncertainty =
-      std::hypot(std::sqrt(variance(m, nearby(m), out.value, ratios)), m.model_error * latent * out.value);
+  const auto latent = std::hypot(baseline.latent * baseline.model_error, s.latent * s.model_error) / std::sqrt(2.0);
+  out.uncertainty = std::hypot(std::sqrt(variance(m, nearby(m), out.value, ratios)), latent * out.value);
   return out;
 }
 

@@ -96,6 +96,7 @@ Simulation World::result() {
   auto r = std::move(totals_);
   r.total_ns = now_;
   r.steps = steps_.limit() - steps_.left();
+  r.pattern = pattern_of_.pattern();
   if (round_.unended()) {
     end_node_ = last_node_;
     for (const auto& t : threads_)

@@ -58,12 +58,24 @@ std::string time_text(double ns) {
   return fmt::format("{:.3f} s", ns / 1e9);
 }
 
-std::string to_table(const Simulation& s, const Sensitivity* hangs) {
+std::string judged_text(CopyPattern p, const MachineDescription& m) {
+  const auto* const known = m.judgement(p);
+  if (!known) return fmt::format("{}: no published measurement judges this machine for such schedules", name(p));
+  auto out = fmt::format("{}:", name(p));
+  for (const auto& [cells, what] : {std::pair{&known->fitted, "fitted"}, {&known->predicted, "predicted"}})
+    if (cells->cells > 0)
+      out += fmt::format("{} {} {} {} off by {:.1f} % (worst {:.0f} %)", out.back() == ':' ? "" : ",", cells->cells,
+                         what, cells->cells == 1 ? "cell is" : "cells are", 100 * cells->mean, 100 * cells->worst);
+  return out;
+}
+
+std::string to_table(const Simulation& s, const Sensitivity* hangs, const MachineDescription* m) {
   std::string out = "time        " + time_text(s.ns);
   if (hangs) out += " +- " + time_text(hangs->uncertainty_ns);
   if (s.rounds.size() > 1) out += fmt::format("  (the last of {} rounds)", s.rounds.size());
   for (const auto& a : hangs ? hangs->alternatives : std::vector<Sensitivity::Alternative>{})
     out += fmt::format("\nor          {} if {} ({}={})", time_text(a.ns), a.when, name(a.cost), a.value);
+  if (m && s.bytes > 0) out += "\nlike it     " + judged_text(s.pattern, *m);
   out += fmt::format("\nbottleneck  {}\nwork        packets: {}, bytes moved: {}, doorbells: {}; {} in total\n",
                      s.bottleneck.empty() ? "none: nothing ran" : s.bottleneck, s.packets, s.bytes, s.doorbells,
                      time_text(s.total_ns));

@@ -79,7 +79,7 @@ Result<Sensitivity, std::vector<Diagnostic>> sensitivity(const Schedule& s, cons
                                 (o.max_steps * kMost - left) / base.steps, base.steps, o.max_steps * kMost),
          .hint = "sdma simulate --no-sensitivity omits it; or repeat less often"}};
   out.uncertainty_ns = std::hypot(std::sqrt(detail::variance(m, all, base.ns, moved)),
-                                  m.model_error * detail::latent_part(base) * base.ns);
+                                  m.error_of(base.pattern) * detail::latent_part(base) * base.ns);
   std::stable_sort(out.rows.begin(), out.rows.end(),
                    [](const auto& a, const auto& b) { return std::abs(a.per_percent) > std::abs(b.per_percent); });
   return out;

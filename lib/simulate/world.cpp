@@ -106,12 +106,7 @@ World::Needs World::needs() const {
 
 std::optional<std::uint32_t> World::engine_of(const Schedule::Queue& q, const std::string& where) {
   if (q.network) return network_of(q, where);
-  const auto found = detail::engine_of(q, m_.topology);
-  if (!found) return find(where, "the machine recommends no engine for " + to_string(*q.peer)), std::nullopt;
-  if (auto d =
-          refuse(QueueRequest{.gpu = GpuId{q.place.index}, .engine = *found, .ring_bytes = ring_bytes(q)}, m_.topology))
-    return find(where, std::move(d->message), std::move(d->hint)), std::nullopt;
-  const auto id = found->value;
+  const auto id = detail::engine_of(q, m_.topology)->value;  // or it would have been refused
   const auto [known, added] =
       engine_numbers_.try_emplace({q.place.index, id}, static_cast<std::uint32_t>(engines_.size()));
   if (!added) return known->second;
@@ -159,6 +154,8 @@ void World::queue(std::size_t i) {
     visit(*was.info, now, [&](const auto& p) {
       const auto w = word(p);
       if (w.bytes != 0) memory_->watch(w.va, w.bytes);
+      if (source.network) pattern_of_.network();
+      else pattern_of_.packet(p, source.place, [this](GpuVa va) { return memory_->home(va); });
       if (LinkMemory::kScarce) {
         std::vector<Region> regions;
         footprint(p, [&](const Region& r) { regions.push_back(r); });
@@ -185,12 +182,14 @@ void World::queue(std::size_t i) {
 void World::prepare() {
   findings_ = problems(s_);
   if (!findings_.empty()) return;
-  if (s_.gpus > m_.topology.gpus.size())
-    return find("gpus",
-                fmt::format("the schedule has {} GPUs, but the machine has {}", s_.gpus, m_.topology.gpus.size()));
-  for (auto& r : across_nodes(s_, m_.topology)) {
-    const auto line = !o_.map ? 0 : (r.action ? o_.map->action(s_, *r.action) : o_.map->packet(*r.queue, r.dword)).line;
+  // What check and run refuse because of the node, in their words.
+  for (auto& r : detail::refused(s_, m_.topology)) {
+    const auto line = !o_.map    ? 0
+                      : r.action ? o_.map->action(s_, *r.action).line
+                      : r.queue  ? o_.map->packet(*r.queue, r.dword).line
+                                 : 0;
     find(line == 0 ? r.where : fmt::format("{}, line {}", r.where, line), std::move(r.message), std::move(r.hint));
+    findings_.back().rule = r.rule;
   }
   if (!findings_.empty()) return;
   memory_.emplace(s_);

@@ -21,6 +21,7 @@
 #include "ends.hpp"
 #include "link_memory.hpp"
 #include "network.hpp"
+#include "pattern.hpp"
 #include "sdma/queue/ring.hpp"
 
 #include <deque>
@@ -287,6 +288,7 @@ class World {
 
   // engines.cpp
   void want_front(std::uint32_t queue);
+  bool chained(const Program&);
   bool held(Engine&, std::uint32_t queue);
   std::uint32_t peer_of(const Program&);
   void occupy(std::uint32_t queue);
@@ -371,6 +373,7 @@ class World {
   std::map<const Schedule::Action*, std::vector<std::byte>> old_of_actions_{};
   std::vector<std::vector<std::byte>> old_;  ///< what expectations call `old`, in their order
   Simulation totals_{};
+  PatternOf pattern_of_;
   bool times_alone_ = false;
 };
 

@@ -131,11 +131,15 @@ py::object sweep(const Words& files, const std::vector<std::string>& axes, const
 
 /// `budget`: seconds; 0: none.
 py::object explore(const std::string& text, const std::string& file, const MachineDescription& machine,
-                   const Words& params, std::uint64_t tries, double budget, std::size_t best, std::uint64_t seed) {
+                   const Words& params, std::uint64_t tries, double budget, std::size_t best, std::uint64_t seed,
+                   const std::string& profile, const std::vector<std::string>& assume) {
   const auto parse = parse_options(params, file);
+  const auto proofs = profile_of(profile, assume);
   const auto found =
       value_or_fail(long_call([=](const Stop& stop) -> Result<std::pair<Json, std::vector<std::string>>, Diagnostics> {
-        SearchOptions o{.parse = parse, .best = best, .seed = seed, .proceed = [&](const auto&) { return !stop; }};
+        SearchOptions o{.parse = parse, .profile = proofs, .best = best, .seed = seed, .proceed = [&](const auto&) {
+                          return !stop;
+                        }};
         if (tries > 0) o.tries = tries;
         if (budget > 0) o.deadline = Deadline::in(std::chrono::nanoseconds(static_cast<std::int64_t>(budget * 1e9)));
         auto r = search(text, file, machine, o);

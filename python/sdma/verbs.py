@@ -118,16 +118,18 @@ def sweep(schedules: _sdma.AnySchedule | Sequence[_sdma.AnySchedule], *axes: str
 
 
 def explore(schedule: _sdma.AnySchedule, *, machine: _sdma.AnyMachine = None, tries: int = 0, budget: float | None = None, best: int = 5,
-            seed: int = 0, **params: _sdma.Params) -> results.Explore:
+            seed: int = 0, profile: str = "conservative", assume: Sequence[str] = (), **params: _sdma.Params) -> results.Explore:
     """The fastest of the schedules that a text leaves open (docs/explore.md).
 
-    `budget`: seconds; the default is 10, or no limit with `tries`, which makes the result repeatable.
+    `budget`: seconds; the default is 10, or no limit with `tries`, which makes the result repeatable. `profile` and `assume`: what proofs
+    may rest on, as of `check`.
     """
     given = {}
     file, source = _source(schedule, given)
     if budget is None:
         budget = 0 if tries else 10
-    answer, texts = _sdma.explore(source, file, _machine(machine), settings({**given, **params}), tries, budget, best, seed)
+    answer, texts = _sdma.explore(source, file, _machine(machine), settings({**given, **params}), tries, budget, best, seed,
+                                   profile, list(assume))
     answer = results.Explore(answer)
     answer.schedules = [Schedule.parse(text) for text in texts]
     return answer
@@ -226,8 +228,18 @@ def doctor(*sources: Trace | bytes | str | os.PathLike[str]) -> dict[str, Any]:
     return answer
 
 
-def plan(collective: str, *, bytes: _sdma.Params, gpus: int = 8, **options: Any) -> Plan:
-    """The schedule of a collective (docs/collectives.md): plan("all_gather", bytes="1M", variant="b2b", prelaunch="shared")."""
+def plan(collective: str, *, bytes: _sdma.Params | None = None, gpus: int = 8, matrix: Sequence[Sequence[int]] | None = None, **options: Any) -> Plan:
+    """The schedule of a collective (docs/collectives.md): plan("all_gather", bytes="1M", variant="b2b", prelaunch="shared").
+
+    `matrix`: of an alltoallv, instead of `bytes` and `gpus`: rows of numbers, or an array. GPU i sends matrix[i][d] bytes to GPU d.
+    """
+    if matrix is not None:
+        rows = [[int(n) for n in row] for row in matrix]
+        if bytes is not None or any(len(row) != len(rows) for row in rows):
+            raise ValueError(f"a matrix has as many numbers in each row as it has rows ({len(rows)}), and takes the place of bytes=")
+        bytes, gpus, options["sizes"] = max(map(sum, rows), default=0), len(rows), [n for row in rows for n in row]
+    elif bytes is None:
+        raise TypeError("plan() needs bytes=, or matrix= for an alltoallv")
     words = [("collective", collective), ("bytes", str(bytes)), ("gpus", str(gpus))]
     for name, value in options.items():
         if isinstance(value, bool):

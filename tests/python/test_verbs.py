@@ -162,6 +162,9 @@ def test_explore_answers_as_the_program(tool, schedules):
     assert len(have.schedules) == 2 and all(sdma.check(s).proved for s in have.schedules)
     with pytest.raises(sdma.Error, match="leaves nothing open"):
         sdma.explore(schedules / ALL_GATHER, tries=3)
+    assert sdma.explore(path, N=4, tries=3, assume=["fence=full"])["searches"][0]["assumes"] == ["fence=full"]
+    with pytest.raises(ValueError, match="cannot be assumed"):
+        sdma.explore(path, N=4, tries=3, assume=["fence=none"])
 
 
 def test_run_answers_as_the_program(tool, schedules):
@@ -269,6 +272,18 @@ def test_plan():
     for wrong in ({"gpus": 1}, {"variant": "best"}, {"nothing": 3}):
         with pytest.raises(sdma.Error):
             sdma.plan("all_gather", **{"bytes": 4096, **wrong})
+
+
+def test_plan_of_a_matrix():
+    rows = [[0, 1 << 20], [4096, 0]]
+    p = sdma.plan("alltoallv", matrix=rows, variant="pcpy")
+    assert str(p.schedule) == str(sdma.plan("alltoallv", bytes=1 << 20, gpus=2, sizes=[0, 1 << 20, 4096, 0], variant="pcpy").schedule)
+    assert sdma.simulate(p.schedule, sensitivity=False)["bytes"] == (1 << 20) + 4096
+    for wrong in ({"matrix": [[0, 1], [2]]}, {"matrix": rows, "bytes": 4096}):
+        with pytest.raises(ValueError):
+            sdma.plan("alltoallv", **wrong)
+    with pytest.raises(TypeError):
+        sdma.plan("all_gather")
 
 
 def test_doctor(tmp_path, tool):

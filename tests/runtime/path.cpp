@@ -82,6 +82,92 @@ TEST_CASE("copies, fills, batches and boxes of every generation have their bytes
   CHECK(std::equal(expected.begin(), expected.end(), dst.begin()));
 }
 
+TEST_CASE("operations of a batch wait, move and post each on its own", "[path]") {
+  using How = Operation::Post::How;
+  const auto seed = GENERATE(range(0u, 6u));
+  const auto d = open(90402, seed == 0 ? Ordering::strict : Ordering::adversarial, seed);
+  Host src(*d, 1 << 16), dst(*d, 1 << 16);
+  src.fill(seed + 1);
+  Signals s(*d, 5);
+  Lane lane(*d, 1);
+  const auto word = [&](std::size_t i) { return view(s[i]).value_word; };
+  std::vector<std::byte> expected(1 << 16), original(src.begin(), src.begin() + (1 << 16));
+  s[0].value = 0x7700'0000'0000;  // the bits beside the mask
+  s[1].value = 5;
+  s[2].value = s[3].value = 10;
+  s[4].value = 1;
+  const Operation all[] = {{.src = src.va(),
+                            .dst = dst.va() + 1,
+                            .bytes = 1000,
+                            .wait = {.word = word(0), .func = Compare::ge, .value = 3, .mask = 0xff},
+                            .post = {.word = word(1), .how = How::write, .value = 0x1'2345'6789}},
+                           {.kind = Operation::Kind::broadcast,
+                            .src = src.va() + 2000,
+                            .dst = dst.va() + 4096,
+                            .dst2 = dst.va() + 8192,
+                            .bytes = 500,
+                            .post = {.word = word(2), .how = How::add, .value = 7}},
+                           {.kind = Operation::Kind::swap,
+                            .src = src.va() + 16384,
+                            .dst = src.va() + 32768,
+                            .bytes = 4096,
+                            .wait = {.word = word(1), .value = 0x1'2345'6789},
+                            .post = {.word = word(3), .how = How::subtract, .value = 4}}};
+  REQUIRE(lane.path.submit({.work = std::span(all), .out = view(s[4])}, far()));
+  CHECK(lane.path.pending_bytes() == 5596);
+  CHECK(lane.path.wait_idle(past()) == Errc::timed_out);
+  __atomic_store_n(&s[0].value, 0x7700'0000'0003, __ATOMIC_RELEASE);
+  CHECK(complete(s[4]));
+  CHECK(load(s[1]) == 0x1'2345'6789);
+  CHECK(load(s[2]) == 17);
+  CHECK(load(s[3]) == 6);
+  std::copy_n(original.begin(), 1000, expected.begin() + 1);
+  for (const auto at : {4096, 8192}) std::copy_n(original.begin() + 2000, 500, expected.begin() + at);
+  CHECK(std::equal(expected.begin(), expected.end(), dst.begin()));
+  std::swap_ranges(original.begin() + 16384, original.begin() + 16384 + 4096, original.begin() + 32768);
+  CHECK(std::equal(original.begin(), original.end(), src.begin()));
+}
+
+TEST_CASE("an operation that no packet can do is refused, and nothing is written", "[path]") {
+  const auto e = *engine_of(90402);
+  const GpuVa a{0x10000}, b{0x20000}, w{0x30000};
+  const auto refused = [](const Engine& on, const Operation& o) {
+    const Operation all[] = {o};
+    const Command c{.work = std::span(all)};
+    const auto n = dwords_of(on, c);
+    std::uint32_t room[64];
+    AnyWriter out{room, {on.generation}};
+    const auto error = encode(out, on, c);
+    // What is measured is what is written.
+    if (n && error == Errc::ok) CHECK(*n == out.position_dwords());
+    return !n || error != Errc::ok;
+  };
+  const Operation plain{.src = a, .dst = b, .bytes = 64};
+  CHECK_FALSE(refused(e, plain));
+  const auto with_wait = [&](Operation::Wait x) {
+    auto o = plain;
+    return o.wait = x, o;
+  };
+  const auto with_post = [&](Operation::Post x) {
+    auto o = plain;
+    return o.post = x, o;
+  };
+  CHECK_FALSE(refused(e, with_wait({w, Compare::eq, 1ull << 40 | 3})));
+  CHECK_FALSE(refused(e, with_wait({w, Compare::lt, 5ull << 32, 0xffull << 32})));
+  CHECK(refused(e, with_wait({w, Compare::ge, 1})));          // 64 bits
+  CHECK(refused(e, with_wait({w, Compare::eq, 256, 0xff})));  // never
+  CHECK(refused(e, with_wait({w + 4, Compare::eq, 1, 0xff})));
+  CHECK_FALSE(refused(e, with_post({w, Operation::Post::How::add, 1})));
+  const auto fences = *engine_of(90402, {.atomics = false});
+  CHECK(refused(fences, with_post({w, Operation::Post::How::add, 1})));
+  CHECK_FALSE(refused(fences, with_post({w, Operation::Post::How::write, 1})));
+  CHECK(refused(e, with_post({w + 4, Operation::Post::How::write, 1})));
+  CHECK(refused(e, {.src = a, .dst = b, .bytes = 0}));
+  CHECK(refused(e, {.kind = Operation::Kind::broadcast, .src = a, .dst = b, .dst2 = b + 4096 + 1, .bytes = 64}));
+  CHECK(refused(e, {.kind = Operation::Kind::swap, .src = a + 32, .dst = b, .bytes = 64}));
+  CHECK(refused(*engine_of(90010), {.kind = Operation::Kind::swap, .src = a, .dst = b, .bytes = 64}));
+}
+
 TEST_CASE("a gang is one copy with one completion, whatever its length", "[path]") {
   const auto seed = GENERATE(range(0u, 6u));
   const auto bytes = GENERATE(std::uint64_t{1}, std::uint64_t{65}, std::uint64_t{200'001});

@@ -334,7 +334,7 @@ TEST_CASE("errors name the observation or the parameter, and what to do") {
   const std::vector eight{Observation::time("eight", std::make_shared<const Schedule>(many), 5)};
   const auto why = refused(eight, {.free = {{Cost::engine_packet}}});
   INFO(why);
-  CHECK(has(why, "eight: gpus: error: the schedule has 8 GPUs, but the machine has 4"));
+  CHECK(has(why, "eight: gpu4: error[no-such-gpu]: this node has no GPU 4"));
 }
 
 TEST_CASE("an error that a group shares does not move the parameters, as far as it is allowed to be shared", "[long]") {

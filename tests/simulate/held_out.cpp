@@ -127,6 +127,7 @@ TEST_CASE("errors: one factor for each row, the best variant, and what lies insi
 TEST_CASE("a speed-up: what both times depend on cancels, and the model's error remains") {
   auto m = truth();
   m.model_error = 0;
+  m.judged.clear();
   const auto t = table([](int, int) { return 1.0; });
   const auto& o = t.observations[1];
   const auto same = speed_up(*o.schedule, *o.schedule, m);

@@ -183,6 +183,6 @@ TEST_CASE("each line of the published tables says what was measured, where, and 
     // Only one table is fitted to; the others judge.
     fitted += std::any_of(m->observations.begin(), m->observations.end(), [](auto& o) { return o.weight > 0; });
   }
-  CHECK(tables == 4);
+  CHECK(tables == 6);
   CHECK(fitted == 1);
 }

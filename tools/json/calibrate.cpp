@@ -45,11 +45,16 @@ Json judged(const Measurements& m, std::span<const HeldOut* const> parts) {
 
 }  // namespace
 
-FitErrors fit_errors(const Measurements& m, std::span<const Fit::Prediction> predictions, bool all) {
+std::string_view state_of(const Measurements::Row& r, const MachineDescription& m) {
+  return m.fitted_to(r.source) ? "fitted" : "predicted";
+}
+
+FitErrors fit_errors(const Measurements& m, std::span<const Fit::Prediction> predictions,
+                     const std::function<bool(std::size_t)>& counts) {
   FitErrors out;
   for (std::size_t i = 0; i < m.observations.size(); ++i) {
     const auto& o = m.observations[i];
-    if (o.weight == 0 && !all) continue;
+    if (counts ? !counts(i) : o.weight == 0) continue;
     auto& kind = o.kind == Observation::Kind::share ? out.share : out.relative;
     const auto e = std::abs(predictions[i].error);
     ++kind.count;
@@ -90,9 +95,15 @@ Json predicted(const Measurements& all, std::span<const Fit::Prediction> predict
   Json j{{"machine", m.name}, {"measurements", of(all, predictions)}};
   for (std::size_t i = 0; i < all.observations.size(); ++i) {
     const auto& o = all.observations[i];
+    j["measurements"][i]["state"] = state_of(all.rows[i], m);
     if (o.kind != Observation::Kind::share) j["measurements"][i]["half_interval"] = half_interval(o, m);
   }
-  add_errors(j, fit_errors(all, predictions, true));
+  add_errors(j, fit_errors(all, predictions, [](std::size_t) { return true; }));
+  for (const std::string state : {"fitted", "predicted"}) {
+    Json errors = Json::object();
+    add_errors(errors, fit_errors(all, predictions, [&](std::size_t i) { return state_of(all.rows[i], m) == state; }));
+    j[state] = std::move(errors);
+  }
   return j;
 }
 

@@ -10,6 +10,7 @@
 #include "json.hpp"
 #include "sdma/simulate/held_out.hpp"
 
+#include <functional>
 #include <vector>
 
 namespace sdma::json {
@@ -24,8 +25,11 @@ struct FitErrors {
   };
   Kind relative{}, share{};  ///< of times and speed-ups; of shares
 };
-/// `all`: also of the measurements that a fit does not use.
-FitErrors fit_errors(const Measurements&, std::span<const Fit::Prediction>, bool all = false);
+/// Of the measurements that `counts` accepts, by their index; without it, of those that a fit uses.
+FitErrors fit_errors(const Measurements&, std::span<const Fit::Prediction>,
+                     const std::function<bool(std::size_t)>& counts = {});
+/// "fitted" if a parameter of the machine was taken from the source of this measurement, else "predicted".
+std::string_view state_of(const Measurements::Row&, const MachineDescription&);
 
 /// `machine`: the one that is written, whose values are rounded. `predictions`: its own.
 Json of(const Fit&, const FitOptions&, const MachineDescription& machine, const Measurements&,

@@ -57,11 +57,13 @@ Json of(const Explored& e) {
   j["complete"] = r.complete;
   j["refused"] = r.refused;
   j["unproved"] = r.unproved;
+  j["assumes"] = r.assumes;
   if (const auto& f = r.first_refused)
     j["first_refused"] = {{"choices", choices_of(f->decisions)},
                           {"rule", f->reason.rule},
                           {"where", f->reason.where},
-                          {"message", f->reason.message}};
+                          {"message", f->reason.message},
+                          {"hint", f->reason.hint}};
   j["default_ns"] = r.initial ? Json(r.initial->ns) : Json();
   auto& best = j["best"] = Json::array();
   const auto known = [](const auto& v) { return v ? Json(of(*v)) : Json(); };

@@ -59,6 +59,11 @@ std::vector<Json> values_of(std::string_view lines) {
 
 Json of(const Simulation& s, const MachineDescription& m, const Sensitivity* why) {
   auto j = Json::parse(to_json(s, why));
+  j["pattern"] = name(s.pattern);
+  j["judged"] = Json();
+  if (const auto* const known = m.judgement(s.pattern))
+    for (const auto& [key, cells] : {std::pair{"fitted", &known->fitted}, {"predicted", &known->predicted}})
+      j["judged"][key] = {{"cells", cells->cells}, {"mean_error", cells->mean}, {"worst_error", cells->worst}};
   j["defaults"] = defaults_of(m);
   j["findings"] = of(std::span<const Diagnostic>(s.findings));
   return j;

@@ -29,6 +29,7 @@ struct CalibrateArguments {
   DeviceMeasurement measure;
   std::vector<std::string> free;
   bool predict = false, held_out = false, json = false;
+  Through through{};
   std::chrono::nanoseconds limit = 600s;
 };
 
@@ -61,14 +62,14 @@ std::string value_text(const Observation& o, double value) {
   return fmt::format("{:.1f} %", value);
 }
 
-std::string summary(const json::FitErrors& e) {
+std::string summary(const json::FitErrors& e, const std::string& state = "") {
   std::string out;
   const auto errors = [&](const char* what, const json::FitErrors::Kind& k, const char* unit) {
     if (k.count == 0) return;
     out +=
-        fmt::format("{} ({}): the mean error is {:.1f} {}, the worst {:.1f} {}\n  worst: {}: measured {}, model {}\n",
-                    what, k.count, 100 * k.mean, unit, 100 * k.worst, unit, k.at->id, value_text(*k.at, k.at->value),
-                    value_text(*k.at, k.predicted));
+        fmt::format("{}{} ({}): the mean error is {:.1f} {}, the worst {:.1f} {}\n  worst: {}: measured {}, model {}\n",
+                    state, what, k.count, 100 * k.mean, unit, 100 * k.worst, unit, k.at->id,
+                    value_text(*k.at, k.at->value), value_text(*k.at, k.predicted));
   };
   errors("times and speed-ups", e.relative, "%");
   errors("shares", e.share, "points");
@@ -114,19 +115,22 @@ std::string held_out_report(const Measurements& m, std::span<const HeldOut> part
 /// Each measurement beside the prediction of a machine to which nothing was fitted here.
 std::string predicted_table(const Measurements& all, const std::vector<Fit::Prediction>& predictions,
                             const MachineDescription& m) {
-  auto out = fmt::format("{:>12} {:>12} {:>10} {:>9}  measurement\n", "measured", "model", "+-", "error");
+  auto out = fmt::format("{:>12} {:>12} {:>10} {:>9}  {:<9}  measurement\n", "measured", "model", "+-", "error", "");
   std::size_t judged = 0, one = 0, two = 0;
   for (std::size_t i = 0; i < all.observations.size(); ++i) {
     const auto& o = all.observations[i];
     const auto share = o.kind == Observation::Kind::share;
     const auto spread = half_interval(o, m), off = std::abs(predictions[i].value - o.value);
     judged += !share, one += !share && off <= spread, two += !share && off <= 2 * spread;
-    out +=
-        fmt::format("{:>12} {:>12} {:>10} {:>+7.1f} {} {}{}\n", value_text(o, o.value),
-                    value_text(o, predictions[i].value), share ? "" : value_text(o, spread), 100 * predictions[i].error,
-                    share ? "p" : "%", o.id, all.rows[i].machine.empty() ? "" : " (" + all.rows[i].machine + ")");
+    out += fmt::format("{:>12} {:>12} {:>10} {:>+7.1f} {}  {:<9}  {}{}\n", value_text(o, o.value),
+                       value_text(o, predictions[i].value), share ? "" : value_text(o, spread),
+                       100 * predictions[i].error, share ? "p" : "%", json::state_of(all.rows[i], m), o.id,
+                       all.rows[i].machine.empty() ? "" : " (" + all.rows[i].machine + ")");
   }
-  out += "\n" + summary(json::fit_errors(all, predictions, true));
+  out += "\n";
+  for (const std::string state : {"fitted", "predicted"})
+    out += summary(json::fit_errors(all, predictions, [&](auto i) { return json::state_of(all.rows[i], m) == state; }),
+                   state + " ");
   if (judged > 0)
     out += fmt::format("of {} times and speed-ups, {} lie inside one interval, and {} inside two\n", judged, one, two);
   return out;
@@ -167,6 +171,7 @@ Measured read(const CalibrateArguments& o) {
   auto table = read_measurements(o.from);
   if (!table) return fail(table.error());
   out.start = *std::move(start);
+  through(out.start, o.through);
   out.table = *std::move(table);
   return out;
 }
@@ -217,7 +222,15 @@ int calibrate_verb(const CalibrateArguments& o) {
   const auto f = fit(m->observations, m->from(*start), options);
   fitting.reset();
   if (!f) return report(f.error()), kInput;
-  const auto machine = rounded(*f, options);
+  auto machine = rounded(*f, options);
+  for (const auto& p : options.free) {
+    auto& from = machine.parameter(p.cost).taken_from;
+    from.clear();
+    for (std::size_t i = 0; i < m->rows.size(); ++i)
+      if (m->observations[i].weight > 0 && std::find(from.begin(), from.end(), m->rows[i].source) == from.end())
+        from.push_back(m->rows[i].source);
+  }
+  if (auto judged = judge({m, 1}, machine)) machine.judged = *std::move(judged);
   const auto predictions = predict(m->observations, machine);
   if (!predictions) return report(predictions.error()[0]), kInput;
   const auto finished = f->end == Fit::End::converged;
@@ -250,6 +263,7 @@ void add_calibrate(VerbOptions& verb, Action& action) {
                            "none: fit to the table of --from");
   auto only = verb.flag("--predict", o->predict,
                         "fit nothing: print what the machine of --start predicts for each line of the table");
+  add_through(verb, o->through);
   auto unseen =
       verb.flag("--held-out", o->held_out,
                 "judge the fit: leave out each column, half, quarter and source of the table in turn, fit to the "

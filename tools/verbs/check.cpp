@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 
 namespace sdma::tool {
@@ -67,8 +68,30 @@ int list_covered(bool json) {
   return write_text("-", std::move(out));
 }
 
+/// Warnings with one cause have one rule and one hint: as text, the first says how many there are, and in which lines.
+void add_warning(Findings& to, const CheckReport& report, const CheckFinding& f) {
+  const auto alike = [&](const CheckFinding& g) {
+    return g.diagnostic.severity == f.diagnostic.severity && g.diagnostic.rule == f.diagnostic.rule &&
+           g.diagnostic.hint == f.diagnostic.hint;
+  };
+  const auto& all = report.findings;
+  if (&*std::find_if(all.begin(), all.end(), alike) != &f) return;
+  auto d = f.diagnostic;
+  std::set<std::uint64_t> lines;
+  for (const auto& g : all)
+    if (alike(g)) lines.insert(g.diagnostic.at.line);
+  if (const auto more = std::count_if(all.begin(), all.end(), alike) - 1; more > 0)
+    d.excerpt += fmt::format(
+        "{}  and {} more like it{}", d.excerpt.empty() ? "" : "\n", more,
+        *lines.begin() == 0 ? "" : fmt::format(", in line{} {}", lines.size() > 1 ? "s" : "", fmt::join(lines, ", ")));
+  to.add(d);
+}
+
 int judge(Findings& to, const Schedule& s, const CheckOptions& options, const CheckReport& report) {
-  for (const auto& f : report.findings) to.add(f.diagnostic, [&] { return json::of(f); });
+  for (const auto& f : report.findings)
+    if (to.is_text() && f.diagnostic.severity == Severity::warning && !f.diagnostic.hint.empty())
+      add_warning(to, report, f);
+    else to.add(f.diagnostic, [&] { return json::of(f); });
   const auto code = exit_of(s, report);
   to.answer([&] { return json::answer_of(report, options, s); });
   if (code != kRefuted) to.say(json::summary(report, options, s));

@@ -29,6 +29,7 @@ struct ExploreArguments {
   std::string path, folder, sweep;
   ParseOptions parse;
   MachineOptions machine;
+  Profile profile;
   std::optional<std::chrono::nanoseconds> budget;
   std::uint64_t tries = 0, seed = 0, best = 5;
   Goal goal = Goal::time;
@@ -63,10 +64,9 @@ std::string sentences(const Explored& e) {
                                             r.simulated, r.candidates));
   if (const auto& first = r.first_refused) {
     const auto open = decisions_text(first->decisions);
-    out += prefix + fmt::format("refused: {} of them{}; the first{}: {}{}\n", r.refused,
+    out += prefix + fmt::format("refused: {} of them{}; the first{}:\n{}\n", r.refused,
                                 r.unproved > 0 ? fmt::format(", {} without an error", r.unproved) : "",
-                                open.empty() ? ", which is the default" : ", with " + open,
-                                first->reason.where.empty() ? "" : first->reason.where + ": ", first->reason.message);
+                                open.empty() ? ", which is the default" : ", with " + open, to_string(first->reason));
   }
   return out;
 }
@@ -87,9 +87,12 @@ std::string aligned(const std::vector<std::vector<std::string>>& rows) {
   return out;
 }
 
-constexpr const char* kProved =
-    "Each of these is proved: no race, no deadlock, no missing wait. Times are predictions, +- half of a 68 % "
-    "interval.\n";
+std::string proved(const std::vector<std::string>& assumes) {
+  return fmt::format(
+      "Each of these is proved{}: no race, no deadlock, no missing wait. Times are predictions, +- half of a 68 % "
+      "interval.\n",
+      assumes.empty() ? "" : fmt::format(", assuming {}", fmt::join(assumes, ", ")));
+}
 
 /// The best candidates, one per line, and sentences about the search.
 std::string explore_table(const Explored& e) {
@@ -100,7 +103,7 @@ std::string explore_table(const Explored& e) {
     rows.push_back({std::to_string(i + 1), time_of(e, i), ratio(e.rows[i].over_default), ratio(e.rows[i].over_best),
                     choices(c) + others(c)});
   }
-  return aligned(rows) + "\n" + sentences(e) + kProved;
+  return aligned(rows) + "\n" + sentences(e) + proved(e.result.assumes);
 }
 
 /// The best candidate of each search, one per line, and sentences about the searches.
@@ -110,7 +113,9 @@ std::string explore_sweep_table(const std::vector<Explored>& all) {
   std::string notes;
   bool complete = true;
   std::uint64_t simulated = 0;
+  std::vector<std::string> assumes;
   for (const auto& e : all) {
+    if (assumes.empty()) assumes = e.result.assumes;
     const auto value = e.title.substr(e.title.find('=') + 1);
     if (e.rows.empty()) rows.push_back({value, "-", "-", "no candidate is proved"});
     else
@@ -121,7 +126,7 @@ std::string explore_sweep_table(const std::vector<Explored>& all) {
     if (!e.result.complete || e.result.first_refused) notes += sentences(e);
   }
   if (complete) notes = fmt::format("searched: all {}\n", plural(simulated, "candidate")) + notes;
-  return aligned(rows) + "\n" + notes + kProved;
+  return aligned(rows) + "\n" + notes + proved(assumes);
 }
 
 /// Candidate i as FLAT, after a comment that says where it comes from.
@@ -203,7 +208,7 @@ class Exploring {
     // The default tells whether the text is wrong on purpose; errors of the text are found by the search.
     if (const auto s = parse_schedule(text_, shown(options_.path), parse); s)
       if (const auto why = json::deliberate(*s, shown(options_.path))) return report(*why), kInput;
-    SearchOptions o{.parse = parse, .best = options_.best, .seed = options_.seed};
+    SearchOptions o{.parse = parse, .profile = options_.profile, .best = options_.best, .seed = options_.seed};
     if (options_.tries > 0) o.tries = options_.tries;
     if (options_.budget || options_.tries == 0)
       o.deadline = Deadline::in((whole - searched_) / static_cast<std::int64_t>(left));
@@ -229,12 +234,13 @@ class Exploring {
   }
 
   /// The command line that finds it again, but for a budget.
-  std::string command(const std::string& title) const {
+  std::string command(const std::string& title, const SearchResult& r) const {
     std::string out = "sdma explore";
     for (const auto& s : options_.parse.set) out += " --set " + s.name + "=" + s.value;
     if (!title.empty()) out += " --set " + title;
     if (!options_.machine.path.empty()) out += " --machine " + options_.machine.path;
     for (const auto& [name, value] : options_.machine.changes) out += " --parameter " + name + "=" + value;
+    for (const auto& option : r.assumes) out += " --assume " + option;
     if (options_.tries > 0) out += fmt::format(" --tries {}", options_.tries);
     if (options_.seed > 0) out += fmt::format(" --seed {}", options_.seed);
     return out + " " + shown(options_.path);
@@ -250,7 +256,7 @@ class Exploring {
         const auto name = stem(options_.path) + (f.title.empty() ? "" : "_" + f.title.substr(f.title.find('=') + 1)) +
                           fmt::format("_{}.sdma", i + 1);
         files.emplace_back((std::filesystem::path(options_.folder) / name).string(),
-                           explore_file(f, i, command(f.title), machine_));
+                           explore_file(f, i, command(f.title, f.result), machine_));
       }
     for (const auto& [path, text] : files)
       if (!options_.force && std::filesystem::exists(path, error))
@@ -284,6 +290,7 @@ void add_explore(VerbOptions& verb, Action& action) {
   add_choice<Goal>(verb, "--goal", o->goal, {{"time", Goal::time}}, "what to minimise (default: time)");
   add_settings(verb, o->parse.set);
   add_machine(verb, o->machine);
+  const auto assumed = add_profile(verb, o->profile);
   add_parsed(verb, "--budget", o->budget, parse_time, "a time: write 10s, 250ms or 50us",
              "time to search, for all values of --sweep together (default: 10s, or no limit with --tries)")
       .type("TIME");
@@ -316,7 +323,10 @@ void add_explore(VerbOptions& verb, Action& action) {
       "  sdma explore --set N=8 --sweep chunk=128..128M*4 examples/schedules/9_allgather_open.sdma\n"
       "  sdma explore --budget 60s --best 3 --write found ag.sdma\n"
       "  sdma explore --tries 500 --seed 7 --json ag.sdma");
-  action = [o] { return explore_verb(*o); };
+  action = [o, assumed] {
+    assumed();
+    return explore_verb(*o);
+  };
 }
 
 }  // namespace sdma::tool

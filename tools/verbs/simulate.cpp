@@ -150,6 +150,32 @@ std::string title(const std::string& path, const std::vector<std::uint32_t>& gpu
          m.name;
 }
 
+/// What the schedule takes through each runtime, if it has a batch: several packets for one doorbell.
+std::vector<std::pair<std::string, double>> runtimes(const SimulateArguments& o, const Schedule& s,
+                                                     const Simulation& r) {
+  std::vector<std::pair<std::string, double>> out;
+  if (o.machine.through == Through::rings || r.packets <= 2 * r.doorbells) return out;
+  for (const auto& [key, how] :
+       {std::pair{"hip_ns", Through::hip}, {"hip_calls_ns", Through::hip_calls}, {"hsa_ns", Through::hsa}}) {
+    auto machine = o.machine;
+    machine.through = how;
+    const auto m = load_machine(machine);
+    auto calls = s;
+    for (auto& q : calls.queues) q.doorbell_each = q.doorbell_each || how == Through::hip_calls;
+    const auto t = m ? simulate(calls, *m) : Result<Simulation, std::vector<Diagnostic>>{std::vector<Diagnostic>{}};
+    if (t) out.emplace_back(key, t->ns);
+  }
+  return out;
+}
+std::string runtimes_text(const std::vector<std::pair<std::string, double>>& all) {
+  if (all.size() != 3) return "";
+  const auto& [batch, calls, hsa] = std::tie(all[0].second, all[1].second, all[2].second);
+  return fmt::format(
+      "\nbatch       HIP: {}, or {} with a call for each packet, which is {:.2f} times as long\n"
+      "            hsa_amd_memory_async_batch_copy: {}, by assumed costs\n",
+      time_text(batch), time_text(calls), calls / batch, time_text(hsa));
+}
+
 int one(const SimulateArguments& o, const MachineDescription& m) {
   const auto& path = o.paths[0];
   const auto text = read_text(path);
@@ -184,7 +210,15 @@ int one(const SimulateArguments& o, const MachineDescription& m) {
           code != kOk)
         return code;
   }
-  auto answer = o.json ? json::document(json::of(*r, m, why)) : to_table(*r, why);
+  const auto batches = runtimes(o, *s, *r);
+  std::string answer;
+  if (o.json) {
+    auto j = json::of(*r, m, why);
+    for (const auto& [key, ns] : batches) j["through"][key] = ns;
+    answer = json::document(j);
+  } else {
+    answer = to_table(*r, why, &m) + runtimes_text(batches);
+  }
   if (o.explain && !o.json) answer += "\n" + explain(*r, *why);
   if (o.verbose && !o.json) answer += "\n" + machine_text(m);
   if (const auto code = write_text("-", std::move(answer)); code != kOk) return code;

@@ -75,9 +75,10 @@ struct SearchResult {
   /// How many there are: exact if `complete`, else the number that
   /// there would be if every candidate left open what the default does.
   double candidates{};
-  bool complete{};           ///< all of them were simulated
-  std::uint64_t refused{};   ///< candidates that could not be read or simulated, or were not proved
-  std::uint64_t unproved{};  ///< of these, candidates in which the checker found no error
+  bool complete{};                     ///< all of them were simulated
+  std::uint64_t refused{};             ///< candidates that could not be read or simulated, or were not proved
+  std::uint64_t unproved{};            ///< of these, candidates in which the checker found no error
+  std::vector<std::string> assumes{};  ///< CheckReport::assumes of what was proved: each option once
   /// A candidate that was refused, and why.
   struct Refusal {
     std::vector<Decision> decisions{};  ///< what was chosen for it

@@ -23,6 +23,13 @@
 //
 //   "covariance": {"parameters": ["engine.latency_ns", "engine.release_ns"], "rows": [[476100], [-467793, 462400]]}
 //
+// What a value was taken from says nothing of the model when the model gives it back. So a parameter names the sources
+// of the measurements that it was taken from, and a measurement of such a source is `fitted`, whatever its weight; all
+// others are predicted. How far both are off, for schedules of one pattern, is part of the file:
+//
+//   "engine.bytes_per_ns": {"value": 48.35, ..., "taken_from": ["ROCm/system-acceptance-docs"]}
+//   "judged": {"one source": {"model_error": 0.11, "fitted": {"cells": 85, "mean": 0.07, "worst": 0.56}}}
+//
 // Nothing unknown gets a number in silence. `defaults_of` lists what a file leaves out, and what is used instead. What
 // a file gives as unknown, such as the rate of a link ("mb_per_s": 0), has no default: `simulate` refuses a schedule
 // that depends on it.
@@ -86,8 +93,10 @@ enum class Cost : std::uint8_t {
   kernel_release,         ///< time for a compute kernel to make its stores visible at system scope
   kernel_poll,            ///< time for a compute kernel to see that a word has changed, with a system-scope acquire
   engine_large_swap,      ///< fraction of engine_swap that swaps of 64 MiB and more get
+  engine_command,         ///< time that an engine is kept from other copies after one that a runtime chains by a signal
+  engine_command_size,    ///< bytes of the largest copy that a runtime leaves to a kernel instead, and does not chain
 };
-inline constexpr std::size_t kCosts = 40;  ///< how many costs there are
+inline constexpr std::size_t kCosts = 42;  ///< how many costs there are
 /// The rates that MachineDescription::set knows beside the parameters.
 struct LinkRate {
   std::string_view name;  ///< in GB/s, of all links of this type
@@ -117,6 +126,37 @@ std::string_view unit(Cost) noexcept;
 /// The index of the parameter with this name; kCosts if there is none.
 std::size_t cost_named(std::string_view) noexcept;
 
+/// What the copies of a schedule have in common. Schedules of one pattern are off for the same reasons. If several
+/// hold, the last of them counts.
+enum class CopyPattern : std::uint8_t {
+  pair,         ///< each GPU exchanges bytes with one peer, or with none
+  own_sources,  ///< a GPU sends other bytes to each of several peers, or fetches them: all-to-all, scatter, gather
+  one_source,   ///< a GPU sends the same bytes to several peers: all-gather, broadcast
+  swaps,        ///< bytes are swapped
+  host,         ///< bytes come from the host, or go there
+  relay,        ///< an engine waits for a word that another engine writes: a ring, a pipeline
+  network,      ///< bytes cross the network between nodes
+};
+inline constexpr std::size_t kPatterns = 7;  ///< how many patterns there are
+/// "a pair", "one source", ...
+std::string_view name(CopyPattern) noexcept;
+
+/// How far a machine is off for published measurements of schedules of one pattern: times, and ratios of times.
+struct Judged {
+  /// Some measurements, each a cell of a table. Errors are predicted / measured - 1: 0.09 is 9 %.
+  struct Cells {
+    std::uint32_t cells{};  ///< how many
+    double mean{};          ///< the mean size of their errors
+    double worst{};         ///< the largest
+    friend bool operator==(const Cells&, const Cells&) = default;
+  };
+  CopyPattern pattern{};  ///< of the schedules
+  Cells fitted{};         ///< of sources from which a parameter was taken
+  Cells predicted{};      ///< of all others
+  double model_error{};   ///< instead of MachineDescription::model_error, for schedules of this pattern; 0: not known
+  friend bool operator==(const Judged&, const Judged&) = default;
+};
+
 /// The value of a parameter, how certain it is, and where it comes from.
 struct Parameter {
   double value{};        ///< in the parameter's unit: unit(Cost)
@@ -124,6 +164,8 @@ struct Parameter {
   std::string source{};  ///< where the value comes from, for people: "fitted: ..."
   std::optional<double> alternative{};  ///< what it may be instead, where a mechanism is on or off
   std::string when{};                   ///< what is the case then: "an engine has one copy to a peer in flight"
+  /// The sources of the measurements that the value was taken from, as tables write them, or how they begin.
+  std::vector<std::string> taken_from{};
   /// Does the machine's file leave it out? Then `value` is the default.
   bool absent() const noexcept { return source.starts_with("not in the file"); }
   /// Was it fitted to measurements?
@@ -161,6 +203,8 @@ struct MachineDescription {
   /// What is left of a fit's errors, relative to the part of a time in which neither bytes move nor kernels compute: 68
   /// % of the times and ratios that it was fitted to are off by less. 0: not known.
   double model_error{};
+  /// What is known of schedules of one pattern; each pattern at most once.
+  std::vector<Judged> judged{};
   /// Of fitted parameters; their `uncertainty` is for each alone. The errors of all others are independent.
   Covariance covariance{};
   MachineOrigin origin{};  ///< for messages
@@ -169,6 +213,12 @@ struct MachineDescription {
   Parameter& parameter(Cost c) noexcept { return parameters[static_cast<std::size_t>(c)]; }
   /// The parameter for a cost.
   const Parameter& parameter(Cost c) const noexcept { return parameters[static_cast<std::size_t>(c)]; }
+  /// Was a parameter taken from this source of a measurement (Measurements::Row)? Then the measurement is fitted.
+  bool fitted_to(std::string_view source) const noexcept;
+  /// What is known of this pattern; null: nothing.
+  const Judged* judgement(CopyPattern) const noexcept;
+  /// The model_error for schedules of this pattern: its own, or that of the machine.
+  double error_of(CopyPattern) const noexcept;
   /// Sets a parameter by name. `xgmi.rate`, `pcie.rate` and `nic.rate` are the raw rates of all links of that type, in
   /// GB/s. The parameter is exact from now on. bad_argument: there is no such parameter, or it cannot have this value.
   [[nodiscard]] Errc set(std::string_view parameter, double value) noexcept;
@@ -187,10 +237,17 @@ Result<MachineDescription, Diagnostic> machine_named(
 /// The text of mi300x.json.
 std::string_view mi300x_machine_json() noexcept;
 
-/// The machine now copies as HIP does, instead of rings of one's own: the parameters become the costs of a call
-/// (host.submit_ns, for each submit), and of a batch's entry or a signal (host.build_ns, for each packet), which are
-/// public for MI300X only. Public figures lie within a factor of 1.5; docs/simulate.md compares them.
-void through_hip(MachineDescription&);
+/// How a program copies, if not by rings of its own. The costs are public for MI300X only; docs/simulate.md compares
+/// them with public figures.
+enum class Through : std::uint8_t {
+  rings,      ///< rings of its own
+  hip,        ///< HIP: a submit is a call; one of several copies is a batch, hipMemcpyBatchAsync
+  hip_calls,  ///< HIP without batches: a call for each packet, if Schedule::Queue::doorbell_each is set
+  hsa,        ///< ROCr's hsa_amd_memory_async_batch_copy: copies back to back in a ring, with a signal each
+};
+/// The machine now copies that way: the costs of a call (host.submit_ns, for each submit), of an entry of a batch
+/// (host.build_ns, for each packet), and of HIP's order of copies on a stream (engine.command_ns).
+void through(MachineDescription&, Through);
 
 /// The machine that `text` describes, a machine file; or the node of a topology as to_json(Topology) writes it, with
 /// the parameters of its generation, which has to be known. `file`: the name of the text in errors. Parameters that

@@ -75,6 +75,12 @@ struct Measurements {
   const Observation* find(std::string_view schedule, std::string_view settings, std::string_view what) const noexcept;
 };
 
+/// How far a machine is off for each pattern that these tables have: its `judged`, in the order of CopyPattern. The
+/// model_error of a pattern is what 68 % of its errors do not exceed, relative to the part in which no bytes move: of
+/// the fitted cells or of the predicted ones, whichever is larger; 0 if there are less than five. Errors: those of
+/// `predict`.
+Result<std::vector<Judged>, std::vector<Diagnostic>> judge(std::span<const Measurements>, const MachineDescription&);
+
 /// The text of a table with these lines, of kind time only. The schedules are not in it: write them next to it.
 std::string to_csv(const Measurements&, std::string_view comment);
 

@@ -111,6 +111,7 @@ struct Simulation {
   std::string bottleneck{};                       ///< what most of the path's time is spent on: one phrase
   std::uint64_t packets{}, bytes{}, doorbells{};  ///< of the whole run; bytes: those that engines moved
   std::uint64_t steps{};                          ///< what it took of SimulateOptions::max_steps
+  CopyPattern pattern{};  ///< what its copies have in common: MachineDescription::judgement says how far such were off
   /// Errors: expectations that fail, with `contents`. Warnings: kernels whose time is too short for their bytes.
   std::vector<Diagnostic> findings{};
 };
@@ -157,6 +158,7 @@ Result<Sensitivity, std::vector<Diagnostic>> sensitivity(const Schedule&, const 
 struct Spread {
   double ns{}, uncertainty_ns{};  ///< as in Sensitivity
   double latent{};                ///< the part of the time that the machine's model_error applies to, from 0 to 1
+  double model_error{};           ///< the machine's, for schedules of this pattern
   std::vector<double> moved{};    ///< the times on machines that are a little off, in the same order for each schedule
   std::vector<Sensitivity::Alternative> alternatives{};  ///< as in Sensitivity
   std::vector<Cost> at_bound{};  ///< the parameters that move the time, and whose fit ended at a bound
@@ -186,8 +188,11 @@ Result<std::vector<SpeedUp>, std::vector<Diagnostic>> speed_ups(const Schedule& 
 // The result as text for people and as JSON for programs. timeline_svg (trace/write.hpp) draws what
 // SimulateOptions::recorder has recorded.
 
-/// Ends with a newline. The table has the uncertainty, and what it depends on, only if a Sensitivity is given.
-std::string to_table(const Simulation&, const Sensitivity* = nullptr);
+/// Ends with a newline. The table has the uncertainty, and what it depends on, only if a Sensitivity is given; how far
+/// schedules of this pattern were off, only if the machine is.
+std::string to_table(const Simulation&, const Sensitivity* = nullptr, const MachineDescription* = nullptr);
+/// How far schedules of this pattern were off: "one source: 85 published cells were off by 7.1 % (worst 56 %), ...".
+std::string judged_text(CopyPattern, const MachineDescription&);
 /// Per phase of the critical path, the parameters that it depends on most: by how much the phase and the time grow if
 /// the parameter grows by one percent. Phases that take no time are left out. Ends with a newline.
 std::string explain(const Simulation&, const Sensitivity&);
