@@ -43,7 +43,7 @@ class Host:
         self.torch, self.device, self.where = torch, device, "cpu"
         self.prefill_stream = device.stream()
         self.hand, self.why_no_hand = None, "no GPU"
-        self.energy = lambda: None
+        self.energy = self.issued = lambda: None
 
     name = "software"
 
@@ -72,7 +72,7 @@ class Cuda:
         self.decoding, self.copying = torch.cuda.Stream(), torch.cuda.Stream()
         self.prefilling = torch.cuda.Stream(priority=-1)
         self.prefill_stream = device.stream(self.prefilling.cuda_stream)
-        self.energy = Energy().joules
+        self.energy, self.issued = Energy().joules, device.issued
         self.pools, self.capturing = {}, {}
         self.hand, self.why_no_hand = self.compiled()
 

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 // What people do without sdma: copies by the CUDA runtime, and gather kernels. measure.py compiles and loads it:
 //   nvcc -O2 -shared -Xcompiler -fPIC -arch=native hand.cu -o libhand.so
+// hand_store measures, for programs by hand and for sdma alike.
 // Lists are arrays of addresses: on the host for copies, on the GPU for kernels. Errors: the runtime's, as a number.
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace {
@@ -53,3 +57,23 @@ extern "C" int hand_gather(void* dst, void* src, size_t count, size_t bytes, uns
       static_cast<char**>(dst), static_cast<const char**>(src), bytes, count);
   return cudaGetLastError();
 }
+
+/// A copy of 4 bytes to the host.
+extern "C" int hand_read(void* dst, void* src, cudaStream_t stream) {
+  return cudaMemcpyAsync(dst, src, 4, cudaMemcpyDeviceToHost, stream);
+}
+
+static double took;  // us, of the last hand_store
+
+/// Stores `value` to `word`, and waits until the word at `seen` is not 0, for 5 s at most.
+extern "C" int hand_store(void* seen, std::uint64_t word, std::uint32_t value) {
+  using Clock = std::chrono::steady_clock;
+  const auto at = [](void* p) { return static_cast<std::atomic<std::uint32_t>*>(p); };
+  const auto begin = Clock::now();
+  at(reinterpret_cast<void*>(word))->store(value, std::memory_order_release);
+  auto now = begin;
+  while (at(seen)->load(std::memory_order_acquire) == 0 && now - begin < std::chrono::seconds(5)) now = Clock::now();
+  took = std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
+  return 0;
+}
+extern "C" double hand_took() { return took; }

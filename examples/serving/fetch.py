@@ -4,18 +4,20 @@
   way            packets                                            the compute of layer l waits for
   block          a doorbell for each copy                           everything
   batch          one doorbell                                       everything
-  layer          a part per layer, each with a doorbell             layer l, in stream order
-  prelaunched    the same, published before the request is there    layer l, in stream order
+  layer          a part per group of layers, each with a doorbell   the group of layer l, in stream order
+  prelaunched    the same, published before the request is there    the group of layer l, in stream order
   missing        the same; the compute does not wait: WRONG, to show what a test of the tokens finds
 
   host   [layer 0: K . 5 . 2 | V . 5 . 2 ] [layer 1 ..]   ->   GPU  [layer 0: K 2 5 . | V 2 5 . ] ..
 
-Neighbouring blocks are merged. K and V of a run of blocks are two rows of a box; if all blocks are at one stride, they are the rows.
-The library sends boxes as single packets where the device has them.
+Neighbouring blocks are merged. K and V of a run of blocks, in all layers of a group, are the rows of a box; if all blocks are at one
+stride, they are the rows. The library sends boxes as single packets.
 
-With several threads, thread t publishes layers t, t + threads, .. on a queue of its own, while the caller enqueues the compute. Where
-one thread of the device issues what does not fit into a stream, as on cuda, `chunk` copies are published at a time, and no more before
-all but the last chunk is complete: then each thread issues its own.
+With `layer`, the thread that enqueues the compute also publishes: a group right before its compute, so the GPU computes one group while the
+host publishes the next. A group is a layer where an engine reads packets by itself. Where the host issues every copy, as on cuda, larger
+groups give the device rows to choose for: the first and last groups are a layer, so the compute begins soon and ends soon.
+
+With several threads, thread t publishes groups t, t + threads, .. on a queue of its own, while the caller enqueues the compute.
 """
 import concurrent.futures
 
@@ -51,28 +53,44 @@ def runs(host_blocks, gpu_blocks, merge=True):
     return src[at], dst[at], np.diff(np.append(at, len(src)))
 
 
-def copies_of(pools, host_blocks, gpu_blocks, merge=True):
-    """The copies of all layers: [layer][copy]."""
+def groups_of(layers, most):
+    """(first layer, layers) of each group: 1, 1, 2, 4, .. layers, at most `most`, and likewise towards the end."""
+    begin, end, left = [], [], layers
+    while left:
+        size = min(most, max(1, sum(begin)), left)
+        begin.append(size)
+        left -= size
+        if left:
+            size = min(most, max(1, sum(end)), left)
+            end.insert(0, size)
+            left -= size
+    sizes = begin + end
+    return [(sum(sizes[:i]), n) for i, n in enumerate(sizes)]
+
+
+def copies_of(pools, host_blocks, gpu_blocks, merge=True, group=1):
+    """The copies of each group of layers: a list of arrays."""
     check(pools, host_blocks, gpu_blocks)
     src, dst, length = runs(host_blocks, gpu_blocks, merge)
     strides = np.diff(src), np.diff(dst)
     one = lambda a: len(a) > 1 and a[0] > 0 and bool((a == a[0]).all())
     at_stride = merge and all(map(one, strides)) and bool((length == length[0]).all())
-    # K and V are at one distance; otherwise one row per block, and K and V apart.
-    layout = [(0, 2, pools.blocks["host"], pools.blocks["gpu"])]
-    if at_stride:
-        layout = [(which, len(src), strides[0][0], strides[1][0]) for which in (0, 1)]
-        src, dst, length = src[:1], dst[:1], length[:1]
-    copies = np.zeros((pools.layers, len(layout), len(src)), sdma_client.COPY)
-    for i, (which, rows, src_pitch, dst_pitch) in enumerate(layout):
-        for l in range(pools.layers):
-            copies[l, i]["src"] = pools.of("host", l, which, src)
-            copies[l, i]["dst"] = pools.of("gpu", l, which, dst)
-        copies[:, i]["bytes"] = length * pools.block
-        copies[:, i]["rows"] = rows
-        copies[:, i]["src_pitch"] = src_pitch * pools.block
-        copies[:, i]["dst_pitch"] = dst_pitch * pools.block
-    return copies.reshape(pools.layers, -1)
+
+    def copies(layer, which, rows, src_pitch, dst_pitch, count):
+        made = np.zeros(count, sdma_client.COPY)
+        made["src"], made["dst"] = pools.of("host", layer, which, src[:count]), pools.of("gpu", layer, which, dst[:count])
+        made["bytes"], made["rows"] = length[:count] * pools.block, rows
+        made["src_pitch"], made["dst_pitch"] = src_pitch * pools.block, dst_pitch * pools.block
+        return made
+
+    def of_group(first, layers):
+        if at_stride:
+            planes = [(l, which) for l in range(first, first + layers) for which in (0, 1)]
+            return np.concatenate([copies(*plane, len(src), strides[0][0], strides[1][0], 1) for plane in planes])
+        # From K to V, and from V to the next layer's K, is one distance.
+        return copies(first, 0, 2 * layers, pools.blocks["host"], pools.blocks["gpu"], len(src))
+
+    return [of_group(*g) for g in groups_of(pools.layers, group)]
 
 
 class Evictor:
@@ -82,9 +100,10 @@ class Evictor:
         self.queues = device.copies(0, f"queues=1 parts=1 direction=to_host ring={ring}")
 
     def evict(self, stream, copies):
-        back = copies.reshape(-1).copy()
-        for there, here in (("src", "dst"), ("src_pitch", "dst_pitch")):
-            back[there], back[here] = copies.reshape(-1)[here], copies.reshape(-1)[there]
+        there = np.concatenate(copies)
+        back = there.copy()
+        for a, b in (("src", "dst"), ("src_pitch", "dst_pitch")):
+            back[a], back[b] = there[b], there[a]
         self.queues.round()
         self.queues.release(stream)
         self.queues.publish(0, 0, back)
@@ -95,49 +114,50 @@ class Evictor:
 
 
 class Fetcher:
-    """Queues for one fetch after another: `begin`, `before(layer)` for each, `end`, around the compute of a prefill."""
+    """Queues for one fetch after another: `begin`, `before(layer)` for each, `end`, around the compute of a prefill.
 
-    def __init__(self, device, pools, way, threads=1, chunk=0, ring="8M"):
+    `group`: the layers of a group, at most; 0: four on cuda, and one elsewhere."""
+
+    def __init__(self, device, pools, way, threads=1, group=0, ring="8M"):
         if way not in WAYS:
             raise ValueError(f"there is no way '{way}': {', '.join(WAYS)}")
         by_layer = way in ("layer", "prelaunched")
-        self.way, self.pools, self.chunk = way, pools, chunk if way == "layer" else 0
+        self.way, self.pools, self.group = way, pools, group or (4 if device.kind == "cuda" else 1)
         self.threads = threads if by_layer else 1
-        self.layers = 1 if way in ("block", "batch") else pools.layers
-        # The chunks of a layer are parts, too. Its last one comes after the others on the same queue.
-        self.chunks = -(-2 * min(pools.blocks.values()) // chunk) if self.chunk else 1
-        self.queues = device.copies(0, f"queues={self.threads} parts={self.layers * self.chunks} ring={ring}")
-        self.pool = concurrent.futures.ThreadPoolExecutor(self.threads) if self.threads > 1 or self.chunk else None
-        self.published = []
+        self.parts = [0] if way in ("block", "batch") else [first for first, _ in groups_of(pools.layers, self.group)]
+        self.queues = device.copies(0, f"queues={self.threads} parts={len(self.parts)} ring={ring}")
+        self.pool = concurrent.futures.ThreadPoolExecutor(self.threads) if self.threads > 1 else None
+        self.copies, self.published, self.pending = [], 0, []
 
-    def part(self, layer, chunk=None):
-        return layer * self.chunks + (self.chunks - 1 if chunk is None else chunk)
+    def copies_of(self, host_blocks, gpu_blocks, merge=True):
+        """What `begin` and `ahead` take."""
+        return copies_of(self.pools, host_blocks, gpu_blocks, merge, self.group)
 
-    def some(self, thread, copies):
+    def some(self, thread):
         """What one thread publishes."""
-        before = []
-        for l in range(thread, len(copies), self.threads):
-            pieces = [copies[l][at : at + self.chunk] for at in range(0, len(copies[l]), self.chunk)] if self.chunk else [copies[l]]
-            for i, piece in enumerate(pieces):
-                if self.chunk and len(before) > 1:
-                    self.queues.wait(before.pop(0), 60)
-                part = self.part(l, i if i + 1 < len(pieces) else None)
-                self.queues.publish(thread, part, piece)
-                before.append(part)
+        for part in range(thread, len(self.parts), self.threads):
+            self.queues.publish(thread, part, self.copies[part])
 
-    def publish(self, copies):
-        """All packets. They wait for the release."""
-        if self.layers == 1:
-            self.queues.publish(0, 0, np.ascontiguousarray(copies.reshape(-1)), each=self.way == "block")
-        elif self.pool:
-            self.published = [self.pool.submit(self.some, t, copies) for t in range(self.threads)]
+    def publish(self, copies, parts):
+        """These packets; with several threads, all. They wait for the release."""
+        self.copies, self.published = copies, 0
+        if len(self.parts) == 1:
+            self.copies = [np.concatenate(copies)]
+        if self.pool:
+            self.pending = [self.pool.submit(self.some, t) for t in range(self.threads)]
+            self.published = len(self.parts)
         else:
-            self.some(0, copies)
+            self.publish_to(parts)
+
+    def publish_to(self, parts):
+        for part in range(self.published, parts):
+            self.queues.publish(0, part, self.copies[part], each=self.way == "block")
+        self.published = max(self.published, parts)
 
     def ahead(self, copies):
         """prelaunched: before the request is there."""
         self.queues.round()
-        self.publish(copies)
+        self.publish(copies, len(self.parts))
         self.finish()
 
     def begin(self, stream, copies):
@@ -146,25 +166,27 @@ class Fetcher:
         self.queues.round()
         if self.way != "missing":
             self.queues.release(stream)  # first, because a queue that waits takes only as much as its ring has room for
-        self.publish(copies)
+        self.publish(copies, 1 if self.way == "layer" else len(self.parts))
 
     def before(self, layer, stream):
         """The stream waits for what this layer reads."""
-        if self.way != "missing" and (layer == 0 or self.layers > 1):
-            self.queues.hold(self.part(layer), stream)
+        if self.way != "missing" and layer in self.parts:
+            part = self.parts.index(layer)
+            self.publish_to(part + 1)
+            self.queues.hold(part, stream)
 
     def end(self, stream):
         """After the compute has been enqueued."""
         if self.way == "missing":  # an engine may be as late as this, however early the stream lets it begin
             self.queues.release(stream)
-            for layer in range(self.layers):
-                self.queues.hold(self.part(layer), stream)
+            for part in range(len(self.parts)):
+                self.queues.hold(part, stream)
         self.finish()
 
     def finish(self):
-        for each in self.published:
+        for each in self.pending:
             each.result()
-        self.published = []
+        self.pending = []
 
     def close(self):
         if self.pool:

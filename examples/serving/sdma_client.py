@@ -28,6 +28,10 @@ class Stream(ctypes.Structure):
     _fields_ = [("stream", ctypes.c_void_p), ("write", ctypes.c_void_p), ("hold", ctypes.c_void_p)]
 
 
+class Issued(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_uint64) for name in ("calls", "copies", "batches", "boxes", "rows", "refused", "wakes")]
+
+
 def load(path=None):
     path = path or os.environ.get("SDMA_CLIENT", "libsdma-client.so.0")
     try:
@@ -42,6 +46,7 @@ def load(path=None):
         ("close", None, handle),
         ("gpus", number, handle),
         ("caveat", text, handle),
+        ("issued_by", ctypes.c_int, handle, ctypes.POINTER(Issued)),
         ("allocate", handle, handle, ctypes.c_int32, size),
         ("adopt", handle, handle, handle, size),
         ("address", size, handle),
@@ -84,6 +89,12 @@ class Device:
 
     def caveat(self):
         return self.library.sdma_caveat(self.handle).decode()
+
+    def issued(self):
+        """What a cuda device has given to the driver so far, by name."""
+        made = Issued()
+        self.good(self.library.sdma_issued_by(self.handle, made))
+        return {name: getattr(made, name) for name, _ in Issued._fields_}
 
     def stream(self, native=None):
         made = Stream()

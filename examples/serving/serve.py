@@ -27,7 +27,7 @@ def options(arguments):
     p.add_argument("--weights", default="", help="a file of torch.save: {name: tensor}; by default, they are random")
     p.add_argument("--offload", default="layer", choices=(*fetch.WAYS, "none"))
     p.add_argument("--threads", type=int, default=1, help="that submit")
-    p.add_argument("--chunk", type=int, default=0, help="copies that a thread publishes at a time; 0: those of a layer")
+    p.add_argument("--group", type=int, default=0, help="layers that are published together, at most; 0: 4 on cuda, otherwise 1")
     p.add_argument("--evict", action="store_true", help="the host's cache is what is evicted when the GPU's pool is full")
     p.add_argument("--no-merge", dest="merge", action="store_false", help="a copy for each block, also of neighbours")
     p.add_argument("--requests", type=int, default=8)
@@ -51,7 +51,7 @@ def run(o, torch, out):
     with sdma_client.Device(o.device, settings) as device:
         if note := device.caveat():
             print(note, file=sys.stderr)
-        names = ("gpu_blocks", "host_blocks", "batch", "threads", "chunk", "merge", "seed", "weights", "evict", "by_steps")
+        names = ("gpu_blocks", "host_blocks", "batch", "threads", "group", "merge", "seed", "weights", "evict", "by_steps")
         given = {name: getattr(o, name) for name in names}
         s = server.Server(torch, device, shape, offload="" if o.offload == "none" else o.offload, **given)
         try:

@@ -64,7 +64,7 @@ def shuffled(count, seed):
 class Server:
     """`offload`: the way of fetch.py, or "" for none. `gpu_blocks` and `host_blocks`: the pools' sizes."""
 
-    def __init__(self, torch, device, shape, *, offload="layer", gpu_blocks=64, host_blocks=64, batch=8, threads=1, chunk=0, merge=True,
+    def __init__(self, torch, device, shape, *, offload="layer", gpu_blocks=64, host_blocks=64, batch=8, threads=1, group=0, merge=True,
                  seed=1, weights="", evict=False, by_steps=False):  # fmt: skip
         if evict and not offload:
             raise ValueError("what is evicted has to be fetched back: use a way of --offload")
@@ -76,7 +76,7 @@ class Server:
             stream = torch.cuda.current_stream().cuda_stream
         self.stream = device.stream(stream)
         self.model = models.Model(torch, shape, self.memory.gpu.device, self.memory.dtype, seed, weights)
-        self.fetcher = fetch.Fetcher(device, self.memory, offload, threads, chunk) if offload else None
+        self.fetcher = fetch.Fetcher(device, self.memory, offload, threads, group) if offload else None
         self.evictor = fetch.Evictor(device) if evict else None
         self.resident, self.evicted, self.fetched = {}, 0, 0  # prefix -> Resident, the one that was finished first before others
         self.free, self.free_host = shuffled(gpu_blocks, seed), shuffled(host_blocks, seed + 1)
@@ -161,7 +161,7 @@ class Server:
         start = len(have or shared) * self.shape.block
         if have:
             self.fetched += 1
-            copies = fetch.copies_of(self.memory, have, r.blocks[: len(have)], self.merge)
+            copies = self.fetcher.copies_of(have, r.blocks[: len(have)], self.merge)
             if self.fetcher.way == "prelaunched":
                 self.fetcher.ahead(copies)
             self.fetcher.begin(self.stream, copies)

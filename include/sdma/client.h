@@ -116,6 +116,19 @@ sdma_device* sdma_open(const char* kind, const char* settings);
 void sdma_close(sdma_device*);
 /** How many GPUs it has. */
 uint32_t sdma_gpus(const sdma_device*);
+/** What a cuda device has given to the driver so far. Rows go as copies or, four or more, as one strided copy: the
+ * device chooses. */
+typedef struct sdma_issued {
+  uint64_t calls;   /**< of the driver: a batch of copies is one */
+  uint64_t copies;  /**< in batches or alone */
+  uint64_t batches; /**< of copies */
+  uint64_t boxes;   /**< strided copies */
+  uint64_t rows;    /**< of strided copies */
+  uint64_t refused; /**< batches that the driver has refused */
+  uint64_t wakes;   /**< times that a publisher has left something to the device's thread */
+} sdma_issued;
+/** Fills `to`. Other devices than cuda: refused. */
+int sdma_issued_by(const sdma_device*, sdma_issued* to);
 /** What to know before any time of this device is read, such as that logical GPUs share one; "" if there is nothing.
  * Valid until the handle is given back. */
 const char* sdma_caveat(const sdma_device*);
@@ -186,7 +199,7 @@ typedef struct sdma_copy {
   uint64_t dst_pitch; /**< likewise */
 } sdma_copy;
 /** Queues of a GPU for copies. Settings: queues=N (1), parts=N (1), direction=from_host|to_host (from_host), ring=SIZE
- * (1M), boxes=yes|no (yes, except on cuda): rows go as one packet, where they fit into one. */
+ * (1M), boxes=yes|no (yes): rows go as one packet, where they fit into one. */
 sdma_copies* sdma_copies_create(sdma_device*, uint32_t gpu, const char* settings);
 /** Begins the next round, and returns its number; 0: failed, because the last round was not released. */
 uint32_t sdma_round(sdma_copies*);

@@ -48,7 +48,7 @@ sdma_copies* create(sdma_device* d, std::uint32_t gpu, const char* settings) {
   std::uint64_t queues = 1, parts = 1, ring = 1u << 20;
   auto direction = HostDirection::from_host;
   const bool cuda = dynamic_cast<CudaDevice*>(d->open->device.get()) != nullptr;
-  bool boxes = !cuda;
+  bool boxes = true;
   for (const auto& s : client::settings(settings)) {
     const auto& [name, value] = s;
     if (name == "queues") queues = client::number(s, 64);

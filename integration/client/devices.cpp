@@ -293,6 +293,16 @@ std::uint64_t sdma_address(const sdma_memory* m) { return m ? m->memory.va().val
 void* sdma_host(const sdma_memory* m) { return m ? m->memory.host().data() : nullptr; }
 void sdma_free(sdma_memory* m) { delete m; }
 
+int sdma_issued_by(const sdma_device* d, sdma_issued* to) {
+  return done([&]() -> int {
+    if (!d || !to) return refused("sdma_issued_by", "the device or the place of the result is NULL");
+    const auto* cuda = dynamic_cast<const CudaDevice*>(d->open->device.get());
+    if (!cuda) return refused("sdma_issued_by", "only a cuda device gives its work to a driver");
+    const auto n = cuda->issued();
+    *to = {n.calls, n.copies, n.batches, n.boxes, n.rows, n.refused, n.wakes};
+    return SDMA_OK;
+  });
+}
 int sdma_stream_of(sdma_device* d, void* native, sdma_stream* to) {
   return done([&]() -> int {
     if (!d || !to) return refused("sdma_stream_of", "the device or the place of the result is NULL");

@@ -17,7 +17,9 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 for room in ("examples", "bench"):  # the binding; and processes for ranks
     sys.path.insert(0, str(HERE.parents[1] / room / "serving"))
+import fetch  # noqa: E402
 import numpy as np  # noqa: E402
+import pools  # noqa: E402
 import ranks  # noqa: E402
 import sdma_client  # noqa: E402
 
@@ -137,6 +139,47 @@ def killed():
     assert time.monotonic() - begin < 40
 
 
+def fetched(device, cuda, stream):
+    """A fetch of examples/serving by one thread: what the driver is given for it, and that nobody is woken."""
+    shape = type("Shape", (), {"layers": 16, "block_bytes": lambda self, element: 4096 * element})()
+    host, gpu = device.allocate(sdma_client.HOST, 16 * 2 * 96 * 4096), device.allocate(0, 16 * 2 * 64 * 4096)
+    of = pools.Pools(shape, 1, gpu.address, 64, host.address, 96)
+    data = np.frombuffer(host.bytes(), np.uint32).reshape(16, 2, 96, 1024)
+    data[:] = np.arange(16 * 2 * 96, dtype=np.uint32).reshape(16, 2, 96, 1)
+    blocks = np.random.default_rng(1).permutation(96)[:64]
+    back = device.allocate(sdma_client.HOST, gpu.length)
+    seen = np.frombuffer(back.bytes(), np.uint32).reshape(16, 2, 64, 1024)
+    for way in ("layer", "prelaunched", "batch"):
+        f = fetch.Fetcher(device, of, way)
+        copies, rows = f.copies_of(blocks, range(64)), 16 * 2 * 64
+        assert len(copies) == 8 and sum(int(c["rows"].sum()) for c in copies) == rows, [len(c) for c in copies]
+        before = device.issued()
+        if way == "prelaunched":
+            f.ahead(copies)
+        f.begin(stream, copies)
+        for layer in range(16):
+            f.before(layer, stream)
+        f.end(stream)
+        f.queues.wait(len(f.parts) - 1, 30)
+        n = {what: number - before[what] for what, number in device.issued().items()}
+        # By hand, a batch by layer is 16 calls, and each takes 128 copies. Here, 64 copies at most are one call.
+        assert n["copies"] + n["rows"] == rows and n["wakes"] == n["refused"] == 0, n
+        assert n["calls"] <= 2 * (rows // 64 + n["boxes"]) + 4 * len(f.parts) + 8, n
+        if way == "prelaunched":
+            assert n["boxes"] == 0 and n["calls"] <= 2 * rows // 64 + 4 * len(f.parts), n
+        f.close()
+        cuda.copy(back.address, gpu.address, gpu.length)
+        while cuda.status(b"cuStreamQuery", cuda.stream) != 0:
+            time.sleep(0.001)
+        assert (seen == data[:, :, blocks]).all(), way
+        assert len(seen) == 16 and not (seen[:, :, 0] == seen[:, :, 1]).any()
+    try:
+        sdma_client.Device("soft").issued()
+        raise AssertionError("the software device has a driver")
+    except sdma_client.Error as error:
+        assert "only a cuda device" in str(error)
+
+
 def main(header, exports, kind):
     if kind == "ranks":
         assert ranks.run(2, of_two, seconds=60) == ["good", "good"]
@@ -144,7 +187,10 @@ def main(header, exports, kind):
         return print("good")
     the_same_names(pathlib.Path(header).read_text(), pathlib.Path(exports).read_text())
     with sdma_client.Device(kind, "gpus=1") as device:
-        stream = device.stream(Cuda().stream.value if kind == "cuda" else None)
+        cuda = Cuda() if kind == "cuda" else None
+        stream = device.stream(cuda and cuda.stream.value)
+        if cuda:
+            fetched(device, cuda, stream)
         work = device.bind(SCHEDULE, "bytes=8K")
         (_, source), (_, target) = work.buffer("host.in"), work.buffer("host.out")
         assert len(target) == 8192

@@ -51,7 +51,7 @@ def tokens():
     for order in ("strict", "rocr", "adversarial"):
         for way in fetch.WAYS[:-1]:
             assert tokens_of(f"--offload={way}", f"--order={order}", "--seed=1") == right, (way, order)
-    for more in (["--threads=2"], ["--threads=2", "--chunk=2"], ["--no-merge"], ["--offload=prelaunched", "--threads=2"], ["--batch=1"]):
+    for more in (["--threads=2"], ["--group=2"], ["--threads=2", "--group=4"], ["--offload=prelaunched", "--group=4"], ["--no-merge"], ["--offload=prelaunched", "--threads=2"], ["--batch=1"]):
         assert tokens_of("--order=adversarial", *more) == right, more
     assert tokens_of("--offload=missing") != right
     # Other shapes, with all blocks neighbours and at a stride.

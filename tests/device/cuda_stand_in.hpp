@@ -69,6 +69,7 @@ class StandIn {
     take(release_context, "cuDevicePrimaryCtxRelease");
     take(begin_capture, "cuStreamBeginCapture");
     take(end_capture, "cuStreamEndCapture");
+    take(batch_of_words, "cuStreamBatchMemOp");
     take(instantiate, "cuGraphInstantiateWithFlags");
     take(launch_graph, "cuGraphLaunch");
     take(destroy_graph, "cuGraphDestroy");
@@ -85,6 +86,7 @@ class StandIn {
   using GraphExec = stand_in::abi::GraphExec;
   cuda::Status (*begin_capture)(cuda::Stream, int mode){};
   cuda::Status (*end_capture)(cuda::Stream, Graph*){};
+  cuda::Status (*batch_of_words)(cuda::Stream, unsigned count, const stand_in::abi::WordOperation*, unsigned flags){};
   cuda::Status (*instantiate)(GraphExec*, Graph, unsigned long long flags){};
   cuda::Status (*launch_graph)(GraphExec, cuda::Stream){};
   cuda::Status (*destroy_graph)(Graph){};

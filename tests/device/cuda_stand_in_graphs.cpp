@@ -89,3 +89,35 @@ TEST_CASE("a call that blocks cannot be captured") {
   CHECK(cuda.begin_capture(nullptr, kThreadLocal) == kInvalidHandle);
   CHECK(cuda.begin_capture(s, 3) == cuda::kInvalidValue);
 }
+
+TEST_CASE("what the driver refuses: batches of copies on the legacy stream and in a capture, 256 words in a call") {
+  const StandIn cuda;
+  const Gpu gpu(cuda);
+  const auto s = gpu.stream();
+  const auto memory = gpu.memory(Gpu::kPage);
+  auto* words = gpu.host<std::uint32_t>(4);
+  const auto batch = [&](cuda::Stream on) {
+    const cuda::Pointer dst[] = {memory, memory + 8}, src[] = {address(words), address(words) + 4};
+    const std::size_t bytes[] = {4, 4}, from = 0;
+    const cuda::BatchAttributes a;
+    return cuda->copy_batch_13_0(dst, src, bytes, 2, &a, &from, 1, on);
+  };
+  CHECK(batch(nullptr) == cuda::kInvalidValue);
+  CHECK(batch(stand_in::abi::kLegacyStream) == cuda::kInvalidValue);
+  CHECK(batch(s) == cuda::kSuccess);
+  REQUIRE(cuda.begin_capture(s, kThreadLocal) == cuda::kSuccess);
+  CHECK(batch(s) == kCaptureUnsupported);
+  CHECK(cuda->write_value(s, address(&words[2]), 5, 0) == cuda::kSuccess);
+  StandIn::Graph graph{};
+  CHECK(cuda.end_capture(s, &graph) == cuda::kSuccess);
+  CHECK(graph != nullptr);
+
+  std::vector<stand_in::abi::WordOperation> all(256);
+  for (auto& o : all) o = {.operation = stand_in::abi::kWriteOperation, .address = address(&words[3]), .value = 9};
+  CHECK(cuda.batch_of_words(s, 256, all.data(), 0) == cuda::kInvalidValue);
+  CHECK(gpu.finish(s) == cuda::kSuccess);
+  CHECK(load(&words[3]) == 0);
+  CHECK(cuda.batch_of_words(s, 255, all.data(), 0) == cuda::kSuccess);
+  CHECK(gpu.finish(s) == cuda::kSuccess);
+  CHECK(load(&words[3]) == 9);
+}

@@ -7,15 +7,20 @@
 //   Device& d = **device;                                   // from here on like any other: see device/device.hpp
 //
 //   Ring -> wptr, doorbell -> wake --> decodes, checks, issues --> the queue's stream --> copy engines
-//                                      | at most 512 unfinished commands per stream; the rest, and what the GPU
+//                                      | at most 768 unfinished calls per stream; the rest, and what the GPU
 //                                      | cannot do, by
 //                                      +--> the device's thread, which also finds doorbells without `wake`
+//
+// The thread that publishes issues. One that feeds a running stream wakes no other, and
+// `issued` counts what it did.
 //
 // Programs still write sDMA packets; CUDA only executes them. Every queue has a stream, and a packet becomes commands
 // of that stream: a copy becomes a copy, a FENCE a write of a value, a POLL a wait for a value. No call blocks
 // `publish`. rptr moves when a packet has been issued, so an empty ring does not mean that anything is complete:
 // completions are the packets' own words. Consecutive copies go out as one batch if the driver has batches (CUDA
-// 12.8) and they do not overlap.
+// 12.8) and they do not overlap. Rows of a box between the host and a GPU go out as copies of batches while the engine
+// has enough to do, and four rows or more as one strided copy when it would run out of work: this costs the host one
+// call, and the engine a little more.
 //
 //   packet                                           executed by
 //   linear copy, broadcast, box, copy_struct         copy engines; between two host buffers through GPU memory
@@ -96,6 +101,18 @@ struct CudaGpu {
   bool host_atomics{};         ///< the GPU's atomics to host memory are atomic for the host, too
 };
 
+/// What all queues of a device have issued so far. Rows of boxes are in `copies` or in `rows`: this says which way the
+/// device has chosen.
+struct CudaIssued {
+  std::uint64_t calls{};    ///< of the driver: a batch is one
+  std::uint64_t copies{};   ///< in batches or alone
+  std::uint64_t batches{};  ///< of copies
+  std::uint64_t boxes{};    ///< strided copies
+  std::uint64_t rows{};     ///< of strided copies
+  std::uint64_t refused{};  ///< batches that the driver has refused: their queue's copies go one by one
+  std::uint64_t wakes{};    ///< times that a publisher has left something to the device's thread
+};
+
 class CudaDevice final : public ForwardingDevice {
  public:
   /// Opens the GPUs. Errors: the first of what `missing` lists, such as no driver or no GPU.
@@ -117,6 +134,8 @@ class CudaDevice final : public ForwardingDevice {
   std::string version() const;
   /// How many physical GPUs the logical ones share.
   std::uint32_t physical_gpus() const noexcept;
+  /// Counts of what queues have issued. They may be out of date by what is being issued.
+  CudaIssued issued() const noexcept;
   /// Streams that wait for ever, because their queue was destroyed at a poll that was not satisfied.
   std::uint32_t parked() const noexcept;
 

@@ -26,6 +26,7 @@ Result<Memory, Diagnostic> CudaDevice::adopt(void* p, std::uint64_t bytes, std::
 const std::vector<CudaGpu>& CudaDevice::gpus() const noexcept { return node_->gpus(); }
 std::uint32_t CudaDevice::physical_gpus() const noexcept { return node_->physical_gpus(); }
 std::uint32_t CudaDevice::parked() const noexcept { return node_->parked(); }
+CudaIssued CudaDevice::issued() const noexcept { return node_->issued(); }
 std::string CudaDevice::version() const {
   const auto v = node_->driver().version;
   return fmt::format("CUDA {}.{}", v / 1000, v % 1000 / 10);

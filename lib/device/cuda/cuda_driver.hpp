@@ -26,7 +26,7 @@ namespace sdma { inline namespace v0_3 { namespace detail::cuda {
 
 using Status = int;
 inline constexpr Status kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kStubLibrary = 34, kNoDevice = 100,
-                        kNotReady = 600, kIllegalAddress = 700, kNotSupported = 801;
+                        kNotReady = 600, kIllegalAddress = 700, kNotSupported = 801, kCaptureUnsupported = 900;
 
 using DeviceOrdinal = int;
 using Pointer = unsigned long long;  ///< a GPU address, or a host address that GPUs can reach

@@ -34,6 +34,8 @@ inline constexpr Worker::Pace kPace{.spin = std::chrono::microseconds(200),
                                     .pauses = 8};
 inline constexpr std::chrono::nanoseconds kUrgentNap =
     std::chrono::microseconds(50);  // at most, while a queue waits for the thread
+inline constexpr std::chrono::nanoseconds kFullNap =
+    std::chrono::microseconds(200);  // likewise, if only for room: a full stream has work for longer
 inline constexpr auto kLookForErrors = std::chrono::milliseconds(5);
 /// What a GPU that does not answer is given for a small thing: a word, a reading of its clock.
 inline constexpr auto kAnswer = std::chrono::seconds(10);
@@ -139,8 +141,15 @@ class Node final : public DriverlessNode<Node>, private Worker::Served {
   std::uint32_t physical_gpus() const noexcept { return static_cast<std::uint32_t>(physical_.size()); }
   std::uint32_t parked() const noexcept { return parked_.load(std::memory_order_relaxed); }
 
+  CudaIssued issued() const noexcept { return counters_.now(); }
+
   // Called by queues.
   void wake() noexcept override { parking_.wake(); }
+  /// A publisher leaves something to the thread.
+  void wake_for_queue() noexcept {
+    Counters::add(counters_.wakes);
+    wake();
+  }
   void gpu_failed(PhysicalGpu& gpu) noexcept {
     for (std::size_t i = 0; i < physical_.size(); ++i) {
       if (physical_[i] != &gpu || failed_[i].exchange(true)) continue;
@@ -294,7 +303,7 @@ class Node final : public DriverlessNode<Node>, private Worker::Served {
   Progress round() noexcept override {
     ticket_ = parking_.ticket();
     auto result = Progress::idle;
-    std::uint32_t urgent = 0;
+    std::uint32_t urgent = 0, full = 0;
     watched_ = false;
     const auto now = Deadline::Clock::now();
     const bool look = now - looked_ > kLookForErrors;
@@ -304,14 +313,16 @@ class Node final : public DriverlessNode<Node>, private Worker::Served {
       if (look) e.queue->look_for_errors();
       result = busier(result, e.queue->step(Who::thread));
       urgent += e.queue->urgent();
+      full += e.queue->full();
       watched_ = watched_ || e.for_kernels;
     }
     urgent_.store(urgent, std::memory_order_relaxed);
+    only_full_ = urgent == full;
     std::atomic_thread_fence(std::memory_order_seq_cst);  // before words are loaded again: see on_host_store
     return result == Progress::stopped ? Progress::idle : result;
   }
   bool spin(bool fresh) noexcept override {
-    return watched_ || (fresh && urgent_.load(std::memory_order_relaxed) != 0);
+    return watched_ || (fresh && !only_full_ && urgent_.load(std::memory_order_relaxed) != 0);
   }
   Worker::Rest rest(Progress p, std::chrono::nanoseconds nap) noexcept override {
     const bool urgent = urgent_.load(std::memory_order_relaxed) != 0;
@@ -321,7 +332,7 @@ class Node final : public DriverlessNode<Node>, private Worker::Served {
       parking_.sleep(ticket_, scan);
       return Worker::Rest::again;
     }
-    parking_.sleep(ticket_, Deadline::in(urgent ? std::min(nap, kUrgentNap) : nap));
+    parking_.sleep(ticket_, Deadline::in(urgent ? std::min(nap, only_full_ ? kFullNap : kUrgentNap) : nap));
     return Worker::Rest::slept;
   }
 
@@ -332,6 +343,7 @@ class Node final : public DriverlessNode<Node>, private Worker::Served {
   const std::vector<PhysicalGpu*> physical_;
   AddressSpace space_;
   mutable MemoryPool memory_pool_;
+  Counters counters_{};
 
   std::mutex creation_;           ///< queues are created one at a time
   std::uint64_t next_queue_ = 1;  // guarded by creation_
@@ -343,6 +355,7 @@ class Node final : public DriverlessNode<Node>, private Worker::Served {
   Parking parking_;
   std::uint32_t ticket_ = 0;              // the rest: used only by the thread
   Deadline::Clock::time_point looked_{};  ///< for errors
+  bool only_full_ = false;                ///< queues that need the thread need it for room
   bool watched_ = false;                  ///< kernels ring a doorbell without a call
 };
 

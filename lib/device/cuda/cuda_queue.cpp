@@ -43,8 +43,8 @@ void CudaQueue::ring() noexcept {
     const auto seen = rung_.load(std::memory_order_seq_cst);
     {
       const std::unique_lock lock(mutex_, std::try_to_lock);
-      if (!lock) return node_.wake();
-      if (advance(Who::publisher) == Progress::waiting) node_.wake();
+      if (!lock) return node_.wake_for_queue();
+      if (advance(Who::publisher) == Progress::waiting) node_.wake_for_queue();
     }
     if (rung_.load(std::memory_order_seq_cst) == seen) return;
   }
@@ -56,7 +56,7 @@ Progress CudaQueue::step(Who who) noexcept {
     const auto seen = rung_.load(std::memory_order_seq_cst);
     {
       const std::unique_lock lock(mutex_, std::try_to_lock);
-      if (!lock) return Progress::progressed;  // a publisher is here; look again
+      if (!lock) return Progress::waiting;  // a publisher is here, and issues what it can: look again later
       p = advance(who);
     }
     if (rung_.load(std::memory_order_seq_cst) == seen) return p;
@@ -71,7 +71,7 @@ Progress CudaQueue::advance(Who who) noexcept {
     node_.gpu_failed(gpu_);
     return Progress::stopped;
   }
-  if (needs_thread_ && who != Who::thread) return Progress::waiting;
+  if (only_thread_ && who != Who::thread) return Progress::waiting;
   const InContext here(gpu_);
   who_ = who;
   const auto before = front_.read();
@@ -83,7 +83,7 @@ Progress CudaQueue::advance(Who who) noexcept {
   {
     const AddressSpace::Reader::Section section(reader_);
     bool good = front_.doorbell(published_.position(), nullptr);
-    needs_thread_ = false;
+    needs_thread_ = only_thread_ = false;
     while (good && front_.load()) {
       outcome_ = Outcome::done;
       const auto issued = issue_current();
@@ -98,6 +98,7 @@ Progress CudaQueue::advance(Who who) noexcept {
       }
       if (issued == Issued::room || issued == Issued::thread) {
         needs_thread_ = true;
+        only_thread_ = issued == Issued::thread;
         result = Progress::waiting;
         break;
       }
@@ -119,6 +120,7 @@ Progress CudaQueue::advance(Who who) noexcept {
   }
   if (interrupts_.count != 0 || (who == Who::thread && waits_.count != 0)) result = busier(result, Progress::waiting);
   urgent_.store(needs_thread_ || interrupts_.count != 0, std::memory_order_relaxed);
+  full_.store(needs_thread_ && !only_thread_ && interrupts_.count == 0, std::memory_order_relaxed);
   return result;
 }
 
@@ -164,6 +166,14 @@ void CudaQueue::watch_polls() noexcept {
     f.rule = "a polled word jumped by 2^31 or more, and CUDA compares cyclically";
     stop(f);
   }
+}
+
+bool CudaQueue::held_up() noexcept {
+  if (waits_.count == 0) return false;
+  const auto& w = waits_.back();
+  if (!w.word || !on_host(GpuVa{reinterpret_cast<std::uintptr_t>(w.word)}, Access::read)) return true;
+  const auto value = atomic_ref(*const_cast<std::uint32_t*>(w.word)).load(std::memory_order_acquire);
+  return w.equal ? value != w.bound : static_cast<std::int32_t>(value - w.bound) < 0;
 }
 
 bool CudaQueue::retire() noexcept {

@@ -9,12 +9,14 @@
 //     thread   the device's thread must do it, after everything earlier is complete (`step(Who::thread)`)
 //     refused  a fault: the queue stops
 //
-//   commands    1 2 3 ... 64 [report 64] 65 ...    every kReport commands the stream writes their number into a word of
-//                                                  the queue: what is finished is known without a call
+//   commands    1 2 3 ... 64 [report 64] 65 ...    after a batch and at least every kReport commands, the stream writes
+//                                                  their number into a word of the queue: what is finished is known
+//                                                  without a call
 //
-// Publishers and the device's thread both issue packets; a thread that comes second leaves the work to the first.
-// No call of the driver that may block is made here: at most kWindow commands are unfinished, and a stream takes
-// about twice as many.
+// Publishers and the device's thread both issue packets; a thread that comes second leaves the work to the first. The
+// publisher issues all that it has published, unless the window is full or a packet needs the thread: so one that feeds
+// a running stream wakes no thread. No call of the driver that may block is made here: at most kWindow commands are
+// unfinished, and a stream takes some more.
 //
 // One stream, in order: a packet starts after all earlier packets of its queue are complete, except the copies of one
 // batch. Nothing allocates after construction. Internal. Errors: faults, to the node.
@@ -70,6 +72,8 @@ class CudaQueue {
 
   /// Does the queue wait for something that only the thread can do, or tell?
   bool urgent() const noexcept { return urgent_.load(std::memory_order_relaxed); }
+  /// Is it room in the stream that it waits for, and nothing else?
+  bool full() const noexcept { return full_.load(std::memory_order_relaxed); }
   /// How many commands have been issued; may be out of date by those that are being issued.
   std::uint64_t issued() const noexcept { return issued_.load(std::memory_order_acquire); }
   /// Notices an error of a command that is not complete yet.
@@ -87,6 +91,8 @@ class CudaQueue {
   void take_interrupts() noexcept;
   void drop_met_waits() noexcept;
   void watch_polls() noexcept;
+  /// Is the stream at a wait, or may it be? What is issued then costs the engine alone.
+  bool held_up() noexcept;
 
   // issue.cpp: one overload a packet, in the order of Packets.
   Issued issue_current() noexcept;
@@ -136,7 +142,8 @@ class CudaQueue {
   std::uint64_t at_ = 0;             ///< how much of the current packet has been issued: bytes or rows
   Fault why_{};
   bool stopped_ = false;
-  bool needs_thread_ = false;
+  bool needs_thread_ = false;  ///< a packet waits for it, or for room
+  bool only_thread_ = false;   ///< a publisher cannot issue that packet
 
   /// A stream's cyclic wait that may not be over, and the word that it waits for.
   struct Wait {
@@ -149,22 +156,11 @@ class CudaQueue {
     std::uint64_t command;
     std::uint32_t context;
   };
-  template <class T, std::size_t N> struct Fifo {
-    std::array<T, N> all{};
-    std::size_t first = 0, count = 0;
-    bool full() const noexcept { return count == N; }
-    T& front() noexcept { return all[first]; }
-    void push(const T& t) noexcept { all[(first + count++) % N] = t; }
-    void pop() noexcept {
-      first = (first + 1) % N;
-      --count;
-    }
-  };
   Fifo<Wait, Commands::kWindow> waits_;
   Fifo<Interrupt, 64> interrupts_;
   Deadline::Clock::time_point suspect_since_{};  ///< since when a wait looks as if CUDA compared differently
 
-  std::atomic<bool> urgent_{false};
+  std::atomic<bool> urgent_{false}, full_{false};
   std::atomic<std::uint64_t> issued_{0};
   std::atomic<std::uint32_t> rung_{0};
 };

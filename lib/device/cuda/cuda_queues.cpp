@@ -87,7 +87,8 @@ std::optional<Diagnostic> Node::furnish(const QueueRequest& r, QueueParts& parts
   commands = {.progress = reinterpret_cast<std::uint32_t*>(pinned->host + Commands::kPayloadBytes),
               .payload = pinned->host,
               .staging = staging->va,
-              .batches = options_.batches};
+              .batches = options_.batches,
+              .counters = &counters_};
 
   auto& gpu = physical(r.gpu);
   e.stream = gpu.take_stream();

@@ -121,25 +121,31 @@ Issued CudaQueue::issue(const CopySwap& p) noexcept {
 
 /// Two boxes of the same rows. `at_` counts rows.
 Issued CudaQueue::issue_box(const Region& from, const Region& to) noexcept {
-  const std::uint64_t rows = from.rows, all = rows * from.slices;
-  const auto can_be_2d = [](const Region& r) { return r.rows == 1 || (r.pitch >= r.bytes && r.pitch <= kMostPitch); };
-  const bool whole_slices = rows > 1 && can_be_2d(from) && can_be_2d(to);
+  if (from.bytes == 0) return Issued::done;
+  const bool flat = from.rows == 1;  // its slices are the rows
+  const std::uint64_t rows = flat ? from.slices : from.rows, all = std::uint64_t{from.rows} * from.slices;
+  const auto src_pitch = flat ? from.slice_pitch : from.pitch, dst_pitch = flat ? to.slice_pitch : to.pitch;
+  const bool regular = std::min(src_pitch, dst_pitch) >= from.bytes;
+  const bool crosses_link = on_host(from.va, Access::read) != on_host(to.va, Access::write);
   while (at_ < all) {
-    if (!commands_.room(1)) return Issued::room;
-    const auto src = row(from, at_), dst = row(to, at_);
-    const auto n = whole_slices ? std::min<std::uint64_t>(rows - at_ % rows, 1u << 20) : 1;
-    if (!one_allocation(src, from.bytes + (n - 1) * from.pitch, Access::read) ||
-        !one_allocation(dst, to.bytes + (n - 1) * to.pitch, Access::write))
+    if (!commands_.room(4)) return Issued::room;
+    Copy2D c{.src = row(from, at_).value,
+             .src_pitch = src_pitch,
+             .dst = row(to, at_).value,
+             .dst_pitch = dst_pitch,
+             .width = from.bytes,
+             .height = regular ? std::min<std::uint64_t>(rows - at_ % rows, 1u << 20) : 1};
+    // Nothing was measured for rows within GPUs: they are strided, if they can be.
+    const bool can_be_2d = c.height > 1 && std::max(src_pitch, dst_pitch) <= kMostPitch;
+    const bool strided = can_be_2d && !crosses_link;
+    if (!strided) c.height = std::min<std::size_t>(c.height, HeldBoxes::kRows);
+    if (!one_allocation(GpuVa{c.src}, c.width + (c.height - 1) * src_pitch, Access::read) ||
+        !one_allocation(GpuVa{c.dst}, c.width + (c.height - 1) * dst_pitch, Access::write))
       return refuse(kCrosses);
-    if (n == 1) commands_.copy_alone(dst, src, from.bytes);
-    else
-      commands_.copy_2d({.src = src.value,
-                         .src_pitch = from.pitch,
-                         .dst = dst.value,
-                         .dst_pitch = to.pitch,
-                         .width = from.bytes,
-                         .height = n});
-    at_ += n;
+    if (strided) commands_.copy_2d(c);
+    else if (c.height == 1) commands_.copy(GpuVa{c.dst}, GpuVa{c.src}, c.width);
+    else commands_.copy_rows(c, can_be_2d && !held_up());
+    at_ += c.height;
   }
   return Issued::done;
 }
@@ -196,6 +202,7 @@ Issued CudaQueue::issue(const Fence& p) noexcept {
 
 Issued CudaQueue::issue(const Trap& p) noexcept {
   if (interrupts_.full() || !commands_.room(1)) return Issued::room;
+  commands_.send();
   interrupts_.push({.command = commands_.issued(), .context = p.context});
   commands_.report();
   return Issued::done;

@@ -11,11 +11,25 @@ namespace stand_in {
 
 namespace abi {
 using namespace sdma::detail::cuda;
+// Of waits and writes in one call, which the device does not use: CUstreamBatchMemOpParams.
+struct WordOperation {
+  int operation{};
+  Pointer address{};  ///< after 4 bytes that are not used
+  std::uint64_t value{};
+  unsigned flags{};
+  Pointer alias{};
+  std::uint64_t rest{};
+};
+static_assert(sizeof(WordOperation) == 48);
+inline constexpr int kWaitOperation = 1, kWriteOperation = 2;
+inline constexpr unsigned kMostWordOperations = 255;
 // Of graphs, which the device does not use.
 using Graph = struct GraphTag*;
 using GraphExec = struct GraphExecTag*;
+inline const Stream kLegacyStream = reinterpret_cast<Stream>(1);  ///< CU_STREAM_LEGACY
 inline constexpr int kCaptureRelaxed = 2;  ///< CUstreamCaptureMode: global, thread local, relaxed
 }  // namespace abi
+using abi::kCaptureUnsupported;
 using abi::kIllegalAddress;
 using abi::kInvalidValue;
 using abi::kNoDevice;
@@ -28,7 +42,7 @@ using abi::Status;
 
 inline constexpr Status kNotInitialized = 3, kInvalidDevice = 101, kInvalidContext = 201, kInvalidPtx = 218,
                         kInvalidHandle = 400, kNotFound = 500, kContextDestroyed = 709, kAlreadyRegistered = 712,
-                        kNotRegistered = 713, kMisaligned = 716, kLaunchFailed = 719, kCaptureUnsupported = 900,
-                        kCaptureInvalidated = 901, kNotCapturing = 905, kUnknown = 999;
+                        kNotRegistered = 713, kMisaligned = 716, kLaunchFailed = 719, kCaptureInvalidated = 901,
+                        kNotCapturing = 905, kUnknown = 999;
 
 }  // namespace stand_in

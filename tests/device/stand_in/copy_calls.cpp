@@ -63,8 +63,10 @@ bool attributes_right(std::size_t count, const abi::BatchAttributes* attributes,
 
 Status batch(const Pointer* dst, const Pointer* src, const std::size_t* bytes, std::size_t count,
              const abi::BatchAttributes* attributes, const std::size_t* from, std::size_t n, abi::Stream handle) {
+  if (!handle || handle == abi::kLegacyStream) return kInvalidValue;
   std::shared_ptr<Stream> s;
   if (const auto code = find_stream(handle, &s)) return code;
+  if (s->connection.captures(*s)) return kCaptureUnsupported;  // the capture goes on
   if (!dst || !src || !bytes || count == 0 || !attributes_right(count, attributes, from, n)) return kInvalidValue;
   std::vector<Copy> copies;
   bool waits = false;

@@ -57,6 +57,28 @@ Status write_value(abi::Stream handle, Pointer at, std::uint32_t value, unsigned
   });
 }
 
+/// All of them, or none.
+Status batch_of_words(abi::Stream handle, unsigned count, const abi::WordOperation* all, unsigned flags) {
+  std::shared_ptr<Stream> s;
+  if (const auto code = find_own_stream(handle, &s)) return code;
+  if (count > abi::kMostWordOperations || (count != 0 && !all) || flags != 0) return kInvalidValue;
+  for (unsigned i = 0; i < count; ++i) {
+    const auto& o = all[i];
+    const bool wait = o.operation == abi::kWaitOperation;
+    if ((!wait && o.operation != abi::kWriteOperation) || !is_word(o.address)) return kInvalidValue;
+    if (o.flags > (wait ? abi::kWaitEqual : 0)) return kInvalidValue;
+  }
+  for (unsigned i = 0; i < count; ++i) {
+    const auto& o = all[i];
+    const auto value = static_cast<std::uint32_t>(o.value);
+    const bool wait = o.operation == abi::kWaitOperation;
+    if (const auto code =
+            wait ? wait_value(handle, o.address, value, o.flags) : write_value(handle, o.address, value, o.flags))
+      return code;
+  }
+  return kSuccess;
+}
+
 }  // namespace
 
 std::span<const Entry> stream_calls() {
@@ -66,6 +88,7 @@ std::span<const Entry> stream_calls() {
       {"cuStreamQuery", function<"cuStreamQuery", query>()},
       {"cuStreamWaitValue32", function<"cuStreamWaitValue32", wait_value>()},
       {"cuStreamWriteValue32", function<"cuStreamWriteValue32", write_value>()},
+      {"cuStreamBatchMemOp", function<"cuStreamBatchMemOp", batch_of_words>()},
   };
   return all;
 }
