@@ -3,6 +3,7 @@
 
 #include "../core/json.hpp"
 #include "../core/nearest.hpp"
+#include "energy_file.hpp"
 #include "sdma/core/file.hpp"
 #include "sdma/device/topology.hpp"
 
@@ -124,7 +125,8 @@ class Loader {
     if (j.is_object() && !j.contains("sdma_machine") && j.contains("gpus")) return of_node(j, m);
     if (j.value("sdma_machine", Json()) != 1)
       return in_.complain("", "this is not a machine description of version 1", "it must contain \"sdma_machine\": 1");
-    if (!in_.object(j, "", {"sdma_machine", "name", "notes", "topology", "model_error", "parameters", "covariance"}))
+    if (!in_.object(j, "",
+                    {"sdma_machine", "name", "notes", "topology", "model_error", "parameters", "covariance", "energy"}))
       return;
     in_.string(j, "name", "", m.name);
     in_.string(j, "notes", "", m.notes);
@@ -137,6 +139,7 @@ class Loader {
     if (!j.contains("parameters")) in_.complain("", "\"parameters\" is missing");
     else parameters(j["parameters"], m);
     if (j.contains("covariance") && !in_.failed()) covariance(j["covariance"], m.covariance);
+    if (j.contains("energy") && !in_.failed()) detail::read_energy(in_, j["energy"], m.energy);
   }
 
   void covariance(const Json& j, Covariance& to) {
@@ -278,6 +281,14 @@ Errc MachineDescription::set(std::string_view parameter, double value) noexcept 
       if (l.type == rate->type) l.rate = given, any = true;
     return any ? Errc::ok : Errc::bad_argument;
   }
+  if (const auto p = power_named(parameter); p < kPowers) {
+    if (!detail::refuse(static_cast<Power>(p), value).empty() || detail::included(static_cast<Power>(p), energy))
+      return Errc::bad_argument;
+    auto& term = energy[p] ? *energy[p] : energy[p].emplace();
+    term.value = {value, value, value};
+    term.source = "set";
+    return Errc::ok;
+  }
   const auto i = cost_named(parameter);
   if (i == kCosts || !refuse(i, value).empty()) return Errc::bad_argument;
   parameters[i] = {value, 0, "set"};
@@ -368,7 +379,7 @@ std::string to_json(const MachineDescription& m) {
     out += fmt::format(",\n  \"covariance\": {{\n    \"parameters\": [{}],\n    \"rows\": [\n{}\n    ]\n  }}",
                        fmt::join(names, ", "), fmt::join(rows, ",\n"));
   }
-  return out + "\n}\n";
+  return out + detail::energy_json(m.energy) + "\n}\n";
 }
 
 std::vector<std::string> defaults_of(const MachineDescription& m) {
@@ -402,7 +413,7 @@ std::string to_table(const MachineDescription& m) {
     out += fmt::format("{:<29} {:>8} {:>8} {:<9} {}\n", kEntries[i].name, p.value, p.uncertainty, kEntries[i].unit,
                        p.source);
   }
-  return out;
+  return out + detail::energy_table(m.energy);
 }
 
 }}  // namespace sdma::v0_3
