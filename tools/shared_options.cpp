@@ -176,6 +176,7 @@ std::optional<Cost> parameter_named(const std::string& option, const std::string
   if (i != kCosts) return static_cast<Cost>(i);
   std::vector<std::string_view> known;
   for (std::size_t k = 0; k < kCosts; ++k) known.push_back(name(static_cast<Cost>(k)));
+  for (std::size_t k = 0; k < kPowers; ++k) known.push_back(name(static_cast<Power>(k)));
   complain(option + " " + word + ": there is no such parameter" + did_you_mean(word, known),
            "sdma simulate --show-machine lists them");
   return {};
@@ -190,6 +191,12 @@ std::optional<MachineDescription> load_machine(const MachineOptions& o) {
     char* end = nullptr;
     const auto v = std::strtod(value.c_str(), &end);
     const auto rate = link_rate(name) != nullptr;
+    if (power_named(name) < kPowers) {
+      if (*end == 0 && !value.empty() && m->set(name, v) == Errc::ok) continue;
+      complain("--parameter " + name + "=" + value + ": the machine cannot have this",
+               "write a number from 0 to 1e9; sdma simulate --show-machine says which terms another one includes");
+      return {};
+    }
     const auto parameter = rate ? std::nullopt : parameter_named("--parameter", name);
     if (!rate && !parameter) return {};
     if (*end == 0 && !value.empty() && m->set(name, v) == Errc::ok) continue;

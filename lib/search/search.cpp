@@ -19,6 +19,8 @@ constexpr std::uint64_t kFruitless = 10'000;
 /// Pairs that are tried for each open choice, and readings after which a random candidate is taken as it is.
 constexpr std::size_t kPairs = 4;
 constexpr int kReadings = 3;
+/// Joules that differ by less, relatively, differ by rounding.
+constexpr double kSame = 1e-9;
 
 using Take = std::map<std::string, std::size_t, std::less<>>;
 
@@ -42,12 +44,17 @@ class Search {
 
   Result<SearchResult, std::vector<Diagnostic>> run() {
     begin_ = Deadline::Clock::now();
+    if ((options_.goal != Goal::time || options_.front) && !knows_energy(machine_))
+      return std::vector{
+          Diagnostic{.where = machine_.origin.file.empty() ? "the machine" : machine_.origin.file,
+                     .message = "it does not say how many joules anything takes",
+                     .hint = "write \"energy\" into its file (docs/simulate.md), or search for the time"}};
     Take defaults;
     auto initial = read(defaults);
     if (!initial) return std::move(initial.error());
     result_.candidates = 1;
     for (const auto& c : decisions_.met) result_.candidates *= static_cast<double>(c.alternatives);
-    time(defaults);
+    score(defaults);
     if (!result_.best.empty()) result_.initial = result_.best.front();
     descend();
     if (!stopped_) exhaustible() ? exhaust() : wander();
@@ -72,8 +79,18 @@ class Search {
     return stopped_;
   }
 
-  /// The candidate's time, from memory or by simulation; nothing if it is not known and the search has been stopped.
-  std::optional<double> time(const Take& take) {
+  /// What the goal asks to be least.
+  double score(const Candidate& c) const noexcept {
+    switch (options_.goal) {
+      case Goal::energy: return c.energy.joules.value;
+      case Goal::edp: return c.energy.joules.value * c.ns;
+      case Goal::time: break;
+    }
+    return c.ns;
+  }
+
+  /// The candidate's score, from memory or by simulation; nothing if it is not known and the search has been stopped.
+  std::optional<double> score(const Take& take) {
     const auto name = text_of(take);
     if (const auto known = known_.find(name); known != known_.end()) return ++fruitless_, known->second;
     if (stop()) return {};
@@ -85,14 +102,14 @@ class Search {
       return ++fruitless_, known_.emplace(name, known->second).first->second;
     fruitless_ = 0;
     ++result_.simulated;
-    const auto ns = schedule ? simulated(open, *schedule) : refuse(open, schedule.error().front());
-    known_.emplace(own, ns);
-    known_.emplace(name, ns);
+    const auto score = schedule ? simulated(open, *schedule) : refuse(open, schedule.error().front());
+    known_.emplace(own, score);
+    known_.emplace(name, score);
     if (options_.proceed && !options_.proceed({.simulated = result_.simulated,
                                                .candidates = result_.candidates,
                                                .best_ns = result_.best.empty() ? 0 : result_.best.front().ns}))
       stopped_ = true;
-    return ns;
+    return score;
   }
 
   /// The choices of a candidate.
@@ -117,26 +134,52 @@ class Search {
       stopped_ = true;
     }
     if (!r) return refuse(open, r.error().front());
-    const auto ns = r->ns;
+    Candidate c{.decisions = open, .schedule = s, .ns = r->ns};
+    if (knows_energy(machine_)) c.energy = energy(*r, machine_);
+    const auto own = score(c);
     auto& best = result_.best;
-    const auto after =
-        std::find_if(best.begin(), best.end(), [&](const Candidate& c) { return c.ns > ns || same_time(c.ns, ns); });
-    if (after != best.end() && same_time(after->ns, ns)) return ++after->same, ns;
-    if (best.size() >= options_.best && after == best.end()) return ns;
+    auto place = std::find_if(best.begin(), best.end(), [&](const Candidate& other) {
+      return score(other) > own || same_time(score(other), own);
+    });
+    const bool as_good = place != best.end() && same_time(score(*place), own);
+    const bool enters = !as_good && (best.size() < options_.best || place != best.end());
+    const bool extends = options_.front && !beaten(c);
+    if (as_good) ++place->same;
+    if (!enters && !extends) return own;
+    if (const auto why = unproved(c)) return refuse(open, *why);
+    if (extends) extend(c);
+    if (enters) best.insert(place, std::move(c));
+    if (best.size() > options_.best) best.pop_back();
+    return own;
+  }
+
+  /// Why the checker does not prove the candidate, if it does not.
+  std::optional<Diagnostic> unproved(const Candidate& c) {
     // Read again, for the lines of what the checker finds.
     SourceMap map;
-    const auto again = read(key_of(open), &map);
+    const auto again = read(key_of(c.decisions), &map);
     map.choices = 0;  // this candidate is one of the alternatives
     const auto report = check(*again, {.profile = options_.profile, .map = &map, .topology = &machine_.topology});
     if (!report.proved()) {
       result_.unproved += report.verdict() == Verdict::unproved;
-      return refuse(open, reason(report));
+      return reason(report);
     }
     for (const auto& option : report.assumes)
       if (auto& all = result_.assumes; std::find(all.begin(), all.end(), option) == all.end()) all.push_back(option);
-    best.insert(after, {.decisions = open, .schedule = s, .ns = ns});
-    if (best.size() > options_.best) best.pop_back();
-    return ns;
+    return {};
+  }
+
+  /// Is a candidate of the front at least as good in both?
+  bool beaten(const Candidate& c) const {
+    return std::any_of(result_.front.begin(), result_.front.end(), [&](const Candidate& f) {
+      return (f.ns < c.ns || same_time(f.ns, c.ns)) && f.energy.joules.value <= c.energy.joules.value * (1 + kSame);
+    });
+  }
+  void extend(const Candidate& c) {
+    auto& front = result_.front;
+    std::erase_if(front,
+                  [&](const Candidate& f) { return f.ns >= c.ns && f.energy.joules.value >= c.energy.joules.value; });
+    front.insert(std::find_if(front.begin(), front.end(), [&](const Candidate& f) { return f.ns > c.ns; }), c);
   }
 
   static Diagnostic reason(const CheckReport& report) {
@@ -147,9 +190,9 @@ class Search {
 
   /// Changes one choice at a time for the better, then pairs of choices.
   void descend(Take here = {}) {
-    auto ns = time(here);
+    auto least = score(here);
     auto choices = met(here);
-    for (bool better = true; ns && better && !stopped_;) {
+    for (bool better = true; least && better && !stopped_;) {
       better = false;
       // After a change, other choices may be open.
       for (std::size_t i = 0; i < choices.size(); ++i) {
@@ -159,14 +202,14 @@ class Search {
           auto there = here;
           there[choices[i].id] = a;
           there = normal(std::move(there));
-          if (const auto t = time(there); t && *t < *ns) ns = t, best = std::move(there);
+          if (const auto s = score(there); s && *s < *least) least = s, best = std::move(there);
         }
         if (best == here) continue;
         better = true;
         choices = met(here = std::move(best));
       }
     }
-    if (ns) pairs(here, choices, *ns);
+    if (least) pairs(here, choices, *least);
   }
 
   static Take normal(Take take) {
@@ -177,7 +220,7 @@ class Search {
   std::size_t pick(std::size_t n) { return static_cast<std::size_t>(random_() % n); }
 
   /// Changes two choices at once, at random; a success begins anew with single changes.
-  void pairs(const Take& here, const std::vector<Decision>& choices, double ns) {
+  void pairs(const Take& here, const std::vector<Decision>& choices, double least) {
     std::vector<const Decision*> open;
     for (const auto& c : choices)
       if (c.alternatives > 1) open.push_back(&c);
@@ -189,7 +232,7 @@ class Search {
         there[c.id] = pick(c.alternatives);
       }
       there = normal(std::move(there));
-      if (const auto t = time(there); t && *t < ns) return descend(std::move(there));
+      if (const auto s = score(there); s && *s < least) return descend(std::move(there));
     }
   }
 
@@ -206,7 +249,7 @@ class Search {
   /// Every candidate, in the order of the choices' alternatives: the last choice that has another alternative takes it,
   /// and those after it begin anew. A choice depends only on those before it.
   void exhaust() {
-    for (Take take; time(take);) {
+    for (Take take; score(take);) {
       const auto choices = met(take);
       auto last = choices.size();
       while (last > 0 && choices[last - 1].taken + 1 >= choices[last - 1].alternatives) --last;
@@ -233,7 +276,7 @@ class Search {
   std::mt19937_64 random_;
   Decisions decisions_{};
   SearchResult result_{};
-  std::unordered_map<std::string, double> known_{};  ///< times, by text_of
+  std::unordered_map<std::string, double> known_{};  ///< scores, by text_of
   std::vector<Diagnostic> unrated_{};                ///< a candidate's bytes cross a link whose rate is unknown
   std::uint64_t fruitless_ = 0;
   Deadline::Clock::time_point begin_{};

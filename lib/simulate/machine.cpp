@@ -3,6 +3,7 @@
 
 #include "../core/json.hpp"
 #include "../core/nearest.hpp"
+#include "energy_file.hpp"
 #include "sdma/core/file.hpp"
 #include "sdma/device/topology.hpp"
 
@@ -129,7 +130,8 @@ class Loader {
     if (j.value("sdma_machine", Json()) != 1)
       return in_.complain("", "this is not a machine description of version 1", "it must contain \"sdma_machine\": 1");
     if (!in_.object(j, "",
-                    {"sdma_machine", "name", "notes", "topology", "model_error", "judged", "parameters", "covariance"}))
+                    {"sdma_machine", "name", "notes", "topology", "model_error", "judged", "parameters", "covariance",
+                     "energy"}))
       return;
     in_.string(j, "name", "", m.name);
     in_.string(j, "notes", "", m.notes);
@@ -143,6 +145,7 @@ class Loader {
     else parameters(j["parameters"], m);
     if (j.contains("judged")) judged(j["judged"], m.judged);
     if (j.contains("covariance") && !in_.failed()) covariance(j["covariance"], m.covariance);
+    if (j.contains("energy") && !in_.failed()) detail::read_energy(in_, j["energy"], m.energy);
   }
 
   void judged(const Json& j, std::vector<Judged>& to) {
@@ -332,6 +335,14 @@ Errc MachineDescription::set(std::string_view parameter, double value) noexcept 
       if (l.type == rate->type) l.rate = given, any = true;
     return any ? Errc::ok : Errc::bad_argument;
   }
+  if (const auto p = power_named(parameter); p < kPowers) {
+    if (!detail::refuse(static_cast<Power>(p), value).empty() || detail::included(static_cast<Power>(p), energy))
+      return Errc::bad_argument;
+    auto& term = energy[p] ? *energy[p] : energy[p].emplace();
+    term.value = {value, value, value};
+    term.source = "set";
+    return Errc::ok;
+  }
   const auto i = cost_named(parameter);
   if (i == kCosts || !refuse(i, value).empty()) return Errc::bad_argument;
   parameters[i] = {value, 0, "set"};
@@ -370,43 +381,6 @@ Result<MachineDescription, Diagnostic> machine_named(
   auto unread = std::move(text.error());
   if (unread.hint.empty()) unread.hint = node_hint(name, "sdma simulate --show-machine");
   return unread;
-}
-
-void through(MachineDescription& m, Through how) {
-  if (how == Through::rings) return;
-  const std::string vllm = "vllm-project/vllm PR 40549", rocr = "ROCm/rocm-systems PR 6910";
-  const Parameter call{
-      600,
-      1000,
-      "HIP on MI300X: 5.47 us for each of 4,096 calls of 4 KB, less two entries and a doorbell; 8.2 us for a row of ROCr's",
-      {},
-      {},
-      {vllm, rocr}},
-      entry{2300, 400, "HIP on MI300X: 2.56 us for each of 4,096 entries of a batch, less what the engine adds",
-            {},   {},  {vllm}},
-      chain{5500, 700, "HIP on MI300X: 8.2 us for a copy of ROCr's, 9.9 and 12.3 us for one of 32 and 128 KB",
-            {},   {},  {vllm, rocr}},
-      row{300, 300, "assumed: 128 bytes and a signal, which ROCr writes for each operation of a batch"};
-  std::vector<std::pair<Cost, Parameter>> known{{Cost::host_submit, call}, {Cost::host_build, entry}};
-  if (how == Through::hsa) {
-    known[0].second = {3000, 2600, "assumed: a call of ROCr, as one of HIP with its entry"};
-    known[1].second = row;
-  } else {
-    known.emplace_back(Cost::engine_command, chain);
-  }
-  // A call has a completion of its own, which is an entry, too.
-  if (how == Through::hip_calls) known[1].second.value *= 2;
-  for (auto& [cost, p] : known) {
-    m.parameter(cost) = std::move(p);
-    m.covariance.drop(cost);
-  }
-  m.judged.clear();  // instead: mi300x-hip.csv and mi355x-hip.csv of share/published
-  const auto gfx = m.topology.gpus.empty() ? 0 : m.topology.gpus[0].gfx;
-  if (how != Through::hsa && gfx == 90402)
-    m.judged = {{.pattern = CopyPattern::host, .fitted = {9, 0.104, 0.325}, .model_error = 0.17}};
-  if (how != Through::hsa && gfx == 90500)
-    m.judged = {{.pattern = CopyPattern::host, .predicted = {14, 0.566, 1.31}, .model_error = 1.1}};
-  m.name += how == Through::hsa ? ", through ROCr's batches" : ", through HIP";
 }
 
 Result<MachineDescription, Diagnostic> machine_from_json(std::string_view text, std::string_view file) {
@@ -460,7 +434,7 @@ std::string to_json(const MachineDescription& m) {
     out += fmt::format(",\n  \"covariance\": {{\n    \"parameters\": [{}],\n    \"rows\": [\n{}\n    ]\n  }}",
                        fmt::join(names, ", "), fmt::join(rows, ",\n"));
   }
-  return out + "\n}\n";
+  return out + detail::energy_json(m.energy) + "\n}\n";
 }
 
 std::vector<std::string> defaults_of(const MachineDescription& m) {
@@ -494,7 +468,7 @@ std::string to_table(const MachineDescription& m) {
     out += fmt::format("{:<29} {:>8} {:>8} {:<9} {}\n", kEntries[i].name, p.value, p.uncertainty, kEntries[i].unit,
                        p.source);
   }
-  return out;
+  return out + detail::energy_table(m.energy);
 }
 
 }}  // namespace sdma::v0_3

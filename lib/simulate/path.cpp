@@ -109,6 +109,7 @@ Simulation World::result() {
   if (r.rounds.empty()) return r;
   r.ns = r.rounds.back().end_ns - r.rounds.back().begin_ns;
   r.busy = std::move(busy_);
+  r.activity = activity(r.ns);
   path(r);
   const auto all = actors(s_);
   for (std::size_t i = 0; i < all.size(); ++i)

@@ -246,7 +246,7 @@ void World::share_units(Place gpu) {
   double needed = 0;
   for (const auto& t : threads_)
     if (t.place == gpu && t.works) needed += t.share;
-  const auto pace = 1 / std::max(1.0, needed);
+  const auto pace = o_.clock / std::max(1.0, needed);
   for (const auto& t : threads_)
     if (t.place == gpu && net_.resources()[t.pace].rate != pace) net_.limit(t.pace, pace);
 }
@@ -262,6 +262,7 @@ void World::add(Thread& t, std::uint32_t id, const Schedule::Action& a) {
     const auto n = static_cast<double>(r.bytes);
     const auto home = memory_->home(memory_->resolve(r.va));
     all[memories_[place_index(home)]] += n;
+    kernel_bytes_ += n;
     if (home == t.place) return;
     const auto from = reads ? home : t.place, to = reads ? t.place : home;
     const auto between = crossed(from, to, where(t));
@@ -296,6 +297,7 @@ void World::access(Thread& t, std::uint32_t id, const Schedule::Action& a, std::
   if (o_.contents && a.kind == Schedule::Action::Kind::expect) compare(t, a);
   const auto rate = [&](Place p) { return cost(p.is_host() ? Cost::host_memory : Cost::hbm_rate); };
   const auto takes = [&](const Schedule::Range& r) {
+    if (t.kernel()) kernel_bytes_ += static_cast<double>(r.bytes);
     return static_cast<double>(r.bytes) / std::min(rate(t.place), rate(memory_->home(memory_->resolve(r.va))));
   };
   const auto ns = takes(a.range) + (a.old || a.right.bytes == 0 ? 0 : takes(a.right));
@@ -345,6 +347,7 @@ void World::round_begins(bool by_set) {
   net_.account(now_, true);
   for (auto& e : engines_) e.busy_ns = 0, e.since = now_;
   for (auto& t : threads_) t.busy_ns = 0;
+  kernel_bytes_ = 0;
 }
 
 /// A wait of the first thread has ended, and with it the round, if no other wait follows.
@@ -356,6 +359,7 @@ void World::round_ends(const Thread& t) {
 
 void World::snapshot() {
   net_.account(now_, false);
+  activity_ = activity();
   busy_.clear();
   if (times_alone_) return;
   for (const auto& t : threads_)

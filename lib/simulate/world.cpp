@@ -280,6 +280,8 @@ void World::restart(const MachineDescription& m) {
   last_ = 0;
   end_node_ = last_node_ = 0;
   busy_.clear();
+  activity_ = {};
+  kernel_bytes_ = 0;
   totals_ = {};
   for (std::size_t i = 0; i < s_.signals.size(); ++i) memory_->set(i, s_.signals[i].value);
 }

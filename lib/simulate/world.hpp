@@ -11,7 +11,7 @@
 // takes time adds a Node with its end and the Node that it waited for; the critical path leads back from the last
 // Node (path.cpp).
 //   threads.cpp  host threads and kernels    engines.cpp  front ends, windows, flows    queues.cpp  packets and words
-//   links.cpp    links, and unknown rates
+//   links.cpp    links, and unknown rates      activity.cpp what costs energy
 #include "../core/budget.hpp"
 #include "../engine/front.hpp"
 #include "../schedule/contents.hpp"
@@ -269,6 +269,10 @@ class World {
   void round_ends(const Thread&);
   void snapshot();
 
+  // activity.cpp
+  Activity activity() const;
+  Activity activity(double ns) const;
+
   // queues.cpp
   void doorbell(std::uint32_t queue, std::uint64_t position, std::uint32_t node);
   void next_packet(std::uint32_t queue);
@@ -370,6 +374,8 @@ class World {
   double last_ = 0;
   std::uint32_t end_node_ = 0, last_node_ = 0;
   std::vector<Busy> busy_;
+  Activity activity_{};      ///< of the last round
+  double kernel_bytes_ = 0;  ///< that kernels have loaded and stored in this round
   std::map<const Schedule::Action*, std::vector<std::byte>> old_of_actions_{};
   std::vector<std::vector<std::byte>> old_;  ///< what expectations call `old`, in their order
   Simulation totals_{};

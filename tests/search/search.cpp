@@ -229,3 +229,66 @@ TEST_CASE("a search does not go on without the rate of a link that a candidate's
     if (l.from == LinkEnd::gpu(5)) l.rate = {};
   CHECK(search(choice, "t.sdma", m, {}));
 }
+
+namespace {
+
+/// Copies of 1M to seven peers by `e` engines; with `early`, the host stores first what the queues wait for.
+const std::string kEngines = text("choose e in [1, 2, 3]\n", "if k%e == q\n");
+
+/// Engines that are so expensive that one is better than three, although it takes longer.
+MachineDescription dear() {
+  auto m = machine();
+  m.energy = {};
+  m.energy[static_cast<std::size_t>(Power::engine_byte)] = EnergyTerm{.value = {1, 1, 1}, .source = "made up"};
+  m.energy[static_cast<std::size_t>(Power::engine_active)] = EnergyTerm{.value = {400, 400, 400}, .source = "made up"};
+  return m;
+}
+
+}  // namespace
+
+TEST_CASE("a goal with energy: another candidate than the fastest, and its joules") {
+  const auto m = dear();
+  const auto best = [&](Goal goal) {
+    auto r = search(kEngines, "t.sdma", m, {.goal = goal, .front = true});
+    REQUIRE(r);
+    REQUIRE(r->complete);
+    return *std::move(r);
+  };
+  const auto fast = best(Goal::time), frugal = best(Goal::energy), both = best(Goal::edp);
+  CHECK(choices(fast) != choices(frugal));
+  CHECK(fast.best.front().ns < frugal.best.front().ns);
+  CHECK(fast.best.front().energy.joules.value > frugal.best.front().energy.joules.value);
+  const auto product = [](const Candidate& c) { return c.ns * c.energy.joules.value; };
+  for (const auto& r : {fast, frugal})
+    for (const auto& c : r.best) CHECK(product(both.best.front()) <= product(c) * (1 + 1e-9));
+  // Each front has both ends, and no candidate that another one beats in both.
+  for (const auto& r : {fast, frugal, both}) {
+    REQUIRE(r.front.size() >= 2);
+    CHECK(r.front.front().ns == fast.best.front().ns);
+    CHECK(r.front.back().energy.joules.value == frugal.best.front().energy.joules.value);
+    for (std::size_t i = 1; i < r.front.size(); ++i) {
+      CHECK(r.front[i - 1].ns < r.front[i].ns);
+      CHECK(r.front[i - 1].energy.joules.value > r.front[i].energy.joules.value);
+    }
+  }
+}
+
+TEST_CASE("no front has what the checker refuses") {
+  const auto r = search(kRacy, "t.sdma", machine(), {.goal = Goal::energy, .front = true});
+  REQUIRE(r);
+  REQUIRE(r->refused > 0);
+  REQUIRE_FALSE(r->front.empty());
+  for (const auto& c : r->front) CHECK(decisions_text(c.decisions).find("early=1") == std::string::npos);
+}
+
+TEST_CASE("a machine without joules has no candidate that takes least, and says so") {
+  auto m = machine();
+  m.energy = {};
+  for (const auto& o :
+       {SearchOptions{.goal = Goal::energy}, SearchOptions{.goal = Goal::edp}, SearchOptions{.front = true}}) {
+    const auto r = search(kEngines, "t.sdma", m, o);
+    REQUIRE_FALSE(r);
+    CHECK(r.error().front().message.find("how many joules") != std::string::npos);
+  }
+  CHECK(search(kEngines, "t.sdma", m));
+}

@@ -124,4 +124,19 @@ Json of(const Measurements& m, std::span<const HeldOut> parts) {
   return j;
 }
 
+Json of(const EnergyFit& f) {
+  Json j{{"terms", Json::array()}, {"includes", Json::array()}, {"rows", Json::array()}};
+  for (const auto& v : f.values) j["terms"].push_back({{"name", v.column}, {"value", of(v.value)}});
+  for (const auto& [whole, part] : f.includes) j["includes"].push_back({{"term", name(whole)}, {"part", name(part)}});
+  for (const auto& p : f.predictions)
+    j["rows"].push_back({{"name", p.name},
+                         {"judged", p.judged},
+                         {"measured_watts", p.watts},
+                         {"model_watts", p.predicted},
+                         {"error", p.error}});
+  j["worst_error_fitted"] = f.worst(false);
+  j["worst_error_judged"] = f.worst(true);
+  return j;
+}
+
 }  // namespace sdma::json

@@ -8,6 +8,7 @@
 //
 // Errors are fractions of the measured value; of a share, fractions of the whole.
 #include "json.hpp"
+#include "sdma/simulate/energy_fit.hpp"
 #include "sdma/simulate/held_out.hpp"
 
 #include <functional>
@@ -36,6 +37,8 @@ Json of(const Fit&, const FitOptions&, const MachineDescription& machine, const 
         std::span<const Fit::Prediction> predictions);
 /// What a machine predicts as it is: machine, measurements, and the errors of times and of shares.
 Json predicted(const Measurements&, std::span<const Fit::Prediction>, const MachineDescription&);
+/// The terms of the energy, each row beside them, and the largest errors.
+Json of(const EnergyFit&);
 /// The parts that were left out in turn, and the errors at what was left out.
 Json of(const Measurements&, std::span<const HeldOut>);
 

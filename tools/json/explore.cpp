@@ -38,6 +38,9 @@ Explored explored(std::string title, SearchResult result, const MachineDescripti
     const auto s = sensitivity(r.best[i].schedule, m);
     e.rows.push_back({.over_default = over_default[i], .over_best = over_best[i]});
     if (s) e.rows.back().uncertainty_ns = s->uncertainty_ns;
+    if (!knows_energy(m)) continue;
+    const auto here = simulate(r.best[i].schedule, m), first = simulate(r.best.front().schedule, m);
+    if (here && first) e.rows.back().over_best_joules = energy_between(*first, *here, m);
   }
   return e;
 }
@@ -75,6 +78,14 @@ Json of(const Explored& e) {
                     {"over_best", known(row.over_best)},
                     {"same", r.best[i].same},
                     {"choices", choices_of(r.best[i].decisions)}});
+    if (!e.energy) continue;
+    best.back()["energy"] = of(r.best[i].energy);
+    best.back()["over_best_joules"] = row.over_best_joules ? of(*row.over_best_joules) : Json();
+  }
+  if (e.energy) {
+    auto& front = j["front"] = Json::array();
+    for (const auto& c : r.front)
+      front.push_back({{"ns", c.ns}, {"joules", of(c.energy.joules)}, {"choices", choices_of(c.decisions)}});
   }
   return j;
 }

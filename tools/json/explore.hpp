@@ -16,13 +16,15 @@ namespace sdma::json {
 /// A search, and what is known about the times that it found.
 struct Explored {
   struct Row {
-    std::optional<double> uncertainty_ns{};  ///< nothing if it takes too many simulations; so do the two that follow
-    std::optional<SpeedUp> over_default{};   ///< nothing if the default is refused, too
-    std::optional<SpeedUp> over_best{};      ///< how fast it is, compared with the best
+    std::optional<double> uncertainty_ns{};    ///< nothing if it takes too many simulations; so do the two that follow
+    std::optional<SpeedUp> over_default{};     ///< nothing if the default is refused, too
+    std::optional<SpeedUp> over_best{};        ///< how fast it is, compared with the best
+    std::optional<Bounds> over_best_joules{};  ///< the joules that it takes more than the best
   };
   std::string title{};  ///< the swept value, "chunk=64K", or ""
   SearchResult result{};
   std::vector<Row> rows{};  ///< of result.best
+  bool energy = false;      ///< joules were asked for
 };
 
 Explored explored(std::string title, SearchResult, const MachineDescription&);

@@ -57,6 +57,24 @@ std::vector<Json> values_of(std::string_view lines) {
 
 }  // namespace
 
+Json of(const Bounds& b) { return {{"low", b.low}, {"value", b.value}, {"high", b.high}}; }
+Json of(const Energy& e) {
+  Json j{{"joules", of(e.joules)}, {"watts", of(e.watts(e.joules))}};
+  auto& parts = j["components"] = Json::array();
+  for (const auto& c : e.components) {
+    parts.push_back({{"name", c.name},
+                     {"joules", of(c.joules)},
+                     {"watts", of(e.watts(c.joules))},
+                     {"counted", c.counted},
+                     {"fitted", c.fitted},
+                     {"terms", Json::array()}});
+    for (const auto t : c.of) parts.back()["terms"].push_back(name(t));
+  }
+  j["missing"] = Json::array();
+  for (const auto t : e.missing) j["missing"].push_back(name(t));
+  return j;
+}
+
 Json of(const Simulation& s, const MachineDescription& m, const Sensitivity* why) {
   auto j = Json::parse(to_json(s, why));
   j["pattern"] = name(s.pattern);
@@ -64,6 +82,7 @@ Json of(const Simulation& s, const MachineDescription& m, const Sensitivity* why
   if (const auto* const known = m.judgement(s.pattern))
     for (const auto& [key, cells] : {std::pair{"fitted", &known->fitted}, {"predicted", &known->predicted}})
       j["judged"][key] = {{"cells", cells->cells}, {"mean_error", cells->mean}, {"worst_error", cells->worst}};
+  j["energy"] = knows_energy(m) ? of(energy(s, m, why)) : Json();
   j["defaults"] = defaults_of(m);
   j["findings"] = of(std::span<const Diagnostic>(s.findings));
   return j;

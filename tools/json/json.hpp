@@ -55,6 +55,8 @@ std::string line(const Json&);
 /// With line breaks and two spaces of indentation, and a newline at the end.
 std::string document(const Json&);
 
+Json of(const Bounds&);
+Json of(const Energy&);
 /// `findings` has the expectations that fail, and `defaults` what was not said about the machine; the library's text
 /// leaves them out.
 Json of(const Simulation&, const MachineDescription&, const Sensitivity* = nullptr);

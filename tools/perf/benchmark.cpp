@@ -166,7 +166,7 @@ class Benchmark {
             .us = times_of({*us})};
     set_bandwidths(p, bus_factor(options));
     points_.push_back(p);
-    return say(row(p, variant_width(settings_), machine_.has_value())) && keep(p);
+    return say(row(p, variant_width(settings_), machine_.has_value(), settings_.energy.has_value())) && keep(p);
   }
 
   /// Reads the schedule files, and refuses what the first or the last size shows to be wrong.
@@ -195,7 +195,7 @@ class Benchmark {
   }
 
   bool open_companions() {
-    if (settings_.rivals.empty() && !settings_.energy && !settings_.beside) return true;
+    if (!settings_.where || (settings_.rivals.empty() && !settings_.energy && !settings_.beside)) return true;
     auto opened = OpenCompanions::open(*device_, settings_);
     if (!opened) return foreign_trouble_ = true, fail(kInput, opened.error());
     companions_ = *std::move(opened);
@@ -356,7 +356,8 @@ class Benchmark {
       p.at = at_;
       points_.push_back(p);
       if (p.wrong.value_or(0) != 0) end_with(kRefuted);
-      told = say((nccl ? nccl_format::row(settings_, p) : row(p, variant_width(settings_), machine_.has_value())) +
+      told = say((nccl ? nccl_format::row(settings_, p)
+                       : row(p, variant_width(settings_), machine_.has_value(), settings_.energy.has_value())) +
                  notes(p, said_)) &&
              told;
       told = (machine_ || keep(p)) && told;

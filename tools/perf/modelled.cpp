@@ -103,6 +103,28 @@ Result<Point, std::vector<Diagnostic>> modelled(const Settings& s, const Table& 
     point.us.upper += off;
   }
   set_bandwidths(point, bus_factor(o));
+  if (s.energy) {
+    if (!knows_energy(m))
+      return failed({{.where = "--energy",
+                      .message = "the machine's file does not say how many joules anything takes",
+                      .hint = "docs/simulate.md describes its \"energy\""}},
+                    way, bytes);
+    auto t = simulate(built->schedule, m);
+    if (!t) return failed(std::move(t.error()), way, bytes);
+    // Above idle, as it is measured.
+    for (const auto p : {Power::gpu_idle, Power::xcd_idle, Power::iod_idle, Power::hbm_idle, Power::host_idle})
+      t->activity[static_cast<std::size_t>(p)] = 0;
+    const auto e = sdma::energy(*t, m);
+    const auto joules = e.joules.value;
+    point.energy = Energy{.joules = joules,
+                          .nanojoules_per_byte = joules * 1e9 / static_cast<double>(moved_bytes(o)),
+                          .watts = e.watts(e.joules).value,
+                          .bounds = e.joules};
+    std::string missing;
+    for (const auto p : e.missing) missing += (missing.empty() ? "" : ", ") + std::string(sdma::name(p));
+    if (!missing.empty())
+      point.notes.push_back("the energy leaves out what the machine's file does not have: " + missing);
+  }
   return point;
 }
 

@@ -132,7 +132,8 @@ void add_beside(VerbOptions& verb, Request& r) {
              "64K,21.5 (a size and microseconds): those times, with any device")
       .type("nccl|rccl|FILE");
   verb.flag("--energy", r.energy,
-            "with --device=cuda or kfd: also measure the GPUs' energy, in joules per round and nanojoules per byte");
+            "with --device=cuda or kfd: also measure the GPUs' energy, in joules per round and nanojoules per byte; "
+            "with --device=simulate: a column of the joules that the machine's file gives, without idle power");
   add_seconds(verb, "--energy-seconds", r.energy_seconds,
               "time for which the energy of each row is measured (default: 1)");
   verb.value("--beside", r.beside,

@@ -28,6 +28,8 @@ struct Energy {
   double joules{};               ///< per round
   double nanojoules_per_byte{};  ///< of `moved_bytes`
   double watts{};
+  /// Simulated: the bounds of `joules`, which no source narrows.
+  std::optional<sdma::Bounds> bounds{};
 };
 
 /// The same way while every GPU multiplies matrices.

@@ -47,6 +47,9 @@ std::vector<Field> fields_of(const Settings& s, std::span<const Point> points, c
   const bool rounds = !p.spread && p.way.rival != Rival::brought, interval = p.spread.has_value();
   std::vector<std::string> ties;
   for (const auto& w : p.ties) ties.push_back(name(w));
+  const auto bound = [&](double sdma::Bounds::*which) {
+    return p.energy && p.energy->bounds ? std::optional((*p.energy->bounds).*which) : std::nullopt;
+  };
   const auto prelaunch = p.way.rival != Rival::none ? Prelaunch::shared : options_of(s, p.way, p.bytes).prelaunch;
   return {count("size", p.bytes),
           count("count", p.count),
@@ -65,6 +68,8 @@ std::vector<Field> fields_of(const Settings& s, std::span<const Point> points, c
           number("joules", member(p.energy, &Energy::joules)),
           number("nj_per_byte", member(p.energy, &Energy::nanojoules_per_byte)),
           number("watts", member(p.energy, &Energy::watts)),
+          number("least_joules", bound(&sdma::Bounds::low)),
+          number("most_joules", bound(&sdma::Bounds::high)),
           number("beside_us", member(p.beside, &Beside::us)),
           number("gemm_alone_tflops", member(p.beside, &Beside::product_alone)),
           number("gemm_tflops", member(p.beside, &Beside::product)),
@@ -83,7 +88,7 @@ std::vector<Field> fields_of(const Settings& s, std::span<const Point> points, c
 constexpr std::string_view kColumns =
     "collective,gpus,device,order,size,count,type,variant,ran,time_us,min_us,median_us,max_us,algbw_gbps,busbw_gbps,"
     "wrong,notes,q1_us,q3_us,joules,nj_per_byte,watts,beside_us,gemm_alone_tflops,gemm_tflops,sweep,uncertainty_us,"
-    "low_us,high_us,speed_up_uncertainty,ties";
+    "low_us,high_us,speed_up_uncertainty,ties,least_joules,most_joules";
 
 Json object(const std::vector<Field>& fields) {
   Json all = Json::object();

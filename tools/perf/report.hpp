@@ -46,7 +46,8 @@ std::string header(const Settings&, std::string_view device, std::string_view re
 /// '#' lines about what the times mean: software, a simulation, settings without effect.
 std::string cautions(const Settings&);
 /// The row, and its details. `intervals`: the table has a column for half of the 68 % interval, as in a simulation.
-std::string row(const Point&, std::size_t variant_width = 12, bool intervals = false);
+/// `energy`: it also has one for joules.
+std::string row(const Point&, std::size_t variant_width = 12, bool intervals = false, bool energy = false);
 /// '#' lines below a row: wrong data, energy, times beside a matrix product.
 std::string details(const Point&);
 /// "# note: ..." lines for fallbacks that are not in `said` yet, which is updated.

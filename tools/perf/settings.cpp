@@ -197,7 +197,8 @@ void read_companions(Checked& c, Settings& s) {
   };
   if (a.energy) {
     s.energy.emplace(a.energy_seconds.value_or(1));
-    on_gpu("--energy", "whose energy could be measured");
+    if (s.where) on_gpu("--energy", "whose energy could be measured");
+    else if (a.energy_seconds) c.refuse("--energy-seconds", "a simulation takes no time", "omit it");
   }
   if (beside.empty()) return;
   s.beside.emplace();

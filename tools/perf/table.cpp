@@ -19,12 +19,13 @@ std::string step_of(const Settings& s) {
   return s.factor != 0 ? fmt::format("{}(factor)", s.factor) : fmt::format("{}(bytes)", s.step);
 }
 
-/// `off`: the cell of half the interval; "": the table has no such column.
+/// `off`: the cell of half the interval; `joules`: of the simulated energy; "": the table has no such column.
 std::string line(std::string_view size, std::string_view count, std::string_view type, std::string_view variant,
                  std::string_view time, std::string_view off, std::string_view algbw, std::string_view busbw,
-                 std::string_view wrong, std::size_t width) {
-  return fmt::format("{:>12} {:>12} {:>7} {:>{}} {:>10}{} {:>8} {:>8} {:>7}\n", size, count, type, variant, width, time,
-                     off.empty() ? "" : fmt::format(" {:>9}", off), algbw, busbw, wrong);
+                 std::string_view wrong, std::string_view joules, std::size_t width) {
+  return fmt::format("{:>12} {:>12} {:>7} {:>{}} {:>10}{} {:>8} {:>8} {:>7}{}\n", size, count, type, variant, width,
+                     time, off.empty() ? "" : fmt::format(" {:>9}", off), algbw, busbw, wrong,
+                     joules.empty() ? "" : fmt::format(" {:>30}", joules));
 }
 
 }  // namespace
@@ -68,22 +69,22 @@ std::string header(const Settings& s, std::string_view device, std::string_view 
                       step_of(s), s.warmups, s.iterations, s.checks);
   text += cautions(s);
   text += remarks;
-  const bool intervals = !s.where;
+  const bool intervals = !s.where, joules = intervals && s.energy;
   text += "#\n#" + line("size", "count", "type", "variant", "time", intervals ? "+-" : "", "algbw", "busbw", "#wrong",
-                        variant_width(s))
+                        joules ? "above idle" : "", variant_width(s))
                        .substr(1);
   return text + "#" +
          line("(B)", "(elements)", "", "",
               s.where == sdma::DeviceKind::soft || (s.where == sdma::DeviceKind::kfd && !s.caveat.empty()) ? "(CPU us)"
                                                                                                            : "(us)",
-              intervals ? "(us)" : "", "(GB/s)", "(GB/s)", "", variant_width(s))
+              intervals ? "(us)" : "", "(GB/s)", "(GB/s)", "", joules ? "(at least, at most)" : "", variant_width(s))
              .substr(1);
 }
 
 std::string details(const Point& p) {
   std::string text;
   if (p.wrong.value_or(0) != 0) text += "# wrong: " + p.first_wrong + "\n";
-  if (p.energy)
+  if (p.energy && !p.energy->bounds)
     text += fmt::format("#   energy: {:.4g} J per round, {:.4g} nJ per byte moved, {:.1f} W above idle\n",
                         p.energy->joules, p.energy->nanojoules_per_byte, p.energy->watts);
   if (p.beside)
@@ -94,12 +95,16 @@ std::string details(const Point& p) {
   return text;
 }
 
-std::string row(const Point& p, std::size_t width, bool intervals) {
+std::string row(const Point& p, std::size_t width, bool intervals, bool energy) {
   const auto text = line(std::to_string(p.bytes), std::to_string(p.count), p.type, way_text(p), cell_number(p.us.mean),
                          !intervals ? ""
                          : p.spread ? cell_number(p.spread->uncertainty_ns / 1e3)
                                     : "-",
-                         cell_number(p.algbw), cell_number(p.busbw), p.wrong ? std::to_string(*p.wrong) : "N/A", width);
+                         cell_number(p.algbw), cell_number(p.busbw), p.wrong ? std::to_string(*p.wrong) : "N/A",
+                         !intervals || !energy          ? ""
+                         : p.energy && p.energy->bounds ? sdma::to_text(*p.energy->bounds)
+                                                        : "-",
+                         width);
   return text + details(p);
 }
 

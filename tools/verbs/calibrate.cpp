@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 // sdma calibrate: fits a machine's parameters to measurements.
 #include "json/calibrate.hpp"
+#include "calibrate_joules.hpp"
 #include "input.hpp"
 #include "interrupt.hpp"
 #include "measure_device.hpp"
 #include "output.hpp"
+#include "perf/measure_joules.hpp"
+#include "sdma/core/number.hpp"
 #include "sdma/simulate/held_out.hpp"
 #include "shared_options.hpp"
 #include "verb.hpp"
@@ -24,11 +27,12 @@ namespace {
 using namespace std::chrono_literals;
 
 struct CalibrateArguments {
-  std::string from, start = "builtin", out;
+  std::string from, start = "builtin", out, joules;
   std::optional<DeviceKind> device;
   DeviceMeasurement measure;
   std::vector<std::string> free;
-  bool predict = false, held_out = false, json = false;
+  bool predict = false, held_out = false, json = false, energy = false, no_product = false;
+  double seconds = 2;
   Through through{};
   std::chrono::nanoseconds limit = 600s;
 };
@@ -185,6 +189,21 @@ int predict_only(const CalibrateArguments& o, const Measured& measured) {
 }
 
 int calibrate_verb(const CalibrateArguments& o) {
+  if (o.energy) {
+    if (!o.device)
+      return complain("--energy needs a device", "--device=cuda; or a table of joules: --joules FILE"), kUsage;
+    keep_what_is_known();
+    return calibrate_joules(
+        {.start = o.start, .out = o.out, .save = o.measure.save, .json = o.json},
+        collectives::perf::measure_joules(
+            *o.device, {.seconds = o.seconds, .product = !o.no_product, .bytes = o.measure.most_bytes}));
+  }
+  if (!o.joules.empty()) {
+    std::vector<std::string> read{o.joules};
+    if (o.start != "builtin") read.push_back(o.start);
+    if (!o.out.empty() && overwrites({{"-o", o.out}}, read)) return kUsage;
+    return calibrate_joules({.start = o.start, .out = o.out, .save = {}, .json = o.json}, read_joules(o.joules));
+  }
   if (o.from.empty() && !o.device)
     return complain("no measurements given",
                     "sdma calibrate --from share/published/dma-latte.csv, or sdma calibrate --device=cuda"),
@@ -193,6 +212,10 @@ int calibrate_verb(const CalibrateArguments& o) {
   for (const auto& path : {o.from, o.start})
     if (!path.empty() && path != "builtin") inputs.push_back(path);
   if (!o.out.empty() && overwrites({{"-o", o.out}}, inputs)) return kUsage;
+  if (o.device && o.start != "builtin")
+    return complain("--start has no meaning with --device",
+                    "its start is made from what is measured; --energy takes one"),
+           kUsage;
   auto measured = o.device ? measure_device(*o.device, o.measure) : read(o);
   if (measured.code == kInterrupted && o.json) (void)write_text("-", json::line({{"complete", false}}));
   if (measured.code != kOk) return measured.code;
@@ -256,9 +279,9 @@ void add_calibrate(VerbOptions& verb, Action& action) {
   const auto from = verb.value("--from", o->from,
                                "fit to a table: one line per time, speed-up or share, and the schedules next to it")
                         .type("CSV");
-  auto start = verb.value("--start", o->start, "machine that provides all other parameters; builtin: eight MI300X")
-                   .type("PATH")
-                   .shown("builtin");
+  verb.value("--start", o->start, "machine that provides all other parameters; builtin: eight MI300X")
+      .type("PATH")
+      .shown("builtin");
   auto device = add_device(verb, o->device, "measure single mechanisms on a device, and fit to their times", "",
                            "none: fit to the table of --from");
   auto only = verb.flag("--predict", o->predict,
@@ -268,7 +291,20 @@ void add_calibrate(VerbOptions& verb, Action& action) {
       verb.flag("--held-out", o->held_out,
                 "judge the fit: leave out each column, half, quarter and source of the table in turn, fit to the "
                 "rest, and print the errors at what was left out");
-  device.excludes(from).excludes(start).excludes(only).excludes(unseen);
+  auto joules = verb.value("--joules", o->joules,
+                           "fit what the machine's work costs in joules to a table of measured joules, and print what "
+                           "it predicts for rows that it has not seen")
+                    .type("CSV");
+  verb.flag(
+      "--energy", o->energy,
+      "with --device: measure joules instead of times, by NVML or the kernel's hardware monitor; --save then names "
+      "the file of the table, and --start the machine whose energy is replaced");
+  add_parsed(verb, "--energy-seconds", o->seconds, parse_real, "a number of seconds",
+             "with --energy: time of each row (default: 2)")
+      .type("SECONDS");
+  verb.flag("--no-product", o->no_product, "with --energy: no matrix products, which need cuBLAS or hipBLAS");
+  device.excludes(from).excludes(only).excludes(unseen);
+  joules.excludes(from).excludes(device).excludes(only).excludes(unseen);
   unseen.excludes(only);
   verb.value("--save", o->measure.save,
              "with --device: also write the table, its schedules and the start of the fit here")
@@ -310,6 +346,8 @@ void add_calibrate(VerbOptions& verb, Action& action) {
       "Examples:\n"
       "  sdma calibrate --from share/published/dma-latte.csv -o mi300x.json\n"
       "  sdma calibrate --device=cuda --save two-h200 -o machine.json\n"
+      "  sdma calibrate --device=cuda --energy --save joules.csv --start machine.json -o with_energy.json\n"
+      "  sdma calibrate --joules share/measured/h200/energy.csv\n"
       "  sdma calibrate --from mine.csv --start mi300x.json --free engine.poll_ns --free engine.latency_ns\n"
       "  sdma calibrate --from share/published/dma-latte.csv --held-out\n"
       "  sdma calibrate --from share/published/mi355x.csv --start share/machines/mi355x.json --predict\n"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// sdma explore: the fastest variant of a schedule with open choices.
+// sdma explore: the best variant of a schedule with open choices: the fastest, or the one that takes least energy.
 #include "json/explore.hpp"
 #include "core/plural.hpp"
+#include "draw/curves.hpp"
 #include "input.hpp"
 #include "interrupt.hpp"
 #include "json/check.hpp"
@@ -23,10 +24,8 @@
 namespace sdma::tool {
 namespace {
 
-enum class Goal { time };
-
 struct ExploreArguments {
-  std::string path, folder, sweep;
+  std::string path, folder, sweep, front;
   ParseOptions parse;
   MachineOptions machine;
   Profile profile;
@@ -44,6 +43,12 @@ std::string time_of(const Explored& e, std::size_t i) {
 }
 
 std::string ratio(const std::optional<SpeedUp>& s) { return s ? json::text_of(*s) : "-"; }
+
+/// In joules, if that is what is asked for; "tie" if the bounds of the terms leave open which candidate takes less.
+std::string energy_of(const Explored& e, std::size_t i) {
+  const auto& less = e.rows[i].over_best_joules;
+  return to_text(e.result.best[i].energy.joules) + (i > 0 && less && less->low <= 0 && less->high >= 0 ? " tie" : "");
+}
 
 std::string choices(const Candidate& c) {
   const auto text = decisions_text(c.decisions);
@@ -87,6 +92,19 @@ std::string aligned(const std::vector<std::vector<std::string>>& rows) {
   return out;
 }
 
+/// What the joules leave out, and what a tie of them is.
+std::string energy_note(const Explored& e) {
+  if (!e.energy) return "";
+  std::string out =
+      "Joules are those of the last round, with their bounds. A tie of joules: terms within their bounds change the "
+      "order.\n";
+  std::vector<std::string_view> names;
+  for (const auto p : e.result.best.front().energy.missing) names.push_back(name(p));
+  if (!names.empty())
+    out += fmt::format("not counted, because the machine's file does not have: {}\n", fmt::join(names, ", "));
+  return out;
+}
+
 std::string proved(const std::vector<std::string>& assumes) {
   return fmt::format(
       "Each of these is proved{}: no race, no deadlock, no missing wait. Times are predictions, +- half of a 68 % "
@@ -98,18 +116,22 @@ std::string proved(const std::vector<std::string>& assumes) {
 std::string explore_table(const Explored& e) {
   if (e.rows.empty()) return "no candidate is proved\n" + sentences(e);
   std::vector<std::vector<std::string>> rows{{"", "time", "x the default", "x the best", "choices"}};
+  if (e.energy) rows.front().insert(rows.front().begin() + 2, "energy");
   for (std::size_t i = 0; i < e.rows.size(); ++i) {
     const auto& c = e.result.best[i];
     rows.push_back({std::to_string(i + 1), time_of(e, i), ratio(e.rows[i].over_default), ratio(e.rows[i].over_best),
                     choices(c) + others(c)});
+    if (e.energy) rows.back().insert(rows.back().begin() + 2, energy_of(e, i));
   }
-  return aligned(rows) + "\n" + sentences(e) + proved(e.result.assumes);
+  return aligned(rows) + "\n" + sentences(e) + proved(e.result.assumes) + energy_note(e);
 }
 
 /// The best candidate of each search, one per line, and sentences about the searches.
 std::string explore_sweep_table(const std::vector<Explored>& all) {
   const auto& title = all.front().title;
   std::vector<std::vector<std::string>> rows{{title.substr(0, title.find('=')), "time", "x the default", "choices"}};
+  const bool joules = all.front().energy;
+  if (joules) rows.front().insert(rows.front().begin() + 2, "energy");
   std::string notes;
   bool complete = true;
   std::uint64_t simulated = 0;
@@ -121,6 +143,7 @@ std::string explore_sweep_table(const std::vector<Explored>& all) {
     else
       rows.push_back({value, time_of(e, 0), ratio(e.rows.front().over_default),
                       choices(e.result.best.front()) + others(e.result.best.front())});
+    if (joules) rows.back().insert(rows.back().begin() + 2, e.rows.empty() ? "-" : energy_of(e, 0));
     complete = complete && e.result.complete;
     simulated += e.result.simulated;
     if (!e.result.complete || e.result.first_refused) notes += sentences(e);
@@ -137,6 +160,24 @@ std::string explore_file(const Explored& e, std::size_t i, const std::string& co
                      e.rows.size(), choices(c), command, time_of(e, i), m.name,
                      over ? ", " + ratio(over) + " times as fast as the default" : "") +
          to_text(c.schedule);
+}
+
+/// Time and energy of each search's front; a point's band has the bounds of its joules.
+std::string front_svg(const std::vector<Explored>& all, const std::string& file, const MachineDescription& m) {
+  Curves out{.title = fmt::format("{}: no candidate is faster and takes less energy, {}", file, m.name),
+             .x_label = "time, us",
+             .y_label = "energy of the round, mJ",
+             .bytes = false,
+             .log_y = all.size() > 1};
+  for (const auto& e : all) {
+    auto& s = out.series.emplace_back();
+    s.name = e.title.empty() ? "front" : e.title;
+    for (const auto& c : e.result.front) {
+      s.points.emplace_back(c.ns / 1e3, c.energy.joules.value * 1e3);
+      s.band.emplace_back(c.energy.joules.low * 1e3, c.energy.joules.high * 1e3);
+    }
+  }
+  return curves_svg(out);
 }
 
 constexpr std::chrono::seconds kBudget{10};
@@ -186,6 +227,9 @@ class Exploring {
               .where = shown(options_.path),
               .message = fmt::format("interrupted: {} of {} values were not searched", left.size(), n)});
     if (const auto code = write_files(); code != kOk) return code;
+    if (!options_.front.empty())
+      if (const auto code = write_text(options_.front, front_svg(found_, shown(options_.path), machine_)); code != kOk)
+        return code;
     const bool cut = interrupted != 0;
     auto out = options_.json ? json::document(json::of(found_, machine_, {cut, left}))
                : axis        ? explore_sweep_table(found_)
@@ -208,7 +252,12 @@ class Exploring {
     // The default tells whether the text is wrong on purpose; errors of the text are found by the search.
     if (const auto s = parse_schedule(text_, shown(options_.path), parse); s)
       if (const auto why = json::deliberate(*s, shown(options_.path))) return report(*why), kInput;
-    SearchOptions o{.parse = parse, .profile = options_.profile, .best = options_.best, .seed = options_.seed};
+    SearchOptions o{.parse = parse,
+                    .profile = options_.profile,
+                    .goal = options_.goal,
+                    .front = !options_.front.empty(),
+                    .best = options_.best,
+                    .seed = options_.seed};
     if (options_.tries > 0) o.tries = options_.tries;
     if (options_.budget || options_.tries == 0)
       o.deadline = Deadline::in((whole - searched_) / static_cast<std::int64_t>(left));
@@ -230,6 +279,7 @@ class Exploring {
                      .hint = "write choose n in 1..5 instead of param n = 1 (docs/explore.md)"}),
              kInput;
     found_.push_back(json::explored(std::move(title), *std::move(r), machine_));
+    found_.back().energy = options_.goal != Goal::time || o.front;
     return kOk;
   }
 
@@ -242,6 +292,7 @@ class Exploring {
     for (const auto& [name, value] : options_.machine.changes) out += " --parameter " + name + "=" + value;
     for (const auto& option : r.assumes) out += " --assume " + option;
     if (options_.tries > 0) out += fmt::format(" --tries {}", options_.tries);
+    if (options_.goal != Goal::time) out += options_.goal == Goal::energy ? " --goal=energy" : " --goal=edp";
     if (options_.seed > 0) out += fmt::format(" --seed {}", options_.seed);
     return out + " " + shown(options_.path);
   }
@@ -276,6 +327,8 @@ class Exploring {
 int explore_verb(const ExploreArguments& o) {
   const auto m = load_machine(o.machine);
   if (!m) return exit_code(o.machine);
+  if (o.front == "-") return complain("--pareto needs a file, not -", "standard output is for the report"), kUsage;
+  if (overwrites({{"--pareto", o.front}}, {o.path})) return kUsage;
   auto text = read_text(o.path);
   if (!text) return report(text.error()), kInput;
   keep_what_is_known();
@@ -287,7 +340,11 @@ int explore_verb(const ExploreArguments& o) {
 void add_explore(VerbOptions& verb, Action& action) {
   const auto o = std::make_shared<ExploreArguments>();
   verb.value("FILE", o->path, "a schedule with open choices (choose)").required();
-  add_choice<Goal>(verb, "--goal", o->goal, {{"time", Goal::time}}, "what to minimise (default: time)");
+  add_choice<Goal>(verb, "--goal", o->goal, {{"time", Goal::time}, {"energy", Goal::energy}, {"edp", Goal::edp}},
+                   "what to minimise: the time, the joules of the last round, or the product of both (default: time)");
+  verb.value("--pareto", o->front,
+             "draw an SVG: time and joules of the candidates that no other beats in both. All of them are proved")
+      .type("PATH");
   add_settings(verb, o->parse.set);
   add_machine(verb, o->machine);
   const auto assumed = add_profile(verb, o->profile);
@@ -321,6 +378,7 @@ void add_explore(VerbOptions& verb, Action& action) {
       "Examples:\n"
       "  sdma explore --set N=8 --set chunk=64K examples/schedules/9_allgather_open.sdma\n"
       "  sdma explore --set N=8 --sweep chunk=128..128M*4 examples/schedules/9_allgather_open.sdma\n"
+      "  sdma explore --set N=8 --goal=energy --pareto front.svg examples/schedules/9_allgather_open.sdma\n"
       "  sdma explore --budget 60s --best 3 --write found ag.sdma\n"
       "  sdma explore --tries 500 --seed 7 --json ag.sdma");
   action = [o, assumed] {

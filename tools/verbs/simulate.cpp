@@ -10,7 +10,9 @@
 #include "json/json.hpp"
 #include "json/sweep.hpp"
 #include "output.hpp"
+#include "sdma/core/number.hpp"
 #include "sdma/schedule/text.hpp"
+#include "sdma/simulate/power_limit.hpp"
 #include "sdma/simulate/sweep.hpp"
 #include "sdma/trace/write.hpp"
 #include "shared_options.hpp"
@@ -39,6 +41,8 @@ struct SimulateArguments {
   bool json = false, show_machine = false, contents = false, no_sensitivity = false, explain = false, verbose = false;
   std::uint64_t seed = 0;
   std::vector<std::uint32_t> gpus;
+  std::optional<double> watts;
+  PowerPolicy policy = PowerPolicy::component;
 };
 
 constexpr std::size_t kNameWidth = 10, kTimeWidth = 12;
@@ -176,6 +180,31 @@ std::string runtimes_text(const std::vector<std::pair<std::string, double>>& all
       time_text(batch), time_text(calls), calls / batch, time_text(hsa));
 }
 
+/// The round under --power-limit, and how much longer or shorter it is than without.
+int limited(const SimulateArguments& o, const MachineDescription& m, const Schedule& s, const SourceMap& map) {
+  const auto& path = o.paths[0];
+  const PowerLimit limit{*o.watts, o.policy};
+  const auto free = simulate(s, m, {.map = &map});
+  if (!free) return report(in_file(path, free.error())), can_begin(s, m) ? kRefuted : kInput;
+  auto r = limit_power(s, m, limit, {.map = &map});
+  if (!r) return report(in_file(path, r.error())), kInput;
+  r->simulation.findings = in_file(path, std::move(r->simulation.findings));
+  if (o.json) {
+    auto j = json::of(r->simulation, m);
+    j["energy"] = json::of(r->energy);
+    j["power_limit"] = {{"watts", limit.watts},
+                        {"mhz", r->mhz},
+                        {"held", r->held},
+                        {"ns", json::of(r->ns)},
+                        {"unlimited_ns", free->ns}};
+    return write_text("-", json::document(j));
+  }
+  const auto text = to_text(*r, limit, free->ns) + "\n" + to_table(r->simulation) + "\n" + to_table(r->energy);
+  if (const auto code = write_text("-", text); code != kOk) return code;
+  report(r->simulation.findings);
+  return kOk;
+}
+
 int one(const SimulateArguments& o, const MachineDescription& m) {
   const auto& path = o.paths[0];
   const auto text = read_text(path);
@@ -185,6 +214,7 @@ int one(const SimulateArguments& o, const MachineDescription& m) {
   if (!s) return kInput;
   if (const auto why = json::deliberate(*s, shown(path))) return report(*why), kInput;
   const Doing simulating("simulating " + shown(path));
+  if (o.watts) return limited(o, m, *s, map);
   std::optional<trace::Recorder> recorder;
   if (!o.trace.empty() || !o.plot.empty()) recorder.emplace(trace::Recorder::kDefaultEvents, "virtual");
   auto r = simulate(*s, m,
@@ -217,7 +247,7 @@ int one(const SimulateArguments& o, const MachineDescription& m) {
     for (const auto& [key, ns] : batches) j["through"][key] = ns;
     answer = json::document(j);
   } else {
-    answer = to_table(*r, why, &m) + runtimes_text(batches);
+    answer = to_table(*r, why, &m) + runtimes_text(batches) + "\n" + to_table(energy(*r, m, why));
   }
   if (o.explain && !o.json) answer += "\n" + explain(*r, *why);
   if (o.verbose && !o.json) answer += "\n" + machine_text(m);
@@ -261,6 +291,10 @@ int simulate_verb(const SimulateArguments& o) {
   auto read = o.paths;
   if (!o.machine.path.empty()) read.push_back(o.machine.path);
   if (overwrites({{"--trace", o.trace}, {"--plot", o.plot}, {"--csv", o.csv}}, read)) return kUsage;
+  if (o.watts && (!o.sweeps.empty() || !o.trace.empty() || !o.plot.empty() || o.contents || o.explain))
+    return complain("--power-limit does not take --sweep, --trace, --plot, --contents or --explain",
+                    "the report is about the round at the clock that follows"),
+           kUsage;
   if (!o.sweeps.empty()) {
     if (!o.trace.empty() || o.contents || o.explain || !o.gpus.empty())
       return complain("--sweep does not take --trace, --contents, --explain or --gpu",
@@ -300,6 +334,15 @@ void add_simulate(VerbOptions& verb, Action& action) {
   add_shown_gpus(verb, o->gpus);
   verb.flag("--contents", o->contents, "also move the bytes, and check the expectations");
   add_count(verb, "--seed", o->seed, 0, ~std::uint64_t{}, "seed for random contents, with --contents");
+  add_parsed(
+      verb, "--power-limit", o->watts, parse_real, "a number of watts",
+      "limit the power of each GPU's board; the clock of the compute dies follows, and the report is that of the "
+      "round at this clock")
+      .type("WATTS");
+  add_choice<PowerPolicy>(verb, "--policy", o->policy,
+                          {{"uniform", PowerPolicy::uniform}, {"component", PowerPolicy::component}},
+                          "with --power-limit: each part of a GPU keeps its part of the limit, or kernels get what the "
+                          "others leave (default: component)");
   verb.flag("--no-sensitivity", o->no_sensitivity,
             "omit the sensitivity and the uncertainty from the report or the sweep");
   verb.flag(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Finds the fastest of the schedules that a text leaves open (sdma/schedule/text.hpp): a search by simulation,
+// Finds the best of the schedules that a text leaves open (sdma/schedule/text.hpp): a search by simulation,
 // with the checker as judge. `sdma explore` is its command line (docs/explore.md).
 //
 //   auto r = search(text, "ag.sdma", *mi300x_machine(), {.tries = 5000});
@@ -24,9 +24,12 @@
 // With `tries` alone, a search is deterministic: the same text, options and seed give the same result. A time is a
 // prediction, as uncertain as `sensitivity` says; `speed_up` says whether two candidates differ.
 //
-// Errors: the Diagnostics of the text as it is by default; a text that leaves nothing open is not an error. Candidates
-// that cannot be read or simulated, or are not proved, are counted in `refused`, and the first is kept with its
-// choices. Allocates. Any thread may call it; nothing is shared.
+// A goal with energy, or a front, needs a machine that knows joules. The energy leaves out what that machine does not
+// know (`Energy::missing`).
+//
+// Errors: the Diagnostics of the text as it is by default; a machine without joules, if they are asked for. A text that
+// leaves nothing open is not an error. Candidates that cannot be read or simulated, or are not proved, are counted in
+// `refused`, and the first is kept with its choices. Allocates. Any thread may call it; nothing is shared.
 #include "sdma/check/check.hpp"
 #include "sdma/core/deadline.hpp"
 #include "sdma/schedule/text.hpp"
@@ -40,25 +43,31 @@
 
 namespace sdma { inline namespace v0_3 {
 
+/// What a search minimises: the time; the energy (sdma/simulate/energy.hpp), or its product with the time.
+enum class Goal : std::uint8_t { time, energy, edp };
+
 /// One way to take every choice that the text leaves open.
 struct Candidate {
   std::vector<Decision> decisions{};  ///< what was chosen for it
   Schedule schedule{};                ///< with these choices
   double ns{};                        ///< the predicted time of its last round
-  std::uint64_t same{};               ///< how many other candidates had the same time, and were not examined
+  Energy energy{};                    ///< of that round; empty if the machine knows no joules
+  std::uint64_t same{};               ///< how many others were equally good, and were not examined
 };
 
 /// How far a search has come.
 struct SearchProgress {
   std::uint64_t simulated{};  ///< as SearchResult::simulated, so far
   double candidates{};        ///< as SearchResult::candidates
-  double best_ns{};           ///< 0: no candidate is proved yet
+  double best_ns{};           ///< the time of the best; 0: no candidate is proved yet
 };
 
 /// What a search assumes, keeps and may spend.
 struct SearchOptions {
   ParseOptions parse{};                ///< `map` and `decisions` are not used
   Profile profile{};                   ///< what the checker assumes
+  Goal goal = Goal::time;              ///< what the best candidate has least of
+  bool front = false;                  ///< also keep the candidates that no other beats in both time and energy
   std::size_t best = 5;                ///< how many candidates to keep
   std::uint64_t tries = 100'000;       ///< the most candidates to simulate
   std::optional<Deadline> deadline{};  ///< the search ends then; none: time does not limit it
@@ -69,7 +78,8 @@ struct SearchOptions {
 
 /// What a search found.
 struct SearchResult {
-  std::vector<Candidate> best{};       ///< proved; the fastest first, each with a time of its own
+  std::vector<Candidate> best{};       ///< proved; the best first, none as good as another
+  std::vector<Candidate> front{};      ///< proved, by time: no candidate is faster and takes less energy
   std::optional<Candidate> initial{};  ///< the default; nothing if it is refused
   std::uint64_t simulated{};           ///< different candidates that were simulated or refused
   /// How many there are: exact if `complete`, else the number that

@@ -30,6 +30,12 @@
 //   "engine.bytes_per_ns": {"value": 48.35, ..., "taken_from": ["ROCm/system-acceptance-docs"]}
 //   "judged": {"one source": {"model_error": 0.11, "fitted": {"cells": 85, "mean": 0.07, "worst": 0.56}}}
 //
+// "energy" has the terms of energy.hpp, each with its bounds, its level and its source. It may be left out, and so may
+// each term.
+//
+//   "energy": {"gpu.idle_watts": {"value": 150, "low": 131, "high": 180, "level": "board",
+//                                 "includes": ["xcd.idle_watts", "iod.idle_watts"], "source": "..."}}
+//
 // Nothing unknown gets a number in silence. `defaults_of` lists what a file leaves out, and what is used instead. What
 // a file gives as unknown, such as the rate of a link ("mb_per_s": 0), has no default: `simulate` refuses a schedule
 // that depends on it.
@@ -39,6 +45,7 @@
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/device/topology.hpp"
+#include "sdma/simulate/energy.hpp"
 
 #include <array>
 #include <cstddef>
@@ -207,6 +214,7 @@ struct MachineDescription {
   std::vector<Judged> judged{};
   /// Of fitted parameters; their `uncertainty` is for each alone. The errors of all others are independent.
   Covariance covariance{};
+  EnergyTerms energy{};    ///< what its work costs in joules; nothing if its file does not say so
   MachineOrigin origin{};  ///< for messages
 
   double operator[](Cost c) const noexcept { return parameters[static_cast<std::size_t>(c)].value; }
@@ -219,8 +227,9 @@ struct MachineDescription {
   const Judged* judgement(CopyPattern) const noexcept;
   /// The model_error for schedules of this pattern: its own, or that of the machine.
   double error_of(CopyPattern) const noexcept;
-  /// Sets a parameter by name. `xgmi.rate`, `pcie.rate` and `nic.rate` are the raw rates of all links of that type, in
-  /// GB/s. The parameter is exact from now on. bad_argument: there is no such parameter, or it cannot have this value.
+  /// Sets a parameter or a term of the energy by name. `xgmi.rate`, `pcie.rate` and `nic.rate` are the raw rates of all
+  /// links of that type, in GB/s. What was set is exact from now on. bad_argument: there is no such parameter, or it
+  /// cannot have this value.
   [[nodiscard]] Errc set(std::string_view parameter, double value) noexcept;
   friend bool operator==(const MachineDescription&, const MachineDescription&) = default;
 };

@@ -72,6 +72,7 @@ struct SimulateOptions {
   /// packet that an engine fetches, bytes that have moved. A step takes about 100 bytes of memory.
   std::uint64_t max_steps = std::uint64_t{1} << 23;
   const SourceMap* map{};  ///< the lines of the actions, from parse_schedule
+  double clock = 1;        ///< of the compute units, relative to that with which kernels take the times that they state
 };
 
 /// One step of the critical path.
@@ -112,6 +113,7 @@ struct Simulation {
   std::uint64_t packets{}, bytes{}, doorbells{};  ///< of the whole run; bytes: those that engines moved
   std::uint64_t steps{};                          ///< what it took of SimulateOptions::max_steps
   CopyPattern pattern{};  ///< what its copies have in common: MachineDescription::judgement says how far such were off
+  Activity activity{};    ///< of the last round: what energy (energy.hpp) is made of
   /// Errors: expectations that fail, with `contents`. Warnings: kernels whose time is too short for their bytes.
   std::vector<Diagnostic> findings{};
 };
