@@ -109,7 +109,8 @@ void room() {
       last = taken;
       std::this_thread::sleep_for(std::chrono::milliseconds(200));
     }
-    std::printf("room: batches of %4zu: %6zu copies, then a call blocks%s\n", n, taken.load(), done ? " (no call did)" : "");
+    std::printf("room: batches of %4zu: %6zu copies, then a call blocks%s\n", n, taken.load(),
+                done ? " (no call did)" : "");
     __atomic_store_n(&words[0], 1u, __ATOMIC_RELEASE);
     t.join();
     MUST(cuStreamSynchronize(s));
@@ -128,8 +129,8 @@ template <class Issue> void timed(const char* name, CUstream s, std::size_t coun
     call.push_back(b - a);
     all.push_back(c - a);
   }
-  std::printf("%s: host %.3f, complete %.3f us a copy (%.2f, %.2f ms)\n", name, median(call) / count, median(all) / count,
-              median(call) / 1e3, median(all) / 1e3);
+  std::printf("%s: host %.3f, complete %.3f us a copy (%.2f, %.2f ms)\n", name, median(call) / count,
+              median(all) / count, median(call) / 1e3, median(all) / 1e3);
 }
 
 void copies() {
@@ -140,11 +141,15 @@ void copies() {
     for (const std::size_t n : {64, 128, 256, 512, 1024}) {
       for (const unsigned flags : {1u, 0u}) {
         std::snprintf(name, sizeof name, "copies: %zu B, batches of %4zu, flags %u", bytes, n, flags);
-        timed(name, s, 32768, [&] { for (std::size_t i = 0; i < 32768; i += n) c.batch(i, n, s, how(flags)); });
+        timed(name, s, 32768, [&] {
+          for (std::size_t i = 0; i < 32768; i += n) c.batch(i, n, s, how(flags));
+        });
       }
     }
     std::snprintf(name, sizeof name, "copies: %zu B, batches of  256, sources in any order", bytes);
-    timed(name, s, 32768, [&] { for (std::size_t i = 0; i < 32768; i += 256) c.batch(i, 256, s, how(1, CU_MEMCPY_SRC_ACCESS_ORDER_ANY)); });
+    timed(name, s, 32768, [&] {
+      for (std::size_t i = 0; i < 32768; i += 256) c.batch(i, 256, s, how(1, CU_MEMCPY_SRC_ACCESS_ORDER_ANY));
+    });
     for (const std::size_t n : {64, 256}) {
       std::snprintf(name, sizeof name, "copies: %zu B, batches of %4zu, a written value after each", bytes, n);
       timed(name, s, 32768, [&] {
@@ -251,8 +256,9 @@ void rows() {
             }
           }
       const auto per = [&](const std::vector<double>& v) { return median(v) / b.count; };
-      std::printf("rows: %6zu B x %2zu: batch host %6.2f engine %6.2f both %6.2f, strided host %6.2f engine %6.2f both %6.2f us a box\n",
-                  bytes, rows, per(call[0]), per(engine[0]), per(all[0]), per(call[1]), per(engine[1]), per(all[1]));
+      std::printf(
+          "rows: %6zu B x %2zu: batch host %6.2f engine %6.2f both %6.2f, strided host %6.2f engine %6.2f both %6.2f us a box\n",
+          bytes, rows, per(call[0]), per(engine[0]), per(all[0]), per(call[1]), per(engine[1]), per(all[1]));
     }
 }
 
@@ -266,7 +272,8 @@ void mixture() {
     for (const int percent : {0, 25, 35, 50, 100})
       for (const int streams : {1, 2}) {
         if (streams == 2 && percent % 100 == 0) continue;
-        std::snprintf(name, sizeof name, "mixture: boxes of %2zu rows, %3d %% strided, %d stream(s)", rows, percent, streams);
+        std::snprintf(name, sizeof name, "mixture: boxes of %2zu rows, %3d %% strided, %d stream(s)", rows, percent,
+                      streams);
         timed(name, s[0], 32768, [&] {
           Held held;
           for (std::size_t k = 0; k < b.count; ++k)
@@ -287,7 +294,9 @@ void mixture() {
     if (what[0] == 'd' || what[5] == 'i') std::sort(c.dst.begin(), c.dst.end());
     if (what[0] == 's' || what[5] == 'i') std::sort(c.src.begin(), c.src.end());
     std::snprintf(name, sizeof name, "addresses: %s", what);
-    timed(name, s[0], 32768, [&] { for (std::size_t i = 0; i < 32768; i += 64) c.batch(i, 64, s[0], how()); });
+    timed(name, s[0], 32768, [&] {
+      for (std::size_t i = 0; i < 32768; i += 64) c.batch(i, 64, s[0], how());
+    });
   }
 }
 
