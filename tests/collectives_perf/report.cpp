@@ -168,7 +168,7 @@ TEST_CASE("a line of CSV has as many fields as the first") {
   p.wrong.reset();
   p.notes.clear();
   CHECK(csv_line(s, p).ends_with(",,,2.5,2.5,,,,,,,,,,,,\n"));
-  p.energy = Energy{.joules = 0.5, .nanojoules_per_byte = 7, .watts = 99};
+  p.energy = perf::Energy{.joules = 0.5, .nanojoules_per_byte = 7, .watts = 99};
   p.beside = Beside{.us = 3, .product_alone = 600, .product = 500};
   CHECK(csv_line(s, p).ends_with(",2.5,2.5,0.5,7,99,3,600,500,,,,,,\n"));
 }
@@ -214,7 +214,7 @@ TEST_CASE("rivals are compared with the best of ours, and never counted as ours"
 
 TEST_CASE("what was measured besides the time is below the row") {
   auto p = point(1024, kB2bPl, 10);
-  p.energy = Energy{.joules = 0.5, .nanojoules_per_byte = 7, .watts = 99};
+  p.energy = perf::Energy{.joules = 0.5, .nanojoules_per_byte = 7, .watts = 99};
   p.beside = Beside{.us = 15, .product_alone = 600, .product = 540};
   CHECK(row(p).find("\n#   energy: 0.5 J per round, 7 nJ per byte moved, 99.0 W above idle\n") != std::string::npos);
   CHECK(row(p).ends_with(
