@@ -164,13 +164,13 @@ TEST_CASE("a line of CSV has as many fields as the first") {
   auto p = point(1024, kB2bPl, 2.5);
   CHECK(count(csv_line(s, p), ",") == count(csv_header(), ","));
   p.notes = {"swap: a, b", "says \"no\""};
-  CHECK(csv_line(s, p).ends_with(",0,\"swap: a, b; says \"\"no\"\"\",2.5,2.5,,,,,,,,,,,,\n"));
+  CHECK(csv_line(s, p).ends_with(",0,\"swap: a, b; says \"\"no\"\"\",2.5,2.5,,,,,,,,,,,,,,\n"));
   p.wrong.reset();
   p.notes.clear();
-  CHECK(csv_line(s, p).ends_with(",,,2.5,2.5,,,,,,,,,,,,\n"));
+  CHECK(csv_line(s, p).ends_with(",,,2.5,2.5,,,,,,,,,,,,,,\n"));
   p.energy = perf::Energy{.joules = 0.5, .nanojoules_per_byte = 7, .watts = 99};
   p.beside = Beside{.us = 3, .product_alone = 600, .product = 500};
-  CHECK(csv_line(s, p).ends_with(",2.5,2.5,0.5,7,99,3,600,500,,,,,,\n"));
+  CHECK(csv_line(s, p).ends_with(",2.5,2.5,0.5,7,99,3,600,500,,,,,,,,\n"));
 }
 
 TEST_CASE("half of the rounds are between the quartiles") {
