@@ -69,42 +69,53 @@ struct Blocks {
   }
 };
 
+/// A store to a signal wakes the device's thread, which may be at a queue when its publisher comes. So rounds are run until
+/// one is undisturbed, and that one is judged: `round(last)` returns whether it was, and judges it if so, and the last.
+template <class Round> void until_undisturbed(Round round) {
+  constexpr int kMost = 200;
+  for (int i = 1; i <= kMost; ++i)
+    if (round(i == kMost)) return;
+}
+
 }  // namespace
 
-// Hidden: which thread issues depends on when each runs. By hand, on an idle machine: device-conformance-cuda "[in-time]"
-TEST_CASE("cuda: the thread that publishes a list issues it, 64 copies a call, and wakes nobody", "[.][in-time]") {
+TEST_CASE("cuda: the thread that publishes a list issues it, 64 copies a call, and wakes nobody", "[cuda]") {
   const auto d = quiet();
   constexpr std::uint32_t kParts = 8, kEach = 512;
   const Blocks all(*d, kEach, kParts);
   auto go = must(d->create_signal()), done = must(d->create_signal());
   auto queue = must(d->create_queue({.ring_bytes = 1u << 20}));
   Ring<> ring{queue.memory()};
-  for (const bool ahead : {false, true}) {
-    CAPTURE(ahead);
-    go->set(0);
-    done->set(0);
-    const auto before = d->issued();
-    if (!ahead) go->set(1);
-    for (std::uint32_t p = 0; p < kParts; ++p) {
-      Submission s{ring, kEach * dwords_of<CopyLinear>() + dwords_of<PollMem, Fence>(), soon()};
-      s.with([&](auto& w) { return acquire_equal(w, go->va, 1); });
-      for (std::uint32_t b = 0; b < kEach; ++b) s.put(all.copy(p, b));
-      s.with([&](auto& w) { return complete_with_fence(w, done->va, p + 1); });
-      REQUIRE(s.publish() == Errc::ok);
-    }
-    // Everything is with the driver before any thread but this one has run; so rptr is at the end.
-    const auto n = d->issued() - before;
-    CHECK(ring.positions().read == ring.positions().committed);
-    CHECK(n.copies == kParts * kEach);
-    CHECK(n.batches == kParts * kEach / 64);
-    CHECK(n.wakes == 0);
-    CHECK(n.boxes == 0);
-    // A batch, at most a report after it; a wait and a fence for each part; a report for each 64 of all these.
-    CHECK(n.calls <= 2 * n.batches + 2 * kParts + 8);
-    go->set(1);
-    REQUIRE(wait(*done, Compare::eq, kParts, soon(), ring));
-    CHECK(all.arrived());
-  }
+  for (const bool ahead : {false, true})
+    until_undisturbed([&](bool last) {
+      CAPTURE(ahead);
+      go->set(0);
+      done->set(0);
+      if (!ahead) go->set(1);
+      const auto before = d->issued();
+      for (std::uint32_t p = 0; p < kParts; ++p) {
+        Submission s{ring, kEach * dwords_of<CopyLinear>() + dwords_of<PollMem, Fence>(), soon()};
+        s.with([&](auto& w) { return acquire_equal(w, go->va, 1); });
+        for (std::uint32_t b = 0; b < kEach; ++b) s.put(all.copy(p, b));
+        s.with([&](auto& w) { return complete_with_fence(w, done->va, p + 1); });
+        REQUIRE(s.publish() == Errc::ok);
+      }
+      const auto n = d->issued() - before;
+      if (n.wakes == 0 || last) {
+        // Everything is with the driver before any thread but this one has run; so rptr is at the end.
+        CHECK(ring.positions().read == ring.positions().committed);
+        CHECK(n.copies == kParts * kEach);
+        CHECK(n.batches == kParts * kEach / 64);
+        CHECK(n.wakes == 0);
+        CHECK(n.boxes == 0);
+        // A batch, at most a report after it; a wait and a fence for each part; a report for each 64 of all these.
+        CHECK(n.calls <= 2 * n.batches + 2 * kParts + 8);
+      }
+      go->set(1);
+      REQUIRE(wait(*done, Compare::eq, kParts, soon(), ring));
+      CHECK(all.arrived());
+      return n.wakes == 0;
+    });
 }
 
 TEST_CASE("cuda: what exceeds the window of a stream that waits is left to the thread", "[cuda]") {
@@ -148,35 +159,39 @@ TEST_CASE("cuda: no more copies are with a stream that waits than it takes witho
   CHECK(all.arrived());
 }
 
-TEST_CASE("cuda: four rows or more are a strided copy where the engine has little to do", "[.][in-time]") {
+TEST_CASE("cuda: four rows or more are a strided copy where the engine has little to do", "[cuda]") {
   const auto d = quiet();
   for (const std::uint32_t rows : {2u, 3u, 4u, 8u, 64u, 100u}) {
-    CAPTURE(rows);
-    const Blocks all(*d, 3, rows);
-    Lane lane(*d);
-    const auto before = d->issued();
-    lane.submit(all.box(1));
-    REQUIRE(lane.finish());
-    const auto idle = d->issued() - before;
-    CHECK(idle.boxes == (rows >= 4 ? 1 : 0));
-    CHECK(idle.rows == (rows >= 4 ? rows : 0));
-    CHECK(idle.copies == (rows >= 4 ? 0 : rows));
-    CHECK(idle.wakes == 0);
+    until_undisturbed([&](bool last) {
+      CAPTURE(rows);
+      const Blocks all(*d, 3, rows);
+      Lane lane(*d);
+      const auto before = d->issued();
+      lane.submit(all.box(1));
+      REQUIRE(lane.finish());
+      const auto idle = d->issued() - before;
 
-    // A stream that waits costs the host nothing: all rows are copies, which are faster for the engine.
-    auto go = must(d->create_signal());
-    lane.submit(PollMem{.addr = go->va, .func = Compare::eq, .reference = 1}, all.box(0), all.box(2));
-    const auto held = d->issued() - before;
-    CHECK(held.boxes == idle.boxes);
-    CHECK(held.copies == idle.copies + 2 * rows);
-    go->set(1);
-    REQUIRE(lane.finish());
-    CHECK(all.arrived());
+      // A stream that waits costs the host nothing: all rows are copies, which are faster for the engine.
+      auto go = must(d->create_signal());
+      lane.submit(PollMem{.addr = go->va, .func = Compare::eq, .reference = 1}, all.box(0), all.box(2));
+      const auto held = d->issued() - before;
+      if (held.wakes == 0 || last) {
+        CHECK(idle.boxes == (rows >= 4 ? 1 : 0));
+        CHECK(idle.rows == (rows >= 4 ? rows : 0));
+        CHECK(idle.copies == (rows >= 4 ? 0 : rows));
+        CHECK(idle.wakes == 0);
+        CHECK(held.boxes == idle.boxes);
+        CHECK(held.copies == idle.copies + 2 * rows);
+      }
+      go->set(1);
+      REQUIRE(lane.finish());
+      CHECK(all.arrived());
+      return held.wakes == 0;
+    });
   }
 }
 
-TEST_CASE("cuda: rows are copies while the engine has work for longer than the host takes for a batch",
-          "[.][in-time]") {
+TEST_CASE("cuda: rows are copies while the engine has work for longer than the host takes for a batch", "[cuda]") {
   const auto d = quiet();
   const Blocks all(*d, 3, 8);
   auto big = host_memory(*d, 4u << 20), to = gpu_memory(*d, 0, 4u << 20);
@@ -185,41 +200,54 @@ TEST_CASE("cuda: rows are copies while the engine has work for longer than the h
   const PollMem wait_for_go{.addr = go->va, .func = Compare::eq, .reference = 1},
       is_met{.addr = met->va, .func = Compare::eq, .reference = 7};
   for (const std::uint32_t bytes : {4u << 20, 4096u}) {  // 77 us and 0.2 us of the link
-    CAPTURE(bytes);
-    go->set(0);
-    Lane lane(*d);
-    const auto before = d->issued();
-    lane.submit(wait_for_go, CopyLinear{.src = big.va(), .dst = to.va(), .bytes = bytes}, is_met, all.box(0));
-    const auto n = d->issued() - before;
-    CHECK(n.boxes == (bytes == 4096 ? 1 : 0));
-    CHECK(n.copies == (bytes == 4096 ? 1 : 9));
-    go->set(1);
-    REQUIRE(lane.finish());
+    until_undisturbed([&](bool last) {
+      CAPTURE(bytes);
+      go->set(0);
+      Lane lane(*d);
+      const auto before = d->issued();
+      lane.submit(wait_for_go, CopyLinear{.src = big.va(), .dst = to.va(), .bytes = bytes}, is_met, all.box(0));
+      const auto n = d->issued() - before;
+      if (n.wakes == 0 || last) {
+        CHECK(n.boxes == (bytes == 4096 ? 1 : 0));
+        CHECK(n.copies == (bytes == 4096 ? 1 : 9));
+      }
+      go->set(1);
+      REQUIRE(lane.finish());
+      return n.wakes == 0;
+    });
   }
 }
 
-TEST_CASE("cuda: a box takes the ring once, and its rows' addresses are stored once", "[.][in-time]") {
+TEST_CASE("cuda: a box takes the ring once, and its rows' addresses are stored once", "[cuda]") {
   const auto d = quiet();
   constexpr std::uint32_t kBlocks = 256, kRows = 8;
   const Blocks all(*d, kBlocks, kRows);
   auto done = must(d->create_signal()), go = must(d->create_signal());
   auto queue = must(d->create_queue({.ring_bytes = 1u << 20}));
   Ring<> ring{queue.memory()};
-  const auto from = ring.positions().committed;
-  const auto before = d->issued();
-  Submission s{ring, kBlocks * dwords_of<CopySubwindow>() + dwords_of<PollMem, Fence>(), soon()};
-  s.put(PollMem{.addr = go->va, .func = Compare::eq, .reference = 1});
-  for (std::uint32_t b = 0; b < kBlocks; ++b) s.put(all.box(b));
-  s.put(Fence{.addr = done->va, .value = 1});
-  REQUIRE(s.publish() == Errc::ok);
-  const auto n = d->issued() - before;
-  CHECK(ring.positions().committed - from <= 4 * (kBlocks * dwords_of<CopySubwindow>() + dwords_of<PollMem, Fence>()));
-  CHECK(n.copies == kBlocks * kRows);
-  CHECK(n.batches == kBlocks * kRows / 64);
-  CHECK(n.wakes == 0);
-  go->set(1);
-  REQUIRE(wait(*done, Compare::eq, 1, soon(), ring));
-  CHECK(all.arrived());
+  until_undisturbed([&](bool last) {
+    go->set(0);
+    done->set(0);
+    const auto from = ring.positions().committed;
+    const auto before = d->issued();
+    constexpr auto kDwords = kBlocks * dwords_of<CopySubwindow>() + dwords_of<PollMem, Fence>();
+    Submission s{ring, kDwords, soon()};
+    s.put(PollMem{.addr = go->va, .func = Compare::eq, .reference = 1});
+    for (std::uint32_t b = 0; b < kBlocks; ++b) s.put(all.box(b));
+    s.put(Fence{.addr = done->va, .value = 1});
+    REQUIRE(s.publish() == Errc::ok);
+    const auto n = d->issued() - before;
+    if (n.wakes == 0 || last) {
+      CHECK(ring.positions().committed - from <= 4 * kDwords);
+      CHECK(n.copies == kBlocks * kRows);
+      CHECK(n.batches == kBlocks * kRows / 64);
+      CHECK(n.wakes == 0);
+    }
+    go->set(1);
+    REQUIRE(wait(*done, Compare::eq, 1, soon(), ring));
+    CHECK(all.arrived());
+    return n.wakes == 0;
+  });
 }
 
 TEST_CASE("cuda: a copy joins a batch unless order matters to it and to one of the batch", "[cuda]") {
