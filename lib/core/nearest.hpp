@@ -20,6 +20,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace sdma { inline namespace v0_3 {
@@ -67,6 +68,11 @@ class Nearest {
   std::string_view word_, best_{};
   std::size_t distance_;
 };
+
+/// A hint: "did you mean 'x'?", or `otherwise` if no candidate is near.
+inline std::string meant_hint(const Nearest& n, std::string otherwise) {
+  return n.best().empty() ? std::move(otherwise) : "did you mean '" + std::string(n.best()) + "'?";
+}
 
 /// The end of a message: "; did you mean 'x'?", or "". A word that begins exactly one candidate means that candidate,
 /// even if most of its letters are missing.

@@ -118,6 +118,14 @@ std::string to_text(const Bounds& b) {
   return fmt::format("{} ({} to {})", joules_text(b.value), joules_text(b.low), joules_text(b.high));
 }
 
+std::string missing_text(const Energy& e) {
+  std::vector<std::string_view> names;
+  for (const auto p : e.missing) names.push_back(name(p));
+  return names.empty()
+             ? ""
+             : fmt::format("not counted, because the machine's file does not have: {}\n", fmt::join(names, ", "));
+}
+
 std::string to_table(const Energy& e) {
   auto out = fmt::format("{:<38} {:>10} {:>24} {:>10} {:>20}\n", "energy of the round", "joules", "at least, at most",
                          "watts", "at least, at most");
@@ -139,10 +147,7 @@ std::string to_table(const Energy& e) {
                             ? ""
                             : " but the device's own figures"),
         e.joules);
-  std::vector<std::string_view> names;
-  for (const auto p : e.missing) names.push_back(name(p));
-  if (!names.empty())
-    out += fmt::format("not counted, because the machine's file does not have: {}\n", fmt::join(names, ", "));
+  out += missing_text(e);
   if (fitted) out += "* in part fitted to published ratios: no prediction of these ratios\n";
   return out;
 }

@@ -41,9 +41,8 @@ class EnergyReader {
     if (i < kPowers) return static_cast<Power>(i);
     Nearest n{key};
     for (std::size_t k = 0; k < kPowers; ++k) n.offer(name(static_cast<Power>(k)));
-    in_.complain(
-        where, "\"" + key + "\" is not a term of the energy",
-        n.best().empty() ? "sdma simulate --show-machine lists them" : "did you mean '" + std::string(n.best()) + "'?");
+    in_.complain(where, "\"" + key + "\" is not a term of the energy",
+                 meant_hint(n, "sdma simulate --show-machine lists them"));
     return {};
   }
 

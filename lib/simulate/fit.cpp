@@ -134,14 +134,15 @@ std::optional<double> latent_part(const Observation& o, const MachineDescription
   return part < kLeast ? std::nullopt : std::optional(part);
 }
 
-/// What 68 % of the errors of times and ratios do not exceed, relative to their latent parts, if there are more of them
-/// than parameters. That parameters bend towards what they are fitted to is not in it: predictions have the parameters'
-/// uncertainty beside it.
+/// What 68 % of these do not exceed. Requires one.
 double most_of(std::vector<double> sizes) {
   constexpr double kOneDeviation = 0.6827;
   std::sort(sizes.begin(), sizes.end());
   return sizes[static_cast<std::size_t>(kOneDeviation * static_cast<double>(sizes.size()))];
 }
+/// What 68 % of the errors of times and ratios do not exceed, relative to their latent parts, if there are more of them
+/// than parameters. That parameters bend towards what they are fitted to is not in it: predictions have the parameters'
+/// uncertainty beside it.
 double left_over(std::span<const Observation> all, const std::vector<double>& errors, std::size_t parameters,
                  const MachineDescription& m) {
   std::vector<double> sizes;

@@ -221,8 +221,7 @@ class Loader {
         Nearest n{key};
         for (const auto& e : kEntries) n.offer(e.name);
         return in_.complain("parameters", "\"" + key + "\" is not a parameter",
-                            n.best().empty() ? "sdma simulate --show-machine lists them"
-                                             : "did you mean '" + std::string(n.best()) + "'?");
+                            meant_hint(n, "sdma simulate --show-machine lists them"));
       }
       seen[i] = true;
       one("parameters: " + key, i, value, m.parameters[i]);

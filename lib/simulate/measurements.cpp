@@ -48,7 +48,7 @@ constexpr std::string_view kShare = "share.", kFree = "free", kPower = "power", 
 std::string mean_to_say(std::string_view word, std::span<const std::string_view> known, const std::string& otherwise) {
   Nearest n{word};
   for (const auto k : known) n.offer(k);
-  return n.best().empty() ? otherwise : fmt::format("did you mean '{}'?", n.best());
+  return meant_hint(n, otherwise);
 }
 
 class Table {

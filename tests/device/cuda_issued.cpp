@@ -69,8 +69,8 @@ struct Blocks {
   }
 };
 
-/// A store to a signal wakes the device's thread, which may be at a queue when its publisher comes. So rounds are run until
-/// one is undisturbed, and that one is judged: `round(last)` returns whether it was, and judges it if so, and the last.
+/// A store to a signal wakes the device's thread, which may be at a queue when its publisher comes. So rounds are run
+/// until one is undisturbed: `round(last)` returns whether it was, and judges it if so, and the last one in any case.
 template <class Round> void until_undisturbed(Round round) {
   constexpr int kMost = 200;
   for (int i = 1; i <= kMost; ++i)

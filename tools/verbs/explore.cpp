@@ -95,14 +95,9 @@ std::string aligned(const std::vector<std::vector<std::string>>& rows) {
 /// What the joules leave out, and what a tie of them is.
 std::string energy_note(const Explored& e) {
   if (!e.energy) return "";
-  std::string out =
-      "Joules are those of the last round, with their bounds. A tie of joules: terms within their bounds change the "
-      "order.\n";
-  std::vector<std::string_view> names;
-  for (const auto p : e.result.best.front().energy.missing) names.push_back(name(p));
-  if (!names.empty())
-    out += fmt::format("not counted, because the machine's file does not have: {}\n", fmt::join(names, ", "));
-  return out;
+  return "Joules are those of the last round, with their bounds. A tie of joules: terms within their bounds change the "
+         "order.\n" +
+         missing_text(e.result.best.front().energy);
 }
 
 std::string proved(const std::vector<std::string>& assumes) {

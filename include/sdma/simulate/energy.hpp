@@ -131,6 +131,8 @@ Bounds energy_between(const Simulation&, const Simulation&, const MachineDescrip
 std::string joules_text(double joules);
 /// "1.25 mJ (0.9 mJ to 2.1 mJ)".
 std::string to_text(const Bounds& joules);
+/// What a total lacks because the machine's file does not have it: a line for people, or "".
+std::string missing_text(const Energy&);
 /// For people: each component, the total, and what is not in it. Ends with a newline.
 std::string to_table(const Energy&);
 
