@@ -43,8 +43,12 @@
 
 namespace sdma { inline namespace v0_3 {
 
-/// What a search minimises: the time; the energy (sdma/simulate/energy.hpp), or its product with the time.
-enum class Goal : std::uint8_t { time, energy, edp };
+/// What a search minimises.
+enum class Goal : std::uint8_t {
+  time,    ///< of the last round
+  energy,  ///< its joules (sdma/simulate/energy.hpp)
+  edp,     ///< the product of both
+};
 
 /// One way to take every choice that the text leaves open.
 struct Candidate {

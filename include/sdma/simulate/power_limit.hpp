@@ -25,7 +25,10 @@
 namespace sdma { inline namespace v0_3 {
 
 /// Who gets the power that a limit leaves.
-enum class PowerPolicy : std::uint8_t { uniform, component };
+enum class PowerPolicy : std::uint8_t {
+  uniform,    ///< each part of a GPU has its own part of the limit
+  component,  ///< kernels get what all else leaves
+};
 
 /// What to hold, and how.
 struct PowerLimit {
