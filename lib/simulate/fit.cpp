@@ -228,13 +228,13 @@ Result<std::vector<Judged>, std::vector<Diagnostic>> judge(std::span<const Measu
       const auto s = simulate(*o.schedule, m);
       if (!s) return s.error();
       const auto at = static_cast<std::size_t>(s->pattern);
-      const auto error = std::abs((*all)[k].error);
+      const auto size = std::abs((*all)[k].error);
       const bool fitted = m.fitted_to(t.rows[k].source);
       auto& cells = fitted ? seen[at].fitted : seen[at].predicted;
       ++cells.cells;
-      cells.mean += error;
-      cells.worst = std::max(cells.worst, error);
-      if (const auto part = latent_part(o, m)) sizes[at][fitted ? 0 : 1].push_back(error / *part);
+      cells.mean += size;
+      cells.worst = std::max(cells.worst, size);
+      if (const auto part = latent_part(o, m)) sizes[at][fitted ? 0 : 1].push_back(size / *part);
     }
   }
   std::vector<Judged> out;
