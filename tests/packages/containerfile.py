@@ -97,16 +97,12 @@ def built(source, work, base, first):
 
 def shown_by_readme(source, root):
     """The commands of README.md run with the installed programs, where the packages put the examples."""
-    root.where = "/tmp"
 
-    def ran(command):
-        if command.startswith("cd "):
-            root.where = str(pathlib.Path("/usr/share/sdma") / command.removeprefix("cd "))
-            return 0, ""
-        done = root.sh(command)
-        return done.returncode, done.stdout
+    def installed(command, folder):
+        root.where = str(pathlib.Path("/usr/share/sdma", folder)) if folder else "/tmp"
+        return root.sh(command)
 
-    say(f"{readme.check(source, ran)} commands of README.md")
+    say(f"{readme.check(source, installed)} commands of README.md")
 
 
 def files_of(root):

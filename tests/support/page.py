@@ -29,10 +29,15 @@ def timeless(text):
     return re.sub(r"\b\d+(\.\d+)? ms\)", "# ms)", text)
 
 
-def run(command, folder):
-    env = {"PATH": f"{folder}:/usr/bin:/bin", "LC_ALL": "C", "TERM": "dumb"}
-    done = subprocess.run(["bash", "-c", command], cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+def shell(command, folder, programs):
+    """The process of a command that has ended, with both of its outputs in `stdout`. `programs`: the folder of ours."""
+    env = {"PATH": f"{programs}:/usr/bin:/bin", "LC_ALL": "C", "TERM": "dumb"}
+    return subprocess.run(["bash", "-c", command], cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, timeout=SECONDS, text=True)  # fmt: skip
+
+
+def run(command, folder):
+    done = shell(command, folder, folder)
     return done.stdout if not done.stdout or done.stdout.endswith("\n") else done.stdout + "\n"
 
 

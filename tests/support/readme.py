@@ -10,13 +10,13 @@ with the command and what it prints now.
 """
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
 
-SECONDS = 120  # for one command
+import page
+
 FEWEST = 6  # commands; fewer mean that the section is no longer found
-# Commands that need what a built tree does not have: programs of the reader, his files, another machine.
+# Commands that need what a built tree does not have: the reader's own programs and files, or another machine.
 ELSEWHERE = re.compile(r"\./my_program|emulate rocminfo|run\.jsonl|scripts/|dmesg")
 VARIES = re.compile(r" ms\)|\.\.\.$")
 
@@ -33,16 +33,20 @@ def commands(source):
 
 
 def check(source, run):
-    """Runs each command by `run(command)`, which returns (exit code, output). Returns how many ran; ends the program at the first
-    that prints something else."""
-    count = 0
+    """Runs each command by `run(command, folder)`, which returns the process that has ended, with its output in `stdout`; `folder` is
+    where README's last `cd` leads, or "" before the first one. Returns how many ran; ends the program at the first that prints
+    something else."""
+    count, folder = 0, ""
     for command, shown in commands(source):
-        code, printed = run(command)
-        count += not command.startswith("cd ")
-        if code not in (0, 1, 4):
-            sys.exit(f"README.md: {command}: exit code {code}\n{printed}")
-        if missing := [line for line in shown if line not in printed]:
-            sys.exit(f"README.md: {command}: prints no line {missing[0]!r}, but\n{printed}")
+        if command.startswith("cd "):
+            folder = command.removeprefix("cd ")
+            continue
+        done = run(command, folder)
+        count += 1
+        if done.returncode not in (0, 1, 4):
+            sys.exit(f"README.md: {command}: exit code {done.returncode}\n{done.stdout}")
+        if missing := [line for line in shown if line not in done.stdout]:
+            sys.exit(f"README.md: {command}: prints no line {missing[0]!r}, but\n{done.stdout}")
     if count < FEWEST:
         sys.exit(f"README.md: only {count} commands were found")
     return count
@@ -52,21 +56,10 @@ def main(arguments):
     if len(arguments) != 2:
         sys.exit(__doc__)
     source, program = (pathlib.Path(argument).resolve() for argument in arguments)
-    with tempfile.TemporaryDirectory() as folder:
-        (pathlib.Path(folder) / "examples").symlink_to(source / "examples")
-        where = pathlib.Path(folder)
-
-        def run(command):
-            nonlocal where
-            if command.startswith("cd "):
-                where = where / command.removeprefix("cd ")
-                return 0, ""
-            environment = {"PATH": f"{program.parent}:/usr/bin:/bin", "LC_ALL": "C", "TERM": "dumb"}
-            done = subprocess.run(["sh", "-c", command], cwd=where, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT, timeout=SECONDS, text=True)  # fmt: skip
-            return done.returncode, done.stdout
-
-        print(f"{check(source, run)} commands")
+    with tempfile.TemporaryDirectory() as base:
+        (pathlib.Path(base) / "examples").symlink_to(source / "examples")
+        count = check(source, lambda command, folder: page.shell(command, pathlib.Path(base, folder), program.parent))
+    print(f"{count} commands")
     return 0
 
 
