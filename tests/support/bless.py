@@ -17,6 +17,7 @@
 | docs/figures                 | the simulator                          | bench/reproduce.cpp                  |
 | docs/figures/serving.svg     | docs/serving.md, examples/serving      | tests/client/picture.py              |
 | docs/figures/race.svg        | tests/museum/exhibits                  | tests/support/race_figure.py         |
+| docs/figures/terminal.svg    | examples/schedules/7_race.sdma         | tests/support/terminal_figure.py     |
 | docs/museum.md               | tests/museum                           | tests/museum/museum.py               |
 | README.md, docs: tables      | sdma --help, check --rules, schemas    | tests/tools/tables.py                |
 | docs/json.md, docs/journeys  | the commands in them                   | tests/support/page.py                |
@@ -93,6 +94,10 @@ def race(source, sdma):
     output(sys.executable, source / "tests/support/race_figure.py", "--bless", source, sdma)
 
 
+def terminal(source, sdma):
+    output(sys.executable, source / "tests/support/terminal_figure.py", "--bless", source, sdma)
+
+
 def museum(source, sdma):
     output(sys.executable, source / "tests/museum/museum.py", "--bless", source, sdma)
 
@@ -124,6 +129,7 @@ KINDS = [
     ("docs/reproduction.md, docs/figures", "reproduce", reproduction),
     ("docs/figures/serving.svg", "sdma", picture),
     ("docs/figures/race.svg", "sdma", race),
+    ("docs/figures/terminal.svg", "sdma", terminal),
     ("docs/museum.md", "sdma", museum),
     ("tables of README.md, docs/rules.md, docs/check.md and docs/json.md; new tests/tools/cases/VERB_help.test", "sdma", tables),
     ("docs/json.md, docs/journeys", "sdma", pages),
