@@ -150,6 +150,8 @@ std::optional<sdma::Diagnostic> refusal(const Options& o) {
   if (o.packet_bytes == 0 || o.packet_bytes % 64 != 0 || o.packet_bytes > sdma::kChunk)
     return no("packet_bytes must be a multiple of 64 up to " + std::to_string(sdma::kChunk) + ", not " +
               std::to_string(o.packet_bytes));
+  if (o.turns != 1 && (o.turns != 2 || o.collective != Collective::all_gather))
+    return no("turns must be 1, or for an all_gather 1 or 2, and not " + std::to_string(o.turns));
   for (const auto e : o.engines)
     if (e > 63) return no("there is no engine " + std::to_string(e));
   for (const auto offset : o.offsets)
@@ -190,6 +192,8 @@ std::uint64_t offset_of(const Options& o, std::uint32_t gpu) noexcept {
   return o.offsets.empty() ? 0 : o.offsets[gpu % o.offsets.size()];
 }
 
+std::uint64_t turn_bytes(const Options& o) noexcept { return (o.bytes + 255) / 256 * 256; }
+
 std::string set(Options& o, std::string_view name, std::string_view v) {
   const auto expect = [&](bool good, std::string_view what) {
     return good ? "" : std::string(name) + ": '" + std::string(v) + "' is " + std::string(what);
@@ -219,6 +223,7 @@ std::string set(Options& o, std::string_view name, std::string_view v) {
   if (name == "offsets") return expect(to(o.offsets, v), kNumbers);
   if (name == "packet_bytes") return expect(to(o.packet_bytes, v), kNumber);
   if (name == "sizes") return expect(to(o.sizes, v), kNumbers);
+  if (name == "turns") return expect(to(o.turns, v), kNumber);
   if (name == "ring_bytes") return expect(to(o.ring_bytes, v), kNumber);
   return "'" + std::string(name) + "' is not an option";
 }

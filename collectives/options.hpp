@@ -106,14 +106,18 @@ struct Options {
   std::uint64_t granule = 64;            ///< bytes: see above; 1: chunks are not rounded
   std::uint64_t alignment = 4096;        ///< bytes: alignment of each buffer, a power of two
   std::vector<std::uint64_t> offsets{};  ///< bytes: where GPU i's data begins in its buffers, [i % size]; empty: 0
+  /// all_gather in streams that carry it (run.hpp): 2 gathers a buffer, `turn_bytes` apart, so that no round waits until
+  /// its peers have read the one before.
+  std::uint32_t turns = 1;
   std::uint32_t packet_bytes = sdma::kChunk;  ///< maximum bytes per packet: a multiple of 64
   std::uint64_t ring_bytes = 0;               ///< size of the ring of each queue; 0: bind chooses
 };
 
 /// The members of Options that `set` takes besides collective, variant, gpus, bytes, root and epochs.
-inline constexpr std::string_view kScheduleOptions[] = {"prelaunch",        "completion",   "in_place",   "own_part",
-                                                        "peers_per_engine", "engines",      "granule",    "alignment",
-                                                        "offsets",          "packet_bytes", "ring_bytes", "sizes"};
+inline constexpr std::string_view kScheduleOptions[] = {
+    "prelaunch",  "completion", "in_place",  "own_part", "peers_per_engine",
+    "engines",    "granule",    "alignment", "offsets",  "packet_bytes",
+    "ring_bytes", "sizes",      "turns"};
 
 /// Sets the option of this name from text: ("bytes", "64K"), ("engines", "2,3"), ("prelaunch", "per_group"),
 /// ("in_place", "yes"), ("sizes", "0,4K,1M,0"). In a list, blanks and ends of lines separate numbers, too, and a '#'
@@ -141,5 +145,7 @@ Part part_of(const Options&, std::uint32_t d) noexcept;
 /// alltoallv: what GPU i sends to GPU d, as a range of what it has, at [i * gpus + d]. The own part counts.
 std::vector<Part> sent_parts(const Options&);
 std::uint64_t offset_of(const Options&, std::uint32_t gpu) noexcept;
+/// Bytes from the data of a turn to that of the next.
+std::uint64_t turn_bytes(const Options&) noexcept;
 
 }  // namespace collectives

@@ -96,7 +96,7 @@ Result<Run, std::vector<Diagnostic>> Run::prepare(const Plan& p, Device& d, cons
   for (std::uint32_t g = 0; g < p.schedule.gpus; ++g) run.gpus_.push_back(o.gpus.empty() ? GpuId{g} : o.gpus[g]);
   for (const auto t : p.triggers) run.triggers_.push_back(find_symbol(p.schedule, t)->index);
   for (const auto c : p.completions) run.completions_.push_back(find_symbol(p.schedule, c)->index);
-  if (p.options.prelaunch == Prelaunch::stream) run.make_streams();
+  if (p.options.prelaunch == Prelaunch::stream) run.make_streams(), run.make_carried();
   if (p.options.prelaunch == Prelaunch::off) return run;
   for (std::size_t q = 0; q < p.schedule.queues.size(); ++q) {
     if (!run.bound_.owns(q)) continue;

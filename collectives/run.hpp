@@ -23,14 +23,22 @@
 //
 //   run->enqueue(g, calls[g], deadline);                    // for each g: an eager round, between two kernels
 //
-//   const auto graph = *run->stream(g).graph(20);           // for each g: captured once
-//   run->stream(g).pass(calls[g], graph.value(i));          // for each iteration, between two kernels
-//   run->stream(g).close(calls[g], graph);                  // at the end of the capture
+//   const auto graph = *run->graph(g, 20);                  // for each g: captured once
+//   run->pass(g, calls[g], graph, i);                       // for each iteration, between two kernels
+//   run->close(g, calls[g], graph);                         // at the end of the capture
 //   run->publish(g, graph, deadline);                       // for each launch
 //
 // A group begins when the streams of all GPUs whose memory it touches are there, and these streams continue when it is
 // complete. So a stream waits for its peers: enqueue on all before the host waits for one. All streams make the same
 // calls in the same order, each GPU's from one thread at a time.
+//
+// If a stream can copy (StreamCalls::copy), it carries its GPU's part itself: the copies are in the stream, and there is
+// no ring between two kernels. All streams of a Run do, or none. With Options::turns = 2, rounds take one of two buffers
+// in turn, and no stream waits for its peers to read what they have (carried.cpp says why that is enough):
+//
+//   queues       kernel | write go | hold done = 7, 7                       | kernel       the rings do the rest
+//   carried      kernel | write go | hold go's = 7 | copies | write done | hold done's = 7 | kernel
+//   turns = 2    kernel |                            copies | write done | hold done's = 7 | kernel
 //
 // `refill` may publish several rounds ahead; each start releases one. Start all of them before the Run is destroyed: on
 // the CUDA device, a queue that is destroyed while it waits leaves a stream that waits for ever, and slows the others
@@ -50,6 +58,8 @@
 #include "sdma/schedule/bind.hpp"
 #include "sdma/sync/stream_order.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -101,6 +111,24 @@ class Run {
   sdma::Result<void, sdma::Diagnostic> publish(std::uint32_t gpu, const sdma::StreamGraph&, sdma::Deadline);
   /// The words and rounds of a GPU's stream; without words if nothing touches its memory. Requires Prelaunch::stream.
   sdma::StreamOrder& stream(std::uint32_t gpu) noexcept { return streams_[gpu].order; }
+  /// A graph of so many rounds of a GPU's stream. Errors: no round, or an odd number of them with two turns; the values
+  /// are used up.
+  sdma::Result<sdma::StreamGraph, sdma::Diagnostic> graph(std::uint32_t gpu, std::uint32_t rounds);
+  /// Round `i` of a graph, 0 to iterations - 1 in order: what the captured stream does for it.
+  sdma::Result<void, sdma::Diagnostic> pass(std::uint32_t gpu, const sdma::StreamCalls&, const sdma::StreamGraph&,
+                                            std::uint32_t i);
+  /// The end of the capture: what keeps a short graph's replays apart.
+  sdma::Result<void, sdma::Diagnostic> close(std::uint32_t gpu, const sdma::StreamCalls&, const sdma::StreamGraph&);
+  /// The words that have the value of a round once it is complete for this GPU, which carries it: `round` counts eager
+  /// ones from 0, or those of a graph.
+  std::vector<sdma::GpuVa> carried_words(std::uint32_t gpu, std::uint64_t round) const;
+  /// How many rounds a graph has with those that `close` adds.
+  std::uint32_t rounds_of(const sdma::StreamGraph& g) const noexcept {
+    const auto turns = plan_.options.turns;
+    return turns == 1 ? g.rounds() : std::max(g.iterations, 2 * turns);
+  }
+  /// Where the data of this GPU's next eager round is, in bytes after that of turn 0. Round i of a graph has turn i % 2.
+  std::uint64_t offset_of_turn(std::uint32_t gpu) const noexcept { return turn_of(streams_[gpu].rounds) * stride(); }
 
   const Plan& plan() const noexcept { return plan_; }
   const sdma::Bound& bound() const noexcept { return bound_; }
@@ -118,13 +146,34 @@ class Run {
     sdma::StreamOrder order{{}, {}};
     std::vector<std::size_t> queues{};  ///< that its calls publish
     bool tried = false;                 ///< the stream has been seen to take the words
+    std::uint64_t rounds = 0;           ///< eager ones that it has carried
+    bool carries = false;
+  };
+  /// What a GPU's stream does in a round that it carries.
+  struct Carried {
+    struct Piece {
+      sdma::GpuVa to{}, from{};
+      std::uint64_t bytes{};
+    };
+    std::vector<Piece> copies{};
+    using Words = std::array<sdma::GpuVa, 2>;  ///< of each turn; with one turn: "here", and "done"
+    Words words{};
+    std::vector<sdma::GpuVa> reached{};  ///< "here" of the GPUs whose memory its copies touch
+    std::vector<Words> reached_by{};     ///< of the GPUs whose copies touch its memory
   };
 
   sdma::Result<void, sdma::Diagnostic> publish(sdma::Deadline);
   sdma::Result<void, sdma::Diagnostic> published(std::size_t queue, sdma::Errc) const;
   sdma::Result<void, sdma::Diagnostic> publish_value(std::uint32_t gpu, std::uint32_t value, sdma::Deadline);
   sdma::Result<void, sdma::Diagnostic> publish_empty(std::size_t queue, std::uint32_t value, sdma::Deadline);
+  sdma::Result<void, sdma::Diagnostic> streamed(std::uint32_t gpu, const char* what) const;
+  sdma::Diagnostic refused(std::uint32_t gpu, const sdma::StreamRefusal&) const;
   void make_streams();
+  void make_carried();
+  sdma::Result<void, sdma::Diagnostic> carry(std::uint32_t gpu, const sdma::StreamCalls&, std::uint32_t value,
+                                             std::uint64_t round, bool copies);
+  std::uint64_t turn_of(std::uint64_t round) const noexcept { return round % plan_.options.turns; }
+  std::uint64_t stride() const noexcept { return plan_.options.turns == 1 ? 0 : turn_bytes(plan_.options); }
   sdma::Result<void, sdma::Diagnostic> completed(sdma::Deadline) const;
   bool releases() const noexcept;
   std::optional<std::size_t> own_queue() const noexcept;
@@ -138,6 +187,8 @@ class Run {
   std::vector<sdma::GpuId> gpus_{};
   std::vector<std::size_t> triggers_{}, completions_{};  // indices of the schedule's signals
   std::vector<Lane> streams_{};
+  std::vector<Carried> carried_{};
+  std::string not_carried_{};  ///< why streams cannot carry this plan; "": they can
   std::uint64_t round_ = 0, seed_ = 0;
   std::uint64_t value_ = 0;  ///< of the words of the last started round
 };

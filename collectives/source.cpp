@@ -39,6 +39,7 @@ constexpr Param kParams[] = {
     {"alignment", [](const Options& o) { return size_text(o.alignment); }},
     {"offsets", [](const Options& o) { return list_text(o.offsets, "0"); }},
     {"packet_bytes", [](const Options& o) { return size_text(o.packet_bytes); }},
+    {"turns", [](const Options& o) { return std::to_string(o.turns); }},
     {"ring_bytes", [](const Options& o) { return size_text(o.ring_bytes); }},
 };
 

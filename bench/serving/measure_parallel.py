@@ -20,7 +20,7 @@ import parallel  # first: it sets what must be set before torch is loaded
 import ways
 from cells import Record, of_all, spread, table
 
-WAYS = ("sdma", "nccl", "nccl-ce", "auto", "none")
+WAYS = ("sdma", "carried", "nccl", "nccl-ce", "auto", "none")
 STEPS, CONTEXT = 4, 512  # decode steps of a round; tokens before the first
 
 
@@ -82,7 +82,8 @@ def measured(cell, way, mode, rounds):
     for round in range(rounds + 1):
         place.agree(round)
         for part in columns.parts.values() if gpu else ():
-            part.gather()  # all streams begin together
+            for _ in range(part.turns):  # all streams begin together, and graphs with the first place
+                part.gather()
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2)) if gpu else (None, None)
         t0 = time.perf_counter()
         if gpu:

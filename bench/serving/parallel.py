@@ -145,18 +145,23 @@ class Columns:
         widths = {"hidden": shape.hidden // count, "ffn": shape.ffn // count}
         self.parts = {kind: way.part(rows * n * size, lane, mode) for lane, (kind, n) in enumerate(widths.items())} if way else {}
         new = lambda bytes: place.torch.zeros(count, bytes, dtype=place.torch.uint8, device=place.where)
-        memory = {kind: self.parts[kind].all if way else new(rows * n * size) for kind, n in widths.items()}
-        self.all = {kind: memory[kind].view(dtype).view(count, rows, n) for kind, n in widths.items()}
+        memory = {kind: self.parts[kind].places if way else [new(rows * n * size)] for kind, n in widths.items()}
+        self.all = {kind: [m.view(dtype).view(count, rows, n) for m in memory[kind]] for kind, n in widths.items()}
         self.calls = dict.fromkeys(widths, 0)
 
     def slot(self, shard):
-        return lambda kind: self.all[kind][self.mine if self.parts else shard]
+        return lambda kind: self.turn(kind)[self.mine if self.parts else shard]
+
+    def turn(self, kind):
+        """Where the next gather takes place."""
+        return self.all[kind][self.parts[kind].turn if self.parts else 0]
 
     def gathered(self, kind):
+        all = self.turn(kind)
         if self.parts:
             self.parts[kind].gather()
         self.calls[kind] += 1
-        return self.place.torch.cat(self.all[kind].unbind(), 1)
+        return self.place.torch.cat(all.unbind(), 1)
 
     def free(self):
         self.all = None

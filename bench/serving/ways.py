@@ -3,6 +3,7 @@
 
   way       what moves the bytes
   sdma      engines, by sdma/client.h: examples/serving/gather.py
+  carried   the same with the copies in the stream of the kernels, in two turns
   nccl      NCCL's kernels, by torch.distributed
   nccl-ce   NCCL's copy engines, by NCCL's own interface: a communicator without kernels on symmetric windows (NCCL 2.28 or later)
   gloo      torch.distributed on hosts
@@ -10,7 +11,8 @@
   none      nothing: the compute alone; WRONG
   missing   sdma, and the stream does not wait; WRONG, to show what a test of the tokens finds
 
-    part = way.part(bytes, lane)     a part of gather.py, with part.all [ranks, bytes] on the device, of which part.all[rank] is this rank's
+    part = way.part(bytes, lane)     a part of gather.py, with part.places on the device: of the next gather, part.places[part.turn] is
+                                     [ranks, bytes], of which [rank] is this rank's
 """
 import ctypes
 import datetime
@@ -26,7 +28,7 @@ import gpu
 import ranks
 import sdma_client
 
-WAYS = ("sdma", "nccl", "nccl-ce", "gloo", "auto", "none", "missing")
+WAYS = ("sdma", "carried", "nccl", "nccl-ce", "gloo", "auto", "none", "missing")
 
 
 class Place:
@@ -101,15 +103,23 @@ class Place:
 
 
 class SdmaPart(gather.Part):
+    CARRIED = False
+
     def __init__(self, place, bytes, lane):
-        super().__init__(place.device, place.stream, place.rank, place.count, bytes, lane)
-        self.place, self.all = place, place.view(self.address, place.count * bytes, self.host).view(place.count, bytes)
+        super().__init__(place.device, place.stream, place.rank, place.count, bytes, lane, self.CARRIED)
+        whole = place.view(self.address, (self.turns - 1) * self.stride + place.count * bytes, self.host)
+        self.place, at = place, [turn * self.stride for turn in range(self.turns)]
+        self.places = [whole[a : a + place.count * bytes].view(place.count, bytes) for a in at]
         place.works.append(self.work)
 
     def free(self):
-        self.all = None
+        self.places = None
         self.place.works.remove(self.work)
         super().free()
+
+
+class CarriedPart(SdmaPart):
+    CARRIED = True
 
 
 class MissingPart(SdmaPart):
@@ -141,8 +151,9 @@ class OtherPart:
     """Of the other ways, for which a graph is nothing special. By itself, it gathers nothing: `none`."""
 
     def __init__(self, place, bytes):
-        self.place, self.bytes = place, bytes
+        self.place, self.bytes, self.turn, self.turns = place, bytes, 0, 1
         self.all = self.memory(place.count, bytes)
+        self.places = [self.all]
 
     def memory(self, count, bytes):
         return self.place.torch.zeros(count, bytes, dtype=self.place.torch.uint8, device=self.place.where)
@@ -230,7 +241,7 @@ class NcclPart(OtherPart):
 class Way:
     """One way for all sizes."""
 
-    PARTS = {"sdma": SdmaPart, "missing": MissingPart, "nccl": TorchPart, "nccl-ce": NcclPart, "gloo": GlooPart, "none": OtherPart}
+    PARTS = {"sdma": SdmaPart, "carried": CarriedPart, "missing": MissingPart, "nccl": TorchPart, "nccl-ce": NcclPart, "gloo": GlooPart, "none": OtherPart}
 
     def __init__(self, place, name):
         self.place, self.name = place, name
@@ -283,9 +294,12 @@ class Auto:
         """Us of a gather, one after another, of the slowest rank."""
         part, place, took = way.part(bytes), self.place, []
 
-        def rounds():
+        def rounds():  # as gathers stand in a layer: a kernel writes this rank's part, and the next reads all
             for _ in range(self.ROUNDS):
+                all = part.places[part.turn]
+                all[place.rank].add_(1)
                 part.gather()
+                place.torch.cat(all.unbind())
 
         rounds()
         place.finish()
@@ -321,4 +335,4 @@ def launch(place, parts, work, mode):
 def way_of(place, name, table="", note=lambda text: None):
     if name != "auto":
         return Way(place, name)
-    return Auto(place, ("sdma", "nccl", "nccl-ce") if place.gpu else ("sdma", "gloo"), table, note)
+    return Auto(place, ("sdma", "carried", "nccl", "nccl-ce") if place.gpu else ("sdma", "carried", "gloo"), table, note)

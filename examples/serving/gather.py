@@ -8,23 +8,33 @@
 
 A graph, whose rounds are published for each of its launches: part.begin(rounds), `gather` for each round in the capture, part.end(), and
 part.replay() for each launch. Gathers of different sizes take turns in one stream: give each a `lane` of its own. Errors are
-sdma_client.Error. bench/serving/parallel.py has layers on top of this, and other ways to gather beside it.
+sdma_client.Error.
+
+With carried=True, the copies are in the stream itself, and rounds take one of two places in turn: the next is at part.address +
+part.turn * part.stride. Such graphs have an even number of rounds, and an even number of eager rounds precedes each launch. bench/serving/parallel.py has layers on top of this, and other ways to gather beside it.
 """
 
 
 class Part:
-    def __init__(self, device, stream, rank, ranks, bytes, lane=0):
+    def __init__(self, device, stream, rank, ranks, bytes, lane=0, carried=False):
         self.rank, self.stream, self.on_gpu = rank, stream, device.kind == "cuda"
         granule, peers = 64 if bytes % 64 == 0 else 4, ranks - 1
         # A queue that waits may keep its engine, so those of another lane get others: none that faces the host (0 and 1). The device for
         # NVIDIA GPUs has 4 that do not.
         engines = ",".join(str(2 + (lane * peers + k) % (4 if self.on_gpu else 14)) for k in range(peers))
-        self.work = device.collective(f"collective=all_gather gpus={ranks} bytes={ranks * bytes} granule={granule} engines={engines} ring_bytes=256K")
+        how = "carried=yes turns=2" if carried else f"engines={engines} ring_bytes=256K"
+        self.work = device.collective(f"collective=all_gather gpus={ranks} bytes={ranks * bytes} granule={granule} {how}")
+        self.turns, self.stride, self.eager = 1 + carried, -(-ranks * bytes // 256) * 256, 0
         self.address, self.host = self.work.buffer(f"gpu{rank}.buf")
         self.graph, self.rounds, self.round, self.capturing = 0, 0, 0, False
 
+    @property
+    def turn(self):
+        return (self.round % self.rounds if self.capturing else self.eager) % self.turns
+
     def gather(self):
         if not self.capturing:
+            self.eager += 1
             return self.work.enqueue(self.rank, self.stream)
         self.work.pass_round(self.rank, self.graph, self.round % self.rounds, self.stream)
         self.round += 1

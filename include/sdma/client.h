@@ -166,7 +166,11 @@ sdma_work* sdma_bind_text(sdma_device*, const char* text, const char* settings, 
 /** The same from a file. */
 sdma_work* sdma_bind_file(sdma_device*, const char* path, const char* settings, sdma_memory* const* lent, size_t count);
 /** Binds a collective: collective=all_gather|all_to_all|.. gpus=N bytes=SIZE, variant, root and the other options of
- * sdma plan. */
+ * sdma plan. With carried=yes, the copies are in the streams (of cuda and soft) themselves, in place of queues: quicker
+ * where a GPU has one peer, and with more, one copy after another. sdma_replay then publishes nothing. With turns=2
+ * besides, buffers have room for two all-gathers: the stream's n-th eager round, from 0, and round n of a graph are in
+ * turn n % 2, whose data begins turn * (bytes rounded up to a multiple of 256) after that of turn 0. Then graphs have
+ * an even number of rounds, and an even number of eager rounds precedes each launch. */
 sdma_work* sdma_bind_collective(sdma_device*, const char* settings);
 /** A buffer of the schedule, "gpu0.buf": its address and length. `host`: its bytes as the host sees them, or NULL. Any
  * of the three may be NULL. */

@@ -11,6 +11,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <sstream>
 #include <stdexcept>
 
@@ -172,8 +173,10 @@ int host_hold(void* opened, std::uint64_t word, std::uint32_t value) {
 /// Functions of the process's libcuda, which the device has loaded.
 struct CudaStreams {
   using Call = int(void* stream, unsigned long long word, std::uint32_t value, unsigned flags);
+  using Copy = int(unsigned long long to, unsigned long long from, std::size_t bytes, void* stream);
   Call* write{};
   Call* hold{};
+  Copy* copy{};
 };
 const CudaStreams& cuda_streams() {
   static const CudaStreams calls = [] {
@@ -181,12 +184,14 @@ const CudaStreams& cuda_streams() {
     if (void* const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)) {
       using Get = int(const char*, void**, int, std::uint64_t, int*);
       auto* const get = reinterpret_cast<Get*>(dlsym(library, "cuGetProcAddress_v2"));
-      const auto find = [&](const char* name) {
+      const auto find = [&](const char* name, auto*& call) {
         void* at = nullptr;
         int found = 0;
-        return reinterpret_cast<CudaStreams::Call*>(get && get(name, &at, 12000, 0, &found) == 0 ? at : nullptr);
+        if (get && get(name, &at, 12000, 0, &found) == 0) call = reinterpret_cast<std::decay_t<decltype(call)>>(at);
       };
-      c = {find("cuStreamWriteValue32"), find("cuStreamWaitValue32")};
+      find("cuStreamWriteValue32", c.write);
+      find("cuStreamWaitValue32", c.hold);
+      find("cuMemcpyAsync", c.copy);
     }
     return c;
   }();
@@ -198,6 +203,15 @@ int cuda_write(void* stream, std::uint64_t word, std::uint32_t value) {
 int cuda_hold(void* stream, std::uint64_t word, std::uint32_t value) {
   constexpr unsigned kEqual = 1;
   return cuda_streams().hold(stream, word, value, kEqual);
+}
+
+int cuda_copy(void* p, GpuVa to, GpuVa from, std::uint64_t bytes) noexcept {
+  return cuda_streams().copy(to.value, from.value, bytes, static_cast<const sdma_stream*>(p)->stream);
+}
+/// Of a thread of the software device, whose addresses are the host's.
+int host_copy(void*, GpuVa to, GpuVa from, std::uint64_t bytes) noexcept {
+  std::memcpy(reinterpret_cast<void*>(to.value), reinterpret_cast<const void*>(from.value), bytes);
+  return 0;
 }
 
 sdma_device* open(const char* kind, const char* text) {
@@ -242,6 +256,10 @@ sdma_device* open(const char* kind, const char* text) {
   return new sdma_device{std::move(opened)};
 }
 
+bool is_soft(void* opened) noexcept {
+  return dynamic_cast<const SoftDevice*>(static_cast<const Opened*>(opened)->device.get()) != nullptr;
+}
+
 sdma_memory* adopt(sdma_device* d, void* pointer, std::uint64_t bytes) {
   const auto lent = [&](auto memory) -> sdma_memory* {
     if (!memory) return refused(memory.error());
@@ -253,6 +271,13 @@ sdma_memory* adopt(sdma_device* d, void* pointer, std::uint64_t bytes) {
 }
 
 }  // namespace
+
+StreamCalls carrying(const sdma_stream& s) noexcept {
+  auto calls = calls_of(s);
+  if (s.write == cuda_write && cuda_streams().copy) calls.copy = cuda_copy;
+  if (s.write == host_write && is_soft(s.stream)) calls.copy = host_copy;
+  return calls;
+}
 }  // namespace client
 
 const char* sdma_version(void) { return version().string.data(); }

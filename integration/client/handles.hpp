@@ -69,6 +69,8 @@ std::uint64_t number(const std::pair<std::string, std::string>&, std::uint64_t m
 inline constexpr double kRoomSeconds = 60;
 sdma::Deadline within(double seconds) noexcept;
 sdma::StreamCalls calls_of(const sdma_stream&) noexcept;
+/// The same with StreamCalls::copy, if the stream is one that sdma_stream_of has made of cuda or soft.
+sdma::StreamCalls carrying(const sdma_stream&) noexcept;
 
 /// Which of several processes this is.
 struct Ranks {

@@ -32,10 +32,11 @@ struct sdma_work {
   std::vector<const Queue*> queues{};
   std::vector<GpuVa> words{};
   std::optional<StreamOrder> order{};
-  bool tried = false;
+  bool tried = false, carried = false;
   std::vector<std::uint64_t> rounds{};             ///< how many each stream has been asked for
   std::vector<std::vector<StreamGraph>> graphs{};  ///< of each GPU's stream
   std::atomic<std::uint32_t> last = 0;             ///< the value of the last round that was enqueued; 0: there is none
+  std::atomic<std::uint64_t> last_round = 0;       ///< of the stream or its graph, from 0
 };
 
 namespace {
@@ -126,9 +127,15 @@ sdma_work* bind_collective(sdma_device* d, const char* settings) {
   collectives::Options options{.prelaunch = collectives::Prelaunch::stream,
                                .completion = collectives::Completion::fence};
   options.gpus = static_cast<std::uint32_t>(d->open->device->topology().gpus.size());
+  bool carried = false;
   for (const auto& [name, value] : client::settings(settings)) {
     if (name == "prelaunch" || name == "completion")
       return refused("sdma_bind_collective", "the setting '" + name + "' is that of streams here", "leave it out");
+    if (name == "carried") {
+      carried = value == "yes";
+      if (!carried && value != "no") return refused("sdma_bind_collective", "carried is yes or no, not " + value);
+      continue;
+    }
     if (const auto why = collectives::set(options, name, value); !why.empty())
       return refused("sdma_bind_collective", why, "sdma plan --help lists the options");
   }
@@ -140,6 +147,7 @@ sdma_work* bind_collective(sdma_device* d, const char* settings) {
   auto run = collectives::Run::prepare(*plan, *d->open->device, meeting.options);
   if (!run) return refused(run.error());
   w->run.emplace(std::move(*run));
+  w->carried = carried;
   const auto indices = [&](const std::vector<GpuVa>& links) {
     std::vector<std::size_t> all;
     for (const auto va : links) all.push_back(find_symbol(plan->schedule, va)->index);
@@ -156,18 +164,39 @@ std::uint32_t value_of(std::uint64_t rounds) {
   return static_cast<std::uint32_t>((rounds - 1) % StreamOrder::kLastEager + 1);
 }
 
+int cannot_carry(const char* where) {
+  return refused(where, "the work is bound with carried=yes, and the stream is not one of cuda or soft",
+                 "make it with sdma_stream_of, or bind with carried=no");
+}
+
+/// What a wait for the last round of a collective that its streams carry waits for, on the GPUs of this rank.
+std::vector<WaitCondition> carried_conditions(const sdma_work& w) {
+  std::vector<WaitCondition> all;
+  for (std::uint32_t g = 0; g < w.rounds.size(); ++g) {
+    if (!w.what().owns(Place::gpu(g))) continue;
+    for (const auto word : w.run->carried_words(g, w.last_round))
+      if (const auto at = std::find_if(w.signals.begin(), w.signals.end(), [&](const auto& s) { return s.va == word; });
+          at != w.signals.end())
+        all.push_back({.signal = *at, .func = Compare::eq, .reference = w.last});
+  }
+  return all;
+}
+
 int enqueue(sdma_work& w, std::uint32_t gpu, const sdma_stream& stream) {
-  const auto calls = client::calls_of(stream);
+  const auto calls = w.carried ? client::carrying(stream) : client::calls_of(stream);
+  if (w.carried && !calls.copy) return cannot_carry("sdma_enqueue");
   const auto deadline = client::within(client::kRoomSeconds);
   if (gpu >= w.rounds.size() || (w.run && !w.what().owns(Place::gpu(gpu))))
     return refused("sdma_enqueue", "there is no stream of gpu " + std::to_string(gpu) + " here");
   if (w.run) {
-    const auto value = value_of(++w.rounds[gpu]);
+    const auto round = w.rounds[gpu]++;
+    const auto value = value_of(w.rounds[gpu]);
     if (const auto r = w.run->enqueue(gpu, calls, deadline); !r) {
       if (auto which = w.what().lost(); !which.empty()) return client::lost("sdma_enqueue", std::move(which));
       return refused(r.error());
     }
     w.last = value;
+    w.last_round = round;
     return SDMA_OK;
   }
   if (!w.order)
@@ -248,8 +277,8 @@ std::uint32_t sdma_graph(sdma_work* w, std::uint32_t gpu, std::uint32_t rounds) 
                      "the work is NULL, is not a collective, or has no stream of gpu " + std::to_string(gpu) + " here");
     if (w->rounds[gpu] == 0)
       return refused("sdma_graph", "the stream has not tried its words", "enqueue a round before the capture begins");
-    const auto graph = w->run->stream(gpu).graph(rounds);
-    if (!graph) return refused("sdma_graph", std::string(message(graph.error())), "", client::kind_of(graph.error()));
+    const auto graph = w->run->graph(gpu, rounds);
+    if (!graph) return refused(graph.error());
     w->graphs[gpu].push_back(*graph);
     number = static_cast<std::uint32_t>(w->graphs[gpu].size());
     return SDMA_OK;
@@ -263,13 +292,13 @@ int sdma_pass(sdma_work* w, std::uint32_t gpu, std::uint32_t graph, std::uint32_
     if (!s || !s->write || !s->hold || round >= g->iterations)
       return refused("sdma_pass",
                      "the stream or a function is NULL, or the graph has no round " + std::to_string(round));
-    const auto& order = w->run->stream(gpu);
-    const auto calls = client::calls_of(*s);
-    auto r = order.pass(calls, g->value(round));
-    if (r && round + 1 == g->iterations) r = order.close(calls, *g);
+    const auto calls = w->carried ? client::carrying(*s) : client::calls_of(*s);
+    if (w->carried && !calls.copy) return cannot_carry("sdma_pass");
+    auto r = w->run->pass(gpu, calls, *g, round);
+    if (r && round + 1 == g->iterations) r = w->run->close(gpu, calls, *g);
     if (r) return SDMA_OK;
     if (auto which = w->what().lost(); !which.empty()) return client::lost("sdma_pass", std::move(which));
-    return refused("sdma_pass", r.error());
+    return refused(r.error());
   });
 }
 int sdma_replay(sdma_work* w, std::uint32_t gpu, std::uint32_t graph) {
@@ -277,7 +306,9 @@ int sdma_replay(sdma_work* w, std::uint32_t gpu, std::uint32_t graph) {
     const auto* const g = graph_of(w, gpu, graph, "sdma_replay");
     if (!g) return SDMA_FAILED;
     if (const auto r = w->run->publish(gpu, *g, client::within(client::kRoomSeconds)); !r) return refused(r.error());
-    w->last = g->value(g->rounds() - 1);
+    const auto rounds = w->carried ? w->run->rounds_of(*g) : g->rounds();
+    w->last = g->value(rounds - 1);
+    w->last_round = rounds - 1;
     return SDMA_OK;
   });
 }
@@ -285,6 +316,7 @@ int sdma_wait(sdma_work* w, double seconds) {
   return done([&]() -> int {
     if (!w) return refused("sdma_wait", "the work is NULL");
     if (w->last == 0) return SDMA_OK;
+    if (w->carried) w->completions = carried_conditions(*w);
     for (auto& c : w->completions) c.reference = w->last;
     const auto r = client::reach(*w->open, w->completions, w->queues, client::within(seconds), &w->what());
     if (r != SDMA_OK) return r;  // what a stream waits for does not come: what it has stored would not, either

@@ -57,16 +57,16 @@ def chosen():
         table.write_text(json.dumps(first))
         assert run("--way=auto", f"--table={table}") == {("strict", "auto"): right}
         kept = json.loads(table.read_text())["eager"]
-        assert set(kept["384"]) == {"sdma", "gloo"} and min(kept["384"].values()) > 0 and kept["768"] == first["eager"]["768"], kept["384"]
+        assert set(kept["384"]) == {"sdma", "carried", "gloo"} and min(kept["384"].values()) > 0 and kept["768"] == first["eager"]["768"], kept["384"]
     assert run("--way=missing") != {("strict", "missing"): right}
 
 
 def two():
-    equal(2, "sdma,gloo,auto", "sdma,auto")
+    equal(2, "sdma,carried,gloo,auto", "sdma,carried,auto")
 
 
 def four():
-    equal(4, "sdma", "sdma", "--kv-heads=4", "--layers=1")
+    equal(4, "sdma,carried", "sdma,carried", "--kv-heads=4", "--layers=2")
 
 
 def said(*arguments):
@@ -183,7 +183,7 @@ def silent():
 def measure():
     with tempfile.TemporaryDirectory() as work:
         script = PARALLEL.with_name("measure_parallel.py")
-        command = [sys.executable, script, work, "--small", "--rounds=3", "--seconds=60", "--ways=none;sdma;auto;nccl"]
+        command = [sys.executable, script, work, "--small", "--rounds=3", "--seconds=60", "--ways=none;sdma;carried;auto;nccl"]
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         cells = [json.loads(line) for line in pathlib.Path(work, "cells.jsonl").read_text().splitlines()]
@@ -191,7 +191,7 @@ def measure():
         for kind, size in (("decode", 1), ("decode", 4), ("prefill", 16)):
             for mode in ("eager", "graphs"):
                 one = by["one process", kind, size, "eager"]
-                assert by["sdma", kind, size, mode]["bits"] == one["bits"] == by["auto", kind, size, mode]["bits"], (kind, size, mode)
+                assert by["sdma", kind, size, mode]["bits"] == one["bits"] == by["auto", kind, size, mode]["bits"] == by["carried", kind, size, mode]["bits"], (kind, size, mode)
                 assert by["none", kind, size, mode]["bits"] != one["bits"]
         failures = [c for c in cells if "error" in c]
         assert [c["way"] for c in failures] == ["nccl"] and "not for the device soft" in failures[0]["error"], failures

@@ -89,6 +89,15 @@ struct CudaOrdered {
                   return o.cuda->wait_value(o.stream, word.value, value, CudaLibrary::kEqual);
                 }};
   }
+  /// The same for rounds that the stream carries itself.
+  sdma::StreamCalls carrying() noexcept {
+    auto c = calls();
+    c.copy = [](void* s, sdma::GpuVa to, sdma::GpuVa from, std::uint64_t bytes) noexcept {
+      const auto& o = *static_cast<CudaOrdered*>(s);
+      return o.cuda->copy(to.value, from.value, bytes, o.stream);
+    };
+    return c;
+  }
 };
 
 }  // namespace collectives::perf

@@ -4,6 +4,7 @@
 //   kernel    the kernel alone: it writes the GPU's part
 //   hand      the same copies by hand in the stream of the kernel: copy to the peer, write its word, wait for one's own
 //   trigger   by hand as ours: a second stream waits for both kernels, copies, and writes both words
+//   carried   collectives::Run::enqueue, by copies in the stream of the kernel, in two turns: nothing by hand
 //   ours      collectives::Run::enqueue, or publish before each launch of a graph
 //   nccl      ncclAllGather, by kernels, with --nccl yes; then without `hand` in graphs, which the driver refuses
 //   nccl-ce   the same by NCCL's copy engines, with NCCL 2.28 where it makes symmetric windows
@@ -45,8 +46,8 @@ constexpr std::uint32_t kGpus = 2, kWarmups = 2;
 constexpr std::uint64_t kLine = 64;  ///< bytes between words
 constexpr std::uint64_t kStep = 7;   ///< between the values of two iterations
 
-enum Way : std::size_t { kernel, hand, trigger, ours, ahead, nccl, nccl_ce, kWays };
-constexpr const char* kNames[] = {"kernel", "hand", "trigger", "ours", "ahead", "nccl", "nccl-ce"};
+enum Way : std::size_t { kernel, hand, carried, trigger, ours, ahead, nccl, nccl_ce, kWays };
+constexpr const char* kNames[] = {"kernel", "hand", "carried", "trigger", "ours", "ahead", "nccl", "nccl-ce"};
 
 /// All threads meet here.
 class Barrier {
@@ -85,8 +86,8 @@ struct TwoGpus {
 /// One size: the plan, and the buffers and words of the ways by hand.
 struct Setting {
   std::uint64_t bytes;
-  collectives::Plan plan;
   Run run;
+  Run two_turns;                        ///< for `carried`
   std::array<Memory, kGpus> buffers{};  ///< two all-gathers, one after the other
   std::array<Memory, kGpus> arrived{};  ///< words for `hand`: one for single iterations, and one for each of a graph
   std::array<Signal, kGpus> finished{}, here{};
@@ -123,7 +124,8 @@ class StreamRank {
   std::array<double, kWays> measure(Setting& s, bool graphs) {
     std::array<std::vector<double>, kWays> times;
     std::array<CudaGraphs::GraphExec, kWays> first{}, second{};
-    rounds_ = must(s.run.stream(gpu_).graph(graphs ? world_.graph : world_.iterations));
+    rounds_ = must(s.run.graph(gpu_, graphs ? world_.graph : world_.iterations));
+    turns_ = must(s.two_turns.graph(gpu_, graphs ? world_.graph : world_.iterations));
     if (graphs)
       for (std::size_t way = 0; way < kWays; ++way)
         if (has(way, graphs)) capture(s, way, first[way], second[way]);
@@ -177,6 +179,9 @@ class StreamRank {
     if (auto r = cuda_.good(call, s); !r) fail(r.error());
   }
   StreamCalls calls() { return ordered_.calls(); }
+  void good(const Result<void, Diagnostic>& r) const {
+    if (!r) fail(r.error());
+  }
   void write(CudaGraphs::Stream s, GpuVa w, std::uint32_t v) {
     good("cuStreamWriteValue32", cuda_.write_value(s, w.value, v, 0));
   }
@@ -190,7 +195,10 @@ class StreamRank {
   /// Where an iteration's kernel writes, and where the peer's part arrives.
   GpuVa mine(const Setting& s, std::size_t way, std::uint32_t i) const {
     if (way == nccl_ce) return GpuVa{reinterpret_cast<std::uint64_t>(window_)} + gpu_ * s.bytes;
-    return way == ours || way == ahead ? s.run.bound().address(s.plan.inputs[gpu_]) + gpu_ * s.bytes
+    if (way == carried)
+      return s.two_turns.bound().address(s.two_turns.plan().inputs[gpu_]) + gpu_ * s.bytes +
+             i % 2 * turn_bytes(s.two_turns.plan().options);
+    return way == ours || way == ahead ? s.run.bound().address(s.run.plan().inputs[gpu_]) + gpu_ * s.bytes
                                        : s.part(gpu_, gpu_, way == hand ? i % 2 : 0);
   }
   GpuVa arrival(const Setting& s, std::size_t way, std::uint32_t i) const {
@@ -217,15 +225,17 @@ class StreamRank {
         wait(rank_.stream, s.finished[gpu_].va, value);
         wait(rank_.stream, s.finished[peer_].va, value);
         break;
+      case carried:
+        good(enqueue ? s.two_turns.enqueue(gpu_, ordered_.carrying(), Deadline::in(kStreamPatience))
+                     : s.two_turns.pass(gpu_, ordered_.carrying(), turns_, i));
+        break;
       case ours:
         if (enqueue) {
-          if (auto r = s.run.enqueue(gpu_, calls(), Deadline::in(kStreamPatience)); !r) fail(r.error());
+          good(s.run.enqueue(gpu_, calls(), Deadline::in(kStreamPatience)));
           break;
         }
         [[fallthrough]];
-      case ahead:
-        if (!s.run.stream(gpu_).pass(calls(), rounds_.value(i))) fail("the stream refuses");
-        break;
+      case ahead: good(s.run.pass(gpu_, calls(), rounds_, i)); break;
       case nccl:
       case nccl_ce: {
         auto* const from = reinterpret_cast<std::byte*>(mine(s, way, i).value);
@@ -256,8 +266,8 @@ class StreamRank {
     };
     made(rank_.stream, first, [&] {
       for (std::uint32_t i = 0; i < world_.graph; ++i) iterate(s, way, i, i + 1, false);
-      if (way == ours || way == ahead)
-        if (!s.run.stream(gpu_).close(calls(), rounds_)) fail("the stream refuses");
+      if (way == carried) good(s.two_turns.close(gpu_, ordered_.carrying(), turns_));
+      if (way == ours || way == ahead) good(s.run.close(gpu_, calls(), rounds_));
     });
     if (way == trigger)
       made(rank_.second, second, [&] {
@@ -294,7 +304,7 @@ class StreamRank {
   std::uint32_t gpu_, peer_;
   CudaGraphs::Rank rank_;
   CudaOrdered ordered_{&cuda_, rank_.stream};
-  StreamGraph rounds_{};
+  StreamGraph rounds_{}, turns_{};  ///< of `ours` and `ahead`, and of `carried`
   std::array<NcclCalls::Comm, 2> comms_{};
   void* window_{};       ///< an all-gather, for copy engines
   bool copies_ = false;  ///< NCCL copies by engines here
@@ -304,17 +314,20 @@ class StreamRank {
 };
 
 Setting setting(TwoGpus& w, std::uint64_t bytes) {
-  const collectives::Options o{.collective = collectives::Collective::all_gather,
-                               .variant = collectives::Variant::pcpy,
-                               .prelaunch = collectives::Prelaunch::stream,
-                               .completion = collectives::Completion::fence,
-                               .gpus = kGpus,
-                               .bytes = kGpus * bytes,
-                               .ring_bytes = 256 << 10};
-  auto plan = must(collectives::plan(o));
-  auto run = Run::prepare(plan, w.device);
-  if (!run) fail(run.error().front());
-  Setting s{.bytes = bytes, .plan = std::move(plan), .run = *std::move(run)};
+  const auto run = [&](std::uint32_t turns) {
+    const collectives::Options o{.collective = collectives::Collective::all_gather,
+                                 .variant = collectives::Variant::pcpy,
+                                 .prelaunch = collectives::Prelaunch::stream,
+                                 .completion = collectives::Completion::fence,
+                                 .gpus = kGpus,
+                                 .bytes = kGpus * bytes,
+                                 .turns = turns,
+                                 .ring_bytes = 256 << 10};
+    auto made = Run::prepare(must(collectives::plan(o)), w.device);
+    if (!made) fail(made.error().front());
+    return *std::move(made);
+  };
+  Setting s{.bytes = bytes, .run = run(1), .two_turns = run(2)};
   for (std::uint32_t g = 0; g < kGpus; ++g) {
     s.buffers[g] = must(w.device.allocate({.where = GpuId{g}, .bytes = 2 * kGpus * bytes, .host_access = false}));
     for (auto* word : {&s.finished[g], &s.here[g]}) *word = w.word();

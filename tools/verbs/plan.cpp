@@ -101,6 +101,7 @@ constexpr PlanOption kPlanOptions[] = {
     {"--offsets", "offsets", "SIZE,SIZE..", "where the data of each GPU begins in its buffers, in turn (default: 0)"},
     {"--packet_bytes", "packet_bytes", "SIZE", "most bytes of a packet, a multiple of 64"},
     {"--ring_bytes", "ring_bytes", "SIZE", "size of the ring of each queue (default: as needed)"},
+    {"--turns", "turns", "1|2", "of all_gather: room for a second one, for streams that copy by themselves"},
     {"--type", "type", "f32|bf16|i32", "of reduce_scatter and all_reduce: type of an element"},
     {"--share", "share", "N",
      "of reduce_scatter and all_reduce: percent of the compute units that each kernel keeps busy"},

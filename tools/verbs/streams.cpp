@@ -53,6 +53,7 @@ json::Json json_of(const StreamsArguments& o, const StreamTimes& t) {
 }
 
 int streams_verb(const StreamsArguments& o) {
+  if (o.options.graph % 2 != 0) return complain("--graph: an odd number", "rounds take turns: --graph 20"), kUsage;
   if (o.options.iterations % o.options.graph != 0)
     return complain("-n: not a multiple of --graph", "-n 100 --graph 20"), kUsage;
   const auto times = time_streams(o.options);
@@ -95,6 +96,7 @@ void add_streams(VerbOptions& verb, Action& action) {
       "Ways:\n"
       "  kernel    the kernel alone: it writes the GPU's part\n"
       "  hand      copies by hand in the stream of the kernel: copy to the peer, write its word, wait for one's own\n"
+      "  carried   the collective's copies in that stream, too, without a ring, in two turns\n"
       "  trigger   by hand as ours: a second stream waits for both kernels, copies, and writes both words\n"
       "  ours      the collective enqueued in the stream; in graphs, published before each launch\n"
       "  ahead     ours with all rounds published before the time is taken\n"

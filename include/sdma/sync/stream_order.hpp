@@ -66,7 +66,7 @@
 
 namespace sdma { inline namespace v0_3 {
 
-/// A stream, by what it does for a StreamOrder. Both functions enqueue, and return 0 or the runtime's error.
+/// A stream, by what it does. Its functions enqueue, and return 0 or the runtime's error.
 struct StreamCalls {
   void* stream{};  ///< passed to both: a hipStream_t, a CUstream
   /// Stores `value` once everything earlier in the stream is complete.
@@ -75,6 +75,9 @@ struct StreamCalls {
   int (*hold)(void* stream, GpuVa word, std::uint32_t value) noexcept {};
   /// Is the word of the kind that the stream can wait for? Null: the stream's own refusals say so.
   bool (*takes)(void* stream, GpuVa word) noexcept {};
+  /// Copies once everything earlier in the stream is complete. A StreamOrder does not call it: it is for rounds that the
+  /// stream carries itself, without a ring (docs/stream_order.md). Null: none of this stream.
+  int (*copy)(void* stream, GpuVa to, GpuVa from, std::uint64_t bytes) noexcept {};
 };
 
 /// Why a round did not take place, or not as it should.
