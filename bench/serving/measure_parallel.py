@@ -5,12 +5,14 @@
   measure_parallel.py FOLDER             shapes of Llama 8B on two NVIDIA GPUs, at most 150 seconds
   measure_parallel.py FOLDER --small     a tiny model on the software device, to test this script; its times mean nothing
 
-FOLDER gets what cells.py says. Each way has processes of its own: if one fails or hangs, the others are measured. A cell's time is that of
+FOLDER gets what cells.py says. Each way has processes of its own: if one fails or hangs, the others are measured. So has the table of
+`auto`, FOLDER/auto.json: what is measured in a process can make its later graphs slower (docs/serving.md). A cell's time is that of
 its slowest rank. `bits` is a checksum of what the last rows of the last layer are at the end, and `tokens` of all tokens: they are compared
 with those of one process.
 """
 import argparse
 import json
+import os
 import statistics
 import sys
 import time
@@ -105,6 +107,17 @@ def measured(cell, way, mode, rounds):
             "tokens": zlib.crc32(json.dumps(tokens).encode())}  # fmt: skip
 
 
+def table_of(o, torch, count, rank, session, tell):
+    """Measures what `auto` chooses by."""
+    place = ways.Place(torch, "soft" if o.small else "cuda", rank, count, session, "table")
+    auto = ways.way_of(place, "auto", o.table, lambda text: tell({"note": text}))
+    for kind, size in cells(o.small):
+        for mode in ("eager", "graphs"):
+            for columns in parallel.widths(o.shape, count).values():
+                auto.chosen(size * columns * (2 if place.gpu else 4), mode)
+    place.agree("all are here")
+
+
 def work_of(o, torch, name, count, rank, session, tell):
     """What a rank measures by one way; rank 0 tells it."""
     say = tell if rank == 0 else lambda _: None
@@ -115,7 +128,7 @@ def work_of(o, torch, name, count, rank, session, tell):
         place = ways.Place(torch, kind, rank, count, session, "measure")
         if name in ("nccl", "nccl-ce", "gloo"):
             parallel.suits(name, kind)
-        way = ways.way_of(place, name, note=lambda text: tell({"note": text})) if name != "one process" else None
+        way = ways.way_of(place, name, o.table, lambda text: tell({"note": text})) if name != "one process" else None
         shards = parallel.shards_of(torch, place, o.shape, o.ranks)
         place.finish()
         for kind, size in cells(o.small):
@@ -168,6 +181,7 @@ def main():
     o.shape = parallel.models.Shape() if o.small else parallel.models.LLAMA_8B
     o.shape = parallel.dataclasses.replace(o.shape, layers=o.layers or o.shape.layers)
     record, todo = Record(o.folder, o.seconds), ["one process", *filter(None, o.ways.split(";"))]
+    o.table = os.path.join(o.folder, "auto.json")
     import torch
 
     record.note(f"torch {torch.__version__}")
@@ -175,6 +189,9 @@ def main():
         count, left = 1 if name == "one process" else o.ranks, record.left()
         # Each of the rest may take its share, and what others have left.
         limit = max(5.0, min(left - 3, left / (len(todo) - i) * 1.7)) if left > 5 else 0
+        if name == "auto":
+            record.measure({"way": "the table of auto"}, count, lambda rank, session, tell: table_of(o, torch, count, rank, session, tell), limit)
+            left = record.left()
         record.measure({"way": name}, count, lambda rank, session, tell: work_of(o, torch, name, count, rank, session, tell), limit)
     report(record, o.small)
     return 0 if any("ms" in c for c in record.cells) else 1

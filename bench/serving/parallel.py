@@ -136,18 +136,23 @@ class Steps(models.Pages):
         self.tokens.copy_(tokens[:, None])
 
 
+def widths(shape, count):
+    """Columns of a rank, by the kind of a gather."""
+    return {"hidden": shape.hidden // count, "ffn": shape.ffn // count}
+
+
 class Columns:
     """Where the columns of a step's rows are gathered: by a way, or without one by a process that has all shards."""
 
     def __init__(self, place, shards, rows, way=None, mode="eager"):
         shape, dtype, self.place, self.mine = shards[0].whole, shards[0].dtype, place, place.rank
         count, size = place.count if way else len(shards), dtype.itemsize if hasattr(dtype, "itemsize") else 4
-        widths = {"hidden": shape.hidden // count, "ffn": shape.ffn // count}
-        self.parts = {kind: way.part(rows * n * size, lane, mode) for lane, (kind, n) in enumerate(widths.items())} if way else {}
+        wide = widths(shape, count)
+        self.parts = {kind: way.part(rows * n * size, lane, mode) for lane, (kind, n) in enumerate(wide.items())} if way else {}
         new = lambda bytes: place.torch.zeros(count, bytes, dtype=place.torch.uint8, device=place.where)
-        memory = {kind: self.parts[kind].places if way else [new(rows * n * size)] for kind, n in widths.items()}
-        self.all = {kind: [m.view(dtype).view(count, rows, n) for m in memory[kind]] for kind, n in widths.items()}
-        self.calls = dict.fromkeys(widths, 0)
+        memory = {kind: self.parts[kind].places if way else [new(rows * n * size)] for kind, n in wide.items()}
+        self.all = {kind: [m.view(dtype).view(count, rows, n) for m in memory[kind]] for kind, n in wide.items()}
+        self.calls = dict.fromkeys(wide, 0)
 
     def slot(self, shard):
         return lambda kind: self.turn(kind)[self.mine if self.parts else shard]

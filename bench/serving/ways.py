@@ -335,4 +335,5 @@ def launch(place, parts, work, mode):
 def way_of(place, name, table="", note=lambda text: None):
     if name != "auto":
         return Way(place, name)
-    return Auto(place, ("sdma", "carried", "nccl", "nccl-ce") if place.gpu else ("sdma", "carried", "gloo"), table, note)
+    # Not nccl-ce: a communicator for it makes graphs with NCCL's kernels slower (docs/serving.md).
+    return Auto(place, ("sdma", "carried", "nccl") if place.gpu else ("sdma", "carried", "gloo"), table, note)
