@@ -108,7 +108,9 @@ class Compiler {
   /// Bytes that something compares, or that a thread accesses. Those of a sum are split into elements.
   void bytes(Range left, Range right, const Schedule::Sum& sum, std::vector<Copied>& copies) {
     const auto add = [&](Range r) {
-      if (sum && (sum.type != Schedule::Sum::Type::i32 || r.begin % 4 != 0)) refuse("a sum of this type");
+      if (sum && r.begin % 4 != 0) refuse("a sum of elements that are not aligned");
+      if (sum.type != Schedule::Sum::Type::i32 && sum.any_order && sum.parts.size() > 2)
+        refuse("rounded additions in any order");
       for (auto at = r.begin; sum && at < r.end; at += 4) ranges_.push_back({at, at + 4});
       ranges_.push_back(r);
       if (r.begin != left.begin) copies.push_back({r.begin, left.begin, left.end - left.begin});
@@ -166,7 +168,7 @@ class Compiler {
 
   Word cells(const Range& r) const { return cells_of(p_.cells, r.begin, r.end - r.begin); }
   template <class Written> void expect(std::vector<Expected>& to, const Written& e, bool old) {
-    Expected out{.old = old};
+    Expected out{.type = e.sum.type, .old = old};
     bool value = false;
     if constexpr (std::is_same_v<Written, Schedule::Expectation>) {
       out.expectation = &e;
@@ -401,6 +403,7 @@ class Compiler {
       if (c.bytes < 8) m.value &= (std::uint64_t{1} << (8 * c.bytes)) - 1;
       m.part = static_cast<std::uint16_t>(p_.parts.size());
       m.parts = static_cast<std::uint16_t>(parts.size());
+      m.type = a.sum.type;
       for (const auto& w : parts) p_.parts.push_back(static_cast<std::int16_t>(w.first + i));
       p_.now.push_back(m);
       ++x.nows;

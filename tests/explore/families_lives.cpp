@@ -87,4 +87,49 @@ Schedule pool(Random& r) {
   return std::move(b.s);
 }
 
+Schedule gates(Random& r) {
+  Builder b{r, 2};
+  const auto home = b.maybe(3) ? Place::host() : Place::gpu(b.any(2));
+  const auto in = b.buffer(4), out = b.buffer(4), whole = b.buffer(8, b.maybe(6) ? Init::random : Init::zero, home);
+  // The word is in memory of its own, or in a block of a pool.
+  const bool pooled = b.maybe(3);
+  const auto block = pooled ? b.s.add_buffer({.place = home, .name = "block", .bytes = 4, .at = whole + 4}) : whole;
+  const auto gate = b.s.add_signal({.place = home, .name = "gate", .bits = 32, .at = block});
+  const auto done = b.signal(), ready = b.signal();
+  const std::uint32_t user = b.any(2);
+  auto& q = b.queue(user);
+  if (b.maybe(3)) b.poll(q, ready, Compare::ge, 1);
+  if (b.maybe(4)) b.fence(q, gate, b.any(2));
+  if (b.maybe(4)) b.drain(q, done, 1);
+  const auto what = b.any(4);
+  const auto gated = [&](std::uint16_t dwords) {
+    q.put(CondExec{.addr = gate, .reference = b.any(3) == 0 ? 1u : 0u, .dwords = dwords});
+  };
+  if (what == 0) b.poll(q, gate, b.maybe() ? Compare::always : Compare::ge, 0);
+  if (what == 1) gated(7), b.copy(q, in, out);
+  if (what == 2) gated(11), b.copy(q, in, out), b.fence(q, done, 1);
+  if (what == 3) gated(4), b.fence(q, done, 1);
+  if (b.maybe(4)) b.copy(q, in, out);
+  b.fence(q, done, 2);
+  const bool alloc = b.maybe(), maps = !pooled && b.maybe(3), exports = !pooled && b.maybe(3), frees = !b.maybe(3);
+  const auto end = [&](Schedule::Script& s) {
+    if (exports && !b.maybe(6)) s.close_handle(whole);
+    if (maps && b.maybe()) s.unmap(whole, Place::gpu(user));
+    if (frees) s.free(block);
+  };
+  auto h = b.host();
+  if (alloc) h.alloc(block);
+  if (maps && !b.maybe(6)) h.map(whole, Place::gpu(user));
+  if (exports) h.export_handle(whole);
+  if (b.maybe(4)) h.set(gate, b.any(2));
+  const bool early = b.maybe(4);
+  if (early) end(h);
+  h.submit(q).set(ready, 1);
+  if (!b.maybe(6)) h.wait(done, Compare::ge, b.maybe(4) ? 1 : 2);
+  if (early && b.maybe(3)) h.alloc(block);
+  if (!early) end(h);
+  h.wait(done, Compare::ge, 2);
+  return std::move(b.s);
+}
+
 }  // namespace sdma::explore::family
