@@ -117,7 +117,7 @@ class Lifetimes {
     if (m_.agents[use.agent].kind != Agent::Kind::kernel || !writes(use.mode)) return false;
     return use.mode == Mode::write || !m_.action(use.agent, *m_.step_at(use.agent, use.position)).system_scope;
   }
-  /// Has a use come to its end before this event? What a kernel keeps leaves its L2 with a release at system scope (C3).
+  /// Has a use ended before this event? What a kernel keeps leaves its L2 with a release at system scope (C3).
   bool over(const Ref& use, const LifeEvent& e) const {
     if (use.agent == e.at.agent) return use.position < e.at.position;
     const auto* row = m_.row(e.step->row);

@@ -123,7 +123,7 @@ class Placement {
         if (reach(a, s, here, begin)) break;
     }
   }
-  /// A kernel rings the doorbell of another GPU's queue over the link, too. The network's are in the memory of the host.
+  /// A kernel rings the doorbell of another GPU's queue over the link, too. The network's are in the host's memory.
   void doorbell(std::uint32_t a, const Step& s, Place here) {
     const auto& queue = s_.queues[s.target];
     if (queue.network || linked(here, queue.place) || !rung_.insert({a, s.target}).second) return;
