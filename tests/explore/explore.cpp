@@ -101,6 +101,7 @@ class Search {
     grow(1);
     std::memcpy(at(1), at(0), machine_.words() * sizeof(std::uint64_t));
     path_.clear();
+    if (const auto v = machine_.present(at(1)); v.kind != Violation::Kind::none) return violated(v);
     visit(1);
   }
   static Visited& visited() {

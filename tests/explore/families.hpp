@@ -41,6 +41,7 @@ Schedule scopes(Random&);     ///< kernels that hand over at the scope of their 
 Schedule vram(Random&);       ///< words in the memory of GPUs
 Schedule lifetimes(Random&);  ///< buffers that are allocated, mapped, exported, and freed
 Schedule pool(Random&);       ///< parts of a buffer with lives of their own
+Schedule lent(Random&);       ///< kernels that use memory which comes and goes
 Schedule gates(Random&);      ///< conditions and polls with one outcome, on words that come and go
 Schedule network(Random&);    ///< two nodes, with words of both
 Schedule places(Random&);     ///< what an engine or a kernel reaches: mappings and links of a ring

@@ -87,6 +87,49 @@ Schedule pool(Random& r) {
   return std::move(b.s);
 }
 
+Schedule lent(Random& r) {
+  Builder b{r, 2};
+  const auto home = b.maybe(3) ? Place::host() : Place::gpu(b.any(2));
+  const auto in = b.buffer(4), data = b.buffer(4, Init::random, home), out = b.buffer(4);
+  const auto words = b.buffer(16, Init::zero, b.maybe() ? home : Place::gpu(0));
+  const auto inner = b.s.add_signal({.place = b.s.buffers[3].place, .name = "inner", .bits = 64, .at = words + 8});
+  const auto filled = b.signal(), half = b.signal(), done = b.signal();
+  const auto gpu = b.any(2);
+  auto& p = b.queue(0);
+  b.copy(p, in, data);
+  b.fence(p, filled, 1);
+  const auto agent = [&](std::uint32_t k) { b.s.kernels[k].actions.back().system_scope = b.maybe(3); };
+  auto one = b.kernel(gpu);
+  if (!b.maybe(6)) one.wait(filled, b.at_least(), 1);
+  if (b.maybe()) one.load({data, 4});
+  if (b.maybe()) one.store({b.maybe() ? data : out, 4}, std::uint8_t{5});
+  const bool two_kernels = b.maybe();
+  one.set(inner, 1);
+  agent(0);
+  if (!two_kernels || b.maybe()) one.set(half, 1);
+  if (two_kernels) {
+    auto two = b.kernel(gpu);
+    two.wait(inner, b.at_least(), 1);
+    agent(1);
+    if (b.maybe()) two.load({data, 4});
+    if (b.maybe()) two.wait(half, b.at_least(), 1);
+    two.set(done, 1);
+  }
+  const bool alloc = b.maybe(), maps = b.maybe(4), exports = b.maybe(4);
+  const auto lives = b.maybe() ? data : words;
+  auto h = b.host();
+  if (alloc) h.alloc(lives);
+  if (maps && !b.maybe(6)) h.map(lives, Place::gpu(gpu));
+  if (exports) h.export_handle(lives);
+  h.submit(p);
+  if (!b.maybe(6)) h.wait(two_kernels ? done : half, Compare::ge, 1);
+  else h.wait(filled, Compare::ge, 1);
+  if (exports && !b.maybe(6)) h.close_handle(lives);
+  if (maps && b.maybe()) h.unmap(lives, Place::gpu(gpu));
+  if (!b.maybe(3)) h.free(lives);
+  return std::move(b.s);
+}
+
 Schedule gates(Random& r) {
   Builder b{r, 2};
   const auto home = b.maybe(3) ? Place::host() : Place::gpu(b.any(2));

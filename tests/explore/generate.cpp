@@ -48,6 +48,7 @@ constexpr Family kFamilies[] = {
     {"vram", family::vram},
     {"lifetimes", family::lifetimes},
     {"pool", family::pool},
+    {"lent", family::lent},
     {"gates", family::gates},
     {"network", family::network},
     {"places", family::places},
