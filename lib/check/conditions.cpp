@@ -127,8 +127,9 @@ class Conditions {
       const auto outcome = outcome_of(q, item);
       if (outcome == Item::Outcome::unknown) continue;
       const auto end = *end_of(p, i, skips(q, item));
-      leave_out(item);
+      item.what = What::none;
       item.outcome = outcome;
+      p.touches[item.touch].mode = Mode::constant;
       if (outcome == Item::Outcome::met) continue;
       any = true;
       for (++i; i < end; ++i) {

@@ -112,14 +112,17 @@ class Lifetimes {
   bool before(const LifeEvent& e, std::uint32_t agent, std::uint32_t position, const std::uint32_t* row) const {
     return e.at.agent == agent ? e.at.position < position : row[e.at.agent] >= e.at.position;
   }
-  /// Has a use come to its end before this event? Data of a kernel leaves its L2 with a release at system scope (C3).
+  /// Does a kernel keep what it stores there in its L2? What it posts at system scope goes through.
+  bool kept(const Ref& use) const {
+    if (m_.agents[use.agent].kind != Agent::Kind::kernel || !writes(use.mode)) return false;
+    return use.mode == Mode::write || !m_.action(use.agent, *m_.step_at(use.agent, use.position)).system_scope;
+  }
+  /// Has a use ended before this event? What a kernel keeps leaves its L2 with a release at system scope (C3).
   bool over(const Ref& use, const LifeEvent& e) const {
     if (use.agent == e.at.agent) return use.position < e.at.position;
     const auto* row = m_.row(e.step->row);
     if (use.post && use.post->column != kNone) return m_.landed(row, use.agent, *use.post);
-    if (m_.agents[use.agent].kind == Agent::Kind::kernel && use.mode == Mode::write &&
-        m_.released(use.agent, use.position) > row[use.agent])
-      return false;
+    if (kept(use) && m_.released(use.agent, use.position) > row[use.agent]) return false;
     return m_.landed(row, row[use.agent], use.agent, use.position);
   }
 
@@ -358,6 +361,7 @@ class Lifetimes {
     if (use.mode == Mode::write) return {"writes", "write", "written"};
     if (use.mode == Mode::poll) return {"polls", "poll", "polled", true};
     if (use.mode == Mode::condition) return {"uses", "use", "used"};
+    if (use.mode == Mode::constant) return {"tests", "test", "tested"};
     return {"stores to", "store to", "stored to", true};
   }
 

@@ -38,8 +38,9 @@ constexpr std::uint64_t truncate(std::uint32_t bytes, std::uint64_t value) noexc
 
 /// The role of a packet.
 enum class What : std::uint8_t { none, copy, write, stamp, post, poll, indirect, condition };
-/// How bytes are accessed.
-enum class Mode : std::uint8_t { read, write, poll, store, modify, condition };
+/// How bytes are accessed. `constant`: by a condition whose outcome is known. What the bytes hold does not matter then,
+/// but they have to be there.
+enum class Mode : std::uint8_t { read, write, poll, store, modify, condition, constant };
 
 struct Touch {
   std::uint64_t begin{}, end{};

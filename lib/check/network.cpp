@@ -75,19 +75,15 @@ void find_in_network(const Model& m, Reporter& r) {
   for (std::uint32_t q = 0; q < m.queue_count(); ++q) {
     const auto& p = m.programs[q];
     if (!p.network) continue;
-    const auto peer = m.schedule.queues[q].peer;
     for (std::uint32_t i = 0; i < p.items.size(); ++i) {
       const auto& item = p.items[i];
       if (item.what != What::post || item.sync.op != Op::add || item.sync.word == kNone) continue;
       const auto& w = m.words[item.sync.word];
       const auto place = m.place_at(w.address);
       if (!place || place->is_host()) continue;
-      // One thread serves a peer, and adds one number after another.
-      const auto other = std::find_if(w.chains.begin(), w.chains.end(), [&](const Chain& c) {
-        const bool same =
-            c.agent < m.queue_count() && m.programs[c.agent].network && m.schedule.queues[c.agent].peer == peer;
-        return c.agent != q && !same;
-      });
+      // Nothing says that one thread serves two queues: a word of the sender's node is changed by the thread of each
+      // sender, and one of the peer's node by as many threads as its network has.
+      const auto other = std::find_if(w.chains.begin(), w.chains.end(), [&](const Chain& c) { return c.agent != q; });
       if (other == w.chains.end()) continue;
       r.add({.rule = "host-vram",
              .places = {{other->agent, m.post(*other, 0).position}, {q, i + 1}},

@@ -277,8 +277,8 @@ class Packets {
   bool looked_at(const Word& w) const {
     return std::any_of(m_.programs.begin(), m_.programs.end(), [&](const Program& p) {
       return std::any_of(p.touches.begin(), p.touches.end(), [&](const Touch& t) {
-        return (t.mode == Mode::read || t.mode == Mode::condition) && t.begin < w.address + w.bytes &&
-               w.address < t.end;
+        const bool looks = t.mode == Mode::read || t.mode == Mode::condition || t.mode == Mode::constant;
+        return looks && t.begin < w.address + w.bytes && w.address < t.end;
       });
     });
   }

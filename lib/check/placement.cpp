@@ -110,6 +110,10 @@ class Placement {
     const auto here = s_.kernels[m_.agents[a].index].place;
     std::set<std::uint32_t> done;
     for (const auto& s : m_.agents[a].steps) {
+      if (s.kind == Step::Kind::submit) {
+        doorbell(a, s, here);
+        continue;
+      }
       if ((!s.sync && s.kind != Step::Kind::touch) || !done.insert(s.source).second) continue;
       std::vector<std::uint64_t> begins;
       if (s.sync) begins.push_back(s.sync->address);
@@ -118,6 +122,16 @@ class Placement {
       for (const auto begin : begins)
         if (reach(a, s, here, begin)) break;
     }
+  }
+  /// A kernel rings the doorbell of another GPU's queue over the link, too. The network's are in the host's memory.
+  void doorbell(std::uint32_t a, const Step& s, Place here) {
+    const auto& queue = s_.queues[s.target];
+    if (queue.network || linked(here, queue.place) || !rung_.insert({a, s.target}).second) return;
+    r_.add({.rule = "no-link",
+            .places = {{a, s.position}},
+            .message = fmt::format("{}: {} has no link to {}: its kernels do not reach the doorbell of {}", r_.agent(a),
+                                   to_string(here), to_string(queue.place), r_.agent(s.target)),
+            .hint = "let a host thread submit the queue, or a kernel of " + to_string(queue.place)});
   }
   /// Reports that a step of a kernel does not reach these bytes, and whether it has.
   bool reach(std::uint32_t a, const Step& s, Place here, std::uint64_t begin) {
@@ -259,6 +273,7 @@ class Placement {
   const Schedule& s_;
   Reporter& r_;
   const Topology& node_;
+  std::set<std::pair<std::uint32_t, std::uint32_t>> rung_;  ///< by kernel and queue: doorbells out of reach
   /// The queues that move bytes, by GPU and engine.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::pair<std::uint32_t, Flows>>> on_;
 };

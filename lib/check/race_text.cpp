@@ -92,7 +92,8 @@ class RaceText {
         }
     }
     // In the order of Mode.
-    constexpr std::string_view kVerbs[] = {"reads ", "writes ", "waits for ", "stores ", "modifies ", "tests "};
+    constexpr std::string_view kVerbs[] = {"reads ",    "writes ", "waits for ", "stores ",
+                                           "modifies ", "tests ",  "tests "};
     return std::string(kVerbs[static_cast<std::size_t>(r.mode)]) + r_.range(from, to);
   }
 

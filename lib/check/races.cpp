@@ -140,7 +140,7 @@ class Sweep {
   }
 
   void touch(const Touch& t) {
-    if (t.begin >= t.end) return;
+    if (t.begin >= t.end || t.mode == Mode::constant) return;
     const bool posts = t.mode == Mode::store || t.mode == Mode::modify;
     const Ref me{agent_, position_, t.mode, posts ? m_.post_at(agent_, position_) : nullptr};
     const auto first = split(t.begin);

@@ -199,6 +199,7 @@ class Results : private Bytes {
   void unfollowed(const Item& item, Position p) {
     for (auto t = item.touch; t < item.touch + item.touches; ++t) {
       const auto& touch = m_.programs[p.agent].touches[t];
+      if (touch.mode == Mode::constant) continue;
       const bool reads = touch.mode == Mode::read || touch.mode == Mode::condition ||
                          (touch.mode == Mode::poll && item.info == &info_of<PollMem>());
       Pieces bytes;

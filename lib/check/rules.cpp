@@ -34,7 +34,9 @@ constexpr std::array kRules{
                  "an engine or a kernel reads what the network has stored, without a flush"},
     ScheduleRule{"never-met", error, "nothing stores the value that a wait needs"},
     ScheduleRule{"never-submitted", warning, "a queue is never submitted"},
-    ScheduleRule{"no-link", error, "a packet or a kernel accesses the memory of a GPU to which there is no link"},
+    ScheduleRule{
+        "no-link", error,
+        "a packet or a kernel accesses the memory of a GPU to which there is no link, or a kernel a doorbell there"},
     ScheduleRule{"no-pcie-atomics", error, "an atomic goes over a link that does not complete atomics"},
     ScheduleRule{"no-such-gpu", error, "the node has not all GPUs of the schedule"},
     ScheduleRule{"not-all-accesses", warning, "some accesses to memory are not compared"},

@@ -4,6 +4,7 @@
 #include "../stream/print.hpp"
 #include "bound.hpp"
 #include "join.hpp"
+#include "lifetimes.hpp"
 #include "recorded.hpp"
 #include "refused.hpp"
 #include "sdma/core/number.hpp"
@@ -11,6 +12,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
+#include <set>
 
 namespace sdma { inline namespace v0_3 {
 namespace {
@@ -66,6 +69,8 @@ class Linker {
     else
       for (const auto& l : all)
         if (!at_of(s_, l) && errors_.empty()) l.signal ? signal(l) : buffer(l);
+    for (std::size_t b = 0; b < s_.buffers.size() && errors_.empty(); ++b)
+      if (lives_apart(b)) view(b);
     if (errors_.empty())
       for (const auto& l : all) alias(l);
     if (errors_.empty()) waits();
@@ -91,12 +96,44 @@ class Linker {
   }
 
   void buffer(const SymbolOffset& l) {
-    auto m = device_.allocate(request_for(s_.buffers[l.index], gpus_));
+    auto request = request_for(s_.buffers[l.index], gpus_);
+    for (std::size_t b = 0; b < s_.buffers.size(); ++b)
+      request.shareable = request.shareable || (lives_apart(b) && buffers_of(s_, link_buffer(b)).back() == l.index);
+    auto m = device_.allocate(request);
     if (!made(title(s_, l), m)) return;
+    if (request.shareable) pools_[l.index] = out_->memory.size();
     if (m->host().empty())
       return add(title(s_, l), "the host cannot access this memory, but has to fill and compare it");
     out_->home(l) = {m->va(), m->host().data()};
     out_->memory.push_back(std::move(*m));
+  }
+
+  /// Is this a block of a pool that threads allocate or free, on a device that can take it from engines?
+  bool lives_apart(std::size_t b) const {
+    const auto& life = lives_[b];
+    return (life.allocated || life.freed) && s_.buffers[b].at && options_.ranks == 1 && device_.takes_memory() &&
+           !s_.buffers[buffers_of(s_, link_buffer(b)).back()].at;
+  }
+  /// A block is at an address of its own, where engines see the bytes of its pool. So what is taken from those that use
+  /// its name is not taken from those that use the pool's, or the name of the next block there.
+  void view(std::size_t b) {
+    const auto root = buffers_of(s_, link_buffer(b)).back();
+    const auto where = title(s_, {false, b, 0});
+    const auto& pool = out_->memory[pools_.at(root)];
+    const auto request = request_for(s_.buffers[root], gpus_);
+    auto handle = device_.export_dmabuf(pool);
+    if (!made(where, handle)) return;
+    auto seen = device_.import_dmabuf(
+        {.fd = handle->fd(), .bytes = pool.bytes(), .where = request.where, .gpus = request.gpus});
+    if (!made(where, seen)) return;
+    // Rules about addresses hold in both, or in neither.
+    const auto apart = seen->va().value - pool.va().value;
+    if (std::any_of(s_.buffers.begin(), s_.buffers.end(), [&](const auto& o) { return apart % o.alignment != 0; }))
+      return;
+    const auto offset = resolve(s_, link_buffer(b)) - link_buffer(root);
+    out_->buffers[b] = {seen->va() + offset, seen->host().data() + offset};
+    views_.insert(b);
+    out_->memory.push_back(std::move(*seen));
   }
 
   void signal(const SymbolOffset& l) {
@@ -107,6 +144,15 @@ class Linker {
     out_->words.push_back(std::move(*m));
   }
 
+  /// Where an address leads without aliases, except those that are at an address of their own.
+  GpuVa seen_at(GpuVa va) const {
+    for (int i = 0; i <= kMostAliases; ++i) {
+      const auto l = find_symbol(s_, va);
+      if (!l || !at_of(s_, *l) || (!l->signal && views_.count(l->index) != 0)) break;
+      va = *at_of(s_, *l) + l->offset;
+    }
+    return va;
+  }
   /// A fixed address, in memory that the caller provides.
   std::optional<Bound::Impl::Home> external(GpuVa at, std::uint64_t bytes) const {
     for (const auto& m : options_.external)
@@ -115,8 +161,8 @@ class Linker {
     return {};
   }
   void alias(const SymbolOffset& l) {
-    if (!at_of(s_, l)) return;
-    const auto va = resolve(s_, link_address(l));
+    if (!at_of(s_, l) || (!l.signal && views_.count(l.index) != 0)) return;
+    const auto va = seen_at(*at_of(s_, l));
     if (const auto to = find_symbol(s_, va)) {
       const auto& home = out_->home(*to);
       out_->home(l) = {home.va + to->offset, home.host ? home.host + to->offset : nullptr};
@@ -216,6 +262,9 @@ class Linker {
   const BindOptions& options_;
   std::vector<GpuId> gpus_;
   std::uint64_t elsewhere_ = 0;  ///< bit g: GPU g is in another node
+  const std::vector<Lifetime> lives_ = lifetimes(s_);
+  std::map<std::size_t, std::size_t> pools_;  ///< buffers with such blocks: where in Impl::memory they are
+  std::set<std::size_t> views_;               ///< blocks that are at an address of their own
   std::vector<Diagnostic> errors_;
 };
 

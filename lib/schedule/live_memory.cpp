@@ -13,7 +13,9 @@ LiveMemory::LiveMemory(const Bound& b)
     : bound_(b),
       s_(b.schedule()),
       of_(lifetimes(s_)),
-      any_(std::any_of(of_.begin(), of_.end(), [](const auto& l) { return l.any(); })) {}
+      any_(std::any_of(of_.begin(), of_.end(), [](const auto& l) { return l.any(); })) {
+  for (std::size_t i = 0; any_ && i < s_.buffers.size(); ++i) chains_.push_back(buffers_of(s_, link_buffer(i)));
+}
 
 std::string LiveMemory::refused() const {
   if (!any_) return {};
@@ -25,22 +27,31 @@ std::string LiveMemory::refused() const {
 std::string LiveMemory::begin(Deadline d) {
   if (!any_) return {};
   states_.assign(s_.buffers.size(), {});
-  std::string wrong;
-  for (std::size_t b = 0; b < s_.buffers.size() && wrong.empty(); ++b) {
+  for (std::size_t b = 0; b < s_.buffers.size(); ++b) {
     auto& state = states_[b];
     state = {.present = !of_[b].allocated,
              .mapped = mapped_at_first(s_.buffers[b], of_[b]),
              .ended = {},
              .begun = {},
              .first = {}};
-    if (s_.buffers[b].at || !of_[b].any()) continue;
-    if (of_[b].allocated) {
-      const auto bytes = bound_.bytes({link_buffer(b), s_.buffers[b].bytes});
-      state.first.assign(bytes.begin(), bytes.end());
-    }
-    wrong = apply(b, d);
+    if (s_.buffers[b].at || !of_[b].allocated) continue;
+    const auto bytes = bound_.bytes({link_buffer(b), s_.buffers[b].bytes});
+    state.first.assign(bytes.begin(), bytes.end());
   }
+  std::string wrong;
+  for (std::size_t b = 0; b < s_.buffers.size() && wrong.empty(); ++b)
+    if (of_[b].any() || s_.buffers[b].at) wrong = apply(b, d);
   return wrong;
+}
+
+std::optional<GpuVa> LiveMemory::memory_of(std::size_t b) const {
+  const auto root = chains_[b].back();
+  if (s_.buffers[root].at) return {};
+  const auto at = bound_.address(link_buffer(root));
+  if (root == b) return at;
+  const auto offset = resolve(s_, link_buffer(b)) - link_buffer(root);
+  const auto apart = GpuVa{bound_.address(link_buffer(b)).value - offset};
+  return apart == at ? std::nullopt : std::optional(apart);
 }
 
 bool LiveMemory::reaches(std::size_t b, Place user) const {
@@ -52,10 +63,13 @@ bool LiveMemory::reaches(std::size_t b, Place user) const {
 
 /// Gives the device what the state says. Only GPUs with queues have engines that could use the memory.
 std::string LiveMemory::apply(std::size_t b, Deadline d) const {
+  const auto memory = memory_of(b);
+  if (!memory) return {};
   std::uint64_t gpus = 0;
   for (std::size_t q = 0; q < s_.queues.size(); ++q)
-    if (bound_.owns(q) && reaches(b, s_.queues[q].place)) gpus |= std::uint64_t{1} << bound_.queue(q).gpu().value;
-  const auto e = bound_.device().allow(bound_.address(link_buffer(b)), gpus, d);
+    if (bound_.owns(q) && gone(chains_[b], s_.queues[q].place).empty())
+      gpus |= std::uint64_t{1} << bound_.queue(q).gpu().value;
+  const auto e = bound_.device().allow(*memory, gpus, d);
   return e == Errc::ok ? "" : fmt::format("{}: {}", name_of(s_, link_buffer(b)), message(e));
 }
 
@@ -101,7 +115,10 @@ std::string LiveMemory::perform(const Schedule::Action& a, const std::string& wh
       state.ended = who + " has closed its handle";
       break;
   }
-  return s_.buffers[b].at ? "" : apply(b, d);
+  std::string wrong;
+  for (std::size_t of = 0; of < chains_.size() && wrong.empty(); ++of)
+    if (std::find(chains_[of].begin(), chains_[of].end(), b) != chains_[of].end()) wrong = apply(of, d);
+  return wrong;
 }
 
 std::string LiveMemory::gone(const std::vector<std::size_t>& buffers, Place user) const {
@@ -128,8 +145,8 @@ std::string LiveMemory::gone_at(GpuVa device, Place user) const {
   if (!any_) return {};
   const std::lock_guard lock(mutex_);
   for (std::size_t b = 0; b < s_.buffers.size(); ++b) {
-    if (s_.buffers[b].at || device - bound_.address(link_buffer(b)) >= s_.buffers[b].bytes) continue;
-    auto why = gone(std::vector{b}, user);
+    if (!memory_of(b) || device - bound_.address(link_buffer(b)) >= s_.buffers[b].bytes) continue;
+    auto why = gone(chains_[b], user);
     if (!why.empty() || states_[b].begun.empty()) return why;
     return name_of(s_, link_buffer(b)) + " was not there: " + states_[b].begun + " since";
   }

@@ -8,14 +8,16 @@
 //   live.gone(action.range.va, place)           why a thread at this place cannot use the bytes; "" if it can
 //   live.gone_at(fault.va, place)               the same about an engine's fault
 //
-// Engines of a GPU that may not reach a buffer fault there. A part of a buffer with a life of its own stays mapped as
-// long as the whole, so an engine does not fault there; a thread that uses its name is stopped all the same.
+// Engines of a GPU that may not reach a buffer fault there. A part of a buffer with a life of its own, as a block of a
+// pool has, is at an address of its own (bind.cpp), so an engine that uses its name faults there, too, whatever else is
+// in the same bytes by then.
 //
 // Thread-safe, except begin. Errors are texts.
 #include "lifetimes.hpp"
 #include "sdma/schedule/bind.hpp"
 
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,12 +46,15 @@ class LiveMemory {
   };
   std::string gone(const std::vector<std::size_t>& buffers, Place user) const;
   bool reaches(std::size_t buffer, Place user) const;
+  /// The address of the memory through which engines reach a buffer, and nothing else; nullopt: it has none.
+  std::optional<GpuVa> memory_of(std::size_t buffer) const;
   std::string apply(std::size_t buffer, Deadline) const;
 
   const Bound& bound_;
   const Schedule& s_;
   const std::vector<Lifetime> of_;
   const bool any_;
+  std::vector<std::vector<std::size_t>> chains_;  ///< of each buffer: itself, and those whose bytes it is an alias of
   mutable std::mutex mutex_;
   std::vector<State> states_;
 };

@@ -73,6 +73,12 @@ void World::links() {
   }
 }
 
+bool World::reaches(Place from, Place to, const std::string& where) {
+  if (leads(from, to)) return true;
+  find(where, fmt::format("no link leads from {} to {}", to_string(from), to_string(to)));
+  return false;
+}
+
 std::optional<std::uint32_t> World::crossed(Place from, Place to, const std::string& where) {
   const auto index = link(from, to);
   if (const auto unrated = unrated_.find(index); unrated != unrated_.end()) {
@@ -85,9 +91,7 @@ std::optional<std::uint32_t> World::crossed(Place from, Place to, const std::str
                 set + "write its \"mb_per_s\" into the machine's file, or measure the machine (sdma calibrate)"),
            std::nullopt;
   }
-  if (!leads(from, to))
-    return find(where, fmt::format("no link leads from {} to {}", to_string(from), to_string(to))), std::nullopt;
-  return links_[index];
+  return reaches(from, to, where) ? std::optional(links_[index]) : std::nullopt;
 }
 
 }}}  // namespace sdma::v0_3::detail

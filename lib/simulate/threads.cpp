@@ -178,6 +178,9 @@ bool World::submit(Thread& t, std::uint32_t id, const Schedule::Action& a) {
     ++t.queue;
     return true;
   }
+  // A kernel rings the doorbell of another GPU over their link.
+  const bool far = t.kernel() && !q.source->network && t.place != q.source->place;
+  if (far && !reaches(t.place, q.source->place, t.name + ": submit " + q.name)) return false;
   round_begins(false);
   const auto& p = pieces[t.piece];
   const auto slot = q.ring->reserve(p.end - p.begin);

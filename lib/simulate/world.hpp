@@ -201,6 +201,8 @@ class World {
 
   // links.cpp
   void links();
+  /// Reports that no link leads there, if none does.
+  bool reaches(Place from, Place to, const std::string& where);
   /// The resource of a link that bytes cross. Reports a link that does not exist, or whose rate is unknown.
   std::optional<std::uint32_t> crossed(Place from, Place to, const std::string& where);
   void queue(std::size_t);

@@ -207,6 +207,16 @@ TEST_CASE("links decide what engines reach, and whether they add there") {
   const auto kernel =
       "gpus 2\nsignal gpu1.n value=0\nkernel gpu0.k\n  add gpu1.n += 1\nend\nhost main\n  wait gpu1.n == 1\nend";
   CHECK(has(checked(kernel, {.topology = &node}), "no-link"));
+  // A condition reads its word, whatever its outcome.
+  const auto condition = [](const std::string& word) {
+    return "gpus 2\nsignal " + word +
+           " value=0 bits=32\nsignal host.done value=0\nqueue gpu0.q engine=2\n  cond_exec addr=" + word +
+           " reference=0 dwords=8\n  atomic op=add_rtn_64 addr=host.done value=1\nend\nhost main\n  submit gpu0.q\n" +
+           "  wait host.done == 1\nend";
+  };
+  CHECK(checked(condition("host.n")).proved());
+  CHECK(checked(condition("gpu1.n")).proved());
+  CHECK(has(checked(condition("gpu1.n"), {.topology = &node}), "no-link"));
 }
 
 TEST_CASE("a proof holds for the GPUs that it names") {

@@ -32,6 +32,24 @@ struct Life {
   "  fence addr=host.done value=1\n"                     \
   "end\n" hosts
 
+/// A copy behind a condition about a word in a block of host.words, which always holds 0.
+#define GATED(condition, map, host)                   \
+  "gpus 2\n"                                          \
+  "buffer gpu0.a bytes=4K init=random\n"              \
+  "buffer gpu0.b bytes=4K\n"                          \
+  "buffer host.words bytes=64 init=zero" map          \
+  "\n"                                                \
+  "buffer host.block bytes=8 at=host.words[8]\n"      \
+  "signal host.go value=0 bits=32 at=host.block[0]\n" \
+  "signal host.done value=0 bits=32\n"                \
+  "queue gpu0.p engine=2\n"                           \
+  "  cond_exec addr=host.go " condition               \
+  " dwords=7\n"                                       \
+  "  copy_linear bytes=4K src=gpu0.a dst=gpu0.b\n"    \
+  "  fence addr=host.done value=1\n"                  \
+  "end\n"                                             \
+  "host main\n" host "\nend"
+
 // clang-format off
 const Life kLives[] = {
 // A buffer that is allocated before its uses, and freed after all.
@@ -153,6 +171,35 @@ host main
   wait host.done == 1
   free host.words
 end)"},
+// A condition whose outcome never changes reads its word all the same: of its own buffer, of a block, through a mapping
+// or a handle, and where the packets behind it are never executed.
+{"use-after-free", "gpu0.p tests host.words after host main frees host.words",
+ GATED("reference=0", "", "free host.words\nsubmit gpu0.p\nwait host.done == 1")},
+{"use-after-free", "gpu0.p tests host.words after host main frees host.words",
+ GATED("reference=5", "", "free host.words\nsubmit gpu0.p\nwait host.done == 1")},
+{"use-after-free", "host main may free host.words before gpu0.p has tested it",
+ GATED("reference=0", "", "submit gpu0.p\nfree host.words\nwait host.done == 1")},
+{"", "", GATED("reference=0", "", "alloc host.words\nsubmit gpu0.p\nwait host.done == 1\nfree host.words")},
+{"use-before-alloc", "gpu0.p may test host.words before host main allocates host.words",
+ GATED("reference=0", "", "submit gpu0.p\nalloc host.words\nwait host.done == 1")},
+{"use-after-free", "gpu0.p tests host.block after host main frees host.block",
+ GATED("reference=0", "", "free host.block\nsubmit gpu0.p\nwait host.done == 1")},
+{"", "", GATED("reference=0", "", "submit gpu0.p\nwait host.done == 1\nfree host.block")},
+{"use-after-free", "gpu0.p tests host.words after host main unmaps host.words for gpu0",
+ GATED("reference=0", "", "unmap host.words gpu0\nsubmit gpu0.p\nwait host.done == 1")},
+{"use-after-free", "host main may unmap host.words for gpu0 before gpu0.p has tested it",
+ GATED("reference=5", "", "submit gpu0.p\nunmap host.words gpu0\nwait host.done == 1")},
+{"", "", GATED("reference=5", "", "submit gpu0.p\nwait host.done == 1\nunmap host.words gpu0")},
+{"use-after-free", "gpu0.p tests host.words after host main closes the handle of host.words",
+ GATED("reference=0", "", "export host.words\nclose host.words\nsubmit gpu0.p\nwait host.done == 1")},
+{"", "", GATED("reference=0", "", "export host.words\nsubmit gpu0.p\nwait host.done == 1\nclose host.words")},
+// What is never executed needs no memory.
+{"", "", GATED("reference=5", "", "free gpu0.a\nsubmit gpu0.p\nwait host.done == 1")},
+{"use-after-free", "gpu0.p reads gpu0.a after host main frees gpu0.a",
+ GATED("reference=0", "", "free gpu0.a\nsubmit gpu0.p\nwait host.done == 1")},
+// Nor does a mapping that was never there.
+{"unmapped", "gpu0 has not mapped host.words",
+ GATED("reference=0", " map=gpu1", "submit gpu0.p\nwait host.done == 1")},
 // Rounds: each has its own buffer life; a free of the last round's buffer comes one round too early.
 {"", "", R"(gpus 1
 buffer gpu0.a bytes=4K init=random
@@ -207,6 +254,42 @@ host main
   wait host.done == 1
   free gpu0.a
   wait host.done == 2
+end)"},
+{"use-after-free", "host main may free gpu0.words before kernel gpu0.k has stored to it", R"(gpus 1
+buffer gpu0.words bytes=64 init=zero
+signal gpu0.inner value=0 at=gpu0.words[0]
+signal host.done value=0
+kernel gpu0.k
+  set gpu0.inner = 1 scope=agent
+  wait host.done == 1
+  set host.done = 2
+end
+kernel gpu0.l
+  wait gpu0.inner == 1 scope=agent
+  set host.done = 1
+end
+host main
+  wait host.done == 1
+  free gpu0.words
+  wait host.done == 2
+end)"},
+{"", "", R"(gpus 1
+buffer gpu0.words bytes=64 init=zero
+signal gpu0.inner value=0 at=gpu0.words[0]
+signal host.done value=0
+signal host.go value=0
+kernel gpu0.k
+  set gpu0.inner = 1 scope=agent
+  set host.go = 1
+end
+kernel gpu0.l
+  wait gpu0.inner == 1 scope=agent
+  wait host.go == 1
+  set host.done = 1
+end
+host main
+  wait host.done == 1
+  free gpu0.words
 end)"},
 {"", "", R"(gpus 1
 buffer gpu0.a bytes=4K

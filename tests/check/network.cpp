@@ -92,6 +92,30 @@ TEST_CASE("what the network adds to VRAM, no other agent adds to") {
   CHECK_FALSE(has(on_two_nodes(both, {.profile = coherent}), "host-vram"));
 }
 
+TEST_CASE("two queues of the network add to one word: in VRAM, an addition may be lost, whatever thread serves them") {
+  const auto two = [](const std::string& word, const std::string& second) {
+    const auto add = "atomic op=add_rtn_64 addr=" + word + " value=1\n";
+    return on_two_nodes(out("  " + add) + "queue " + second + " network=1\n  " + add +
+                        "end\nhost a\n  submit *\nend\nhost b\n  wait " + word + " == 2\nend\n");
+  };
+  // Of the peer's node, for the same peer and for another one; of the sender's, where each sender has a thread.
+  for (const auto* second : {"gpu1.x peer=gpu2", "gpu0.x peer=gpu2", "gpu1.x peer=gpu3"}) {
+    INFO(second);
+    const auto r = two("gpu2.w", second);
+    CHECK(r.verdict() == Verdict::unproved);
+    CHECK(said(r).find("host-vram: gpu0.out adds to gpu2.w as a thread of the host does") != std::string::npos);
+  }
+  CHECK_FALSE(has(two("host.done", "gpu1.x peer=gpu2"), "host-vram"));
+  // One queue passes one packet on after another.
+  CHECK(said(on_two_nodes(passed_on(kAdd, "", "gpu2.d"))) == "");
+  const auto twice = on_two_nodes(out("  " + kAdd + "\n  " + kAdd + "\n") +
+                                  "queue gpu2.fwd peer=gpu3\n  poll_mem addr=gpu2.w func=ge reference=2\n"
+                                  "  atomic op=add_rtn_64 addr=host.done value=1\nend\n"
+                                  "host a\n  submit gpu0.out\nend\n"
+                                  "host b\n  submit gpu2.fwd\n  wait host.done == 1\nend\n");
+  CHECK(said(twice) == "");
+}
+
 TEST_CASE("an engine reads what the network has stored in VRAM: proved where the network flushes, and said so") {
   const auto r = on_two_nodes(passed_on(kFence));
   CHECK(r.proved());

@@ -36,6 +36,24 @@ TEST_CASE("a kernel reaches the memory of a GPU only over a link") {
   CHECK(said(checked(kernel("buffer gpu1.d bytes=4K\n", "  store gpu1.d = 1\n"), {.topology = &ring})) == "");
 }
 
+TEST_CASE("a kernel rings the doorbell of another GPU's queue only over a link") {
+  const auto ring = *layout("ring:4");
+  const auto rings = [&](const std::string& gpu, const std::string& by) {
+    return checked("gpus 4\nbuffer " + gpu + ".a bytes=4K init=random\nbuffer " + gpu +
+                       ".b bytes=4K\nsignal host.done value=0\nqueue " + gpu +
+                       ".q engine=2\n  copy_linear bytes=4K src=" + gpu + ".a dst=" + gpu +
+                       ".b\n  atomic op=add_rtn_64 addr=host.done value=1\nend\n" + by + "\n  repeat 2\n    submit " +
+                       gpu + ".q\n    wait host.done >= epoch\n  end\nend\n",
+                   {.topology = &ring});
+  };
+  CHECK(said(rings("gpu2", "kernel gpu0.k")) ==
+        "no-link: kernel gpu0.k: gpu0 has no link to gpu2: its kernels do not reach the doorbell of gpu2.q\n");
+  CHECK(said(rings("gpu1", "kernel gpu0.k")) == "");
+  CHECK(said(rings("gpu0", "kernel gpu0.k")) == "");
+  // A thread of the host reaches all GPUs of its node.
+  CHECK(said(rings("gpu2", "host main")) == "");
+}
+
 TEST_CASE("a sum is stored to other bytes than those of its parts, or to exactly these") {
   const std::string a = "buffer gpu0.a bytes=8K init=random\nbuffer gpu0.b bytes=4K at=gpu0.a[2K]\n";
   CHECK(has(checked(kernel(a, "  store gpu0.a[4..+4K] = sum(gpu0.a[0..+4K], gpu0.o) type=i32\n")), "overlap"));

@@ -35,8 +35,7 @@ class Compiler {
     submits_.resize(s_.queues.size());
     each_script([&](const auto& x, int) { count(x.actions); });
     if (p_.unsupported.empty()) decode();
-    if (!find_lives(s_, p_.lives) || (!p_.lives.all.empty() && !s_.kernels.empty()))
-      refuse("this many lifetimes, or lifetimes with kernels");
+    if (!find_lives(s_, p_.lives)) refuse("this many lifetimes");
     if (p_.unsupported.empty()) memory();
     if (p_.unsupported.empty())
       for (std::size_t q = 0; q < s_.queues.size(); ++q) stream(q);
@@ -108,7 +107,9 @@ class Compiler {
   /// Bytes that something compares, or that a thread accesses. Those of a sum are split into elements.
   void bytes(Range left, Range right, const Schedule::Sum& sum, std::vector<Copied>& copies) {
     const auto add = [&](Range r) {
-      if (sum && (sum.type != Schedule::Sum::Type::i32 || r.begin % 4 != 0)) refuse("a sum of this type");
+      if (sum && r.begin % 4 != 0) refuse("a sum of elements that are not aligned");
+      if (sum.type != Schedule::Sum::Type::i32 && sum.any_order && sum.parts.size() > 2)
+        refuse("rounded additions in any order");
       for (auto at = r.begin; sum && at < r.end; at += 4) ranges_.push_back({at, at + 4});
       ranges_.push_back(r);
       if (r.begin != left.begin) copies.push_back({r.begin, left.begin, left.end - left.begin});
@@ -166,7 +167,7 @@ class Compiler {
 
   Word cells(const Range& r) const { return cells_of(p_.cells, r.begin, r.end - r.begin); }
   template <class Written> void expect(std::vector<Expected>& to, const Written& e, bool old) {
-    Expected out{.old = old};
+    Expected out{.type = e.sum.type, .old = old};
     bool value = false;
     if constexpr (std::is_same_v<Written, Schedule::Expectation>) {
       out.expectation = &e;
@@ -317,6 +318,9 @@ class Compiler {
     }
   }
 
+  template <class Thread> static Place user(const Thread& t) {
+    return t.gpu < 0 ? Place::host() : Place::gpu(static_cast<std::uint32_t>(t.gpu));
+  }
   void synchronise(const Schedule::Action& a, std::uint64_t epoch) {
     using What = Schedule::Action::Kind;
     auto& out = p_.hosts.back();
@@ -340,7 +344,7 @@ class Compiler {
     x.cells = Program::mask(x.word);
     if (x.agent_scope) x.word = copy(out.gpu, x.word);
     x.cells |= Program::mask(x.word);
-    x.lives = p_.lives.of(s_, a.signal, Place::host());
+    x.lives = p_.lives.of(s_, a.signal, user(out));
     out.actions.push_back(x);
   }
   /// The copy of a word in the L2 of a GPU: cells after all others.
@@ -390,10 +394,10 @@ class Compiler {
       expect(p_.now_expected, a, a.old);
     }
     (a.kind == What::store ? x.data_write : x.data_read) |= Program::mask(to);
-    x.lives = p_.lives.of(s_, a.range.va, Place::host());
-    if (!a.old) x.lives |= p_.lives.of(s_, a.right.va, Place::host());
+    x.lives = p_.lives.of(s_, a.range.va, user(out));
+    if (!a.old) x.lives |= p_.lives.of(s_, a.right.va, user(out));
     for (const auto& p : a.sum.parts)
-      if (!a.old) x.lives |= p_.lives.of(s_, p.va, Place::host());
+      if (!a.old) x.lives |= p_.lives.of(s_, p.va, user(out));
     for (std::size_t i = 0; a.kind == What::store && i < to.cells; ++i) {
       const auto& c = p_.cells[to.first + i];
       Move m{.to = static_cast<std::int16_t>(to.first + i), .value = c.tag * (2 * epoch + 3) ^ a.range.va.value};
@@ -401,6 +405,7 @@ class Compiler {
       if (c.bytes < 8) m.value &= (std::uint64_t{1} << (8 * c.bytes)) - 1;
       m.part = static_cast<std::uint16_t>(p_.parts.size());
       m.parts = static_cast<std::uint16_t>(parts.size());
+      m.type = a.sum.type;
       for (const auto& w : parts) p_.parts.push_back(static_cast<std::int16_t>(w.first + i));
       p_.now.push_back(m);
       ++x.nows;

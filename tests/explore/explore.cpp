@@ -101,6 +101,7 @@ class Search {
     grow(1);
     std::memcpy(at(1), at(0), machine_.words() * sizeof(std::uint64_t));
     path_.clear();
+    if (const auto v = machine_.present(at(1)); v.kind != Violation::Kind::none) return violated(v);
     visit(1);
   }
   static Visited& visited() {
@@ -188,9 +189,11 @@ class Search {
              (e.left.bytes == 4 ? static_cast<std::uint32_t>(e.expectation->value) : e.expectation->value);
     const auto* right = e.old ? at(0) : s;
     for (std::size_t i = 0; i < e.left.cells; ++i) {
-      std::uint32_t sum = 0;
-      for (const auto& p : e.parts) sum += static_cast<std::uint32_t>(right[p.first + i]);
-      if (s[e.left.first + i] != (e.parts.empty() ? right[e.right.first + i] : sum)) return false;
+      const auto part = [&](const Word& p) { return right[p.first + i]; };
+      auto wanted = part(e.parts.empty() ? e.right : e.parts.front());
+      for (std::size_t n = 1; n < e.parts.size(); ++n)
+        wanted = plus(e.type, static_cast<std::uint32_t>(wanted), static_cast<std::uint32_t>(part(e.parts[n])));
+      if (s[e.left.first + i] != wanted) return false;
     }
     return true;
   }

@@ -36,10 +36,13 @@ Schedule reads(Random&);      ///< waits for rptr, which is no completion
 Schedule bytes(Random&);      ///< threads that access bytes
 Schedule samples(Random&);    ///< waits for a value that a thread has sampled
 Schedule kernel(Random&);     ///< a kernel between two queues
+Schedule sums(Random&);       ///< sums of sums, of integers and of rounded numbers, in several orders
 Schedule scopes(Random&);     ///< kernels that hand over at the scope of their GPU
 Schedule vram(Random&);       ///< words in the memory of GPUs
 Schedule lifetimes(Random&);  ///< buffers that are allocated, mapped, exported, and freed
 Schedule pool(Random&);       ///< parts of a buffer with lives of their own
+Schedule lent(Random&);       ///< kernels that use memory which comes and goes
+Schedule gates(Random&);      ///< conditions and polls with one outcome, on words that come and go
 Schedule network(Random&);    ///< two nodes, with words of both
 Schedule places(Random&);     ///< what an engine or a kernel reaches: mappings and links of a ring
 Schedule values(Random&);     ///< values of threads near the end of 32 bits

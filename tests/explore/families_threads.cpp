@@ -91,6 +91,45 @@ Schedule kernel(Random& r) {
   return std::move(b.s);
 }
 
+Schedule sums(Random& r) {
+  Builder b{r, 2};
+  const GpuVa in[] = {b.buffer(4), b.buffer(4), b.buffer(4, b.maybe(6) ? Init::zero : Init::random)};
+  const auto first = b.buffer(4), second = b.buffer(4, Init::zero), out = b.buffer(4);
+  const auto arrived = b.signal(), half = b.signal(), ready = b.signal(), done = b.signal();
+  const auto common = static_cast<Schedule::Sum::Type>(b.any(3));
+  const auto sum = [&](std::vector<GpuVa> of) {
+    const auto last = b.maybe() ? of.size() - 1 : 0;
+    if (b.maybe(3)) std::swap(of[0], of[last]);
+    Schedule::Sum s{.type = b.maybe(8) ? static_cast<Schedule::Sum::Type>(b.any(3)) : common, .any_order = b.maybe(8)};
+    for (const auto p : of) s.parts.push_back({p, 4});
+    return s;
+  };
+  auto& p = b.queue(0);
+  b.copy(p, in[0], first);
+  b.fence(p, arrived, 1);
+  auto one = b.kernel(0);
+  if (!b.maybe(8)) one.wait(arrived, b.at_least(), 1);
+  const bool three = b.maybe();
+  one.store({second, 4}, sum(three ? std::vector{first, in[1], in[2]} : std::vector{first, in[1]}));
+  if (b.maybe()) one.store({first, 4}, sum({second, b.maybe() ? first : in[2]}));
+  one.set(half, 1);
+  auto two = b.kernel(b.any(2));
+  if (!b.maybe(8)) two.wait(half, b.at_least(), 1);
+  const auto more = sum({second, b.maybe(3) ? first : in[2]});
+  const bool in_place = b.maybe();
+  two.store({in_place ? second : out, 4}, more);
+  two.set(ready, 1);
+  auto& c = b.queue(1);
+  b.poll(c, ready, b.at_least(), 1);
+  if (in_place) b.copy(c, second, out);
+  b.fence(c, done, 1);
+  b.host().submit(p).submit(c).wait(done, Compare::ge, 1);
+  const auto end = three ? std::vector{in[0], in[1], in[2], in[2]} : std::vector{in[0], in[1], in[2]};
+  if (b.maybe()) b.s.expect_sum({b.maybe(4) ? second : out, 4}, sum(end));
+  if (b.maybe()) b.s.expect_sum({second, 4}, sum(three ? std::vector{in[0], in[1], in[2]} : std::vector{in[0], in[1]}));
+  return std::move(b.s);
+}
+
 Schedule scopes(Random& r) {
   Builder b{r, 2};
   const auto x = b.buffer(4), y = b.buffer(4), z = b.buffer(4);

@@ -3,7 +3,8 @@
 // checker or of the library's own lifetimes is used here.
 //
 //   a life is a bit of the state: of a buffer, of a GPU's mapping of one, of the handle by which other GPUs reach it
-//   gone: something starts, or waits at a word, without a life that it needs; or a life ends under what is in flight
+//   gone: something starts, or waits at a word, without a life that it needs; or a life ends under what is in flight,
+//         or under what the L2 of a kernel's GPU has not written back
 #include "machine.hpp"
 
 #include <algorithm>
@@ -129,6 +130,20 @@ Violation Machine::present(Const s) const noexcept {
   return {};
 }
 
+/// The lives that the L2 of a kernel's GPU needs for what the kernel has stored there.
+std::uint64_t Machine::in_l2(Const s, std::size_t h) const noexcept {
+  auto cells = mask(s, unreleased(h));
+  for (std::size_t i = 0; i < p_.shadows.size(); ++i)
+    if (const auto& x = p_.shadows[i]; x.gpu == p_.hosts[h].gpu && (s[dirty_] >> i & 1) != 0)
+      cells |= Program::mask(x.memory);
+  std::uint64_t lives = 0;
+  for (std::size_t c = 0; c < p_.cells.size(); ++c)
+    if ((cells >> c & 1) != 0)
+      lives |=
+          p_.lives.of(*p_.schedule, GpuVa{p_.cells[c].va}, Place::gpu(static_cast<std::uint32_t>(p_.hosts[h].gpu)));
+  return lives;
+}
+
 /// A thread ends or begins lives.
 Violation Machine::change_lives(State s, std::size_t h, const Action& a) const noexcept {
   const Violation::Place me{true, static_cast<std::uint8_t>(h), static_cast<std::uint8_t>(position(s, h))};
@@ -146,6 +161,8 @@ Violation Machine::change_lives(State s, std::size_t h, const Action& a) const n
       return {Violation::Kind::gone,
               me,
               {true, static_cast<std::uint8_t>(o), static_cast<std::uint8_t>(position(s, o) - 1)}};
+  for (std::size_t o = 0; o < p_.hosts.size(); ++o)
+    if (p_.hosts[o].gpu >= 0 && (in_l2(s, o) & ends) != 0) return {Violation::Kind::gone, me, {}};
   s[lives_] = (s[lives_] & ~a.clears) | a.sets;
   for (std::size_t c = 0; c < p_.cells.size(); ++c)
     if (p_.cells[c].va - a.begins.first < a.begins.second) s[c] = p_.cells[c].value;

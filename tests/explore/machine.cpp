@@ -159,9 +159,13 @@ Violation Machine::conflict(Const s, Violation::Place me, Mask reads, Mask write
 
 std::uint64_t Machine::content(Const s, const Move& m) const noexcept {
   if (m.from >= 0) return s[static_cast<std::size_t>(m.from)];
-  std::uint64_t sum = 0;
-  for (std::size_t i = m.part; i < m.part + std::size_t{m.parts}; ++i) sum += s[static_cast<std::size_t>(p_.parts[i])];
-  return m.parts == 0 ? m.value : static_cast<std::uint32_t>(sum);
+  if (m.parts == 0) return m.value;
+  const auto part = [&](std::size_t i) {
+    return static_cast<std::uint32_t>(s[static_cast<std::size_t>(p_.parts[m.part + i])]);
+  };
+  auto sum = part(0);
+  for (std::size_t i = 1; i < m.parts; ++i) sum = plus(m.type, sum, part(i));
+  return sum;
 }
 
 void Machine::start(State s, std::size_t q, const Packet& k) const noexcept {

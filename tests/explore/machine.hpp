@@ -73,6 +73,7 @@ class Machine {
   template <class Fn> void host_steps(Const s, std::size_t h, Fn&& fn) const;
   template <class Fn> void steps(Const s, Fn&& fn) const;
   Violation apply(State, const Step&) const noexcept;
+  Violation present(Const) const noexcept;  ///< what waits at a word that is not there, also before the first step
 
   bool ended(Const) const noexcept;  ///< all hosts have ended
   bool has(Const s, std::uint64_t lives) const noexcept { return (lives & ~s[lives_]) == 0; }
@@ -164,8 +165,8 @@ class Machine {
   Violation act(State, std::size_t h) const noexcept;
   Violation access(State, std::size_t h, const Action&) const noexcept;
   Violation advance(State, const Step&) const noexcept;
-  Violation present(Const) const noexcept;
   Violation change_lives(State, std::size_t h, const Action&) const noexcept;
+  std::uint64_t in_l2(Const, std::size_t kernel) const noexcept;
   std::uint64_t seen(Const, std::size_t h, const Action&) const noexcept;
   void write_back(State, int gpu, const Word* only) const noexcept;
   void read_again(State, int gpu, const Word* only) const noexcept;

@@ -50,7 +50,19 @@ struct Move {
   bool load_at_start{};  ///< it reads data, so the time at which it loads does not matter
   std::uint64_t value{};
   std::uint16_t part = 0, parts = 0;  ///< of a sum: its cells of 4 bytes, in Program::parts
+  Schedule::Sum::Type type{};         ///< of a sum
 };
+
+/// The sum of two cells of 4 bytes. One that is rounded is a number that nothing but these two give, in either order.
+constexpr std::uint32_t plus(Schedule::Sum::Type type, std::uint32_t a, std::uint32_t b) noexcept {
+  if (type == Schedule::Sum::Type::i32) return a + b;
+  auto x = std::uint64_t{a < b ? a : b} << 32 | (a < b ? b : a);
+  for (int i = 0; i < 2; ++i) {
+    x = (x ^ x >> 29) * 0xbf58476d1ce4e5b9u;
+    x += 1 + static_cast<std::uint64_t>(type);
+  }
+  return static_cast<std::uint32_t>(x >> 32);
+}
 
 struct Packet {
   enum class Kind : std::uint8_t { nothing, data, release, poll, condition, selection };
@@ -150,6 +162,7 @@ struct Expected {
   const Schedule::Expectation* expectation{};
   Word left{}, right{};
   std::vector<Word> parts{};
+  Schedule::Sum::Type type{};  ///< of these parts
   bool old{};
   std::uint64_t lives = 0;  ///< that it needs at the end
 };

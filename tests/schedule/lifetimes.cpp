@@ -134,6 +134,50 @@ TEST_CASE("a thread that uses memory that is gone is stopped, also by the name o
   CHECK(contains(ran(text("  unmap gpu1.out gpu0\n  unmap gpu1.out gpu0\n")), "gpu0 has not mapped gpu1.out"));
 }
 
+TEST_CASE("an engine that uses a block that is gone faults, whatever else is in its bytes") {
+  // Two blocks of one pool, of which the second one is in the bytes of the first.
+  const auto pool = [](const std::string& main, const std::string& more = "", const std::string& src = "gpu0.one") {
+    return "sdma 1\ngpus 2\nbuffer gpu0.pool bytes=64K init=random\nbuffer gpu0.one bytes=4K at=gpu0.pool[4K]\n"
+           "buffer gpu0.two bytes=4K at=gpu0.pool[4K]\nbuffer gpu0.inner bytes=2K at=gpu0.one[1K]\n"
+           "buffer gpu1.out bytes=4K\nsignal gpu0.word value=0 at=gpu0.one[8]\nsignal host.done value=0\n" +
+           more + "queue gpu0.put peer=gpu1\n  copy_linear bytes=2K src=" + src +
+           " dst=gpu1.out\n  atomic op=add_rtn_64 addr=host.done value=1\nend\nhost main\n" + main + "end\n";
+  };
+  const std::string use = "  submit gpu0.put\n  wait host.done == 1\n";
+  CHECK(contains(ran(pool("  free gpu0.one\n" + use)), "gpu0.one is gone: host main has freed it"));
+  CHECK(contains(ran(pool("  alloc gpu0.one\n  free gpu0.one\n  alloc gpu0.two\n" + use)), "gpu0.one is gone"));
+  CHECK(contains(ran(pool("  free gpu0.one\n" + use, "", "gpu0.inner")), "gpu0.one is gone"));
+  CHECK(contains(ran(pool(use + "  alloc gpu0.one\n")), "gpu0.one is not allocated yet"));
+  CHECK(contains(ran(pool("  free gpu0.pool\n" + use + "  free gpu0.one\n")), "gpu0.pool is gone"));
+  CHECK(contains(ran(pool("  unmap gpu0.pool gpu0\n" + use + "  free gpu0.one\n")), "has unmapped it for gpu0"));
+  // The pool's own name, and that of the next block, are for the same bytes.
+  CHECK(ran(pool("  free gpu0.one\n" + use, "", "gpu0.pool[4K]")) == "");
+  CHECK(ran(pool("  alloc gpu0.one\n  free gpu0.one\n  alloc gpu0.two\n" + use + "  free gpu0.two\n", "",
+                 "gpu0.two")) == "");
+  CHECK(ran(pool("  alloc gpu0.one\n" + use + "  free gpu0.one\n", "", "gpu0.inner")) == "");
+  // What is stored under one name is seen under the others, by engines and by threads.
+  const auto words = pool(
+      "  alloc gpu0.one\n  submit gpu0.put\n  submit gpu0.tell\n  wait gpu0.word == 7\n"
+      "  wait host.done == 1\n  expect gpu0.pool[4K..+2K] == gpu0.two[0..+2K]\n"
+      "  expect gpu0.one[0..+2K] == gpu0.two[0..+2K]\n  free gpu0.one\n",
+      "queue gpu0.tell engine=3\n  fence addr=gpu0.two[8] value=7\nend\n");
+  CHECK(ran(words) == "");
+}
+
+TEST_CASE("a condition reads its word, whatever its outcome") {
+  const auto whole = [](const std::string& main) {
+    return "sdma 1\ngpus 1\nbuffer host.words bytes=64 init=zero\nbuffer host.block bytes=8 at=host.words[8]\n"
+           "signal host.go value=0 bits=32 at=host.block[0]\nsignal host.done value=0\nqueue gpu0.q engine=2\n"
+           "  cond_exec addr=host.go reference=5 dwords=4\n  fence addr=host.done value=2\n"
+           "  fence addr=host.done value=1\nend\nhost main\n" +
+           main + "  submit gpu0.q\n  wait host.done == 1\nend\n";
+  };
+  CHECK(ran(whole("")) == "");
+  CHECK(contains(ran(whole("  free host.words\n")), "host.words is gone"));
+  CHECK(contains(ran(whole("  free host.block\n")), "host.block is gone"));
+  CHECK(contains(ran(whole("  unmap host.words gpu0\n")), "has unmapped it for gpu0"));
+}
+
 TEST_CASE("memory of a device stays where it is when GPUs lose access to it") {
   const auto d = node(2);
   auto m = d->allocate({.where = GpuId{0}, .bytes = 4096});

@@ -145,3 +145,25 @@ TEST_CASE("what a machine's file leaves out is listed") {
                                  "model_error=0: not known, so intervals leave out what a fit may leave over",
                                  "links between the processors: none is in the topology, so none limits a copy"});
 }
+
+TEST_CASE("a kernel rings the doorbell of another GPU over a link, which the machine has to have") {
+  const auto rung = [](const std::string& by) {
+    const auto s = parse_schedule(
+        "sdma 1\ngpus 4\nsignal host.done value=0\nqueue gpu1.q engine=2\nfence addr=host.done value=1\nend\n" + by +
+            "\nsubmit gpu1.q\nwait host.done == 1\nend\n",
+        "t.sdma");
+    REQUIRE(s);
+    return *s;
+  };
+  auto m = *mi300x_machine(4);
+  CHECK(simulate(rung("kernel gpu0.k"), m));
+  std::erase_if(m.topology.links, [](const Link& l) {
+    return l.from.kind == LinkEnd::Kind::gpu && l.to.kind == LinkEnd::Kind::gpu && l.from.index + l.to.index == 1;
+  });
+  const auto t = simulate(rung("kernel gpu0.k"), m);
+  REQUIRE_FALSE(t);
+  CHECK(contains(to_string(t.error().front()), "no link leads from gpu0 to gpu1"));
+  CHECK(simulate(rung("kernel gpu1.k"), m));
+  CHECK(simulate(rung("kernel gpu2.k"), m));
+  CHECK(simulate(rung("host main"), m));
+}
