@@ -158,6 +158,21 @@ for name, program, change, code, words in MUTANTS:
     mutant(name, program, change, code, words)
 mutant("too_few_slots", ring(), lambda p: p.xml() and put(step(p, 0, 0, 1), dep=None), REFUTED, "race", slots=2)
 
+# Right as long as a send waits: with slots, the last step of gpu1 may overwrite what its first one reads.
+relies = Program("broadcast", 2, 2, (2, 2, 2))
+first, second = relies.gpus[0].block(send=1), relies.gpus[0].block(send=1, chan=1)
+sent = first.add("s", ("i", 0))
+second.add("s", ("i", 1), after=(sent,))
+relies.gpus[0].block().add("cpy", ("i", 0), ("o", 0), 2)
+first, second = relies.gpus[1].block(recv=0), relies.gpus[1].block(recv=0, chan=1)
+read = first.add("cpy", ("o", 1), ("s", 0))
+first.add("r", dst=("o", 0))
+second.add("r", dst=("o", 1))
+path = write("relies.xml", relies.xml())
+expect("blocking", run("check", path)[0] == PROVED, "refuted")
+code, _, err = run("check", "--set", "slots=1", path)
+expect("not blocking", code == REFUTED and "error[race]" in err and f"{path}:{read.line}" in err or f"  {read.line}:" in err, err)
+
 # Settings
 path = write("ring.xml", ring().xml())
 for words, says in ((["slots=x"], "'x' is not a number from 0 to 1024"), (["inplace=1"], "no such call may use it"), (["bytes=10"], "multiple of 16"),
