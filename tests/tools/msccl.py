@@ -3,7 +3,7 @@
 """XML of MSCCL where sdma takes a schedule: algorithms that are right are proved, run and simulated, and each mistake in one is
 refuted, or refused, with its line in the XML.
 
-  msccl.py SDMA
+  msccl.py SDMA PAGE     PAGE: docs/msccl.md, whose example is one
 """
 import json
 import os
@@ -173,6 +173,14 @@ expect("blocking", run("check", path)[0] == PROVED, "refuted")
 code, _, err = run("check", "--set", "slots=1", path)
 expect("not blocking", code == REFUTED and "error[race]" in err and f"{path}:{read.line}" in err or f"  {read.line}:" in err, err)
 
+# The page
+example = pathlib.Path(sys.argv[2]).read_text().split("```xml\n")[1].split("```")[0]
+expect("example", run("check", "--strict", write("example.xml", example))[0] == PROVED, "refuted")
+lines = example.splitlines()
+lines[6] = lines[6].replace('dstoff="1"', 'dstoff="0"')
+code, _, err = run("check", write("example_wrong.xml", "\n".join(lines)))
+expect("example, wrong", code == REFUTED and "race" in err and "line 7 receives what line 12 sends" in err, err)
+
 # Settings
 path = write("ring.xml", ring().xml())
 for words, says in ((["slots=x"], "'x' is not a number from 0 to 1024"), (["inplace=1"], "no such call may use it"), (["bytes=10"], "multiple of 16"),
@@ -183,6 +191,8 @@ for words, says in ((["slots=x"], "'x' is not a number from 0 to 1024"), (["inpl
 expect("sweep", "proved for 2 of 2 values" in run("check", "--sweep", "bytes=16K,32K", path)[1], "")
 expect("simulate --sweep", run("simulate", "--no-sensitivity", "--sweep", "bytes=16K..64K", path)[0] == 0, "")
 expect("stdin", run("check", "-", stdin=ring().xml())[0] == 0, "")
+code, out, _ = run("reduce", folder / "no_dependency.xml")
+expect("reduce", code == 0 and out.count("copy_linear") in (1, 2) and "sdma 1" in out, out)
 expect("explore", "leaves nothing open" in run("explore", path)[2], "")
 before = path.read_text()
 expect("fmt --write", run("fmt", "--write", path)[0] == INPUT and path.read_text() == before, "changed")
