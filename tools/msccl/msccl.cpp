@@ -122,6 +122,7 @@ std::optional<Wrong> make_schedule(std::string& text, const std::string& file, s
 }
 
 void Made::move_lines(SourceMap& map) const {
+  if (!*this) return;
   const auto move = [&](SourceMap::Location& l) {
     if (l.line > 0 && l.line <= lines.size()) l.line = lines[l.line - 1];
     l.column = 0;

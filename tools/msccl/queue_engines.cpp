@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Chooses engines for the queues of a GPU: for each, that of its peer. A poll may hold its engine, so where one of several
-// queues of an engine waits, they get engines of their own, as long as an MI300X has one that no other queue needs.
+// Chooses engines for the queues of a GPU: for each, that of its peer. A poll may hold its engine, so where one of
+// several queues of an engine waits, they get engines of their own, as long as an MI300X has one that no other queue
+// needs.
 #include "algorithm.hpp"
 #include "sdma/device/topology.hpp"
 
