@@ -35,7 +35,7 @@ struct Swept {
 
 }  // namespace
 
-int check_swept(const CheckSweep& sweep, const CheckOptions& options, std::string_view text, ParseOptions parse,
+int check_swept(const CheckSweep& sweep, const CheckOptions& options, const CheckSource& source, ParseOptions parse,
                 bool json) {
   Output out{"-"};
   Swept swept;
@@ -49,7 +49,7 @@ int check_swept(const CheckSweep& sweep, const CheckOptions& options, std::strin
     parse.set.back().value = value;
     const auto with = fmt::format("{}={}", sweep.name, value);
     now(" with " + with);
-    const auto s = check_text(text, options.file, parse, options);
+    const auto s = check_source(source, options.file, parse, options);
     if (!s) {
       ++swept.unread;
       if (json) out.text() += json::line(json::unread_with(with, options.file, s.error()));

@@ -122,12 +122,23 @@ std::vector<Diagnostic> in_file(const std::string& path, std::vector<Diagnostic>
   return all;
 }
 
-std::optional<Schedule> load_schedule(const std::string& path, const std::string& text, ParseOptions options,
-                                      SourceMap* map) {
+std::optional<msccl::Made> make_schedule(const std::string& path, std::string& text,
+                                         std::vector<ParseOptions::Setting>& set) {
+  msccl::Made made;
+  const auto wrong = msccl::make_schedule(text, shown(path), set, made);
+  report(wrong ? wrong->all : made.notes);
+  return wrong ? std::nullopt : std::optional(std::move(made));
+}
+
+std::optional<Schedule> load_schedule(const std::string& path, std::string text, ParseOptions options, SourceMap* map) {
+  const auto made = make_schedule(path, text, options.set);
+  if (!made) return {};
   options.map = map;
   options.read = files_beside(path);
   auto s = parse_schedule(text, shown(path), options);
+  if (s && map) made->move_lines(*map);
   if (s) return std::move(*s);
+  made->move_lines(s.error());
   return report(s.error()), std::nullopt;
 }
 

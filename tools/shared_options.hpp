@@ -16,6 +16,7 @@
 //   add_buffers(verb, o->buffers, "file that holds the memory at VA; may be repeated");    --ib FILE@VA
 //
 // What `load_...` returns nothing for has been reported.
+#include "msccl/msccl.hpp"
 #include "options.hpp"
 #include "ring_text.hpp"
 #include "sdma/check/check.hpp"
@@ -69,8 +70,12 @@ Option add_device(VerbOptions&, std::optional<DeviceKind>&, const std::string& d
 
 /// The library's messages about a schedule with its file, which the library does not know.
 std::vector<Diagnostic> in_file(const std::string& path, std::vector<Diagnostic>);
-/// The schedule of a text; nothing if the text has errors, each of which is then reported.
-std::optional<Schedule> load_schedule(const std::string& path, const std::string& text, ParseOptions,
+/// If the text is XML of MSCCL, makes a schedule of it (msccl/msccl.hpp), and reports notes. Nothing after an error,
+/// which is reported.
+std::optional<msccl::Made> make_schedule(const std::string& path, std::string& text,
+                                         std::vector<ParseOptions::Setting>&);
+/// The schedule of a text, or of XML of MSCCL; nothing if it has errors, each of which is then reported.
+std::optional<Schedule> load_schedule(const std::string& path, std::string text, ParseOptions,
                                       SourceMap* map = nullptr);
 
 struct MachineOptions {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 // sdma check: errors in a ring, a set of rings, or a schedule.
 #include "sdma/check/check.hpp"
+#include "check_source.hpp"
 #include "check_sweep.hpp"
 #include "findings.hpp"
 #include "generation.hpp"
 #include "input.hpp"
 #include "interrupt.hpp"
 #include "json/check.hpp"
+#include "msccl/msccl.hpp"
 #include "output.hpp"
 #include "sdma/core/number.hpp"
 #include "sdma/device/topology.hpp"
@@ -117,22 +119,40 @@ Result<std::optional<Topology>, Diagnostic> topology(const CheckArguments& o) {
   return std::optional<Topology>(std::move(*t));
 }
 
+/// XML of MSCCL of which no schedule can be made.
+int no_schedule(Findings& to, const CheckOptions& options, const msccl::Wrong& wrong) {
+  CheckReport report;
+  for (const auto& d : wrong.all) report.findings.push_back({.diagnostic = d});
+  if (wrong.refuted) return judge(to, {}, options, report);
+  for (const auto& d : wrong.all) to.add(d);
+  to.answer([&] { return json::unread(options.file, wrong.all.size()); });
+  return kInput;
+}
+
+/// By its name or its beginning: a ring may be large.
+bool holds_schedule(const std::string& path, const Input& in) {
+  return is_schedule_name(path) || is_schedule(in.beginning()) || msccl::begins(in.beginning());
+}
+
 /// Returns nothing if the file is not a schedule. `after`: what is complete already, for a message.
 std::optional<int> check_schedule(Findings& to, const CheckArguments& o, const CheckOptions& options,
                                   const std::string& path, Input& in, const std::string& after = "") {
-  // A ring may be large, but its name or its beginning shows whether it is a schedule.
-  if (o.input.form != Form::automatic || !(is_schedule_name(path) || is_schedule(in.beginning()))) return {};
+  if (o.input.form != Form::automatic || !holds_schedule(path, in)) return {};
   if (o.input.generation || o.check.ring_bytes != 0 || o.check.base != 0 || o.kernel)
     return complain("--gfx, --sdma, --ring-bytes, --base and --kernel are for rings, and this is a schedule",
                     "a schedule is checked for sDMA 4.4.2, as user queues"),
            kUsage;
-  const auto text = in.whole_text();
+  auto text = in.whole_text();
   if (!text) return report(text.error()), kInput;
   auto parse = o.parse;
   parse.read = files_beside(path);
-  if (!o.sweep.values.empty()) return check_swept(o.sweep, options, *text, std::move(parse), o.json());
+  msccl::Made made;
+  if (const auto wrong = msccl::make_schedule(*text, shown(path), parse.set, made))
+    return no_schedule(to, options, *wrong);
+  for (const auto& n : made.notes) to.add(n);
+  if (!o.sweep.values.empty()) return check_swept(o.sweep, options, {*text, made}, std::move(parse), o.json());
   const Doing checking("checking " + shown(path) + after);
-  const auto s = check_text(*text, shown(path), parse, options);
+  const auto s = check_source({*text, made}, shown(path), parse, options);
   if (s) {
     auto with_map = options;
     with_map.map = &s->map;
@@ -147,7 +167,7 @@ std::optional<int> check_schedule(Findings& to, const CheckArguments& o, const C
 struct Named {
   std::string path;
   Result<Input, Diagnostic> in;
-  bool is_schedule() const { return is_schedule_name(path) || (in && sdma::is_schedule(in->beginning())); }
+  bool is_schedule() const { return in ? holds_schedule(path, *in) : is_schedule_name(path); }
 };
 
 /// Several schedules, one after another. The code is that of the worst: one that cannot be read, one that is refuted,
@@ -361,7 +381,7 @@ void add_check(VerbOptions& verb, Action& action) {
        {kRefuted, "an error; for a schedule that expects findings: one is missing, or there is another error"},
        {kInput, "errors in the text of a schedule, or an error of the input or output"},
        {kUndecided, "no error, but a warning says what is assumed, not known or not examined"}});
-  verb.manual("docs/check.md, docs/rules.md, docs/museum.md");
+  verb.manual("docs/check.md, docs/rules.md, docs/museum.md, docs/msccl.md");
   verb.footer(
       "docs/rules.md explains each rule; docs/ordering.md explains --profile and --assume.\n"
       "Examples:\n"
@@ -370,6 +390,7 @@ void add_check(VerbOptions& verb, Action& action) {
       "  sdma check --sweep N=2..8 examples/schedules/2_allgather_b2b.sdma\n"
       "  sdma check --gpus=0,3 copy.sdma\n"
       "  sdma check --limits=cuda copy.sdma\n"
+      "  sdma check --set bytes=1M allgather.xml\n"
       "  sdma check --assume fence=full --json relay.sdma\n"
       "  sdma check ring.bin\n"
       "  sdma check --gfx=gfx90a ring.bin\n"

@@ -326,8 +326,10 @@ int explore_verb(const ExploreArguments& o) {
   if (overwrites({{"--pareto", o.front}}, {o.path})) return kUsage;
   auto text = read_text(o.path);
   if (!text) return report(text.error()), kInput;
+  auto made = o;
+  if (!make_schedule(o.path, *text, made.parse.set)) return kInput;
   keep_what_is_known();
-  return Exploring(o, *m, *std::move(text)).run();
+  return Exploring(made, *m, *std::move(text)).run();
 }
 
 }  // namespace

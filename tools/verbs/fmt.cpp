@@ -2,6 +2,7 @@
 // sdma fmt: formats or expands schedules and packet streams.
 #include "input.hpp"
 #include "json/json.hpp"
+#include "msccl/msccl.hpp"
 #include "output.hpp"
 #include "sdma/stream/text.hpp"
 #include "shared_options.hpp"
@@ -21,7 +22,18 @@ struct FmtArguments {
 
 /// The formatted text; nothing if the text has errors, which are then reported.
 std::optional<std::string> formatted(const std::string& path, const std::string& text, const FmtArguments& o) {
-  if (is_schedule_name(path) || is_schedule(text)) {
+  if (msccl::begins(text)) {
+    if (o.write || o.check) {
+      report({.where = shown(path),
+              .message = "this is XML of MSCCL, of which a schedule is made, and not a text to format",
+              .hint = "leave --write and --check out, and redirect the output"});
+      return {};
+    }
+    auto made = text;
+    auto parse = o.parse;
+    if (!o.flat) return make_schedule(path, made, parse.set) ? std::optional(format_source(made)) : std::nullopt;
+  }
+  if (is_schedule_name(path) || is_schedule(text) || msccl::begins(text)) {
     const auto s = load_schedule(path, text, o.parse);
     if (!s) return {};
     return o.flat ? to_text(*s) : format_source(text);
@@ -100,7 +112,9 @@ int fmt_verb(const FmtArguments& o) {
 
 void add_fmt(VerbOptions& verb, Action& action) {
   const auto o = std::make_shared<FmtArguments>();
-  verb.values("FILE", o->paths, "schedules or packet streams; - is standard input (default)");
+  verb.values("FILE", o->paths,
+              "schedules or packet streams, or XML of MSCCL, of which it prints the schedule; - is standard input "
+              "(default)");
   verb.flag("--flat", o->flat, "expand loops, drop comments, and write everything in the canonical form");
   add_settings(verb, o->parse.set);
   const auto check = verb.flag("--check", o->check, "print nothing, and exit with 1 if a file would change");
@@ -108,12 +122,13 @@ void add_fmt(VerbOptions& verb, Action& action) {
   verb.flag("--json", o->json, "print one object: for each file, whether it changes, and its text");
   verb.exits(
       {{kRefuted, "--check: a file would change"}, {kInput, "errors in a text, or an error of the input or output"}});
-  verb.manual("docs/schedules.md");
+  verb.manual("docs/schedules.md, docs/msccl.md");
   verb.footer(
       "Examples:\n"
       "  sdma fmt ag.sdma\n"
       "  sdma fmt --check examples/schedules/*.sdma\n"
       "  sdma fmt --flat --set N=8 ag.sdma              what the loops expand to\n"
+      "  sdma fmt allgather.xml > ag.sdma               the schedule that is made of XML of MSCCL\n"
       "  diff <(sdma fmt --flat a.sdma) <(sdma fmt --flat b.sdma)");
   action = [o] { return fmt_verb(*o); };
 }

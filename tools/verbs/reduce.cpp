@@ -34,12 +34,13 @@ std::string removed(const ReducedText& r) {
 
 int reduce_verb(ReduceArguments& o) {
   if (overwrites({{"-o", o.output}}, {o.path})) return kUsage;
-  const auto text = read_text(o.path);
+  auto text = read_text(o.path);
   if (!text) return report(text.error()), kInput;
+  auto parse = o.parse;
+  if (!make_schedule(o.path, *text, parse.set)) return kInput;
   const auto file = shown(o.path);
   if (!is_schedule_name(o.path) && !is_schedule(*text))
     return report({.where = file, .message = "this is not a schedule", .hint = "sdma reduce is for schedules"}), kInput;
-  auto parse = o.parse;
   parse.read = files_beside(o.path);
   keep_what_is_known();
   const auto r = [&] {

@@ -117,6 +117,7 @@ int sweep(const SimulateArguments& o, const MachineDescription& m, std::vector<S
   for (const auto& path : o.paths) {
     auto text = read_text(path);
     if (!text) return report(text.error()), kInput;
+    if (!make_schedule(path, *text, in.parse.set)) return kInput;
     in.files.push_back({path, std::move(*text)});
   }
   std::size_t all = in.files.size(), done = 0;
