@@ -2,14 +2,14 @@
 // Rounds that streams carry themselves: their copies are in the streams.
 //
 // One turn. A stream writes its word "here" and holds until the GPUs that its copies touch are there; so it overwrites
-// nothing that is still read. It writes "done" behind its copies, and holds until the copies that touch its memory are
+// nothing that is still read. It writes "done" after its copies, and holds until the copies that touch its memory are
 // done. Words are compared for equality: a peer changes "here" only after this stream's "done" of the same round, and
 // "done" only after its next "here".
 //
 // Two turns. A peer copies into buffer t again in round v + 2. Before, it has held until round v + 1 of this stream was
-// done, which this stream writes after everything that it did with round v. That is so if whoever writes to a GPU also
-// gets something from it, which `make_carried` asks for. A peer may be one round ahead, so neighbours have words of
-// their own: it changes the word of turn t again only after this stream's round v + 1.
+// done, which this stream writes after everything that it did with round v. That is so if each GPU that writes to
+// another also gets something from it, which `make_carried` asks for. A peer may be one round ahead, so neighbours have
+// words of their own: it changes the word of turn t again only after this stream's round v + 1.
 //
 // examples/schedules/12_carried.sdma is both, which `sdma check` proves.
 #include "run.hpp"

@@ -106,8 +106,8 @@ struct Options {
   std::uint64_t granule = 64;            ///< bytes: see above; 1: chunks are not rounded
   std::uint64_t alignment = 4096;        ///< bytes: alignment of each buffer, a power of two
   std::vector<std::uint64_t> offsets{};  ///< bytes: where GPU i's data begins in its buffers, [i % size]; empty: 0
-  /// all_gather in streams that carry it (run.hpp): 2 gathers a buffer, `turn_bytes` apart, so that no round waits until
-  /// its peers have read the one before.
+  /// all_gather in streams that carry it (run.hpp): 2 gathers a buffer, `turn_bytes` apart, so that no round waits
+  /// until its peers have read the one before.
   std::uint32_t turns = 1;
   std::uint32_t packet_bytes = sdma::kChunk;  ///< maximum bytes per packet: a multiple of 64
   std::uint64_t ring_bytes = 0;               ///< size of the ring of each queue; 0: bind chooses

@@ -32,9 +32,9 @@
 // complete. So a stream waits for its peers: enqueue on all before the host waits for one. All streams make the same
 // calls in the same order, each GPU's from one thread at a time.
 //
-// If a stream can copy (StreamCalls::copy), it carries its GPU's part itself: the copies are in the stream, and there is
-// no ring between two kernels. All streams of a Run do, or none. With Options::turns = 2, rounds take one of two buffers
-// in turn, and no stream waits for its peers to read what they have (carried.cpp says why that is enough):
+// If a stream can copy (StreamCalls::copy), it carries its GPU's part itself: the copies are in the stream. All
+// streams of a Run do, or none. With Options::turns = 2, rounds take one of two buffers in turn, and no stream waits
+// for its peers to read what they have (carried.cpp says why that is enough):
 //
 //   queues       kernel | write go | hold done = 7, 7                       | kernel       the rings do the rest
 //   carried      kernel | write go | hold go's = 7 | copies | write done | hold done's = 7 | kernel
@@ -127,7 +127,8 @@ class Run {
     const auto turns = plan_.options.turns;
     return turns == 1 ? g.rounds() : std::max(g.iterations, 2 * turns);
   }
-  /// Where the data of this GPU's next eager round is, in bytes after that of turn 0. Round i of a graph has turn i % 2.
+  /// Where the data of this GPU's next eager round is, in bytes after that of turn 0. Round i of a graph has turn
+  /// i % 2.
   std::uint64_t offset_of_turn(std::uint32_t gpu) const noexcept { return turn_of(streams_[gpu].rounds) * stride(); }
 
   const Plan& plan() const noexcept { return plan_; }

@@ -19,3 +19,12 @@ inline sdma::StreamCalls cuda_stream(CUstream stream) noexcept {
             return cuStreamWaitValue32(static_cast<CUstream>(s), word.value, value, CU_STREAM_WAIT_VALUE_EQ);
           }};
 }
+
+/// The same for collectives::Run, whose rounds this stream then carries: its copies are in the stream.
+inline sdma::StreamCalls cuda_stream_that_copies(CUstream stream) noexcept {
+  auto calls = cuda_stream(stream);
+  calls.copy = [](void* s, sdma::GpuVa to, sdma::GpuVa from, std::uint64_t bytes) noexcept -> int {
+    return cuMemcpyAsync(to.value, from.value, bytes, static_cast<CUstream>(s));
+  };
+  return calls;
+}

@@ -75,8 +75,8 @@ struct StreamCalls {
   int (*hold)(void* stream, GpuVa word, std::uint32_t value) noexcept {};
   /// Is the word of the kind that the stream can wait for? Null: the stream's own refusals say so.
   bool (*takes)(void* stream, GpuVa word) noexcept {};
-  /// Copies once everything earlier in the stream is complete. A StreamOrder does not call it: it is for rounds that the
-  /// stream carries itself, without a ring (docs/stream_order.md). Null: none of this stream.
+  /// Copies once everything earlier in the stream is complete. A StreamOrder does not call it: it is for rounds that
+  /// the stream carries itself, without a ring (docs/stream_order.md). Null: none of this stream.
   int (*copy)(void* stream, GpuVa to, GpuVa from, std::uint64_t bytes) noexcept {};
 };
 

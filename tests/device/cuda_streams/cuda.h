@@ -8,3 +8,4 @@ using CUresult = int;
 inline constexpr unsigned CU_STREAM_WRITE_VALUE_DEFAULT = 0, CU_STREAM_WAIT_VALUE_EQ = 1;
 CUresult cuStreamWriteValue32(CUstream, CUdeviceptr, unsigned value, unsigned flags);
 CUresult cuStreamWaitValue32(CUstream, CUdeviceptr, unsigned value, unsigned flags);
+CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, decltype(sizeof 0) bytes, CUstream);

@@ -65,6 +65,7 @@ class Stream {
   };
 
   StreamCalls calls() const { return cuda_stream(stream_); }
+  StreamCalls copying() const { return cuda_stream_that_copies(stream_); }
   void add_one(GpuVa word) const {
     std::uint64_t at = word.value, one = 1, none = 0;
     void* arguments[] = {&at, &one, &none};
@@ -111,6 +112,9 @@ CUresult cuStreamWriteValue32(CUstream s, CUdeviceptr at, unsigned value, unsign
 }
 CUresult cuStreamWaitValue32(CUstream s, CUdeviceptr at, unsigned value, unsigned flags) {
   return cuda<CUresult(CUstream, CUdeviceptr, unsigned, unsigned)>("cuStreamWaitValue32")(s, at, value, flags);
+}
+CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream s) {
+  return cuda<CUresult(CUdeviceptr, CUdeviceptr, std::size_t, CUstream)>("cuMemcpyAsync")(to, from, bytes, s);
 }
 
 TEST_CASE("CUDA: eager rounds and replayed graphs in the order of a stream") {
@@ -204,10 +208,10 @@ TEST_CASE("CUDA: collectives in the order of the streams of two GPUs, eager and 
     std::vector<GraphExec> ready;
     for (std::uint32_t g = 0; g < 2; ++g) {
       const Stream::Current here(streams[g]);
-      rounds.push_back(*run->stream(g).graph(3));
+      rounds.push_back(*run->graph(g, 3));
       ready.push_back(streams[g].capture([&] {
-        for (std::uint32_t i = 0; i < 3; ++i) REQUIRE(run->stream(g).pass(streams[g].calls(), rounds[g].value(i)));
-        REQUIRE(run->stream(g).close(streams[g].calls(), rounds[g]));
+        for (std::uint32_t i = 0; i < 3; ++i) REQUIRE(run->pass(g, streams[g].calls(), rounds[g], i));
+        REQUIRE(run->close(g, streams[g].calls(), rounds[g]));
       }));
     }
     run->fill(3);
@@ -224,4 +228,64 @@ TEST_CASE("CUDA: collectives in the order of the streams of two GPUs, eager and 
     }
     CHECK(run->check().first == "");
   }
+}
+
+TEST_CASE("CUDA: an all-gather that two streams carry in two turns, eager and in graphs") {
+  using namespace collectives;
+  const auto d = device();
+  std::vector<Stream> streams;
+  for (int g = 0; g < 2; ++g) streams.emplace_back(g);
+  const Options o{.variant = Variant::pcpy,
+                  .prelaunch = Prelaunch::stream,
+                  .completion = collectives::Completion::fence,
+                  .gpus = 2,
+                  .bytes = 4096,
+                  .turns = 2};
+  auto run = Run::prepare(*collectives::plan(o), *d);
+  if (!run) FAIL(to_string(run.error().front()));
+  const auto before = d->issued().calls;
+  const auto& at = run->plan().inputs;
+  // Each GPU adds 1 to the first word of its part before each round, in both turns alike.
+  const auto word = [&](std::uint32_t buffer, std::uint32_t part, std::uint64_t turn) {
+    return run->bound().address(at[buffer]) + part * chunk_of(o) + turn * turn_bytes(o);
+  };
+  std::vector<StreamGraph> rounds;
+  std::vector<GraphExec> ready;
+  for (std::uint32_t g = 0; g < 2; ++g) {
+    const Stream::Current here(streams[g]);
+    rounds.push_back(*run->graph(g, 2));
+    ready.push_back(streams[g].capture([&] {
+      for (std::uint32_t i = 0; i < 2; ++i) {
+        streams[g].add_one(word(g, g, i));
+        REQUIRE(run->pass(g, streams[g].copying(), rounds[g], i));
+      }
+      REQUIRE(run->close(g, streams[g].copying(), rounds[g]));
+    }));
+  }
+  std::vector<Memory> seen;
+  for (int i = 0; i < 4; ++i) seen.push_back(*d->allocate({.bytes = 4096}));
+  for (std::uint32_t g = 0; g < 2; ++g) {
+    const Stream::Current here(streams[g]);
+    for (std::uint64_t t = 0; t < 2; ++t) streams[g].copy(word(g, g, t), seen[0].va(), 4096 / 2);
+    streams[g].finish(*d);
+  }
+  for (int again = 0; again < 5; ++again)
+    for (std::uint32_t g = 0; g < 2; ++g) {
+      const Stream::Current here(streams[g]);
+      for (std::uint64_t t = 0; t < 2; ++t) {
+        CHECK(run->offset_of_turn(g) == t * turn_bytes(o));
+        streams[g].add_one(word(g, g, t));
+        if (auto r = run->enqueue(g, streams[g].copying(), soon()); !r) FAIL(to_string(r.error()));
+      }
+      REQUIRE(run->publish(g, rounds[g], soon()));
+      streams[g].launch(ready[g]);
+    }
+  for (std::uint32_t g = 0; g < 2; ++g) {
+    const Stream::Current here(streams[g]);
+    for (std::uint64_t t = 0; t < 2; ++t) streams[g].copy(seen[2 * g + t].va(), word(g, 1 - g, t), 64);
+    streams[g].finish(*d);
+  }
+  // The peer's part has all of its 10 additions in each turn, and no queue was asked for anything.
+  for (const auto& s : seen) CHECK(s.as<std::uint32_t>()[0] == 10);
+  CHECK(d->issued().calls == before);
 }
