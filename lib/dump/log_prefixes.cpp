@@ -126,9 +126,58 @@ bool log_stream(LogCursor& c, LogRecord& r) noexcept {
   return true;
 }
 
+std::string_view first_word(const LogCursor& c) noexcept { return c.rest().substr(0, c.rest().find_first_of(" \t")); }
+
 /// What a container's program printed: "kernel: 6.12" has no host and no time of its own.
 bool printed(const LogCursor& c, const LogRecord& r) noexcept {
   return r.part.data() && r.part.data() == c.rest().data();
+}
+
+/// Words that stand where others have the name of a machine.
+bool is_no_host(std::string_view word) noexcept {
+  constexpr std::string_view kOthers[] = {"emerg",   "alert",  "crit",   "critical", "err",   "error", "warn",
+                                          "warning", "notice", "info",   "debug",    "trace", "fatal", "dmesg",
+                                          "kernel",  "kern",   "stdout", "stderr",   "log",   "msg",   "output"};
+  constexpr std::size_t kLongest = 128;
+  if (word.size() > kLongest) return true;
+  bool letter = false;
+  for (const char c : word) {
+    letter = letter || std::isalpha(static_cast<unsigned char>(c)) != 0;
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && std::string_view("._-/@").find(c) == std::string_view::npos)
+      return true;
+  }
+  const auto same = [](char a, char b) { return a == std::tolower(static_cast<unsigned char>(b)); };
+  return !letter || std::any_of(std::begin(kOthers), std::end(kOthers), [&](std::string_view o) {
+    return std::equal(o.begin(), o.end(), word.begin(), word.end(), same);
+  });
+}
+void take_host(std::string_view word, LogRecord& r, bool mark) noexcept {
+  if (!r.host.empty() || is_no_host(word)) return;
+  r.host = word;
+  r.host_is_mark = mark;
+}
+/// What tools put before each line of a machine: "node7: ", "watch-1  | ", "[pod/watch-x7k2p/dmesg] ", "node7.log:17:",
+/// and the rank of srun, "3: ", or of mpirun, "[1,3]<stdout>:".
+void take_mark(std::string_view before, LogRecord& r) noexcept {
+  before = trimmed(before);
+  const auto take = [&](std::string_view mark) {
+    const bool rank = !mark.empty() && mark.find_first_not_of("0123456789,") == mark.npos;
+    if (rank && r.host.empty()) r.host = mark, r.host_is_mark = true;
+    else take_host(mark, r, true);
+  };
+  const auto unbracketed = [](std::string_view s) {
+    return s.starts_with('[') && s.ends_with(']') ? s.substr(1, s.size() - 2) : s;
+  };
+  if (before.ends_with(']')) return take(unbracketed(before));
+  if (before.ends_with('|')) return take(trimmed(before.substr(0, before.size() - 1)));
+  if (!before.ends_with(':')) return;
+  before.remove_suffix(1);
+  for (const std::string_view stream : {"<stdout>", "<stderr>"})
+    if (before.ends_with(stream)) return take(unbracketed(before.substr(0, before.size() - stream.size())));
+  const auto number = before.rfind(':');
+  if (number != before.npos && whole_number<std::uint64_t>(before.substr(number + 1)))
+    before = before.substr(0, number);
+  take(before);
 }
 
 /// "node7 kernel: ", "node7 kernel[0]: ", "node7 kernel - - - ", "kernel: "
@@ -138,7 +187,10 @@ bool log_host(LogCursor& c, LogRecord& r) noexcept {
   for (int words = 0; words < 2; ++words) {
     if (t.rest().starts_with('k'))
       for (const std::string_view name : {"kernel: ", "kernel:", "kernel[0]: ", "kernel - - - ", "kernel - - "})
-        if (t.take(name)) return c = t, true;
+        if (t.take(name)) {
+          if (words > 0) take_host(first_word(c), r, false);
+          return c = t, true;
+        }
     t.word();
     if (!t.blanks()) return false;
   }
@@ -153,6 +205,8 @@ bool log_program(LogCursor& c, LogRecord& r) noexcept {
   if (!t.blanks()) return false;
   const auto name = t.rest().substr(0, t.rest().find_first_of(" \t"));
   if (name.size() < 3 || !name.ends_with(':') || std::isalpha(static_cast<unsigned char>(name[0])) == 0) return false;
+  // "nvme nvme0: text" of dmesg -T names a driver and its device.
+  if (name.ends_with("]:")) take_host(first_word(c), r, false);
   t.word();
   c = t;
   return true;
@@ -172,18 +226,51 @@ bool hip_log(LogCursor& c, LogRecord&) noexcept {
 /// What mail, grep, kubectl and other tools put before a line.
 bool log_quote(LogCursor& c, LogRecord&) noexcept { return c.take(">") || c.take("| "); }
 
+/// The same before a line that has no time since the start: a date follows, a priority or the driver's name.
+bool log_mark(LogCursor& c, LogRecord& r) noexcept {
+  constexpr std::size_t kFar = 100;
+  if (r.seconds || r.date || r.priority || r.part.data() || c.at_end()) return false;
+  const auto rest = c.rest().substr(0, kFar);
+  std::size_t end = 0;
+  if (constexpr std::string_view kPod = "[pod/"; rest.starts_with(kPod)) end = rest.find("] ");
+  else if (std::isalnum(static_cast<unsigned char>(rest[0])) != 0) end = std::min(rest.find(": "), rest.find(" | "));
+  else return false;
+  if (end == rest.npos || end == 0) return false;
+  const auto mark = trimmed(rest.substr(0, end));
+  const bool pod = mark[0] == '[';
+  if (is_no_host(pod ? mark.substr(1) : mark)) return false;
+  LogCursor behind{c.rest().substr(rest[end] == ' ' ? end + 2 : end + 1)};
+  behind.blanks();
+  LogCursor t = behind;
+  LogRecord date;
+  const bool says = t.take("[") ? (t.blanks(), iso_date(t, date) || syslog_date(t, date))
+                                : iso_date(t, date) || syslog_date(t, date) || log_level(t, date);
+  constexpr std::string_view kDevice = "amdgpu 0000:";
+  if (!says && !behind.rest().starts_with(kDevice)) return false;
+  take_host(pod ? mark.substr(1) : mark, r, true);
+  c = behind;
+  return true;
+}
+
 struct LogPrefix {
   std::string_view name;  ///< where it is from
   bool (*take)(LogCursor&, LogRecord&) noexcept;
   bool evident;  ///< nothing but a log has it
 };
 constexpr LogPrefix kLogPrefixes[] = {
-    {"a quotation", log_quote, false},       {"/dev/kmsg or netconsole", kmsg_record, true},
-    {"a priority", log_level, false},        {"dmesg", in_brackets, true},
-    {"dmesg -x", named_level, true},         {"dates", iso_date, false},
-    {"dates of syslog", syslog_date, false}, {"journalctl -o short-unix", unix_time, false},
-    {"a container", log_stream, false},      {"journalctl or syslog", log_host, true},
-    {"syslog", log_program, true},           {"the log of the HIP runtime", hip_log, true},
+    {"a quotation", log_quote, false},
+    {"/dev/kmsg or netconsole", kmsg_record, true},
+    {"a priority", log_level, false},
+    {"dmesg", in_brackets, true},
+    {"dmesg -x", named_level, true},
+    {"dates", iso_date, false},
+    {"dates of syslog", syslog_date, false},
+    {"journalctl -o short-unix", unix_time, false},
+    {"a container", log_stream, false},
+    {"journalctl or syslog", log_host, true},
+    {"syslog", log_program, true},
+    {"the log of the HIP runtime", hip_log, true},
+    {"a mark of its machine", log_mark, false},
 };
 
 /// "[  812.400126]" anywhere: tools put what they like before it. Where it begins, or npos.
@@ -220,6 +307,7 @@ void take_prefixes(std::string_view line, LogRecord& r) noexcept {
   if (r.seconds) return;
   constexpr std::size_t kFar = 200;
   if (const auto at = find_seconds(r.text.substr(0, kFar)); at != r.text.npos) {
+    take_mark(r.text.substr(0, at), r);
     LogCursor behind{r.text.substr(at)};
     in_brackets(behind, r);
     r.evident = true;

@@ -44,16 +44,23 @@ class RecordVisitor final : public JsonVisitor {
       f.items.emplace_back(v);
       return;
     }
-    const auto use = use_of_field(f.key);
-    if (use.what == LogField::none) return;
+    const auto use = use_of_member(f);
+    if (use.what == LogField::none || (use.what == LogField::host && number)) return;
     if (use.what == LogField::text) return number ? void() : text(f, v, use.rank);
     f.kept.emplace_back(v);
-    take_field(use.what, f.kept.back(), f.record);
+    take_field(use, f.kept.back(), f.record);
   }
   void close(bool object) override {
     auto f = std::move(open_.back());
     open_.pop_back();
-    if (object) return record(f);
+    if (object) {
+      record(f);
+      if (!f.text.empty() || open_.empty() || !open_.back().object || f.record.host.empty()) return;
+      // {"kubernetes": {"host": "node7"}, "log": ...}
+      auto& outer = open_.back();
+      outer.kept.emplace_back(f.record.host);
+      return take_field({LogField::host, f.record.host_rank}, outer.kept.back(), outer.record);
+    }
     auto* const around = open_.empty() || !open_.back().object ? nullptr : &open_.back();
     const auto use = around ? use_of_field(around->key) : LogFieldUse{};
     if (use.what == LogField::text && f.only_bytes && !f.items.empty()) return text(*around, f.bytes, use.rank);
@@ -66,11 +73,13 @@ class RecordVisitor final : public JsonVisitor {
     LogRecord r;
     r.form = "JSON";
     if (timed) {
-      take_field(LogField::date, f.items[0], r);
+      take_field({.what = LogField::date}, f.items[0], r);
       r.evident = true;
+      take_host_around(r);
       count_ += give(f.items[1], r, take_, depth_);
       return;
     }
+    take_host_around(r);
     std::size_t given = 0;
     for (const auto& line : f.items)
       if (line.find(' ') != std::string::npos) given += give(line, r, take_, depth_);
@@ -93,6 +102,24 @@ class RecordVisitor final : public JsonVisitor {
     std::deque<std::string> kept{};  ///< what the record's views refer to
     std::vector<std::string> items{};
   };
+  /// What a member is for: "name" is that of a machine in {"host": {"name": "node7"}}.
+  LogFieldUse use_of_member(const JsonFrame& f) const {
+    const auto* const outer = open_.size() > 1 ? &open_[open_.size() - 2] : nullptr;
+    if (f.key == "name" && outer && outer->object)
+      if (const auto use = use_of_field(outer->key); use.what == LogField::host) return use;
+    return use_of_field(f.key);
+  }
+  /// A record that does not name its machine is of the one that the objects around it name; so is the key of an object
+  /// in {"hosts": {"node7": {...}}}.
+  void take_host_around(LogRecord& r) const {
+    if (!r.host.empty()) return;
+    for (auto f = open_.rbegin(); f != open_.rend(); ++f) {
+      if (!f->object) continue;
+      if (!f->record.host.empty()) return void(r.host = f->record.host);
+      const auto outer = std::next(f);
+      if (outer != open_.rend() && outer->object && outer->key == "hosts") return void(r.host = f->key);
+    }
+  }
   static void text(JsonFrame& f, std::string_view v, std::size_t rank) {
     if (rank >= f.rank) return;
     f.text = v;
@@ -102,12 +129,13 @@ class RecordVisitor final : public JsonVisitor {
     if (f.text.empty() || (f.lines && f.rank >= kOfLogsAlone)) return;  // its lines came one by one
     f.record.evident = f.rank < kOfLogsAlone;
     f.record.form = "JSON";
+    take_host_around(f.record);
     count_ += give(f.text, f.record, take_, depth_);
   }
 
   const TakeRecord& take_;
   int depth_;
-  std::vector<JsonFrame> open_;
+  std::deque<JsonFrame> open_;  // the views of a frame's record stay where they are
   std::size_t count_ = 0;
 };
 
@@ -120,11 +148,15 @@ RecordsRead read_json(std::string_view text, const TakeRecord& take, int depth) 
 
 std::size_t give(std::string_view text, const LogRecord& of, const TakeRecord& take, int depth) {
   std::size_t n = 0;
+  const TakeRecord of_same_machine = [&](LogRecord& r) {
+    if (r.host.empty()) r.host = of.host;
+    take(r);
+  };
   for (auto rest = text; !rest.empty();) {
     const auto line = trimmed(take_line(rest), "\r");
     if (line.empty()) continue;
     if (depth < kDeepestRecord && begins_json(line))
-      if (const auto inner = read_json(line, take, depth + 1); inner.records > 0) {
+      if (const auto inner = read_json(line, of_same_machine, depth + 1); inner.records > 0) {
         n += inner.records;
         continue;
       }
@@ -135,6 +167,7 @@ std::size_t give(std::string_view text, const LogRecord& of, const TakeRecord& t
     if (n > 0 && of.seconds && own.evident) break;
     if (own.seconds) r.seconds = own.seconds, r.when = own.when;
     if (own.date && !r.date) r.date = own.date;
+    if (r.host.empty()) r.host = own.host, r.host_is_mark = own.host_is_mark;
     r.text = own.text;
     r.evident = of.evident || own.evident;
     if (!r.evident && !find_message(r.text)) continue;
@@ -151,7 +184,7 @@ struct JournalEntry {
   void take(std::string_view key, std::string_view value) {
     const auto use = use_of_field(key);
     if (key == "MESSAGE") text = value;
-    else if (use.what != LogField::text && use.what != LogField::none) take_field(use.what, value, record);
+    else if (use.what != LogField::text && use.what != LogField::none) take_field(use, value, record);
   }
   RecordsRead give_to(const TakeRecord& to, std::size_t end, std::string_view form) {
     record.evident = true;
