@@ -187,7 +187,8 @@ class Files {
   /// A page that a recorded copy reads or writes, or that was allocated.
   void name_copy(doctor::PageFault& p) const {
     for (const auto& c : copies_)
-      if (p.copy.empty()) p.copy = place_in(c, p.page.value, p.process);
+      if (const auto place = place_in(c, p.page.value, p.process); !place.empty())
+        p.copy += (p.copy.empty() ? "" : "; in ") + place;
   }
   void wrong(Diagnostic d) { errors_.push_back(std::move(d)); }
   /// Neither a queue nor a log. The last error is the answer.

@@ -8,7 +8,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
+#include <limits>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -21,6 +21,12 @@ using Ns = std::int64_t;
 /// Common events whose differences are further apart are not all the same events.
 constexpr Ns kAgree = 10'000'000;
 
+/// A time of a recording; not one that no clock shows, of which sums would overflow.
+std::optional<Ns> time_of(const std::optional<std::uint64_t>& ns) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 61;
+  return ns && *ns < kMost ? std::optional(static_cast<Ns>(*ns)) : std::nullopt;
+}
+
 /// What makes an event the same in two files, and when it was; nullopt: a file has it twice.
 enum class EventKind : std::uint8_t { allocated, freed, asked, ran };
 using EventKey = std::tuple<EventKind, std::uint64_t, std::uint64_t, std::uint64_t>;
@@ -28,9 +34,10 @@ using Events = std::map<EventKey, std::optional<Ns>>;
 
 Events events_of(const RecordedCopies& r) {
   Events all;
-  const auto add = [&](EventKey key, std::optional<std::uint64_t> at) {
+  const auto add = [&](EventKey key, const std::optional<std::uint64_t>& ns) {
+    const auto at = time_of(ns);
     if (!at) return;
-    const auto [known, fresh] = all.emplace(key, static_cast<Ns>(*at));
+    const auto [known, fresh] = all.emplace(key, *at);
     if (!fresh) known->second.reset();
   };
   for (const auto& a : r.allocations) {
@@ -52,7 +59,8 @@ struct Difference {
   std::size_t events = 0;
   std::string what{};
   std::string words() const {
-    const auto agree = events == 1 ? std::string{} : fmt::format(", which agree to {:.3f} ms", (most - least) / 1e6);
+    const auto agree = events == 1 ? std::string{}
+                                   : fmt::format(", which agree to {:.3f} ms", static_cast<double>(most - least) / 1e6);
     return fmt::format("{}{}", what, agree);
   }
 };
@@ -88,24 +96,23 @@ bool same_page(const doctor::PageFault& f, const RecordedFault& r) {
 
 /// What `from` reports as a fault, for the allocations of `to`, whose clock is later by `by`.
 void tell_allocations(const RecordedCopies& from, RecordedCopies& to, const Difference& by) {
+  constexpr Ns kNever = std::numeric_limits<Ns>::max();
   for (const auto& f : from.faults) {
-    if (!f.after_ns) continue;
-    const auto at_least = static_cast<Ns>(*f.after_ns) + by.least;
-    const auto at_most = f.before_ns ? std::optional(static_cast<Ns>(*f.before_ns) + by.most) : std::nullopt;
+    const auto after = time_of(f.after_ns), before = time_of(f.before_ns);
+    if (!after) continue;
+    const Ns at_least = *after + by.least, at_most = before ? *before + by.most : kNever;
     RecordedAllocation* live = nullptr;
     for (auto& a : to.allocations) {
       const bool touches = f.address + detail::kPage > a.address && f.address < a.address + a.bytes;
       // Memory that was allocated after the report has another life.
-      if (!touches || (a.from_ns && at_most && static_cast<Ns>(*a.from_ns) > *at_most)) continue;
-      live = &a;
+      if (touches && time_of(a.from_ns).value_or(0) <= at_most) live = &a;
     }
     if (!live || !live->fault.empty()) continue;
-    const auto freed =
-        live->to_ns && !live->freed.empty() ? std::optional(static_cast<Ns>(*live->to_ns)) : std::nullopt;
     live->aligned = by.words();
-    if (!live->freed.empty() && !freed) continue;
-    if (freed && *freed >= at_least && (!at_most || *freed <= *at_most)) continue;
-    live->gone = freed && *freed < at_least;
+    const Ns freed = live->freed.empty() ? kNever : time_of(live->to_ns).value_or(at_least);
+    const bool known = live->freed.empty() || freed < at_least || freed > at_most;
+    if (!known) continue;
+    live->gone = freed < at_least;
     live->fault = fmt::format("{} of {}", f.where, from.file);
   }
 }

@@ -69,7 +69,7 @@ static std::string end_of(const RecordedAllocation& a) {
   const auto by = a.aligned.empty() ? std::string{} : fmt::format(" (by {})", a.aligned);
   if (a.gone) return fmt::format(" and freed in {}, so it was gone when {} reported the fault{}", a.freed, a.fault, by);
   if (!a.fault.empty())
-    return a.freed.empty() ? fmt::format(" and not freed when {} reported the fault{}", a.fault, by)
+    return a.freed.empty() ? fmt::format(" and not freed in it when {} reported the fault{}", a.fault, by)
                            : fmt::format(" and freed in {}, after {} had reported the fault{}", a.freed, a.fault, by);
   if (a.freed.empty()) return {};
   if (!a.aligned.empty())

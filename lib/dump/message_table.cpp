@@ -322,7 +322,7 @@ struct MessageTable {
       {event, "Event logged [IO_PAGE_FAULT {*where}address={$address} flags={$flags}", "all",
        "A device used a host address that the IOMMU does not map: host memory that was freed or is not pinned, or a peer "
        "on the other side of an IOMMU. The address is that of the bus, and flags 0x0020 is a write.",
-       "keep host memory registered until its copies are complete; check peer access behind an IOMMU"},
+       "keep host memory registered until its copies are complete; check whether peers are reached through an IOMMU"},
       {event, "[IOTLB_INV_TIMEOUT {*where}address={$address}", "all",
        "The GPU no longer answers on PCIe: no copy on it will end.",
        "switch the machine off and on; look for errors of PCIe before this line"},
