@@ -180,7 +180,8 @@ class LogReader::Impl {
     auto l = whole;
     if (l.ends_with('\r')) l.remove_suffix(1);
     if (LogSources::may_be_heading(l)) flush();  // the record before it is of the source before it
-    if (sources_.heading(l)) {
+    const auto behind = std::min(at_ + whole.size() + 1, text_.size());
+    if (sources_.heading(l, text_.substr(behind, text_.find('\n', behind) - behind))) {
       rest_.add(n_, LineKind::other, whole);
       return next_line(whole);
     }

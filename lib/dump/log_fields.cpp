@@ -55,6 +55,7 @@ constexpr LogFieldRow kLogFields[] = {
     {"nodename", LogField::host},
     {"node", LogField::host},
     {"instance", LogField::host},
+    {"instance_id", LogField::host},
     {"logStreamName", LogField::host},
     {"pod_name", LogField::host},
     {"pod", LogField::host},

@@ -126,6 +126,11 @@ bool log_stream(LogCursor& c, LogRecord& r) noexcept {
   return true;
 }
 
+std::string_view behind_word(LogCursor c) noexcept {
+  c.word();
+  c.blanks();
+  return c.rest();
+}
 std::string_view first_word(const LogCursor& c) noexcept { return c.rest().substr(0, c.rest().find_first_of(" \t")); }
 
 /// What a container's program printed: "kernel: 6.12" has no host and no time of its own.
@@ -133,58 +138,73 @@ bool printed(const LogCursor& c, const LogRecord& r) noexcept {
   return r.part.data() && r.part.data() == c.rest().data();
 }
 
-/// Words that stand where others have the name of a machine.
-bool is_no_host(std::string_view word) noexcept {
-  constexpr std::string_view kOthers[] = {"emerg",   "alert",  "crit",   "critical", "err",   "error", "warn",
-                                          "warning", "notice", "info",   "debug",    "trace", "fatal", "dmesg",
-                                          "kernel",  "kern",   "stdout", "stderr",   "log",   "msg",   "output"};
-  constexpr std::size_t kLongest = 128;
-  if (word.size() > kLongest) return true;
-  bool letter = false;
-  for (const char c : word) {
-    letter = letter || std::isalpha(static_cast<unsigned char>(c)) != 0;
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && std::string_view("._-/@").find(c) == std::string_view::npos)
-      return true;
-  }
+/// A level, or another word that stands where the name of a machine may be.
+bool is_other_word(std::string_view word) noexcept {
+  constexpr std::string_view kOthers[] = {"emerg", "alert",   "crit",    "critical", "err",    "error",
+                                          "warn",  "warning", "notice",  "info",     "debug",  "trace",
+                                          "fatal", "dmesg",   "kernel",  "kern",     "stdout", "stderr",
+                                          "log",   "msg",     "message", "output",   "kmsg",   "syslog"};
   const auto same = [](char a, char b) { return a == std::tolower(static_cast<unsigned char>(b)); };
-  return !letter || std::any_of(std::begin(kOthers), std::end(kOthers), [&](std::string_view o) {
+  return std::any_of(std::begin(kOthers), std::end(kOthers), [&](std::string_view o) {
     return std::equal(o.begin(), o.end(), word.begin(), word.end(), same);
   });
 }
+bool has_letter(std::string_view word) noexcept {
+  return std::any_of(word.begin(), word.end(), [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; });
+}
+/// "node7", "10.0.0.7", "pod/watch-x7k2p/dmesg"
+bool is_host_name(std::string_view word) noexcept {
+  constexpr std::size_t kLongest = 128;
+  constexpr std::string_view kMarks = "._-/@";
+  return !word.empty() && word.size() <= kLongest && !is_other_word(word) &&
+         std::all_of(word.begin(), word.end(), [&](char c) {
+           return std::isalnum(static_cast<unsigned char>(c)) != 0 || kMarks.find(c) != kMarks.npos;
+         });
+}
 void take_host(std::string_view word, LogRecord& r, bool mark) noexcept {
-  if (!r.host.empty() || is_no_host(word)) return;
+  if (!r.host.empty() || !is_host_name(word)) return;
   r.host = word;
   r.host_is_mark = mark;
 }
+/// "host=node7" among the pairs of a line.
+std::string_view host_of_pairs(std::string_view text) noexcept {
+  for (const std::string_view key : {"host=", "hostname=", "node=", "instance=", "pod="})
+    for (auto at = text.find(key); at != text.npos; at = text.find(key, at + 1)) {
+      if (at > 0 && text[at - 1] != ' ' && text[at - 1] != ',' && text[at - 1] != '{') continue;
+      auto value = text.substr(at + key.size());
+      value = value.substr(0, value.find_first_of(" ,}"));
+      return trimmed(value, "\"");
+    }
+  return {};
+}
 /// What tools put before each line of a machine: "node7: ", "watch-1  | ", "[pod/watch-x7k2p/dmesg] ", "node7.log:17:",
-/// and the rank of srun, "3: ", or of mpirun, "[1,3]<stdout>:".
+/// "host=node7 msg=", and the rank of srun, "3: ", or of mpirun, "[1,3]<stdout>:". Its words that are levels, or have
+/// no letter, such as a time, may differ from line to line.
 void take_mark(std::string_view before, LogRecord& r) noexcept {
-  before = trimmed(before);
-  const auto take = [&](std::string_view mark) {
-    const bool rank = !mark.empty() && mark.find_first_not_of("0123456789,") == mark.npos;
-    if (rank && r.host.empty()) r.host = mark, r.host_is_mark = true;
-    else take_host(mark, r, true);
-  };
-  const auto unbracketed = [](std::string_view s) {
-    return s.starts_with('[') && s.ends_with(']') ? s.substr(1, s.size() - 2) : s;
-  };
-  if (before.ends_with(']')) return take(unbracketed(before));
-  if (before.ends_with('|')) return take(trimmed(before.substr(0, before.size() - 1)));
-  if (!before.ends_with(':')) return;
-  before.remove_suffix(1);
-  for (const std::string_view stream : {"<stdout>", "<stderr>"})
-    if (before.ends_with(stream)) return take(unbracketed(before.substr(0, before.size() - stream.size())));
-  const auto number = before.rfind(':');
-  if (number != before.npos && whole_number<std::uint64_t>(before.substr(number + 1)))
-    before = before.substr(0, number);
-  take(before);
+  constexpr std::string_view kEnds = " \t|:>-[]\"'";
+  if (const auto host = host_of_pairs(before); !host.empty()) return take_host(host, r, true);
+  for (const std::string_view stream : {"<stdout>:", "<stderr>:"})
+    if (trimmed(before).ends_with(stream)) before = before.substr(0, before.rfind('<'));
+  const auto rank = trimmed(before, kEnds);
+  if (!rank.empty() && rank.find_first_not_of("0123456789,") == rank.npos) {
+    if (r.host.empty()) r.host = rank, r.host_is_mark = true;
+    return;
+  }
+  for (auto rest = before; !rest.empty();) {
+    auto word = trimmed(take_word(rest), kEnds);
+    if (const auto number = word.rfind(':');
+        number != word.npos && whole_number<std::uint64_t>(word.substr(number + 1)))
+      word = word.substr(0, number);
+    if (has_letter(word) && is_host_name(word)) return take_host(word, r, true);
+  }
 }
 
 /// "node7 kernel: ", "node7 kernel[0]: ", "node7 kernel - - - ", "kernel: "
 bool log_host(LogCursor& c, LogRecord& r) noexcept {
   if ((!r.date && !r.seconds && !r.priority) || printed(c, r)) return false;
   LogCursor t = c;
-  for (int words = 0; words < 2; ++words) {
+  for (int words = 0; words < 3; ++words) {
+    if (words == 2 && !first_word(LogCursor{behind_word(c)}).starts_with("kern.")) return false;
     if (t.rest().starts_with('k'))
       for (const std::string_view name : {"kernel: ", "kernel:", "kernel[0]: ", "kernel - - - ", "kernel - - "})
         if (t.take(name)) {
@@ -235,10 +255,7 @@ bool log_mark(LogCursor& c, LogRecord& r) noexcept {
   if (constexpr std::string_view kPod = "[pod/"; rest.starts_with(kPod)) end = rest.find("] ");
   else if (std::isalnum(static_cast<unsigned char>(rest[0])) != 0) end = std::min(rest.find(": "), rest.find(" | "));
   else return false;
-  if (end == rest.npos || end == 0) return false;
-  const auto mark = trimmed(rest.substr(0, end));
-  const bool pod = mark[0] == '[';
-  if (is_no_host(pod ? mark.substr(1) : mark)) return false;
+  if (end == rest.npos || end == 0 || trimmed(rest.substr(0, end)).find(' ') != rest.npos) return false;
   LogCursor behind{c.rest().substr(rest[end] == ' ' ? end + 2 : end + 1)};
   behind.blanks();
   LogCursor t = behind;
@@ -247,8 +264,25 @@ bool log_mark(LogCursor& c, LogRecord& r) noexcept {
                                 : iso_date(t, date) || syslog_date(t, date) || log_level(t, date);
   constexpr std::string_view kDevice = "amdgpu 0000:";
   if (!says && !behind.rest().starts_with(kDevice)) return false;
-  take_host(pod ? mark.substr(1) : mark, r, true);
+  take_mark(rest.substr(0, end + 1), r);
   c = behind;
+  return true;
+}
+
+/// A row of a table of events: "2026-11-22T10:00:01.000+0000",node7,"text"
+bool csv_event(LogCursor& c, LogRecord& r) noexcept {
+  LogCursor t = c;
+  LogRecord date;
+  if (r.date || r.seconds || !t.take("\"") || !iso_date(t, date) || !t.take("\",")) return false;
+  const auto comma = t.rest().find(',');
+  if (comma == t.rest().npos) return false;
+  const auto host = trimmed(t.rest().substr(0, comma), "\"");
+  if (!is_host_name(host)) return false;
+  t.take(t.rest().substr(0, comma + 1));
+  t.take("\"");
+  r.date = date.date;
+  take_host(host, r, false);
+  c = t;
   return true;
 }
 
@@ -271,6 +305,7 @@ constexpr LogPrefix kLogPrefixes[] = {
     {"syslog", log_program, true},
     {"the log of the HIP runtime", hip_log, true},
     {"a mark of its machine", log_mark, false},
+    {"a table of events", csv_event, false},
 };
 
 /// "[  812.400126]" anywhere: tools put what they like before it. Where it begins, or npos.

@@ -9,6 +9,7 @@
 #include <bit>
 #include <cstring>
 #include <deque>
+#include <list>
 #include <vector>
 
 namespace sdma { inline namespace v0_3 { namespace detail {
@@ -37,6 +38,12 @@ class RecordVisitor final : public JsonVisitor {
   void value(std::string_view v, bool number) override {
     if (open_.empty()) return;
     auto& f = open_.back();
+    if (f.object && f.key == "key" && use_of_field(v).what == LogField::host) f.name = v;
+    if (f.object && f.key == "stringValue" && open_.size() > 1 && !open_[open_.size() - 2].name.empty()) {
+      auto& pair = open_[open_.size() - 2];
+      pair.kept.emplace_back(v);
+      return take_field(use_of_field(pair.name), pair.kept.back(), pair.record);
+    }
     if (!f.object) {
       const auto n = number ? whole_number<unsigned>(v) : std::nullopt;
       f.bytes += static_cast<char>(n.value_or(0));
@@ -54,7 +61,15 @@ class RecordVisitor final : public JsonVisitor {
     auto f = std::move(open_.back());
     open_.pop_back();
     if (object) {
+      const bool inside = !open_.empty() && open_.back().object;
+      take_host_around(f.record);
+      // The machine of a record inside another object may come after it: {"jsonPayload": {..}, "resource": {..}}.
+      auto* const waits = inside && f.record.host.empty() ? &open_.back().inner : nullptr;
+      if (waits) waits->splice(waits->end(), f.inner);
+      else give_inner(f);
+      if (waits && !f.text.empty()) return void(waits->push_back(std::move(f)));
       record(f);
+      if (!f.name.empty() && !f.record.host.empty()) return name_outer(f);
       if (!f.text.empty() || open_.empty() || !open_.back().object || f.record.host.empty()) return;
       // {"kubernetes": {"host": "node7"}, "log": ...}
       auto& outer = open_.back();
@@ -80,6 +95,7 @@ class RecordVisitor final : public JsonVisitor {
       return;
     }
     take_host_around(r);
+    if (r.host.empty() && around && names_list(around->key)) r.host = around->key, r.host_is_mark = true;
     std::size_t given = 0;
     for (const auto& line : f.items)
       if (line.find(' ') != std::string::npos) given += give(line, r, take_, depth_);
@@ -88,8 +104,11 @@ class RecordVisitor final : public JsonVisitor {
   }
   /// What has come of the values that are still open.
   void cut() {
-    for (; !open_.empty(); open_.pop_back())
-      if (open_.back().object) record(open_.back());
+    for (; !open_.empty(); open_.pop_back()) {
+      if (!open_.back().object) continue;
+      give_inner(open_.back());
+      record(open_.back());
+    }
   }
   std::size_t count() const noexcept { return count_; }
 
@@ -97,11 +116,33 @@ class RecordVisitor final : public JsonVisitor {
   struct JsonFrame {
     bool object = false, lines = false, only_bytes = true;
     std::string key{}, text{}, bytes{};
+    std::string name{};            ///< of {"key": "host.name", "value": ..}, as OpenTelemetry writes a pair
+    std::list<JsonFrame> inner{};  ///< records that wait for the name of their machine
     std::size_t rank = ~std::size_t{};
     LogRecord record{};
     std::deque<std::string> kept{};  ///< what the record's views refer to
     std::vector<std::string> items{};
   };
+  void give_inner(JsonFrame& f) {
+    for (auto& in : f.inner) {
+      if (in.record.host.empty()) in.record.host = f.record.host;
+      record(in);
+    }
+    f.inner.clear();
+  }
+  /// A pair of a list names the machine of the object that has the list, and of the one around it.
+  void name_outer(const JsonFrame& pair) {
+    int objects = 0;
+    for (auto f = open_.rbegin(); f != open_.rend() && objects < 2; ++f) {
+      if (!f->object) {
+        if (objects > 0) return;
+        continue;
+      }
+      ++objects;
+      f->kept.emplace_back(pair.record.host);
+      take_field({LogField::host, pair.record.host_rank}, f->kept.back(), f->record);
+    }
+  }
   /// What a member is for: "name" is that of a machine in {"host": {"name": "node7"}}.
   LogFieldUse use_of_member(const JsonFrame& f) const {
     const auto* const outer = open_.size() > 1 ? &open_[open_.size() - 2] : nullptr;
@@ -119,6 +160,13 @@ class RecordVisitor final : public JsonVisitor {
       const auto outer = std::next(f);
       if (outer != open_.rend() && outer->object && outer->key == "hosts") return void(r.host = f->key);
     }
+  }
+  /// {"node7": ["line", ..], "node8": [..]}: may the key of a list of lines be the name of a machine?
+  static bool names_list(std::string_view key) noexcept {
+    constexpr std::string_view kOthers[] = {"lines",   "stdout_lines", "stderr_lines", "logs",  "messages", "entries",
+                                            "records", "data",         "values",       "dmesg", "results",  "items"};
+    return use_of_field(key).what == LogField::none && key.find(' ') == key.npos &&
+           std::find(std::begin(kOthers), std::end(kOthers), key) == std::end(kOthers);
   }
   static void text(JsonFrame& f, std::string_view v, std::size_t rank) {
     if (rank >= f.rank) return;

@@ -40,6 +40,29 @@ std::string_view section_in(std::string_view line) noexcept {
   return {};
 }
 
+/// "node7:" of salt, or "node7: |" of YAML, above lines that are indented.
+std::string_view section_above(std::string_view line, std::string_view next) noexcept {
+  if (!next.starts_with("  ") || (next.find('[') == next.npos && next.find("amdgpu") == next.npos)) return {};
+  const auto name = line.substr(0, line.find(':'));
+  return line.size() - name.size() <= 3 && name.find_first_of(" \t[]()") == name.npos ? name : std::string_view{};
+}
+
+/// "[root@node7 ~]# dmesg", "user@node7:~$ sudo journalctl -k"
+bool is_command(std::string_view line) noexcept {
+  const auto command = std::min(line.find("dmesg"), line.find("journalctl"));
+  if (command == line.npos) return false;
+  const auto before = trimmed(line.substr(0, command), " \t");
+  const auto prompt = before.find_last_of("#$>");
+  return prompt != before.npos && before.find(": ") == before.npos &&
+         (prompt + 1 == before.size() || trimmed(before.substr(prompt + 1)) == "sudo");
+}
+std::string_view host_of_prompt(std::string_view line) noexcept {
+  const auto at = line.find('@');
+  if (at == line.npos) return {};
+  const auto rest = line.substr(at + 1);
+  return rest.substr(0, rest.find_first_of(" :]#$>"));
+}
+
 /// "----------------" of dshbak and clush
 bool is_rule(std::string_view line) noexcept {
   constexpr std::size_t kLeast = 8;
@@ -74,36 +97,47 @@ std::string LogSpan::text(const End& end) {
   return !end.moment ? std::string{} : end.when.empty() ? fmt::format("{:.3f}", *end.moment) : end.when;
 }
 
-bool LogSources::heading(std::string_view line) {
-  line = trimmed(line);
-  const auto begin = [&](std::string_view section, std::string_view boot) {
-    section_ = section;
-    boot_ = boot;
-    for (auto& d : directions_) end_all(d);
-    return true;
-  };
-  if (is_rule(line)) {
-    if (rule_ && !in_rules_.empty()) begin(std::exchange(in_rules_, {}), {});
-    rule_ = true;
-    return true;
+bool LogSources::may_be_heading(std::string_view line) noexcept {
+  constexpr std::size_t kLongest = 200;
+  if (line.empty() || line.size() > kLongest) return false;
+  return line[0] == '-' || line[0] == '#' || line.starts_with("==>") || line.ends_with(">>") || line.ends_with(':') ||
+         line.ends_with(": |") || line.find("dmesg") != line.npos || line.find("journalctl") != line.npos;
+}
+
+bool LogSources::begin(std::string_view section, std::string_view boot, Follows what) {
+  section_ = section;
+  boot_ = boot;
+  for (auto& d : directions_)
+    for (auto& at : d.at) {
+      at.ended = at.ended || what == Follows::start;
+      at.cut = at.cut || what == Follows::part;
+    }
+  return true;
+}
+
+bool LogSources::heading(std::string_view line, std::string_view next) {
+  if (is_rule(trimmed(line))) {
+    if (rule_ && !in_rules_.empty()) begin(std::exchange(in_rules_, {}), {}, Follows::section);
+    return rule_ = true;
   }
   const bool behind_rule = std::exchange(rule_, false) && in_rules_.empty();
-  if (behind_rule && !line.empty() && line.find(' ') == line.npos) {
-    in_rules_ = line;
+  if (behind_rule && !trimmed(line).empty() && trimmed(line).find(' ') == line.npos) {
+    in_rules_ = trimmed(line);
     return rule_ = true;
   }
   in_rules_.clear();
-  if (line.size() < 8) return false;
-  if (const auto boot = boot_in(line); !boot.empty()) return begin(section_, boot);
-  if (line == "-- Reboot --") return begin(section_, {});
-  if (line.starts_with("-- Journal begins at ") || line.starts_with("-- Logs begin at ")) return begin({}, {});
-  if (const auto section = section_in(line); !section.empty()) return begin(section, {});
+  if (!may_be_heading(line)) return false;
+  line = trimmed(line);
+  if (const auto boot = boot_in(line); !boot.empty()) return begin(std::string(section_), boot, Follows::start);
+  if (line == "-- Reboot --") return begin(std::string(section_), {}, Follows::start);
+  if (line.starts_with("-- Journal begins at ") || line.starts_with("-- Logs begin at "))
+    return begin({}, {}, Follows::start);
+  if (const auto section = section_in(line); !section.empty()) return begin(section, {}, Follows::section);
+  if (const auto section = section_above(line, next); !section.empty()) return begin(section, {}, Follows::section);
+  if (is_command(line)) return begin(host_of_prompt(line), {}, Follows::part);
+  const auto title = line.find_first_not_of('#');
+  if (title != 0 && title != line.npos && line[title] == ' ') return begin({}, {}, Follows::part);
   return false;
-}
-
-/// The next records are of other starts.
-void LogSources::end_all(Direction& d) {
-  for (auto& at : d.at) at.ended = true;
 }
 
 std::uint32_t LogSources::host_of(const LogRecord& r) {
@@ -148,7 +182,8 @@ std::uint32_t LogSources::place(Direction& d, bool back, const LogRecord& r, std
   };
   const auto& before = hosts_[host];
   const bool other_start = goes_back(r.seconds, before.seconds, r.date ? kLaterStart : kLaterStartOfKernel);
-  const bool other_part = !r.seconds && goes_back(r.date, before.date, kLaterStart);
+  const bool cut = std::exchange(at.cut, false);
+  const bool other_part = cut || (!r.seconds && goes_back(r.date, before.date, kLaterStart));
   const std::string_view boot = r.boot.empty() ? std::string_view(boot_) : r.boot;
   const bool ended = std::exchange(at.ended, false) || at.source == 0;
   const auto begin = [&](bool start) {

@@ -9,11 +9,13 @@
 //
 // A record's machine is what its form names: the host of syslog, _HOSTNAME, the "host" of a record of JSON or of the
 // labels around it, and what pdsh, kubectl and docker compose print before a line; or the heading above it ("==> node7
-// <==", dshbak, ansible). A record without a name is of a machine that is not named, and of no other.
+// <==", dshbak, ansible, salt, the prompt of a shell). A record without a name is of a machine that is not named, and of
+// no other.
 //
 // Another start begins where _BOOT_ID or a line of journalctl says so, at "Linux version", and where the time since the
-// start goes back. Where a date goes back, which a clock may do as well, another part of the log begins: its lines are
-// not joined with those of before, and no other start is claimed.
+// start goes back. Where a date goes back, which a clock may do as well, and below a heading of Markdown or another
+// command of a shell, another part of the log begins: its lines are not joined with those of before, and no other start
+// is claimed.
 //
 // Memory in proportion to the number of machines and starts. One thread at a time. No errors.
 #include "log_forms.hpp"
@@ -76,11 +78,9 @@ struct LogSourcesFound {
 
 class LogSources {
  public:
-  static bool may_be_heading(std::string_view line) noexcept {
-    return line.starts_with('-') || line.starts_with("==>") || line.ends_with(">>");
-  }
-  /// Is the line no record, but says of which machine or start the next ones are?
-  bool heading(std::string_view line);
+  static bool may_be_heading(std::string_view line) noexcept;
+  /// Is the line no record, but says of which machine or start the next ones are? `next`: the line after it.
+  bool heading(std::string_view line, std::string_view next);
   LogPlace add(const LogRecord&, std::string_view text);
   /// Is the newest line the first? nullopt: no time says so.
   std::optional<bool> reversed() const noexcept;
@@ -98,6 +98,7 @@ class LogSources {
       std::uint32_t source = 0;  ///< one more than its index; 0: none yet
       std::size_t starts = 0;
       bool ended = false;  ///< the next record is of another start
+      bool cut = false;    ///< the next record is of another part
     };
     struct One {
       std::uint32_t host = 0;
@@ -111,7 +112,9 @@ class LogSources {
   };
   std::uint32_t host_of(const LogRecord&);
   std::uint32_t place(Direction&, bool back, const LogRecord&, std::uint32_t host, bool begins);
-  void end_all(Direction&);
+  /// What follows a heading.
+  enum class Follows : std::uint8_t { section, part, start };
+  bool begin(std::string_view section, std::string_view boot, Follows);
   bool is_host(const Host&) const noexcept;
 
   std::vector<Host> hosts_{};

@@ -144,6 +144,50 @@ std::vector<SourceForm> interleaved() {
          }
          return out + "}}]}]}\n";
        }},
+      {"a table of Splunk", quiet, other,
+       each([](auto& s) { return fmt::format("\"2026-11-22T10:00:01.000+0000\",{},\"{}\"", host(s.of), dmesg(s)); })},
+      {"pairs, as of logfmt", quiet, other, each([](auto& s) {
+         return fmt::format("ts=2026-11-22T10:00:01.4Z level={} host={} msg=\"{}\"", s.us % 2 == 0 ? "error" : "info",
+                            host(s.of), dmesg(s));
+       })},
+      {"busybox", quiet, other,
+       each([](auto& s) { return fmt::format("Nov 22 10:00:01 {} kern.err kernel: {}", host(s.of), dmesg(s)); })},
+      {"addresses for names", "host 10.0.0.7", "host 10.0.0.8", each([](auto& s) {
+         return fmt::format("<3>Nov 22 10:00:01 10.0.0.{} kernel: {}", s.of == Of::quiet ? 7 : 8, s.said);
+       })},
+      {"srun -l", "host 0", "host 1",
+       each([](auto& s) { return fmt::format("{}: {}", static_cast<int>(s.of), dmesg(s)); })},
+      {"mpirun --tag-output", "host 1,0", "host 1,1",
+       each([](auto& s) { return fmt::format("[1,{}]<stdout>:{}", static_cast<int>(s.of), dmesg(s)); })},
+      {"stern", quiet, other, each([](auto& s) { return fmt::format("{} dmesg {}", host(s.of), dmesg(s)); })},
+      {"a log of Google's cloud", quiet, other, each([](auto& s) {
+         return fmt::format(
+             "{{\"jsonPayload\": {{\"message\": {}}}, \"resource\": {{\"labels\": {{\"node_name\": \"{}\"}}}}, "
+             "\"timestamp\": \"2026-11-22T10:00:01.4Z\"}}",
+             logs::in_quotes(s.said), host(s.of));
+       })},
+      {"OpenTelemetry", quiet, other, each([](auto& s) {
+         return fmt::format(
+             "{{\"resourceLogs\": [{{\"resource\": {{\"attributes\": [{{\"key\": \"host.name\", \"value\": "
+             "{{\"stringValue\": \"{}\"}}}}]}}, \"scopeLogs\": [{{\"logRecords\": [{{\"timeUnixNano\": \"{}\", "
+             "\"body\": {{\"stringValue\": {}}}}}]}}]}}]}}",
+             host(s.of), 1790000000000000000 + s.us * 1000, logs::in_quotes(s.said));
+       })},
+      {"lists of JSON", quiet, other,
+       [](const Lines& all) {
+         std::string out = "{";
+         for (const auto of : {Of::quiet, Of::other}) {
+           out += fmt::format("{}\"{}\": [\"\"", of == Of::quiet ? "" : ", ", host(of));
+           for (const auto& s : all)
+             if (s.of == of) out += ", " + logs::in_quotes(dmesg(s));
+           out += "]";
+         }
+         return out + "}\n";
+       }},
+      {"salt", quiet, other,
+       parts([](Of of) { return fmt::format("{}:\n", host(of)); }, [](auto& s) { return "    " + dmesg(s); })},
+      {"two shells", quiet, other, parts([](Of of) { return fmt::format("[root@{} ~]# dmesg\n", host(of)); }, dmesg)},
+      {"below headings of Markdown", "", "", parts([](Of) { return "### the other one\n"; }, dmesg)},
       {"tail of two files", "host node7.log", "host node8.log",
        parts([](Of of) { return fmt::format("==> {}.log <==\n", host(of)); }, dmesg)},
       {"dshbak", quiet, other,
