@@ -9,8 +9,8 @@
 //
 // A record's machine is what its form names: the host of syslog, _HOSTNAME, the "host" of a record of JSON or of the
 // labels around it, and what pdsh, kubectl and docker compose print before a line; or the heading above it ("==> node7
-// <==", dshbak, ansible, salt, the prompt of a shell). A record without a name is of a machine that is not named, and of
-// no other.
+// <==", dshbak, ansible, salt, the prompt of a shell). A record without a name is of a machine that is not named, and
+// of no other.
 //
 // Another start begins where _BOOT_ID or a line of journalctl says so, at "Linux version", and where the time since the
 // start goes back. Where a date goes back, which a clock may do as well, and below a heading of Markdown or another
