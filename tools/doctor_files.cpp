@@ -4,6 +4,7 @@
 #include "../lib/core/words.hpp"
 #include "core/nearest.hpp"
 #include "doctor_collect.hpp"
+#include "doctor_times.hpp"
 #include "output.hpp"
 #include "recordings.hpp"
 #include "sdma/doctor/read.hpp"
@@ -56,6 +57,8 @@ class MappedFile {
   std::size_t bytes_;
 };
 
+/// A recording whose allocations name the address of a fault is of use without a copy.
+constexpr CopiesOptions kWithMemory{.generation = {}, .memory_alone = true};
 /// Diagnostic::rule of a file in an archive that the doctor does not use.
 constexpr std::string_view kNotKnown = "not-known";
 
@@ -76,6 +79,7 @@ class Files {
       if (auto done = add({.path = path, .form = o_.form, .archives = true, .streams = true}); !done)
         wrong(std::move(done.error()));
     if (auto done = place_all(); !done) wrong(std::move(done.error()));
+    for (auto& n : align_times(s_, copies_)) s_.notes.push_back(std::move(n));
     for (auto& p : s_.page_faults) name_copy(p);
     if (s_.queues.empty() && !logs_) return nothing();
     for (const auto& e : errors_) report(e);
@@ -110,7 +114,8 @@ class Files {
     if (head.starts_with("{\"sdma_trace\"")) return trace(*in);
     if (is_dump(bytes)) return ring_file(*in);
     if (head.starts_with(kDatabaseMark)) {
-      auto c = file.contents ? read_rocpd(*file.contents, in->name()) : load_copies(file.path, {});
+      auto c =
+          file.contents ? read_rocpd(*file.contents, in->name(), kWithMemory) : load_copies(file.path, kWithMemory);
       if (!c) return std::move(c.error());
       return recorded(*std::move(c));
     }
@@ -122,9 +127,13 @@ class Files {
     auto& members = all.members;
     if (all.rest) wrong(std::move(*all.rest));
     if (all.begun) begun(name, all.begun->bytes);
-    if (!all.left_out.empty())
-      s_.notes.push_back(
-          fmt::format("{}: not followed, because only files are read: {}", name, fmt::join(all.left_out, ", ")));
+    constexpr std::size_t kShown = 8;
+    const auto shown_links = std::min(kShown, all.left_out.size());
+    if (shown_links > 0)
+      s_.notes.push_back(fmt::format(
+          "{}: not followed, because only files are read: {}{}", name,
+          fmt::join(all.left_out.begin(), all.left_out.begin() + static_cast<std::ptrdiff_t>(shown_links), ", "),
+          all.left_out.size() > kShown ? fmt::format(", and {} more", all.left_out.size() - kShown) : ""));
     std::stable_partition(members.begin(), members.end(),
                           [](const Member& m) { return is_host_core(std::as_bytes(std::span(m.bytes))); });
     // With --save, the doctor has written everything into one of them.
@@ -178,7 +187,8 @@ class Files {
   /// A page that a recorded copy reads or writes, or that was allocated.
   void name_copy(doctor::PageFault& p) const {
     for (const auto& c : copies_)
-      if (p.copy.empty()) p.copy = place_in(c, p.page.value, p.process);
+      if (const auto place = place_in(c, p.page.value, p.process); !place.empty())
+        p.copy += (p.copy.empty() ? "" : "; in ") + place;
   }
   void wrong(Diagnostic d) { errors_.push_back(std::move(d)); }
   /// Neither a queue nor a log. The last error is the answer.
@@ -247,8 +257,10 @@ class Files {
       say("page fault at " + in_words(f));
     }
     for (const auto& e : now.events) {
+      const auto origin = e.origin.words.empty() ? "" : e.origin.words + ": ";
       const auto device = e.device.empty() ? "" : "GPU " + e.device + ": ";
-      say(fmt::format("{}{}: {}{}", device, e.said, e.means, e.to_do.empty() ? "" : " To do: " + e.to_do + "."));
+      say(fmt::format("{}{}{}: {}{}", origin, device, e.said, e.means,
+                      e.to_do.empty() ? "" : " To do: " + e.to_do + "."));
     }
   }
   Result<void, Diagnostic> text(Input& in) {
@@ -268,7 +280,7 @@ class Files {
     if (!rest) return std::move(rest.error());
     logs_ += s_.notes.size() + s_.page_faults.size() + s_.events.size() > notes;
     if (!listed.empty()) {
-      auto c = read_copies(listed, in.name());
+      auto c = read_copies(listed, in.name(), kWithMemory);
       if (c) return recorded(*std::move(c));
       if (recording) return not_known(std::move(c.error()));
     }
@@ -293,7 +305,9 @@ class Files {
   }
   Result<void, Diagnostic> recorded(RecordedCopies c) {
     s_.notes.push_back(
-        fmt::format("{}: it lists copies: sdma trace --schedule FILE writes them as a schedule", c.file));
+        c.copies.empty()
+            ? fmt::format("{}: it lists allocations and frees of memory", c.file)
+            : fmt::format("{}: it lists copies: sdma trace --schedule FILE writes them as a schedule", c.file));
     copies_.push_back(std::move(c));
     ++logs_;
     return {};

@@ -31,12 +31,14 @@ std::string offset_in(std::uint64_t page, std::uint64_t begin, std::uint64_t byt
 }  // namespace
 
 #if !SDMA_WITH_SQLITE
-Result<RecordedCopies, Diagnostic> read_rocpd(std::string_view, const std::string& name) {
+Result<RecordedCopies, Diagnostic> read_rocpd(std::string_view, const std::string& name, const CopiesOptions&) {
   return Diagnostic{.where = name,
                     .message = "this is a database, and this program was built without SQLite3",
                     .hint = "build it with libsqlite3-dev, or record with rocprofv3 --output-format json"};
 }
-Result<RecordedCopies, Diagnostic> read_rocpd(const std::string& path) { return read_rocpd({}, shown(path)); }
+Result<RecordedCopies, Diagnostic> read_rocpd(const std::string& path, const CopiesOptions& o) {
+  return read_rocpd({}, shown(path), o);
+}
 #endif
 
 bool begins_recording(std::string_view begin) noexcept {
@@ -45,27 +47,35 @@ bool begins_recording(std::string_view begin) noexcept {
   const auto at = begin.find_first_not_of(" \t\r\n\xef\xbb\xbf");
   if (at == begin.npos) return false;
   begin.remove_prefix(at);
-  if (begin[0] != '{' && begin[0] != '[') return begin.substr(0, begin.find('\n')).find("Direction") != begin.npos;
+  if (begin[0] != '{' && begin[0] != '[') {
+    const auto line = begin.substr(0, begin.find('\n'));
+    return line.find("Direction") != line.npos || line.find("Allocation_Size") != line.npos;
+  }
   return std::any_of(std::begin(kWords), std::end(kWords),
                      [&](std::string_view w) { return begin.find(w) != begin.npos; });
 }
 
 Result<RecordedCopies, Diagnostic> load_copies(const std::string& path, const CopiesOptions& o) {
   const Doing reading("reading " + shown(path));
-  if (is_database(path)) return read_rocpd(path);
+  if (is_database(path)) return read_rocpd(path, o);
   const auto text = read_text(path);
   if (!text) return text.error();
-  if (text->starts_with(kDatabaseMark)) return read_rocpd(*text, shown(path));
+  if (text->starts_with(kDatabaseMark)) return read_rocpd(*text, shown(path), o);
   return read_copies(*text, shown(path), o);
 }
 
 /// When the memory was freed, as seen from the fault. The runtime reports a fault some time after it.
 static std::string end_of(const RecordedAllocation& a) {
-  if (a.gone) return fmt::format(" and freed in {}, so it was gone when {} reported the fault", a.freed, a.fault);
+  const auto by = a.aligned.empty() ? std::string{} : fmt::format(" (by {})", a.aligned);
+  if (a.gone) return fmt::format(" and freed in {}, so it was gone when {} reported the fault{}", a.freed, a.fault, by);
   if (!a.fault.empty())
-    return a.freed.empty() ? fmt::format(" and not freed when {} reported the fault", a.fault)
-                           : fmt::format(" and freed in {}, after {} had reported the fault", a.freed, a.fault);
+    return a.freed.empty() ? fmt::format(" and not freed in it when {} reported the fault{}", a.fault, by)
+                           : fmt::format(" and freed in {}, after {} had reported the fault{}", a.freed, a.fault, by);
   if (a.freed.empty()) return {};
+  if (!a.aligned.empty())
+    return fmt::format(
+        " and freed in {}, whether before or after the fault is not known: it was at about the same time{}", a.freed,
+        by);
   return fmt::format(
       " and freed in {}, whether before or after the fault is not known: the two files have no event in common that "
       "aligns their times",
@@ -81,14 +91,16 @@ std::string place_in(const RecordedCopies& r, std::uint64_t page, std::uint32_t 
     for (const auto& [side, at] : {std::pair("source", c.source), std::pair("destination", c.destination)})
       if (out.empty() && !other(c.process) && touches(page, at, c.bytes))
         out = fmt::format("the {} of the copy of {} of {}, {}", side, c.where, r.file, offset_in(page, *at, c.bytes));
-  // The last allocation of the address is the one that counts.
-  for (auto a = r.allocations.rbegin(); a != r.allocations.rend(); ++a) {
-    if (other(a->process) || !touches(page, a->address, a->bytes)) continue;
-    out += fmt::format("{}{}, {}, allocated in {} of {}", out.empty() ? "" : "; in ", a->memory,
-                       offset_in(page, a->address, a->bytes), a->where, r.file);
-    out += end_of(*a);
-    break;
+  // The allocation that a report of the fault is about counts, or else the last one.
+  const RecordedAllocation* in = nullptr;
+  for (const auto& a : r.allocations) {
+    if (other(a.process) || !touches(page, a.address, a.bytes)) continue;
+    const bool known = !a.fault.empty() || !a.aligned.empty();
+    if (!in || known || (in->fault.empty() && in->aligned.empty())) in = &a;
   }
+  if (in)
+    out += fmt::format("{}{}, {}, allocated in {} of {}{}", out.empty() ? "" : "; in ", in->memory,
+                       offset_in(page, in->address, in->bytes), in->where, r.file, end_of(*in));
   return out;
 }
 

@@ -29,8 +29,9 @@ std::string place_in(const RecordedCopies&, std::uint64_t page, std::uint32_t pr
 
 inline constexpr std::string_view kDatabaseMark{"SQLite format 3\0", 16};  ///< a file of SQLite begins so
 /// The copies of a database of rocpd. Errors: another database, a broken one, one that needs too much memory or time.
-Result<RecordedCopies, Diagnostic> read_rocpd(const std::string& path);
+Result<RecordedCopies, Diagnostic> read_rocpd(const std::string& path, const CopiesOptions& = {});
 /// The same for one in memory, from an archive or a pipe. `name`: for errors.
-Result<RecordedCopies, Diagnostic> read_rocpd(std::string_view bytes, const std::string& name);
+Result<RecordedCopies, Diagnostic> read_rocpd(std::string_view bytes, const std::string& name,
+                                              const CopiesOptions& = {});
 
 }  // namespace sdma::tool

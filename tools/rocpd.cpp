@@ -17,7 +17,9 @@ namespace {
 
 constexpr sqlite3_int64 kMemory = sqlite3_int64{96} << 20;  ///< of SQLite itself; the rows need the rest of 256 MiB
 constexpr std::size_t kMostRows = 200'000;
-constexpr std::size_t kMostName = 256;               ///< characters of a name
+constexpr std::size_t kMostName = 256;  ///< characters of a name
+constexpr std::size_t kMostNames = std::size_t{64}
+                                   << 20;            ///< of all rows: a page of a file may be in many places of a tree
 constexpr std::uint64_t kMostSteps = 4'000'000'000;  ///< of SQLite's machine; 200,000 rows take some millions
 
 /// A database that is only read.
@@ -118,7 +120,7 @@ class Database {
 /// Tables of one process or of several that were merged: each name ends in the guid of its run.
 class Rocpd {
  public:
-  explicit Rocpd(Database d) : d_(std::move(d)) {}
+  Rocpd(Database d, const CopiesOptions& o) : d_(std::move(d)) { t_.memory_alone = o.memory_alone; }
 
   Result<RecordedCopies, Diagnostic> run() {
     t_.form = "a database of rocpd";
@@ -231,8 +233,9 @@ class Rocpd {
       resolve(r.text(3), c.from_is, c.from);
       resolve(r.text(4), c.to_is, c.to);
       across_ += c.from_is == CopyRow::Side::gpu && c.to_is == CopyRow::Side::gpu && c.from != c.to;
+      for (const auto* name : {&c.where, &c.process, &c.stream, &c.from, &c.to}) names_ += name->size();
       t_.rows.push_back(std::move(c));
-      return {};
+      return too_many_names();
     });
   }
 
@@ -263,33 +266,39 @@ class Rocpd {
                                   .memory = name.empty() ? "memory" : "memory of " + name,
                                   .where = where,
                                   .from_ns = r.number(5)});
+        const auto& a = t_.allocations.back();
+        names_ += a.process.size() + a.memory.size() + a.where.size();
       } else if (const auto a = live.find(*address); type == "FREE" && a != live.end()) {
         t_.allocations[a->second].freed = where;
         t_.allocations[a->second].to_ns = r.number(4);
         live.erase(a);
       }
-      return {};
+      return too_many_names();
     });
+  }
+  std::optional<std::string> too_many_names() const {
+    if (names_ <= kMostNames) return {};
+    return fmt::format("its names of processes, streams and agents have more than {} MiB", kMostNames >> 20);
   }
 
   Database d_;
   CopyTable t_;
   std::map<std::string, Agent> agents_;
-  std::size_t across_ = 0;
+  std::size_t across_ = 0, names_ = 0;
   bool several_ = false;
 };
 
 }  // namespace
 
-Result<RecordedCopies, Diagnostic> read_rocpd(const std::string& path) {
+Result<RecordedCopies, Diagnostic> read_rocpd(const std::string& path, const CopiesOptions& o) {
   auto d = Database::open(path);
   if (!d) return std::move(d.error());
-  return Rocpd{*std::move(d)}.run();
+  return Rocpd{*std::move(d), o}.run();
 }
-Result<RecordedCopies, Diagnostic> read_rocpd(std::string_view bytes, const std::string& name) {
+Result<RecordedCopies, Diagnostic> read_rocpd(std::string_view bytes, const std::string& name, const CopiesOptions& o) {
   auto d = Database::of(bytes, name);
   if (!d) return std::move(d.error());
-  return Rocpd{*std::move(d)}.run();
+  return Rocpd{*std::move(d), o}.run();
 }
 
 }  // namespace sdma::tool

@@ -79,8 +79,8 @@ void lost_memory(const Snapshot& s, Finding& first) {
   const auto lost = std::find_if(s.events.begin(), s.events.end(),
                                  [](const LogEvent& e) { return e.said.find("VRAM is lost") != std::string::npos; });
   if (lost == s.events.end()) return;
-  auto text = fmt::format("{}{}: \"{}\". {}", lost->from, lost->device.empty() ? "" : ", GPU " + lost->device,
-                          lost->said, lost->means);
+  auto text = fmt::format("{}{}{}: \"{}\". {}", lost->from, lost->origin.words.empty() ? "" : ", " + lost->origin.words,
+                          lost->device.empty() ? "" : ", GPU " + lost->device, lost->said, lost->means);
   first.statements.insert(first.statements.begin(), {std::move(text), Basis::seen, lost->from});
 }
 

@@ -15,6 +15,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <tuple>
 
 namespace sdma { inline namespace v0_3 { namespace doctor {
 namespace {
@@ -42,12 +43,13 @@ std::optional<GpuVa> page_of(const LogLine& l) {
 
 /// Where a fact stands in its log.
 struct At {
-  std::size_t record = 0, start = 0;
-  std::optional<double> moment{};
-  explicit At(const LogLine& l) : record(l.record), start(l.start), moment(l.moment) {}
+  std::size_t record = 0, source = 0;
+  std::optional<double> seconds{}, date{};
+  explicit At(const LogLine& l) : record(l.record), source(l.source), seconds(l.seconds), date(l.date) {}
   bool near(const At& o) const noexcept {
-    if (start != o.start) return false;
-    if (moment && o.moment) return std::abs(*moment - *o.moment) <= kOwnSeconds;
+    if (source != o.source) return false;
+    if (seconds && o.seconds) return std::abs(*seconds - *o.seconds) <= kOwnSeconds;
+    if (date && o.date) return std::abs(*date - *o.date) <= kOwnSeconds;
     return (record > o.record ? record - o.record : o.record - record) <= kOwnRecords;
   }
 };
@@ -61,7 +63,14 @@ struct Block {
 
 class FactReader {
  public:
-  explicit FactReader(std::string_view name) : name_(name) {}
+  FactReader(std::string_view name, const std::vector<detail::LogSource>& sources) : name_(name) {
+    const bool several = std::count_if(sources.begin(), sources.end(), [](auto& s) { return s.records > 0; }) > 1;
+    for (const auto& s : sources)
+      origins_.push_back({.host = s.host,
+                          .boot = s.boot,
+                          .start = s.starts > 1 ? s.start : 0,
+                          .words = several ? in_words(s) : std::string{}});
+  }
 
   void take(const LogLine& l) {
     switch (l.message->what) {
@@ -71,7 +80,8 @@ class FactReader {
         f.vmid = small(l.match.number("vmid"));
         f.pasid = small(l.match.number("pasid"));
         process(l, f.process, f.program);
-        last_[l.device] = {.block = blocks_.size()};
+        last_[gpu_of(l)] = {.block = blocks_.size()};
+        last_block_[gpu_of(l)] = blocks_.size() - 1;
         break;
       }
       case LogWord::process:
@@ -88,16 +98,18 @@ class FactReader {
         page(l, b);
         break;
       }
-      case LogWord::dumped_process: process(l, dumped_.process, dumped_.program); break;
+      case LogWord::dumped_process:
+        dumped_ = {.origin = origins_[l.source]};
+        process(l, dumped_.process, dumped_.program);
+        break;
       case LogWord::dumped_fault:
         if (const auto va = page_of(l); va && *va != GpuVa{}) {
           auto& b = begin(l);
-          b.fault.process = dumped_.process;
-          b.fault.program = dumped_.program;
+          if (dumped_.origin == b.fault.origin) b.fault.process = dumped_.process, b.fault.program = dumped_.program;
           page(l, b);
         }
         break;
-      case LogWord::timeout: last_[l.device] = {.event = event(l)}; break;
+      case LogWord::timeout: last_[gpu_of(l)] = {.event = event(l)}; break;
       case LogWord::event: event(l); break;
       default: detail(l);
     }
@@ -105,21 +117,25 @@ class FactReader {
 
   void finish(LogFacts& out) {
     for (auto& b : blocks_) decode(b.fault);
-    for (auto& b : blocks_)
-      if (b.fault.process == 0) name_process(b);
+    name_processes();
+    using Same = std::tuple<std::uint64_t, std::string, std::uint32_t, std::string, std::string, std::size_t>;
+    std::map<Same, std::size_t> same;
     for (auto& b : blocks_) {
       out.without_page += !b.has_page;
       if (!b.has_page) continue;
-      const auto same = std::find_if(out.faults.begin(), out.faults.end(), [&](const PageFault& o) {
-        return o.page == b.fault.page && o.device == b.fault.device && o.process == b.fault.process;
-      });
-      if (same == out.faults.end()) out.faults.push_back(std::move(b.fault));
-      else ++same->reports;
+      const auto& f = b.fault;
+      const auto [first, fresh] = same.emplace(
+          Same{f.page.value, f.device, f.process, f.origin.host, f.origin.boot, f.origin.start}, out.faults.size());
+      if (fresh) out.faults.push_back(std::move(b.fault));
+      else ++out.faults[first->second].reports;
     }
     out.events = std::move(events_);
   }
 
  private:
+  /// A GPU of a start of a machine.
+  using Gpu = std::pair<std::size_t, std::string>;
+  static Gpu gpu_of(const LogLine& l) { return {l.source, l.device}; }
   /// What a line of a process on a GPU belongs to: one more than an index; 0: neither.
   struct Last {
     std::size_t block = 0, event = 0;
@@ -131,6 +147,7 @@ class FactReader {
     f.device = l.device;
     f.seconds = l.seconds;
     f.from = name_;
+    f.origin = origins_[l.source];
     return blocks_.back();
   }
   static void page(const LogLine& l, Block& b) {
@@ -143,13 +160,13 @@ class FactReader {
     program = l.match["program"];
   }
   Block* block_of(const LogLine& l) {
-    const auto last = last_.find(l.device);
+    const auto last = last_.find(gpu_of(l));
     if (last == last_.end() || last->second.block == 0) return nullptr;
     auto& b = blocks_[last->second.block - 1];
     return b.at.near(At{l}) ? &b : nullptr;
   }
   LogEvent* event_of(const LogLine& l) {
-    const auto last = last_.find(l.device);
+    const auto last = last_.find(gpu_of(l));
     if (last == last_.end() || last->second.event == 0) return nullptr;
     const auto i = last->second.event - 1;
     return event_at_[i].near(At{l}) ? &events_[i] : nullptr;
@@ -158,14 +175,14 @@ class FactReader {
   /// A line of a fault that is neither the first nor that of the process.
   void detail(const LogLine& l) {
     // The fault to which it belongs is the last one of the GPU that has begun, whatever has been printed since.
-    Block* b = nullptr;
-    for (auto i = blocks_.rbegin(); i != blocks_.rend() && !b; ++i)
-      if (i->fault.device == l.device) b = &*i;
+    const auto last = last_block_.find(gpu_of(l));
+    Block* b = last == last_block_.end() ? nullptr : &blocks_[last->second];
     if (b && !b->at.near(At{l})) b = nullptr;
     if (l.message->what == LogWord::page) {
       if (!b || b->has_page) {
         b = &begin(l);
-        last_[l.device] = {.block = blocks_.size()};
+        last_[gpu_of(l)] = {.block = blocks_.size()};
+        last_block_[gpu_of(l)] = blocks_.size() - 1;
       }
       return page(l, *b);
     }
@@ -204,20 +221,35 @@ class FactReader {
     if (!f.vmid) f.vmid = status / kVmid % kVmids;
   }
 
-  void name_process(Block& b) {
-    if (!b.fault.vmid || !b.fault.pasid) return;
-    for (const auto& o : blocks_)
-      if (o.fault.process != 0 && o.fault.device == b.fault.device && o.fault.vmid == b.fault.vmid &&
-          o.fault.pasid == b.fault.pasid && o.at.near(b.at)) {
-        b.fault.process = o.fault.process;
-        b.fault.program = o.fault.program;
-        return;
-      }
+  /// A fault without a process has that of another one of its GPU with the same VMID and PASID, close by.
+  void name_processes() {
+    using Space = std::tuple<std::size_t, std::string, std::uint32_t, std::uint32_t>;
+    const auto space_of = [](const Block& b) {
+      return Space{b.at.source, b.fault.device, *b.fault.vmid, *b.fault.pasid};
+    };
+    std::map<Space, std::vector<std::size_t>> named;  // in the order of time
+    for (std::size_t i = 0; i < blocks_.size(); ++i)
+      if (const auto& b = blocks_[i]; b.fault.process != 0 && b.fault.vmid && b.fault.pasid)
+        named[space_of(b)].push_back(i);
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+      auto& b = blocks_[i];
+      if (b.fault.process != 0 || !b.fault.vmid || !b.fault.pasid) continue;
+      const auto all = named.find(space_of(b));
+      if (all == named.end()) continue;
+      const auto after = std::lower_bound(all->second.begin(), all->second.end(), i);
+      const auto take = [&](std::size_t from) {
+        if (b.fault.process != 0 || !blocks_[from].at.near(b.at)) return;
+        b.fault.process = blocks_[from].fault.process;
+        b.fault.program = blocks_[from].fault.program;
+      };
+      if (after != all->second.begin()) take(*std::prev(after));
+      if (after != all->second.end()) take(*after);
+    }
   }
 
   /// One more than its index.
   std::size_t event(const LogLine& l) {
-    auto& seen = seen_[{l.device, std::string(l.said())}];
+    auto& seen = seen_[{gpu_of(l), std::string(l.said())}];
     if (seen != 0) {
       ++events_[seen - 1].reports;
       return seen;
@@ -227,7 +259,8 @@ class FactReader {
                .said = std::string(l.said()),
                .means = std::string(l.message->means),
                .to_do = std::string(l.message->to_do),
-               .from = std::string(name_)};
+               .from = std::string(name_),
+               .origin = origins_[l.source]};
     e.ring = l.match["ring"];
     constexpr std::string_view kRing = "ring ";
     if (l.message->what == LogWord::timeout)
@@ -245,22 +278,42 @@ class FactReader {
   }
 
   std::string_view name_;
+  std::vector<LogOrigin> origins_;  // of each source
   std::vector<Block> blocks_;
-  std::map<std::string, Last> last_;  // of each GPU
+  std::map<Gpu, Last> last_;
+  std::map<Gpu, std::size_t> last_block_;
   std::vector<LogEvent> events_;
   std::vector<At> event_at_;
-  std::map<std::pair<std::string, std::string>, std::size_t> seen_;  // one more than the index of the event
-  PageFault dumped_;                                                 // whose devcoredump it is
+  std::map<std::pair<Gpu, std::string>, std::size_t> seen_;  // one more than the index of the event
+  PageFault dumped_;                                         // whose devcoredump it is
 };
 
 /// What the lines say, in the order of time.
-void facts_in(const std::vector<LogLine>& lines, std::string_view name, LogFacts& out) {
-  FactReader reader{name};
+void facts_in(const std::vector<LogLine>& lines, const std::vector<detail::LogSource>& sources, std::string_view name,
+              LogFacts& out) {
+  FactReader reader{name, sources};
   for (const auto& l : lines) {
     reader.take(l);
     out.devcoredump = out.devcoredump || l.message->what == LogWord::dumped_process;
   }
   reader.finish(out);
+}
+
+/// "host node7, boot 2 of 3: 120 lines, from 8.100 to 812.400", of each part of a log that has several.
+std::vector<std::string> in_parts(const std::vector<detail::LogSource>& sources) {
+  constexpr std::size_t kMost = 8;
+  std::vector<std::string> out;
+  std::size_t all = 0;
+  for (const auto& s : sources) {
+    if (s.records == 0 || ++all > kMost) continue;
+    const auto whose = in_words(s), first = s.span.first();
+    out.push_back(fmt::format(
+        "{}{}: {}{}", whose,
+        s.host.empty() ? (whose.empty() ? "a machine that is not named" : " of a machine that is not named") : "",
+        plural(s.records, "line"), first.empty() ? "" : fmt::format(", from {} to {}", first, s.span.last())));
+  }
+  if (all > kMost) out.push_back(fmt::format("and {} more parts", all - kMost));
+  return all > 1 ? out : std::vector<std::string>{};
 }
 
 LogFacts facts_of_log(const detail::Log& log, std::string_view name) {
@@ -270,7 +323,8 @@ LogFacts facts_of_log(const detail::Log& log, std::string_view name) {
   out.form = log.form;
   out.of_kernel = log.of_kernel;
   out.known = !log.lines.empty() || (log.of_runtime && !log.of_kernel);
-  facts_in(log.lines, name, out);
+  facts_in(log.lines, log.sources, name, out);
+  out.sources = in_parts(log.sources);
   return out;
 }
 
@@ -293,7 +347,9 @@ void add_facts(Snapshot& s, LogFacts facts, std::string_view name, std::optional
          (!facts.known              ? ", without a line that this tool knows"
           : !any && facts.of_kernel ? ", without a page fault; the log is a ring, so one may have been there"
                                     : "") +
-         (facts.form.empty() ? "" : fmt::format(" ({})", facts.form)));
+         (facts.form.empty() ? "" : fmt::format(" ({})", facts.form)) +
+         (facts.sources.empty() ? "" : "; no line of one part is joined with one of another"));
+  for (const auto& part : facts.sources) note(part);
   if (facts.without_page > 0)
     note(fmt::format("left out {} without an address", plural(facts.without_page, "page fault")));
   if (!others.empty()) note(fmt::format("left out the page faults of the processes {}", fmt::join(others, ", ")));
@@ -315,6 +371,7 @@ std::string in_words(const PageFault& p) {
   if (p.write) parts.emplace_back(*p.write ? "a write" : "a read");
   if (p.process != 0) parts.push_back(fmt::format("process {} ({})", p.process, p.program));
   else if (!p.from.empty()) parts.emplace_back("a process that the log does not name");
+  if (!p.origin.words.empty()) parts.push_back(p.origin.words);
   if (p.seconds) parts.push_back(fmt::format("{:.3f} s after the start of the machine", *p.seconds));
   if (p.reports > 1) parts.push_back(fmt::format("reported {} times", p.reports));
   if (p.status == kAllOnes)
@@ -339,7 +396,9 @@ Result<LogRest, Diagnostic> add_kernel_log(Snapshot& s, const MoreText& more, st
   detail::LogReader reader;
   const auto known = [&](Snapshot& to) {
     LogFacts facts;
-    facts_in(reader.so_far(), name, facts);
+    std::vector<detail::LogSource> sources;
+    const auto lines = reader.so_far(sources);
+    facts_in(lines, sources, name, facts);
     std::move(facts.faults.begin(), facts.faults.end(), std::back_inserter(to.page_faults));
     std::move(facts.events.begin(), facts.events.end(), std::back_inserter(to.events));
   };

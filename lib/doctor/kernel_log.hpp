@@ -19,6 +19,8 @@
 //   a process by its VMID    from another fault of the same GPU with the same VMID and PASID, with the same bound
 //   the same fault           page, GPU and process are the same: it is reported for each die and each retry
 //
+// Nothing is joined across machines, or across the starts of one: lib/dump/log_sources.hpp says what shows them.
+//
 // A page without its first line is a fault of its own: the log is a ring, and may begin anywhere. ROCr's "Memory access
 // fault by GPU node-1 ..." is the same fault without a process. A devcoredump has the last fault of its GPU. The driver
 // limits the rate of its messages: a fault that is not in the log may have happened. lib/dump/message_table.cpp has all
@@ -38,15 +40,16 @@ inline constexpr double kOwnSeconds = 1;
 inline constexpr std::size_t kOwnRecords = 32;
 
 struct LogFacts {
-  bool is_log = false;              ///< false: the text is something else, and the rest is empty
-  std::string what{};               ///< "a kernel's log of 15 lines, from 8123.402 to 8123.405"
-  std::string form{};               ///< "dmesg", "JSON"
-  bool of_kernel = false;           ///< it has lines of the kernel
-  bool known = false;               ///< it has a line that this tool knows
-  bool devcoredump = false;         ///< it is a dump of the driver, which has lines of a log
-  std::vector<PageFault> faults{};  ///< those whose page is known, in the order of time
-  std::size_t without_page = 0;     ///< how many others there are
-  std::vector<LogEvent> events{};   ///< in the order of time, each once
+  bool is_log = false;                 ///< false: the text is something else, and the rest is empty
+  std::string what{};                  ///< "a kernel's log of 15 lines, from 8123.402 to 8123.405"
+  std::vector<std::string> sources{};  ///< of a log of several machines or starts: each, in words
+  std::string form{};                  ///< "dmesg", "JSON"
+  bool of_kernel = false;              ///< it has lines of the kernel
+  bool known = false;                  ///< it has a line that this tool knows
+  bool devcoredump = false;            ///< it is a dump of the driver, which has lines of a log
+  std::vector<PageFault> faults{};     ///< those whose page is known, in the order of time
+  std::size_t without_page = 0;        ///< how many others there are
+  std::vector<LogEvent> events{};      ///< in the order of time, each once
 };
 LogFacts facts_of(std::string_view text, std::string_view name);
 

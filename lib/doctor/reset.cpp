@@ -78,7 +78,8 @@ std::vector<AfterReset> after_resets(const Snapshot& s) {
   for (const auto& q : s.queues)
     if (reset_by_fault(q)) engine_of(q);
   for (const auto& e : s.events) {
-    if (!of_queues(e)) continue;
+    // Of which of several machines, or starts of one, a queue is, its dump does not say.
+    if (!of_queues(e) || !e.origin.words.empty()) continue;
     if (const auto* const q = named(s, e)) engine_of(*q);
     else lost.assign(lost.size(), true);
   }

@@ -50,17 +50,20 @@ template <class F> void fields(F& f, Like<HostWait> auto& w) {
   f("name", w.name), f("signal", w.signal), f("func", w.func), f("reference", w.reference), f("bytes", w.bytes);
   f("asleep", w.asleep);
 }
+template <class F> void fields(F& f, Like<LogOrigin> auto& o) {
+  f("host", o.host), f("boot", o.boot), f("start", o.start), f("words", o.words);
+}
 template <class F> void fields(F& f, Like<PageFault> auto& p) {
   f("page", p.page), f("gpu", p.gpu), f("device", p.device), f("process", p.process), f("program", p.program);
   f("seconds", p.seconds), f("hub", p.hub), f("client", p.client), f("die", p.die), f("vmid", p.vmid);
   f("pasid", p.pasid), f("status", p.status), f("write", p.write), f("reports", p.reports), f("copy", p.copy);
-  f("from", p.from);
+  f("from", p.from), f("origin", p.origin);
 }
 template <class F> void fields(F& f, Like<LogEvent> auto& e) {
   f("seconds", e.seconds), f("device", e.device), f("ring", e.ring), f("engine", e.engine), f("queue", e.queue);
   f("process", e.process), f("program", e.program), f("pasid", e.pasid), f("doorbell", e.doorbell);
   f("address", e.address), f("said", e.said), f("means", e.means), f("to_do", e.to_do), f("reports", e.reports);
-  f("from", e.from);
+  f("from", e.from), f("origin", e.origin);
 }
 template <class F> void fields(F& f, Like<HostPost> auto& p) {
   f("signal", p.signal), f("value", p.value), f("happened", p.happened);

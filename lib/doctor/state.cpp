@@ -146,7 +146,9 @@ class StateExaminer {
     auto p = own != all.end() ? own : std::find_if(all.begin(), all.end(), here);
     if (p == all.end()) return false;
     // Whose queue this is is not known: a fault of another process says nothing about it.
-    const auto others = [&](const PageFault& f) { return here(f) && f.process != p->process; };
+    const auto others = [&](const PageFault& f) {
+      return here(f) && (f.process != p->process || (f.from == p->from && f.origin != p->origin));
+    };
     if (own == all.end() && std::any_of(all.begin(), all.end(), others)) return false;
     say(f_, Basis::seen, fmt::format("The driver reports a page fault at {}.", in_words(*p)), p->from);
     blame(p->page);

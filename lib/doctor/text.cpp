@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 namespace sdma { inline namespace v0_3 { namespace doctor {
@@ -168,19 +169,20 @@ std::string after_reset(const Diagnosis& d) {
   return out;
 }
 
-/// What logs say, of each GPU in the order of time.
+/// What logs say, of each machine, each of its starts and each GPU in the order of time.
 std::string timeline(const Diagnosis& d) {
   struct Row {
     std::optional<double> seconds;
     std::string text;
   };
-  std::map<std::pair<std::string, std::string>, std::vector<Row>> all;  // by log and GPU
+  using Gpu = std::array<std::string, 3>;  // its log, origin and address
+  std::map<Gpu, std::vector<Row>> all;
   for (const auto& f : d.page_faults) {
     auto text = "page fault at " + in_words(f);
     if (!f.hub.empty()) text += ", " + f.hub;
     if (!f.die.empty()) text += ", die " + f.die;
     if (f.vmid && f.pasid) text += fmt::format(", VMID {}, PASID {}", *f.vmid, *f.pasid);
-    all[{f.from, f.device}].push_back({f.seconds, std::move(text)});
+    all[Gpu{f.from, f.origin.words, f.device}].push_back({f.seconds, std::move(text)});
   }
   for (const auto& e : d.events) {
     auto text = fmt::format("\"{}\"", e.said);
@@ -189,13 +191,15 @@ std::string timeline(const Diagnosis& d) {
       text += fmt::format(", process {}{}", *e.process, e.program.empty() ? "" : fmt::format(" ({})", e.program));
     text += ": " + e.means;
     if (!e.to_do.empty()) text += fmt::format(" To do: {}.", e.to_do);
-    all[{e.from, e.device}].push_back({e.seconds, std::move(text)});
+    all[Gpu{e.from, e.origin.words, e.device}].push_back({e.seconds, std::move(text)});
   }
   std::string out;
   for (auto& [of, rows] : all) {
     std::stable_sort(rows.begin(), rows.end(),
                      [](const Row& a, const Row& b) { return a.seconds.value_or(-1) < b.seconds.value_or(-1); });
-    out += fmt::format("\n{}{}:\n", of.first, of.second.empty() ? "" : ", GPU " + of.second);
+    const auto& [log, origin, device] = of;
+    out +=
+        fmt::format("\n{}{}{}:\n", log, origin.empty() ? "" : ", " + origin, device.empty() ? "" : ", GPU " + device);
     for (const auto& r : rows)
       out += "  " + wrapped(fmt::format("{} {}", r.seconds ? fmt::format("{:.3f} s", *r.seconds) : "-", r.text), 6);
   }
@@ -212,6 +216,10 @@ template <class T> void put(detail::Json& j, const char* key, const std::optiona
 void put(detail::Json& j, const char* key, const std::string& v) {
   if (!v.empty()) j[key] = v;
 }
+void put(detail::Json& j, const LogOrigin& o) {
+  put(j, "host", o.host), put(j, "boot", o.boot);
+  if (o.start != 0) j["start"] = o.start;
+}
 detail::Json json_of(const PageFault& f) {
   detail::Json j{{"page", f.page.value}, {"from", f.from}, {"reports", f.reports}};
   put(j, "seconds", f.seconds), put(j, "device", f.device), put(j, "hub", f.hub), put(j, "client", f.client);
@@ -219,6 +227,7 @@ detail::Json json_of(const PageFault& f) {
   put(j, "write", f.write), put(j, "program", f.program), put(j, "copy", f.copy);
   if (f.gpu) j["gpu"] = f.gpu.value.value;
   if (f.process != 0) j["process"] = f.process;
+  put(j, f.origin);
   return j;
 }
 detail::Json json_of(const LogEvent& e) {
@@ -226,6 +235,7 @@ detail::Json json_of(const LogEvent& e) {
   put(j, "seconds", e.seconds), put(j, "device", e.device), put(j, "ring", e.ring), put(j, "engine", e.engine);
   put(j, "queue", e.queue), put(j, "process", e.process), put(j, "program", e.program), put(j, "pasid", e.pasid);
   put(j, "doorbell", e.doorbell), put(j, "address", e.address);
+  put(j, e.origin);
   return j;
 }
 detail::Json json_of(const Place& p, const Diagnosis& d) {

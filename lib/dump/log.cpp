@@ -6,18 +6,20 @@
 #include "log_lines.hpp"
 #include "log_records.hpp"
 #include "log_rest.hpp"
+#include "log_starts.hpp"
 #include "plain.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
 #include <utility>
 
 namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
-/// A time that is earlier by more seconds than this is one of another start of the machine.
-constexpr double kLaterStart = 10;
 /// How many lines mail makes of one.
 constexpr std::size_t kMostWrapped = 4;
 constexpr std::size_t kMailWidth = 100;
@@ -39,17 +41,16 @@ class LogReader::Impl {
  public:
   void add(std::string_view bytes) { read(decoder_.add(bytes), false); }
 
-  std::vector<LogLine> so_far() {
+  std::vector<LogLine> so_far(std::vector<LogSource>& sources) {
     flush();
-    return in_order();
+    return in_order(&sources);
   }
   std::size_t kept() const noexcept { return decoder_.waiting() + waits_.size() + rest_.size(); }
 
   Log finish() {
     read(decoder_.finish(), true);
     flush();
-    log_.lines = in_order();
-    if (least_.any) log_.from = least_.text(), log_.to = most_.text();
+    log_.lines = in_order(&log_.sources);
     log_.is_log = is_certain() || perhaps_ * 2 > n_;
     log_.has_dump = !log_.is_log || rest_.has_dump(log_.records);
     log_.rest = log_.is_log ? rest_.take(log_.records) : rest_.whole();
@@ -178,12 +179,21 @@ class LogReader::Impl {
   void line(std::string_view whole) {
     auto l = whole;
     if (l.ends_with('\r')) l.remove_suffix(1);
+    if (LogSources::may_be_heading(l)) flush();  // the record before it is of the source before it
+    const auto behind = std::min(at_ + whole.size() + 1, text_.size());
+    if (sources_.heading(l, text_.substr(behind, text_.find('\n', behind) - behind))) {
+      rest_.add(n_, LineKind::other, whole);
+      return next_line(whole);
+    }
     LogRecord r;
     take_prefixes(l, r);
     r.first = r.last = n_;
     const auto joined = continues(l, r);
     rest_.add(n_, joined ? *joined : begin(l, r), whole);
-    at_ += whole.size();
+    next_line(whole);
+  }
+  void next_line(std::string_view line) {
+    at_ += line.size();
     if (at_ < text_.size()) ++at_, ++n_;
   }
 
@@ -204,7 +214,7 @@ class LogReader::Impl {
     if (r.fragment && *r.fragment > 0 && r.sequence == of.sequence) return more(r.part);
     if (of.sequence && l.starts_with(' '))
       if (const auto key = journal_key(trimmed(l))) {
-        take_field(use_of_field(trimmed(l).substr(0, key)).what, trimmed(l).substr(key + 1), of);
+        take_field(use_of_field(trimmed(l).substr(0, key)), trimmed(l).substr(key + 1), of);
         of.last = n_;
         return LineKind::log;
       }
@@ -260,8 +270,7 @@ class LogReader::Impl {
     if (!r.form.empty() && log_.form.empty()) log_.form = r.form;
     evident_ += r.evident && r.form == "JSON";
     const auto number = log_.records++;
-    const auto moment = r.seconds ? r.seconds : r.date;
-    if (moment) at(r, *moment);
+    const auto place = sources_.add(r, text);
     const auto found = find_message(text);
     const bool runtime = r.form == "the log of the HIP runtime" || (found && found->message->versions == "ROCr");
     log_.of_runtime = log_.of_runtime || runtime;
@@ -270,63 +279,52 @@ class LogReader::Impl {
     ++said_;
     log_.texts.emplace_back(text);
     const std::string_view kept = log_.texts.back();
-    LogLine line{.first = r.first, .last = r.last, .record = number, .seconds = r.seconds, .moment = moment};
+    LogLine line{.first = r.first, .last = r.last, .record = number, .seconds = r.seconds, .date = r.date};
     line.text = kept;
     line.message = found->message;
     line.match = found->match.in_copy(text, kept);
     line.device = device_in(kept, static_cast<std::size_t>(line.match.said.data() - kept.data()));
     if (line.device.empty()) line.device = r.device;
     log_.lines.push_back(std::move(line));
-    order_.emplace_back(starts_, jumps_);
+    places_.push_back(place);
   }
 
-  /// A record has this time.
-  void at(const LogRecord& r, double moment) {
-    if (before_ && moment != *before_) ++(moment > *before_ ? later_ : earlier_);
-    if (before_ && moment < *before_ - kLaterStart) ++starts_;
-    if (before_ && moment > *before_ + kLaterStart) ++jumps_;
-    before_ = moment;
-    if (!least_.any || moment < least_.moment) least_.set(r, moment);
-    if (!most_.any || moment > most_.moment) most_.set(r, moment);
-  }
-  /// The first or the last time of the log.
-  struct End {
-    bool any = false;
-    double moment = 0;
-    std::optional<double> seconds{};
-    std::string when{};  ///< as the text has it
-    void set(const LogRecord& r, double m) {
-      any = true;
-      moment = m;
-      seconds = r.seconds;
-      if (!seconds) when = trimmed(r.when);
-    }
-    std::string text() const { return seconds ? fmt::format("{:.3f}", *seconds) : when; }
-  };
-
-  /// The lines in the order of time, each with its start of the machine.
-  std::vector<LogLine> in_order() const {
+  /// The lines in the order of time, source by source.
+  std::vector<LogLine> in_order(std::vector<LogSource>* sources) const {
     auto all = log_.lines;
-    bool reversed = earlier_ > later_;
-    if (earlier_ == 0 && later_ == 0) reversed = faults_end_first();
+    const auto decided = sources_.reversed();
+    const bool reversed = decided ? *decided : faults_end_first();
+    auto found = sources_.found(reversed);
     for (std::size_t i = 0; i < all.size(); ++i) {
-      all[i].start = reversed ? jumps_ - order_[i].second : order_[i].first;
+      all[i].source = found.index(places_[i]);
       if (reversed) all[i].record = log_.records - 1 - all[i].record;
     }
     if (reversed) std::reverse(all.begin(), all.end());
-    double last = -1;  // before all times
-    std::vector<std::pair<double, std::size_t>> keys;
+    unite_starts(all, found.all);
+    leave_strangers(all, found.all);
+    // Sources come in the order of the log, and those of the newest line first the other way round.
+    const auto rank = [&](std::size_t source) { return reversed ? found.all.size() - source : source; };
+    const bool seconds = std::any_of(all.begin(), all.end(), [](const LogLine& l) { return l.seconds.has_value(); });
+    std::map<std::size_t, double> last;  // of each source; a line without a time stays behind the one before
+    std::vector<std::tuple<std::size_t, double, std::size_t>> keys;
     for (std::size_t i = 0; i < all.size(); ++i) {
-      if (i > 0 && all[i].start != all[i - 1].start) last = -1;
-      last = all[i].moment.value_or(last);
-      keys.emplace_back(last, i);
+      auto& before = last.emplace(all[i].source, -1).first->second;
+      before = (seconds ? all[i].seconds : all[i].date).value_or(before);
+      keys.emplace_back(rank(all[i].source), before, i);
     }
-    std::stable_sort(keys.begin(), keys.end(), [&](const auto& a, const auto& b) {
-      return std::pair(all[a.second].start, a.first) < std::pair(all[b.second].start, b.first);
-    });
+    std::sort(keys.begin(), keys.end());
     std::vector<LogLine> sorted;
-    for (const auto& [key, i] : keys) sorted.push_back(std::move(all[i]));
+    for (const auto& [source, time, i] : keys) sorted.push_back(std::move(all[i]));
+    *sources = std::move(found.all);
     return sorted;
+  }
+  /// Lines of no machine that say nothing are no part of a log whose other lines have machines.
+  static void leave_strangers(const std::vector<LogLine>& lines, std::vector<LogSource>& sources) {
+    if (std::all_of(sources.begin(), sources.end(), [](const LogSource& s) { return s.host.empty(); })) return;
+    std::vector<bool> says(sources.size());
+    for (const auto& l : lines) says[l.source] = true;
+    for (std::size_t i = 0; i < sources.size(); ++i)
+      if (sources[i].host.empty() && !says[i]) sources[i].records = 0;
   }
   /// Without times: the lines of a fault have an order of their own.
   bool faults_end_first() const {
@@ -355,17 +353,15 @@ class LogReader::Impl {
   Open open_{};
   const char* open_in_ = nullptr;  // the part with its first line
   std::size_t evident_ = 0, said_ = 0, perhaps_ = 0;
-  std::optional<double> before_{};
-  End least_{}, most_{};
-  std::size_t later_ = 0, earlier_ = 0, starts_ = 0, jumps_ = 0;
-  std::vector<std::pair<std::size_t, std::size_t>> order_{};  // of each line with a message: starts_, jumps_
+  LogSources sources_{};
+  std::vector<LogPlace> places_{};  // of each line with a message
   Log log_{};
 };
 
 LogReader::LogReader() : impl_(std::make_unique<Impl>()) {}
 LogReader::~LogReader() = default;
 void LogReader::add(std::string_view bytes) { impl_->add(bytes); }
-std::vector<LogLine> LogReader::so_far() { return impl_->so_far(); }
+std::vector<LogLine> LogReader::so_far(std::vector<LogSource>& sources) { return impl_->so_far(sources); }
 std::size_t LogReader::kept() const noexcept { return impl_->kept(); }
 Log LogReader::finish() { return impl_->finish(); }
 
@@ -382,9 +378,17 @@ Log read_log(std::string_view bytes) {
 }
 
 std::string describe(const Log& log) {
-  const auto times = log.from.empty() ? "" : fmt::format(", from {} to {}", log.from, log.to);
   const auto whose = log.of_kernel ? "kernel's " : log.of_runtime ? "runtime's " : "";
-  return fmt::format("a {}log of {}{}", whose, plural(log.records, "line"), times);
+  std::set<std::string_view> hosts;
+  std::size_t of = 0;
+  for (const auto& s : log.sources)
+    if (s.records > 0) ++of, hosts.insert(s.host);
+  auto out = fmt::format("a {}log of {}", whose, plural(log.records, "line"));
+  if (of > 1)
+    return out + (hosts.size() > 1 ? fmt::format(" of {} machines", hosts.size()) : fmt::format(" in {} parts", of));
+  for (const auto& s : log.sources)
+    if (!s.span.first().empty()) return out + fmt::format(", from {} to {}", s.span.first(), s.span.last());
+  return out;
 }
 
 }}}  // namespace sdma::v0_3::detail

@@ -22,13 +22,16 @@
 //
 // A line that mail has wrapped, or that a terminal has cut at its width, is joined with the next ones. Lines are
 // ordered by their own times: first by the direction in which most of the text's times go (the newest line may be the
-// first), then within a start of the machine. Without times, the order of the lines of faults decides the direction.
+// first), then within a start of a machine (log_sources.hpp): the lines of each come one after the other, also if the
+// log has those of several. Without times, the order of the lines of faults decides the direction. A start that was
+// saved twice shows by the same line at the same microsecond, and counts once.
 //
 // A part is read line by line. The width at which mail or a terminal has wrapped lines is that of the parts up to now.
 // Of a log, only lines with a message are kept, and what may be a dump (log_rest.hpp); a record of JSON waits until it
 // is whole. A text that is no log is kept as it is.
 //
 // Pure functions that allocate; any thread. A LogReader: one thread at a time. No errors.
+#include "log_sources.hpp"
 #include "messages.hpp"
 
 #include <deque>
@@ -45,8 +48,8 @@ struct LogLine {
   std::size_t first = 1, last = 1;  ///< numbers of its lines in the text
   std::size_t record = 0;           ///< how many records of the log come before it in time
   std::optional<double> seconds{};  ///< since the machine started
-  std::optional<double> moment{};   ///< seconds, or those of a clock: only differences mean something
-  std::size_t start = 0;            ///< differs for lines of different starts of the machine
+  std::optional<double> date{};     ///< of a clock, in seconds: only differences mean something
+  std::size_t source = 0;           ///< the machine and its start: an index of Log::sources
   std::string device{};             ///< PCI address: "0000:c1:00.0"; "" if the line has none
   std::string_view text{};          ///< what is said, without prefixes
   const Message* message{};
@@ -60,12 +63,12 @@ struct Log {
   Log() = default;
   Log(Log&&) = default;  // and no copy: views refer to `texts`
 
-  bool is_log = false;       ///< the text is one, or has one
-  bool of_runtime = false;   ///< it has lines of a runtime
-  bool of_kernel = false;    ///< it has lines of the kernel
-  std::string form{};        ///< "dmesg", "JSON", ...
-  std::size_t records = 0;   ///< all of them, with a message or without
-  std::string from{}, to{};  ///< the first and the last time, as the text has them; "" if it has none
+  bool is_log = false;      ///< the text is one, or has one
+  bool of_runtime = false;  ///< it has lines of a runtime
+  bool of_kernel = false;   ///< it has lines of the kernel
+  std::string form{};       ///< "dmesg", "JSON", ...
+  std::size_t records = 0;  ///< all of them, with a message or without
+  std::vector<LogSource> sources{};
   std::deque<std::string> texts{};
   std::vector<LogLine> lines{};
   bool has_dump = false;  ///< lines of the text are rows of a dump; or the text is no log, and its reader decides
@@ -80,7 +83,7 @@ class LogReader {
   LogReader& operator=(const LogReader&) = delete;
   void add(std::string_view bytes);
   /// The lines with a message among those that have come, as if nothing followed; valid as long as the reader.
-  std::vector<LogLine> so_far();
+  std::vector<LogLine> so_far(std::vector<LogSource>& sources);
   /// How many bytes of the text are kept.
   std::size_t kept() const noexcept;
   Log finish();
@@ -91,7 +94,7 @@ class LogReader {
 };
 Log read_log(std::string_view bytes);
 
-/// "a kernel's log of 15 lines, from 8123.402 to 8123.405"
+/// "a kernel's log of 15 lines, from 8123.402 to 8123.405", "a kernel's log of 30 lines of 2 machines"
 std::string describe(const Log&);
 
 }}}  // namespace sdma::v0_3::detail

@@ -27,6 +27,9 @@ constexpr LogFieldRow kLogFields[] = {
     {"event.original", LogField::text},
     {"stdout", LogField::text},
     {"stderr", LogField::text},
+    {"short_message", LogField::text},
+    {"full_message", LogField::text},
+    {"stringValue", LogField::text},
     {"content", LogField::text},
     {"text", LogField::text},
     {"_SOURCE_MONOTONIC_TIMESTAMP", LogField::boot_us},
@@ -37,12 +40,27 @@ constexpr LogFieldRow kLogFields[] = {
     {"timestamp", LogField::date},
     {"time", LogField::boot_s},
     {"ts", LogField::date},
+    {"timeUnixNano", LogField::date},
     {"date", LogField::date},
     {"PRIORITY", LogField::priority},
     {"priority", LogField::priority},
     {"pri", LogField::priority},
     {"_KERNEL_DEVICE", LogField::device},
     {"DEVICE", LogField::device},
+    {"_HOSTNAME", LogField::host},
+    {"hostname", LogField::host},
+    {"host", LogField::host},
+    {"host.name", LogField::host},
+    {"node_name", LogField::host},
+    {"nodename", LogField::host},
+    {"node", LogField::host},
+    {"instance", LogField::host},
+    {"instance_id", LogField::host},
+    {"logStreamName", LogField::host},
+    {"pod_name", LogField::host},
+    {"pod", LogField::host},
+    {"_MACHINE_ID", LogField::host},
+    {"_BOOT_ID", LogField::boot},
 };
 
 }  // namespace
@@ -53,12 +71,12 @@ LogFieldUse use_of_field(std::string_view key) noexcept {
   return {};
 }
 
-void take_field(LogField what, std::string_view value, LogRecord& r) noexcept {
+void take_field(LogFieldUse use, std::string_view value, LogRecord& r) noexcept {
   const auto n = whole_number<std::uint64_t>(value);
   const auto stands = [&] {
     if (r.when.empty()) r.when = value;
   };
-  switch (what) {
+  switch (use.what) {
     case LogField::boot_us:
       if (n && !r.seconds) r.seconds = static_cast<double>(*n) / 1e6, stands();
       break;
@@ -94,6 +112,10 @@ void take_field(LogField what, std::string_view value, LogRecord& r) noexcept {
     case LogField::device:
       if (constexpr std::string_view kPci = "+pci:"; value.starts_with(kPci)) r.device = value.substr(kPci.size());
       break;
+    case LogField::host:
+      if (use.rank < r.host_rank) r.host = value, r.host_rank = use.rank;
+      break;
+    case LogField::boot: r.boot = value; break;
     case LogField::text:
     case LogField::none: break;
   }

@@ -9,6 +9,7 @@
 #include <bit>
 #include <cstring>
 #include <deque>
+#include <list>
 #include <vector>
 
 namespace sdma { inline namespace v0_3 { namespace detail {
@@ -37,6 +38,12 @@ class RecordVisitor final : public JsonVisitor {
   void value(std::string_view v, bool number) override {
     if (open_.empty()) return;
     auto& f = open_.back();
+    if (f.object && f.key == "key" && use_of_field(v).what == LogField::host) f.name = v;
+    if (f.object && f.key == "stringValue" && open_.size() > 1 && !open_[open_.size() - 2].name.empty()) {
+      auto& pair = open_[open_.size() - 2];
+      pair.kept.emplace_back(v);
+      return take_field(use_of_field(pair.name), pair.kept.back(), pair.record);
+    }
     if (!f.object) {
       const auto n = number ? whole_number<unsigned>(v) : std::nullopt;
       f.bytes += static_cast<char>(n.value_or(0));
@@ -44,16 +51,31 @@ class RecordVisitor final : public JsonVisitor {
       f.items.emplace_back(v);
       return;
     }
-    const auto use = use_of_field(f.key);
-    if (use.what == LogField::none) return;
+    const auto use = use_of_member(f);
+    if (use.what == LogField::none || (use.what == LogField::host && number)) return;
     if (use.what == LogField::text) return number ? void() : text(f, v, use.rank);
     f.kept.emplace_back(v);
-    take_field(use.what, f.kept.back(), f.record);
+    take_field(use, f.kept.back(), f.record);
   }
   void close(bool object) override {
     auto f = std::move(open_.back());
     open_.pop_back();
-    if (object) return record(f);
+    if (object) {
+      const bool inside = !open_.empty() && open_.back().object;
+      take_host_around(f.record);
+      // The machine of a record inside another object may come after it: {"jsonPayload": {..}, "resource": {..}}.
+      auto* const waits = inside && f.record.host.empty() ? &open_.back().inner : nullptr;
+      if (waits) waits->splice(waits->end(), f.inner);
+      else give_inner(f);
+      if (waits && !f.text.empty()) return void(waits->push_back(std::move(f)));
+      record(f);
+      if (!f.name.empty() && !f.record.host.empty()) return name_outer(f);
+      if (!f.text.empty() || open_.empty() || !open_.back().object || f.record.host.empty()) return;
+      // {"kubernetes": {"host": "node7"}, "log": ...}
+      auto& outer = open_.back();
+      outer.kept.emplace_back(f.record.host);
+      return take_field({LogField::host, f.record.host_rank}, outer.kept.back(), outer.record);
+    }
     auto* const around = open_.empty() || !open_.back().object ? nullptr : &open_.back();
     const auto use = around ? use_of_field(around->key) : LogFieldUse{};
     if (use.what == LogField::text && f.only_bytes && !f.items.empty()) return text(*around, f.bytes, use.rank);
@@ -66,11 +88,14 @@ class RecordVisitor final : public JsonVisitor {
     LogRecord r;
     r.form = "JSON";
     if (timed) {
-      take_field(LogField::date, f.items[0], r);
+      take_field({.what = LogField::date}, f.items[0], r);
       r.evident = true;
+      take_host_around(r);
       count_ += give(f.items[1], r, take_, depth_);
       return;
     }
+    take_host_around(r);
+    if (r.host.empty() && around && names_list(around->key)) r.host = around->key, r.host_is_mark = true;
     std::size_t given = 0;
     for (const auto& line : f.items)
       if (line.find(' ') != std::string::npos) given += give(line, r, take_, depth_);
@@ -79,8 +104,11 @@ class RecordVisitor final : public JsonVisitor {
   }
   /// What has come of the values that are still open.
   void cut() {
-    for (; !open_.empty(); open_.pop_back())
-      if (open_.back().object) record(open_.back());
+    for (; !open_.empty(); open_.pop_back()) {
+      if (!open_.back().object) continue;
+      give_inner(open_.back());
+      record(open_.back());
+    }
   }
   std::size_t count() const noexcept { return count_; }
 
@@ -88,11 +116,58 @@ class RecordVisitor final : public JsonVisitor {
   struct JsonFrame {
     bool object = false, lines = false, only_bytes = true;
     std::string key{}, text{}, bytes{};
+    std::string name{};            ///< of {"key": "host.name", "value": ..}, as OpenTelemetry writes a pair
+    std::list<JsonFrame> inner{};  ///< records that wait for the name of their machine
     std::size_t rank = ~std::size_t{};
     LogRecord record{};
     std::deque<std::string> kept{};  ///< what the record's views refer to
     std::vector<std::string> items{};
   };
+  void give_inner(JsonFrame& f) {
+    for (auto& in : f.inner) {
+      if (in.record.host.empty()) in.record.host = f.record.host;
+      record(in);
+    }
+    f.inner.clear();
+  }
+  /// A pair of a list names the machine of the object that has the list, and of the one around it.
+  void name_outer(const JsonFrame& pair) {
+    int objects = 0;
+    for (auto f = open_.rbegin(); f != open_.rend() && objects < 2; ++f) {
+      if (!f->object) {
+        if (objects > 0) return;
+        continue;
+      }
+      ++objects;
+      f->kept.emplace_back(pair.record.host);
+      take_field({LogField::host, pair.record.host_rank}, f->kept.back(), f->record);
+    }
+  }
+  /// What a member is for: "name" is that of a machine in {"host": {"name": "node7"}}.
+  LogFieldUse use_of_member(const JsonFrame& f) const {
+    const auto* const outer = open_.size() > 1 ? &open_[open_.size() - 2] : nullptr;
+    if (f.key == "name" && outer && outer->object)
+      if (const auto use = use_of_field(outer->key); use.what == LogField::host) return use;
+    return use_of_field(f.key);
+  }
+  /// A record that does not name its machine is of the one that the objects around it name; so is the key of an object
+  /// in {"hosts": {"node7": {...}}}.
+  void take_host_around(LogRecord& r) const {
+    if (!r.host.empty()) return;
+    for (auto f = open_.rbegin(); f != open_.rend(); ++f) {
+      if (!f->object) continue;
+      if (!f->record.host.empty()) return void(r.host = f->record.host);
+      const auto outer = std::next(f);
+      if (outer != open_.rend() && outer->object && outer->key == "hosts") return void(r.host = f->key);
+    }
+  }
+  /// {"node7": ["line", ..], "node8": [..]}: may the key of a list of lines be the name of a machine?
+  static bool names_list(std::string_view key) noexcept {
+    constexpr std::string_view kOthers[] = {"lines",   "stdout_lines", "stderr_lines", "logs",  "messages", "entries",
+                                            "records", "data",         "values",       "dmesg", "results",  "items"};
+    return use_of_field(key).what == LogField::none && key.find(' ') == key.npos &&
+           std::find(std::begin(kOthers), std::end(kOthers), key) == std::end(kOthers);
+  }
   static void text(JsonFrame& f, std::string_view v, std::size_t rank) {
     if (rank >= f.rank) return;
     f.text = v;
@@ -102,12 +177,13 @@ class RecordVisitor final : public JsonVisitor {
     if (f.text.empty() || (f.lines && f.rank >= kOfLogsAlone)) return;  // its lines came one by one
     f.record.evident = f.rank < kOfLogsAlone;
     f.record.form = "JSON";
+    take_host_around(f.record);
     count_ += give(f.text, f.record, take_, depth_);
   }
 
   const TakeRecord& take_;
   int depth_;
-  std::vector<JsonFrame> open_;
+  std::deque<JsonFrame> open_;  // the views of a frame's record stay where they are
   std::size_t count_ = 0;
 };
 
@@ -120,11 +196,15 @@ RecordsRead read_json(std::string_view text, const TakeRecord& take, int depth) 
 
 std::size_t give(std::string_view text, const LogRecord& of, const TakeRecord& take, int depth) {
   std::size_t n = 0;
+  const TakeRecord of_same_machine = [&](LogRecord& r) {
+    if (r.host.empty()) r.host = of.host;
+    take(r);
+  };
   for (auto rest = text; !rest.empty();) {
     const auto line = trimmed(take_line(rest), "\r");
     if (line.empty()) continue;
     if (depth < kDeepestRecord && begins_json(line))
-      if (const auto inner = read_json(line, take, depth + 1); inner.records > 0) {
+      if (const auto inner = read_json(line, of_same_machine, depth + 1); inner.records > 0) {
         n += inner.records;
         continue;
       }
@@ -135,6 +215,7 @@ std::size_t give(std::string_view text, const LogRecord& of, const TakeRecord& t
     if (n > 0 && of.seconds && own.evident) break;
     if (own.seconds) r.seconds = own.seconds, r.when = own.when;
     if (own.date && !r.date) r.date = own.date;
+    if (r.host.empty()) r.host = own.host, r.host_is_mark = own.host_is_mark;
     r.text = own.text;
     r.evident = of.evident || own.evident;
     if (!r.evident && !find_message(r.text)) continue;
@@ -151,7 +232,7 @@ struct JournalEntry {
   void take(std::string_view key, std::string_view value) {
     const auto use = use_of_field(key);
     if (key == "MESSAGE") text = value;
-    else if (use.what != LogField::text && use.what != LogField::none) take_field(use.what, value, record);
+    else if (use.what != LogField::text && use.what != LogField::none) take_field(use, value, record);
   }
   RecordsRead give_to(const TakeRecord& to, std::size_t end, std::string_view form) {
     record.evident = true;

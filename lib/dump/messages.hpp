@@ -40,8 +40,8 @@ struct Message {
   LogWord what{};
   std::string_view phrase{};
   std::string_view versions{};  ///< of Linux, or what else prints it
-  std::string_view means{};     ///< of an event: one sentence or two
-  std::string_view to_do{};     ///< of an event: what to do, without a full stop; "": nothing of its own
+  std::string_view means{};     ///< what it says of the queues of copies: one sentence or more
+  std::string_view to_do{};     ///< what to do, without a full stop
 };
 std::span<const Message> messages() noexcept;
 

@@ -43,6 +43,8 @@ using Side = CopyRow::Side;
 
 /// A stream whose copies overlap lists at most so many of them before a later copy.
 constexpr std::size_t kMostOpen = 64;
+/// So many polls make a text of about 50 MB.
+constexpr std::size_t kMostWaits = 1'000'000;
 
 class CopiesOfRows {
  public:
@@ -60,9 +62,15 @@ class CopiesOfRows {
       if (auto wrong = learn(r)) return *std::move(wrong);
     std::stable_sort(t_.rows.begin(), t_.rows.end(),
                      [](const CopyRow& a, const CopyRow& b) { return a.begin_ns < b.begin_ns; });
-    for (auto& r : t_.rows) copy(std::move(r));
+    for (auto& r : t_.rows) {
+      copy(std::move(r));
+      if (waits_ > kMostWaits)
+        return Diagnostic{.where = out_.file,
+                          .message = fmt::format("its copies would have more than {} waits for each other", kMostWaits),
+                          .hint = "copies of a stream overlap in large numbers: record a shorter run"};
+    }
     say();
-    if (out_.copies.empty())
+    if (out_.copies.empty() && !(t_.memory_alone && !out_.allocations.empty()))
       return Diagnostic{.where = out_.file,
                         .message = "this is " + out_.form + ", and it has no copy to or from a GPU",
                         .hint = "record a run that copies"};
@@ -113,6 +121,7 @@ class CopiesOfRows {
                    .stream = std::move(r.stream),
                    .begin_ns = r.begin_ns,
                    .end_ns = r.end_ns,
+                   .asked_ns = r.asked_ns,
                    .where = std::move(r.where),
                    .when = when(r.begin_ns, r.end_ns),
                    .notes = std::move(r.notes)};
@@ -153,6 +162,7 @@ class CopiesOfRows {
       if (before.size() > kMostOpen) before.erase(before.begin(), before.end() - kMostOpen);
       if (still.size() > kMostOpen) still.erase(still.begin(), still.end() - kMostOpen);
     }
+    waits_ += before.size();
     c.after = std::move(before);
     still.push_back(out_.copies.size());
     open = std::move(still);
@@ -179,7 +189,7 @@ class CopiesOfRows {
   std::map<std::string, Known> agents_;
   std::map<std::string, std::uint32_t> gpus_;
   std::map<std::pair<std::string, std::string>, std::vector<std::size_t>> open_;  ///< by process and stream
-  std::size_t sizes_ = 0, addresses_ = 0, alone_ = 0, hosts_ = 0;
+  std::size_t sizes_ = 0, addresses_ = 0, alone_ = 0, hosts_ = 0, waits_ = 0;
 };
 
 }  // namespace
@@ -189,9 +199,13 @@ Result<RecordedCopies, Diagnostic> copies_of(CopyTable t) { return CopiesOfRows{
 Result<RecordedCopies, Diagnostic> read_copies(std::string_view text, std::string_view file, const CopiesOptions& o) {
   const auto begin = std::min(text.find_first_not_of(" \t\r\n\xef\xbb\xbf"), text.size());
   const auto rest = text.substr(begin);
-  if (rest.starts_with('{') || rest.starts_with('[')) return detail::read_json_copies(rest, file);
-  if (rest.substr(0, rest.find('\n')).find("Direction") != rest.npos) return detail::read_rocprof_csv(rest, file);
-  if (detail::has_runtime_copies(text)) return detail::read_runtime_log(text, file, o);
+  if (rest.starts_with('{') || rest.starts_with('[')) return detail::read_json_copies(rest, file, o);
+  const auto line = rest.substr(0, rest.find('\n'));
+  if (line.find("Allocation_Size") != line.npos && o.memory_alone) return detail::read_rocprof_memory(rest, file);
+  if (line.find("Direction") != line.npos || line.find("Allocation_Size") != line.npos)
+    return detail::read_rocprof_csv(rest, file);
+  if (detail::has_runtime_copies(text) || (o.memory_alone && detail::has_runtime_memory(text)))
+    return detail::read_runtime_log(text, file, o);
   return Diagnostic{
       .where = std::string(file), .message = "no copies are found in this file", .hint = detail::kCopyForms};
 }

@@ -21,35 +21,67 @@ std::string agent_name(std::string&& field) {
   return field.empty() || field.find_first_not_of("0123456789") != field.npos ? std::move(field) : "Agent " + field;
 }
 
+/// The columns of a CSV by their names, and its rows.
+class RocprofCsv {
+ public:
+  using Fields = std::vector<std::string>;
+  explicit RocprofCsv(std::string_view file) : file_(file) {}
+
+  Diagnostic wrong(std::string message, std::string hint = {}) const {
+    return {.where = file_, .message = std::move(message), .hint = std::move(hint)};
+  }
+  std::optional<Diagnostic> head(std::string_view& text, std::initializer_list<const char*> needed, const char* hint) {
+    const auto header = csv_fields(take_line(text));
+    if (!header) return wrong("line 1 is not a line of a CSV file", kCopyForms);
+    fields_ = header->size();
+    for (std::size_t i = 0; i < header->size(); ++i) columns_.emplace((*header)[i], i);
+    for (const auto* name : needed)
+      if (!has(name)) return wrong(fmt::format("the CSV has no column {}", name), hint);
+    return {};
+  }
+  bool has(const char* name) const { return columns_.count(name) != 0; }
+  /// Calls f(row, number of its line) for each row, until it returns what is wrong.
+  template <class F> std::optional<Diagnostic> each(std::string_view text, F f) const {
+    for (std::size_t number = 2; !text.empty(); ++number) {
+      auto row = csv_fields(take_line(text));
+      if (row && row->size() == 1 && row->front().empty()) continue;
+      if (!row || row->size() != fields_)
+        return wrong(fmt::format("line {} does not have the {} fields of the first line", number, fields_));
+      if (auto error = f(*row, number)) return error;
+    }
+    return {};
+  }
+  std::string& field(Fields& row, const char* name) const { return row[columns_.find(name)->second]; }
+
+ private:
+  std::string file_;
+  std::size_t fields_ = 0;
+  std::map<std::string, std::size_t, std::less<>> columns_;
+};
+
 }  // namespace
 
 CopiesResult read_rocprof_csv(std::string_view text, std::string_view file) {
+  RocprofCsv csv(file);
   const auto wrong = [&](std::string message, std::string hint = {}) {
-    return Diagnostic{.where = std::string(file), .message = std::move(message), .hint = std::move(hint)};
+    return std::optional(csv.wrong(std::move(message), std::move(hint)));
   };
-  const auto header = csv_fields(take_line(text));
-  if (!header) return wrong("line 1 is not a line of a CSV file", kCopyForms);
-  std::map<std::string, std::size_t> columns;
-  for (std::size_t i = 0; i < header->size(); ++i) columns.emplace((*header)[i], i);
-  for (const auto* name : {"Direction", "Source_Agent_Id", "Destination_Agent_Id", "Start_Timestamp", "End_Timestamp"})
-    if (columns.count(name) == 0)
-      return wrong(fmt::format("the CSV has no column {}", name), "give the file NAME_memory_copy_trace.csv");
-  const bool streams = columns.count("Stream_Id") != 0;
+  if (auto error =
+          csv.head(text, {"Direction", "Source_Agent_Id", "Destination_Agent_Id", "Start_Timestamp", "End_Timestamp"},
+                   "give the file NAME_memory_copy_trace.csv"))
+    return *std::move(error);
+  const bool streams = csv.has("Stream_Id");
   CopyTable t{.form = "the CSV of rocprofv3", .file = std::string(file)};
-  for (std::size_t number = 2; !text.empty(); ++number) {
-    const auto row = csv_fields(take_line(text));
-    if (row && row->size() == 1 && row->front().empty()) continue;
-    if (!row || row->size() != header->size())
-      return wrong(fmt::format("line {} does not have the {} fields of the first line", number, header->size()));
-    const auto field = [&](const char* name) { return (*row)[columns.at(name)]; };
+  auto error = csv.each(text, [&](RocprofCsv::Fields& row, std::size_t number) -> std::optional<Diagnostic> {
+    const auto field = [&](const char* name) -> std::string& { return csv.field(row, name); };
     const auto begin = parse_count(field("Start_Timestamp")), end = parse_count(field("End_Timestamp"));
     if (!begin || !end || *end < *begin)
       return wrong(fmt::format("line {} does not end after it begins", number), "times are nanoseconds");
     const auto d = direction_of(field("Direction"));
     if (d == Direction::unknown)
       return wrong(fmt::format("line {}: '{}' is not a known direction", number, field("Direction")));
-    CopyRow r{.from = agent_name(field("Source_Agent_Id")),
-              .to = agent_name(field("Destination_Agent_Id")),
+    CopyRow r{.from = agent_name(std::move(field("Source_Agent_Id"))),
+              .to = agent_name(std::move(field("Destination_Agent_Id"))),
               .stream = streams ? field("Stream_Id") : "",
               .begin_ns = *begin,
               .end_ns = *end,
@@ -59,7 +91,54 @@ CopiesResult read_rocprof_csv(std::string_view text, std::string_view file) {
     if (r.from_is != source_of(d) || r.to_is != destination_of(d))
       return wrong(fmt::format("line {}: {} is not what {} and {} are", number, field("Direction"), r.from, r.to));
     t.rows.push_back(std::move(r));
-  }
+    return {};
+  });
+  if (error) return *std::move(error);
+  return copies_of(std::move(t));
+}
+
+CopiesResult read_rocprof_memory(std::string_view text, std::string_view file) {
+  RocprofCsv csv(file);
+  if (auto error =
+          csv.head(text, {"Operation", "Agent_Id", "Allocation_Size", "Address", "Start_Timestamp", "End_Timestamp"},
+                   "give the file NAME_memory_allocation_trace.csv"))
+    return *std::move(error);
+  CopyTable t{.memory_alone = true, .form = "the CSV of rocprofv3's allocations", .file = std::string(file)};
+  std::map<std::uint64_t, std::size_t> live;
+  auto error = csv.each(text, [&](RocprofCsv::Fields& row, std::size_t number) -> std::optional<Diagnostic> {
+    const auto where = fmt::format("line {}", number);
+    const auto address = parse_count(csv.field(row, "Address"));
+    const auto begin = parse_count(csv.field(row, "Start_Timestamp")),
+               end = parse_count(csv.field(row, "End_Timestamp"));
+    if (!address || !begin || !end || *end < *begin)
+      return csv.wrong(where + " is not an allocation with an address and two times",
+                       "times are nanoseconds, and it does not end before it begins");
+    // A free has neither agent nor size: it is paired by its address.
+    const auto& operation = csv.field(row, "Operation");
+    const auto known = live.find(*address);
+    if (operation.find("FREE") != operation.npos) {
+      if (known == live.end()) return {};
+      t.allocations[known->second].freed = where;
+      t.allocations[known->second].to_ns = begin;
+      live.erase(known);
+      return {};
+    }
+    if (operation.find("ALLOCATE") == operation.npos)
+      return csv.wrong(fmt::format("{}: '{}' is not a known operation", where, operation), "it allocates, or it frees");
+    const auto size = parse_count(csv.field(row, "Allocation_Size"));
+    if (!size)
+      return csv.wrong(fmt::format("{}: '{}' is not a number of bytes", where, csv.field(row, "Allocation_Size")));
+    if (*address == 0) return {};  // it failed
+    const auto agent = agent_name(std::move(csv.field(row, "Agent_Id")));
+    live[*address] = t.allocations.size();
+    t.allocations.push_back({.address = *address,
+                             .bytes = *size,
+                             .memory = agent.empty() ? "memory" : "memory of " + agent,
+                             .where = where,
+                             .from_ns = end});
+    return {};
+  });
+  if (error) return *std::move(error);
   return copies_of(std::move(t));
 }
 

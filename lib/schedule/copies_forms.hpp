@@ -43,11 +43,15 @@ inline constexpr std::string_view kWithinGpu =
 
 using CopiesResult = Result<RecordedCopies, Diagnostic>;
 CopiesResult read_rocprof_csv(std::string_view text, std::string_view file);
+/// The CSV of rocprofv3's allocations, which has no copies.
+CopiesResult read_rocprof_memory(std::string_view text, std::string_view file);
 /// rocprofv3's JSON, and Chrome traces.
-CopiesResult read_json_copies(std::string_view text, std::string_view file);
+CopiesResult read_json_copies(std::string_view text, std::string_view file, const CopiesOptions&);
 CopiesResult read_runtime_log(std::string_view text, std::string_view file, const CopiesOptions&);
 /// Does the text have a line of the HIP runtime about a copy?
 bool has_runtime_copies(std::string_view text) noexcept;
+/// Does it have one about an allocation?
+bool has_runtime_memory(std::string_view text) noexcept;
 
 /// The copies of a queue of the schedule, in order.
 struct CopyQueue {

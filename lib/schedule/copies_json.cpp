@@ -27,7 +27,8 @@ std::optional<std::uint64_t> count(const JsonRow& r, std::string_view name) {
 /// A reader meets an error inside a row, and its visitor returns nothing: the first one is kept.
 class CopiesOfJson : public JsonRows {
  public:
-  CopiesOfJson(std::string_view file, const char* form) : t_{.form = form, .file = std::string(file)} {}
+  CopiesOfJson(std::string_view file, const char* form, const CopiesOptions& o)
+      : t_{.memory_alone = o.memory_alone, .form = form, .file = std::string(file)} {}
 
   std::optional<Diagnostic> error{};
 
@@ -42,7 +43,7 @@ class CopiesOfJson : public JsonRows {
 
 class RocprofJson final : public CopiesOfJson {
  public:
-  explicit RocprofJson(std::string_view file) : CopiesOfJson(file, "the JSON of rocprofv3") {}
+  RocprofJson(std::string_view file, const CopiesOptions& o) : CopiesOfJson(file, "the JSON of rocprofv3", o) {}
 
   CopiesResult finish() {
     end_process();
@@ -188,7 +189,7 @@ std::optional<std::uint64_t> nanoseconds_of(std::string_view us, std::size_t& de
 
 class ChromeJson final : public CopiesOfJson {
  public:
-  explicit ChromeJson(std::string_view file) : CopiesOfJson(file, "a Chrome trace") {}
+  ChromeJson(std::string_view file, const CopiesOptions& o) : CopiesOfJson(file, "a Chrome trace", o) {}
 
   bool has_events = false;
 
@@ -198,6 +199,7 @@ class ChromeJson final : public CopiesOfJson {
         if (is_copy(r))
           t_.left_out.push_back(fmt::format("{}: a copy that does not end in the file", field(r, "name")));
     if (error) return *std::move(error);
+    take_calls();
     if (cut) t_.unknown.push_back(fmt::format("the file's end is missing: {} events are read", events_));
     if (kernels_ > 0)
       t_.unknown.push_back(fmt::format("{} made by kernels (__amd_rocclr_copyBuffer) {} left out",
@@ -228,6 +230,7 @@ class ChromeJson final : public CopiesOfJson {
     const auto ph = field(r, "ph");
     if (field(r, "name").starts_with("__amd_rocclr_copyBuffer")) ++kernels_;
     const std::pair lane{std::string(field(r, "pid")), std::string(field(r, "tid"))};
+    if (ph == "X" && !field(r, "args.correlation").empty() && !is_copy(r)) call(r);
     if (ph == "B") begun_[lane].push_back(std::move(r));
     else if (ph == "X" && is_copy(r)) copy(r, field(r, "ts"), {}, field(r, "dur"));
     else if (auto& begun = begun_[lane]; ph == "E" && !begun.empty()) {
@@ -271,9 +274,40 @@ class ChromeJson final : public CopiesOfJson {
         c.notes.push_back(fmt::format("one device is named: if this copy was between GPUs, the other is not known"));
       }
     }
+    made_by_.push_back(std::string(field(r, "args.correlation")));
     t_.rows.push_back(std::move(c));
   }
 
+  /// A call of the runtime, which may have the addresses that its copy lacks: "src" and "dst", as text.
+  void call(const JsonRow& r) {
+    const auto address = [&](const char* name) -> std::optional<std::uint64_t> {
+      const auto text = field(r, name);
+      return text.starts_with("0x") ? parse_count(std::string(text)) : std::nullopt;
+    };
+    const auto source = address("args.src"), destination = address("args.dst");
+    if (!source || !destination || *source == 0 || *destination == 0) return;
+    Call c{source, destination, nanoseconds_of(field(r, "ts"), decimals_)};
+    const auto [known, fresh] = calls_.emplace(field(r, "args.correlation"), c);
+    if (!fresh) known->second = {};  // of two calls with one number, none is that of a copy
+  }
+  /// The calls may follow their copies in the file. A call that has made several copies has the addresses of none.
+  void take_calls() {
+    std::map<std::string_view, std::size_t> copies;
+    for (const auto& correlation : made_by_) ++copies[correlation];
+    for (std::size_t i = 0; i < made_by_.size(); ++i) {
+      const auto c = calls_.find(made_by_[i]);
+      if (c == calls_.end() || copies[made_by_[i]] != 1) continue;
+      t_.rows[i].source = c->second.source;
+      t_.rows[i].destination = c->second.destination;
+      t_.rows[i].asked_ns = c->second.at;
+    }
+  }
+  struct Call {
+    std::optional<std::uint64_t> source{}, destination{}, at{};
+  };
+
+  std::vector<std::string> made_by_;  // the correlation of each row
+  std::map<std::string, Call, std::less<>> calls_;
   std::map<std::pair<std::string, std::string>, std::vector<JsonRow>> begun_;
   std::size_t events_ = 0, kernels_ = 0, decimals_ = 0;
   bool first_ = true, root_ = false;
@@ -281,7 +315,7 @@ class ChromeJson final : public CopiesOfJson {
 
 }  // namespace
 
-CopiesResult read_json_copies(std::string_view text, std::string_view file) {
+CopiesResult read_json_copies(std::string_view text, std::string_view file, const CopiesOptions& o) {
   const auto wrong = [&](std::string message, std::string hint = {}) {
     return Diagnostic{.where = std::string(file), .message = std::move(message), .hint = std::move(hint)};
   };
@@ -291,12 +325,12 @@ CopiesResult read_json_copies(std::string_view text, std::string_view file) {
   };
   constexpr std::string_view kRocprof = "\"rocprofiler-sdk-tool\"";
   if (const auto at = text.find_first_not_of(" \t\r\n", 1); at != text.npos && text.substr(at).starts_with(kRocprof)) {
-    RocprofJson reader(file);
+    RocprofJson reader(file, o);
     if (const auto walk = walk_json(text, reader); !walk.whole) return broken(walk);
     if (!reader.twice.empty()) return wrong(fmt::format("the key {} appears twice in an object", reader.twice));
     return reader.finish();
   }
-  ChromeJson reader(file);
+  ChromeJson reader(file, o);
   const auto walk = walk_json(text, reader);
   // The format lets the end of a bare array be missing.
   const bool cut = !walk.whole && text.starts_with('[') && walk.end >= text.size();

@@ -58,7 +58,7 @@ class RuntimeLog {
     }
     remove_failed();
     say();
-    if (out_.copies.empty())
+    if (out_.copies.empty() && !(options_.memory_alone && !out_.allocations.empty()))
       return Diagnostic{.where = out_.file,
                         .message = out_.left_out.empty()
                                        ? "this is a log of the HIP runtime, and it has no copy to or from a GPU"
@@ -81,6 +81,10 @@ class RuntimeLog {
   using Signal = std::pair<std::string, std::string>;  ///< process and address
 
   std::optional<Diagnostic> line(std::string_view l) {
+    if (const auto at = nanoseconds(l)) {
+      for (; known_faults_ < out_.faults.size(); ++known_faults_) out_.faults[known_faults_].before_ns = at;
+      last_ns_ = at;
+    }
     const auto process = process_of(l);
     auto& t = threads_[{process, std::string(value(l, "tid:"))}];
     if (is_copy_line(l)) return copy(l, process, t);
@@ -152,6 +156,7 @@ class RuntimeLog {
     RecordedCopy c{.bytes = rectangle ? 0 : *bytes,
                    .process = process,
                    .stream = t.stream.empty() ? fmt::format("thread {}", value(l, "tid:")) : t.stream,
+                   .asked_ns = nanoseconds(l),
                    .where = here(),
                    .when = time(l) + here()};
     // Without a size, how far a rectangle reaches is not known.
@@ -300,6 +305,7 @@ class RuntimeLog {
     if (text.ends_with('.')) text.remove_suffix(1);
     const auto page = parse_count(std::string(text));
     if (!page) return;
+    out_.faults.push_back({.address = *page, .where = here(), .after_ns = last_ns_});
     RecordedAllocation* last = nullptr;
     for (auto& a : out_.allocations) {
       if (*page < a.address / kPage * kPage || *page >= a.address + a.bytes) continue;
@@ -362,7 +368,9 @@ class RuntimeLog {
   std::string_view text_;
   const CopiesOptions& options_;
   RecordedCopies out_;
-  std::size_t number_ = 0;  ///< of the line
+  std::size_t number_ = 0;                  ///< of the line
+  std::optional<std::uint64_t> last_ns_{};  ///< of the last line with a time
+  std::size_t known_faults_ = 0;            ///< faults before it
   std::map<std::pair<std::string, std::string>, Thread> threads_;
   std::map<Signal, std::size_t> done_;                                   ///< the last copy that completes each signal
   std::map<std::pair<std::string, std::uint64_t>, std::size_t> memory_;  ///< allocations that are not freed
@@ -376,6 +384,14 @@ class RuntimeLog {
 bool has_runtime_copies(std::string_view text) noexcept {
   while (!text.empty())
     if (is_copy_line(take_line(text))) return true;
+  return false;
+}
+
+bool has_runtime_memory(std::string_view text) noexcept {
+  while (!text.empty()) {
+    const auto l = take_line(text);
+    if (has(l, "Allocate hsa ") && has(l, " us:")) return true;
+  }
   return false;
 }
 

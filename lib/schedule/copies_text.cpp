@@ -184,6 +184,12 @@ class CopiesText {
     return address && c.bytes != 0 && *address + c.bytes > *address;
   }
   static std::string bytes_of(const RecordedCopy& c) { return c.bytes == 0 ? "bytes" : size_text(c.bytes); }
+  /// The bytes of the packet number `part` of a loop.
+  std::string part(const Side& s) const {
+    const auto& b = buffers_[s.buffer];
+    const auto offset = s.offset == 0 ? std::string{} : size_text(s.offset) + "+";
+    return fmt::format("{}.{}[{}part*{}]", to_string(b.place), b.name, offset, size_text(kMost));
+  }
   std::string at(const Side& s, std::uint64_t more = 0) const {
     const auto& b = buffers_[s.buffer];
     const auto offset = s.offset + more;
@@ -196,13 +202,23 @@ class CopiesText {
     for (const auto i : q.copies) {
       const auto& c = c_.copies[i];
       for (const auto p : c.after) add("  poll_mem addr=host.copy{} func=eq reference=1\n", p);
-      constexpr std::uint64_t kMost = max_bytes<CopyLinear>();
       add("  # {}\n", in_comment(c.when));
       for (const auto& n : c.notes) add("  # note: {}\n", in_comment(n));
-      for (std::uint64_t done = 0; done == 0 || done < c.bytes; done += kMost)
-        add("  copy_linear bytes={} src={} dst={}\n",
-            c.bytes == 0 ? "bytes" : size_text(std::min(kMost, c.bytes - done)), at(sides_[i].first, done),
-            at(sides_[i].second, done));
+      const auto& [from, to] = sides_[i];
+      // The text stays short, whatever the size is.
+      constexpr std::uint64_t kFew = 4;
+      std::uint64_t done = 0;
+      if (const auto whole = c.bytes / kMost; whole > kFew) {
+        add("  for part in 0..{}\n    copy_linear bytes={} src={} dst={}\n  end\n", whole, size_text(kMost), part(from),
+            part(to));
+        done = whole * kMost;
+      }
+      for (bool more = c.bytes == 0 || done < c.bytes; more; more = done < c.bytes) {
+        const auto bytes = std::min(kMost, c.bytes - done);
+        add("  copy_linear bytes={} src={} dst={}\n", c.bytes == 0 ? "bytes" : size_text(bytes), at(from, done),
+            at(to, done));
+        done += bytes;
+      }
       if (awaited_.count(i) != 0) add("  fence addr=host.copy{} value=1\n", i);
     }
     out_ += "  atomic op=add_rtn_64 addr=host.done value=1\nend\n";
@@ -223,6 +239,8 @@ class CopiesText {
     const auto& b = buffers_[s.buffer];
     return fmt::format("{}.{}[{}..+{}]", to_string(b.place), b.name, size_text(s.offset), bytes_of(c_.copies[copy]));
   }
+
+  static constexpr std::uint64_t kMost = max_bytes<CopyLinear>();  // of one packet
 
   const RecordedCopies& c_;
   std::string out_;

@@ -76,6 +76,16 @@ TEST_CASE("a page fault in every form of a log: all of its members, and no ring"
   }
 }
 
+TEST_CASE("every message says what it means, and what to do") {
+  for (const auto& m : detail::messages()) {
+    CAPTURE(m.phrase);
+    CHECK(m.means.ends_with('.'));
+    CHECK_FALSE(m.to_do.empty());
+    CHECK_FALSE(m.to_do.ends_with('.'));
+    CHECK_FALSE(m.versions.empty());
+  }
+}
+
 TEST_CASE("every message in every form of a log") {
   std::map<std::string_view, std::size_t> right;  // of each form
   std::size_t messages = 0;
@@ -87,8 +97,6 @@ TEST_CASE("every message in every form of a log") {
     CAPTURE(m.phrase, line);
     REQUIRE(found);
     CHECK(found->message == &m);  // no row before it takes its lines
-    CHECK_FALSE(m.means.empty());
-    CHECK_FALSE(m.versions.empty());
     std::size_t number = messages;
     for (const auto& form : logs::log_forms()) {
       // With a sanitizer, each message in some forms, and each form with some messages.
@@ -126,7 +134,8 @@ TEST_CASE("a log that comes in parts says the same, wherever they end") {
         CHECK(log.lines[i].said() == whole.lines[i].said());
         CHECK(log.lines[i].first == whole.lines[i].first);
         CHECK(log.lines[i].last == whole.lines[i].last);
-        CHECK(log.lines[i].moment == whole.lines[i].moment);
+        CHECK(log.lines[i].seconds == whole.lines[i].seconds);
+        CHECK(log.lines[i].date == whole.lines[i].date);
         CHECK(log.lines[i].device == whole.lines[i].device);
       }
     }
@@ -143,10 +152,12 @@ TEST_CASE("of a long log, only what it says is kept; what has come is known befo
   std::string strangers;
   for (std::size_t i = 0; i < 1000; ++i) strangers += fmt::format("[  812.{:06}] usb 3-2: new device {}\n", i, i);
   for (int i = 0; i < 100; ++i) add(strangers);
-  CHECK(reader.so_far().empty());
+  std::vector<detail::LogSource> sources;
+  CHECK(reader.so_far(sources).empty());
   add("[  813.000001] amdgpu 0000:c1:00.0: amdgpu: GPU reset begin!\n");
-  REQUIRE(reader.so_far().size() == 1);
-  CHECK(reader.so_far()[0].first == 100001);
+  REQUIRE(reader.so_far(sources).size() == 1);
+  CHECK(reader.so_far(sources)[0].first == 100001);
+  CHECK(sources.size() == 1);
   for (int i = 0; i < 100; ++i) add(strangers);
   CHECK(most < strangers.size());
   const auto log = reader.finish();

@@ -422,3 +422,51 @@ TEST_CASE("what is no such file, or has no copy, is an error") {
   CHECK(message("Direction,x\n") == "the CSV has no column Source_Agent_Id");
   CHECK(message("copy_engine=0x1\n") == "line 1 names a copy engine, but not dst, src and size");
 }
+
+TEST_CASE("the schedule of a recording is not longer than the recording, whatever its sizes and times are") {
+  CopyTable t{.form = "a table", .file = "file"};
+  const auto row = [&](std::uint64_t bytes, std::uint64_t begin, std::uint64_t end) {
+    t.rows.push_back({.from = "cpu",
+                      .to = "gpu",
+                      .from_is = CopyRow::Side::host,
+                      .to_is = CopyRow::Side::gpu,
+                      .bytes = bytes,
+                      .stream = "1",
+                      .begin_ns = begin,
+                      .end_ns = end,
+                      .where = "a row"});
+  };
+  for (const auto bytes : {~std::uint64_t{0}, std::uint64_t{1} << 63, std::uint64_t{5} << 30}) row(bytes, 1, 2);
+  const auto few = copies_of(t);
+  REQUIRE(few);
+  CHECK(schedule_text(*few).size() < 4000);
+  // Each copy overlaps many, and would wait for as many before these.
+  t.rows.clear();
+  for (std::uint64_t i = 0; i < 40'000; ++i) row(64, i * 10, i * 10 + 400);
+  const auto many = copies_of(t);
+  REQUIRE_FALSE(many);
+  CHECK(many.error().message == "its copies would have more than 1000000 waits for each other");
+}
+
+TEST_CASE("the file of rocprofv3's allocations is read where its memory is asked for") {
+  const std::string text =
+      "\"Kind\",\"Operation\",\"Agent_Id\",\"Allocation_Size\",\"Address\",\"Correlation_Id\",\"Start_Timestamp\",\"End_"
+      "Timestamp\"\n"
+      "\"MEMORY_ALLOCATION\",\"MEMORY_ALLOCATION_ALLOCATE\",\"Agent 4\",4096,\"0x0000000000005000\",1,10,20\n"
+      "\"MEMORY_ALLOCATION\",\"MEMORY_ALLOCATION_VMEM_ALLOCATE\",\"Agent 5\",64,\"0x0000000000009000\",2,30,40\n"
+      "\"MEMORY_ALLOCATION\",\"MEMORY_ALLOCATION_FREE\",\"\",0,\"0x0000000000005000\",3,50,60\n";
+  const auto r = read_copies(text, "file", {.generation = {}, .memory_alone = true});
+  if (!r) FAIL(to_string(r.error()));
+  REQUIRE(r->allocations.size() == 2);
+  const auto& a = r->allocations[0];
+  CHECK((a.address == 0x5000 && a.bytes == 4096 && a.memory == "memory of Agent 4"));
+  CHECK((a.where == "line 2" && a.freed == "line 4" && a.from_ns == 20u && a.to_ns == 50u));
+  CHECK(r->allocations[1].freed.empty());
+  const auto copies = read_copies(text, "file");
+  REQUIRE_FALSE(copies);
+  CHECK(copies.error().hint == "give the file NAME_memory_copy_trace.csv");
+  const auto wrong =
+      read_copies(text + "\"M\",\"MOVED\",\"\",0,\"0x1\",4,70,80\n", "file", {.generation = {}, .memory_alone = true});
+  REQUIRE_FALSE(wrong);
+  CHECK(wrong.error().message == "line 5: 'MOVED' is not a known operation");
+}

@@ -134,6 +134,10 @@ def refused(sdma, path):
         make(path, copies=copies, more=more)
         code, out, err, mib = run(sdma, "trace", "--schedule", path)
         check(f"refused: {word or more}", code == 3 and word in err and mib < MIB, code, err, mib)
+    # Two runs with long names: each row has the name of its run twice, which the file has once.
+    make(path, guids=("_" + "a" * 230, "_" + "b" * 230), copies=[(i, i, i + 1, 0, 4, 64, None, None, 41, 7) for i in range(75_000)])
+    code, _, err, mib = run(sdma, "compare", "--measured", path)
+    check("the names of all rows together are bounded", code == 3 and "have more than 64 MiB" in err and mib < MIB, code, err[-500:], mib)
     # The most rows, with long names, are read within the memory.
     make(path, copies=[(i, i, i + 1, 0, 4, 1 << 20, None, None, "p" * 1000, "s" * 1000) for i in range(60_000)])
     code, _, err, mib = run(sdma, "compare", "--measured", path)

@@ -131,6 +131,16 @@ struct HostWait {
   Known<bool> asleep{};        ///< it sleeps until an interrupt wakes it, and does not read the word meanwhile
 };
 
+/// From which machine, and from which of its starts, a line of a log is. Facts of two origins have nothing in common:
+/// the same number is another process, another address space and another GPU.
+struct LogOrigin {
+  std::string host{};   ///< the machine, or what stands for it in the log, such as a pod; "": the log does not name it
+  std::string boot{};   ///< the id of the start of the machine; "": the log does not have it
+  std::size_t start{};  ///< which of that machine's starts in the log it is, from 1; 0: the log has one
+  std::string words{};  ///< "host node7, boot 2 of 3"; "" if the whole log is of one origin
+  bool operator==(const LogOrigin&) const = default;
+};
+
 /// A page fault that the driver reported, not for one of the queues: read.hpp. What the report does not say is empty.
 struct PageFault {
   GpuVa page{};                           ///< address of its first byte
@@ -149,6 +159,7 @@ struct PageFault {
   std::uint32_t reports = 1;              ///< how often it was reported: by each die, and for each retry
   std::string copy{};                     ///< the recorded copy that touches the page, in words
   std::string from{};                     ///< "the kernel's log", "dmesg.txt"
+  LogOrigin origin{};                     ///< whose log it is
 };
 /// "0x7f0901400000, GPU 0000:c1:00.0, unit SDMA0, a write, process 4711 (trainer)".
 std::string in_words(const PageFault&);
@@ -170,6 +181,7 @@ struct LogEvent {
   std::string to_do{};                      ///< what to do, without a full stop, or ""
   std::uint32_t reports = 1;                ///< how often the log says it
   std::string from{};                       ///< "dmesg.txt"
+  LogOrigin origin{};                       ///< whose log it is
 };
 
 /// A word that changed while the queues were watched.

@@ -6,8 +6,10 @@
 //   if (c && contradictions(*c).empty()) puts(schedule_text(*c).c_str());
 //
 //   rocprofv3, JSON  sizes, agents with their table, streams (from ROCm 7.0), times, allocations; no addresses
-//   rocprofv3, CSV   directions, agents, streams (from ROCm 7.0), times; no sizes, no addresses
-//   Chrome traces    JSON as kineto writes it (PyTorch): directions, devices, streams, sizes, times; no addresses
+//   rocprofv3, CSV   directions, agents, streams (from ROCm 7.0), times; no sizes, no addresses. The file of its
+//                    allocations has no copies: `memory_alone` reads it
+//   Chrome traces    JSON as kineto writes it (PyTorch): directions, devices, streams, sizes, times; addresses of those
+//                    copies whose call is recorded with them
 //   AMD_LOG_LEVEL    lines of the HIP runtime, from 4: addresses, sizes, ROCr's engines, what waits for what, failures
 //   tables           `copies_of` takes rows that a reader of another form has found (the tool: databases of rocpd)
 //
@@ -48,6 +50,7 @@ struct RecordedCopy {
   std::optional<std::uint32_t> rocr_engine{};            ///< ROCr's number, which is not the kernel's
   std::vector<std::size_t> after{};                      ///< the copies that it waits for: smaller indices of `copies`
   std::optional<std::uint64_t> begin_ns{}, end_ns{};     ///< when it ran, by the clock of the file
+  std::optional<std::uint64_t> asked_ns{};               ///< when the program asked for it, by that clock
   std::string where{};                                   ///< in the file: "line 3"
   std::string when{};                ///< "8051000100 ns, for 12300 ns"; of a log, when it was asked for
   bool ended = true;                 ///< false: the file shows that it, or its call, did not end well
@@ -60,8 +63,16 @@ struct RecordedAllocation {
   std::string process{}, memory{};                  ///< "device memory", "host memory"
   std::string where{}, freed{};                     ///< "line 3"; freed: "" if the file does not show it
   std::string fault{};                              ///< "line 9" of a log: the first report of a page fault in it
-  bool gone{};                                      ///< the line that freed it comes before that report
+  bool gone{};                                      ///< it was freed before that report
+  std::string aligned{};                            ///< what aligns the two clocks, if another file has the report
   std::optional<std::uint64_t> from_ns{}, to_ns{};  ///< by the clock of the file
+};
+
+/// A page fault that a recording reports.
+struct RecordedFault {
+  std::uint64_t address{};                               ///< in the page
+  std::string where{};                                   ///< "line 9"
+  std::optional<std::uint64_t> after_ns{}, before_ns{};  ///< times of the lines around it, by the clock of the file
 };
 
 /// What a file shows of the copies of processes.
@@ -73,6 +84,7 @@ struct RecordedCopies {
   std::vector<std::string> unknown{};             ///< sentences: what the file does not say
   std::vector<std::string> left_out{};            ///< sentences: copies that no engine made
   std::vector<RecordedAllocation> allocations{};  ///< in the order of the file
+  std::vector<RecordedFault> faults{};            ///< in the order of the file
   std::uint64_t resolution_ns = 1;                ///< of its times
 };
 
@@ -90,11 +102,13 @@ struct CopyRow {
   std::optional<std::uint64_t> source{}, destination{};  ///< addresses of the process
   std::string process{}, stream{};                       ///< names in the file; "": not recorded
   std::uint64_t begin_ns{}, end_ns{};                    ///< by the clock of the file
+  std::optional<std::uint64_t> asked_ns{};               ///< when the program asked for it, by that clock
   std::string where{};                                   ///< in the file: "line 3"
   std::vector<std::string> notes{};                      ///< what is assumed of this copy
 };
 /// The rows of a recording, in any order.
 struct CopyTable {
+  bool memory_alone = false;                       ///< as that of CopiesOptions
   std::string form{}, file{};                      ///< as those of RecordedCopies
   std::vector<CopyRow> rows{};                     ///< in any order
   std::vector<RecordedAllocation> allocations{};   ///< in the order of the file
@@ -107,6 +121,7 @@ Result<RecordedCopies, Diagnostic> copies_of(CopyTable);
 /// What the caller knows about a recording.
 struct CopiesOptions {
   std::optional<Generation> generation{};  ///< of the GPUs: with it, a log's engines may become the kernel's
+  bool memory_alone = false;               ///< a recording may have allocations and no copy
 };
 Result<RecordedCopies, Diagnostic> read_copies(std::string_view text, std::string_view file, const CopiesOptions& = {});
 
