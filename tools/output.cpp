@@ -15,7 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool as_json = false;
+bool as_json = false, keeps = false;
+std::vector<Diagnostic> kept;
 
 bool coloured() {
   static const bool yes = [] {
@@ -54,6 +55,7 @@ std::string line_of(const Diagnostic& d) {
 }
 
 void report(const Diagnostic& d) {
+  if (keeps) kept.push_back(d);
   const auto s = line_of(d);
   // A failure to write to standard error cannot be reported.
   std::fwrite(s.data(), 1, s.size(), stderr);
@@ -64,6 +66,8 @@ void report(std::span<const Diagnostic> all) {
 }
 
 void report_as_json() { as_json = true; }
+void keep_reports() { keeps = true; }
+const std::vector<Diagnostic>& kept_reports() { return kept; }
 
 void complain(const std::string& message, const std::string& hint) {
   report({.where = "sdma", .message = message, .hint = hint});
@@ -73,7 +77,10 @@ bool Output::succeeded(const Result<void, Diagnostic>& done) {
   if (done) return true;
   exit_code_ = reader_gone(done.error()) ? kPipe : kInput;
   text_.clear();
-  if (exit_code_ != kPipe) report(done.error());
+  if (exit_code_ == kPipe) return false;
+  auto why = done.error();
+  if (why.where.empty()) why.where = "sdma";  // standard output has no name
+  report(why);
   return false;
 }
 
