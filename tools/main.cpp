@@ -31,6 +31,7 @@ std::string which_have(const CLI::App& app, const std::string& option) {
     if (const auto* o = app.get_subcommand(v.name)->get_option_no_throw(option); o && !o->get_group().empty())
       verbs.emplace_back(v.name);
   if (verbs.empty()) return "";
+  if (2 * verbs.size() > std::size(kVerbs)) return ", which most subcommands have";
   const auto last = verbs.back();
   verbs.pop_back();
   if (verbs.empty()) return fmt::format(", which 'sdma {}' has", last);
@@ -44,7 +45,10 @@ void no_such_option(const std::string& program, const CLI::App& all, const CLI::
     for (const auto& name : o->get_lnames()) names.push_back("--" + name);
   const bool is_long = word.starts_with("--");
   const auto option = is_long ? word.substr(0, word.find('=')) : word.substr(0, 2);
-  auto instead = is_long ? which_have(all, option) : "";
+  // The beginning of an own option is meant; then an option of another verb; then one that is similar.
+  const auto begun = [&](const std::string& name) { return name.starts_with(option); };
+  const bool own = std::any_of(names.begin(), names.end(), begun);
+  auto instead = is_long && !own ? which_have(all, option) : "";
   if (is_long && instead.empty()) instead = did_you_mean(option, {names.begin(), names.end()});
   complain("'" + program + "' has no option '" + option + "'" + instead, program + " --help lists them");
 }

@@ -48,7 +48,9 @@ bool same_file(const std::string& a, const std::string& b) {
 
 }  // namespace
 
-std::string line_of(const Diagnostic& d) {
+std::string line_of(const Diagnostic& said) {
+  auto d = said;
+  if (d.where.empty() && !d.at) d.where = "sdma";  // an error of standard output has no place
   if (as_json) return json::line(json::of(d));
   auto s = to_string(d) + "\n";
   return coloured() ? paint(d, std::move(s)) : s;
@@ -77,10 +79,7 @@ bool Output::succeeded(const Result<void, Diagnostic>& done) {
   if (done) return true;
   exit_code_ = reader_gone(done.error()) ? kPipe : kInput;
   text_.clear();
-  if (exit_code_ == kPipe) return false;
-  auto why = done.error();
-  if (why.where.empty()) why.where = "sdma";  // standard output has no name
-  report(why);
+  if (exit_code_ != kPipe) report(done.error());
   return false;
 }
 
