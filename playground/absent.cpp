@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a browser lacks. The verbs that need devices, processes or
-// threads are here in name only, so that `sdma --help` is the same.
+// What a browser lacks: Ctrl-C, archives, extended attributes. tests/tools/absent_verb.py runs it natively, too.
 #include "archive.hpp"
 #include "interrupt.hpp"
 #include "output.hpp"
@@ -11,9 +10,7 @@
 #include <sys/types.h>
 
 #include <cerrno>
-#include <memory>
 #include <string>
-#include <vector>
 
 namespace sdma::tool {
 // No signal comes: the page ends a run with its worker.
@@ -32,15 +29,6 @@ Result<Unpacked, Diagnostic> unpack_parts(std::string_view bytes, const std::str
   return Diagnostic{.where = name,
                     .message = fmt::format("this is packed ({}), and the playground does not unpack", p.name),
                     .hint = fmt::format("{} {}, then give the file that it writes", p.command, name)};
-}
-void add_absent(VerbOptions& verb, Action& action) {
-  verb.values("WORDS", *std::make_shared<std::vector<std::string>>(), "ignored");
-  verb.flag("--json", *std::make_shared<bool>(), "ignored");
-  action = [name = verb.name()] {
-    complain("the playground has no sdma " + name,
-             "it has dis, as, check, fmt and simulate; the installed program has all verbs");
-    return kUsage;
-  };
 }
 
 }  // namespace sdma::tool

@@ -159,6 +159,8 @@ class Builder:
             return
         self.search_names()
         self.search_in_files()
+        # The theme's has addresses from the root of a server, whatever folder the site lies in.
+        shutil.copy(SITE / "theme/404.page", self.output / "404.html")
         if not self.url:  # a sitemap needs whole addresses
             for sitemap in self.output.glob("sitemap.xml*"):
                 sitemap.unlink()

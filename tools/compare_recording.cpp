@@ -26,7 +26,7 @@ Result<double, Diagnostic> alone(RecordedCopy c, std::size_t gpus, const Machine
       schedule_text({.file = "one copy", .copies = {std::move(c)}, .gpus = std::vector<std::string>(gpus)});
   const auto s = parse_schedule(text, "one copy");
   if (!s) return s.error().front();
-  trace::Recorder recorder(1 << 12, "virtual");
+  trace::Recorder recorder(trace::Recorder::kGrows, "virtual");
   const auto r = simulate(*s, m, {.recorder = &recorder});
   if (!r) return r.error().front();
   // The last packet of the queue, an atomic, is none of the copy.

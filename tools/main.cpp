@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT
 // The program `sdma`: finds the verb, and runs it.
+#include "absent_verb.hpp"
 #include "build_info.hpp"
 #include "complete.hpp"
 #include "core/program.hpp"
+#include "findings.hpp"
+#include "help_width.hpp"
 #include "interrupt.hpp"
 #include "json/json.hpp"
 #include "output.hpp"
 #include "verbs.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -20,16 +24,33 @@ namespace sdma::tool { namespace {
 
 using Words = std::vector<std::string>;
 
-/// "'sdma run' has no option '--sed'; did you mean '--seed'?"
-void no_such_option(const std::string& program, const CLI::App& app, const std::string& word) {
+/// ", which compare, explore and simulate have": the verbs that have an option; "" if none has it.
+std::string which_have(const CLI::App& app, const std::string& option) {
+  Words verbs;
+  for (const auto& v : kVerbs)
+    if (const auto* o = app.get_subcommand(v.name)->get_option_no_throw(option); o && !o->get_group().empty())
+      verbs.emplace_back(v.name);
+  if (verbs.empty()) return "";
+  if (2 * verbs.size() > std::size(kVerbs)) return ", which most subcommands have";
+  const auto last = verbs.back();
+  verbs.pop_back();
+  if (verbs.empty()) return fmt::format(", which 'sdma {}' has", last);
+  return fmt::format(", which {} and {} have", fmt::join(verbs, ", "), last);
+}
+
+/// "'sdma run' has no option '--sed'; did you mean '--seed'?" `all`: the program, with its verbs.
+void no_such_option(const std::string& program, const CLI::App& all, const CLI::App& app, const std::string& word) {
   Words names;
   for (const auto* o : app.get_options())
     for (const auto& name : o->get_lnames()) names.push_back("--" + name);
   const bool is_long = word.starts_with("--");
   const auto option = is_long ? word.substr(0, word.find('=')) : word.substr(0, 2);
-  complain("'" + program + "' has no option '" + option + "'" +
-               (is_long ? did_you_mean(option, {names.begin(), names.end()}) : ""),
-           program + " --help lists them");
+  // The beginning of an own option is meant; then an option of another verb; then one that is similar.
+  const auto begun = [&](const std::string& name) { return name.starts_with(option); };
+  const bool own = std::any_of(names.begin(), names.end(), begun);
+  auto instead = is_long && !own ? which_have(all, option) : "";
+  if (is_long && instead.empty()) instead = did_you_mean(option, {names.begin(), names.end()});
+  complain("'" + program + "' has no option '" + option + "'" + instead, program + " --help lists them");
 }
 
 bool is_verb(std::string_view word) {
@@ -46,7 +67,7 @@ void no_such_verb(const std::string& word) {
 bool misunderstood(const CLI::App& app, const Words& words) {
   const auto is_option = [](const std::string& word) { return word.size() > 1 && word[0] == '-'; };
   if (const auto unknown = app.remaining(); !unknown.empty()) {
-    if (is_option(unknown[0])) return no_such_option("sdma", app, unknown[0]), true;
+    if (is_option(unknown[0])) return no_such_option("sdma", app, app, unknown[0]), true;
     return no_such_verb(unknown[0]), true;
   }
   for (const auto* verb : app.get_subcommands()) {
@@ -64,10 +85,10 @@ bool misunderstood(const CLI::App& app, const Words& words) {
       if (flag) return complain("'" + words[i] + "': this option takes no value", program + " --help"), true;
       if (equal + 1 == words[i].size()) return complain("'" + words[i] + "' needs a value", program + " --help"), true;
     }
-    if (!rest.empty() && is_option(rest[0])) return no_such_option(program, *verb, rest[0]), true;
+    if (!rest.empty() && is_option(rest[0])) return no_such_option(program, app, *verb, rest[0]), true;
     if (rest.empty() || verb->get_prefix_command()) continue;
     const auto first = std::find_first_of(words.begin() + 1, words.end(), rest.begin(), rest.end());
-    return complain("'" + *first + "' is one argument too many", program + " --help"), true;
+    return complain("unexpected argument '" + *first + "'", program + " --help"), true;
   }
   return false;
 }
@@ -87,11 +108,12 @@ std::string plainly(std::string said) {
   return said;
 }
 
-/// Do these words ask for JSON? `words` ends where those of a program begin.
-bool ask_for_json(std::span<const char* const> words) {
+/// Do these words ask for this form, "json" or "sarif"? `words` ends where those of a program begin.
+bool ask_for(std::string_view form, std::span<const char* const> words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string_view word = words[i], before = i > 0 ? words[i - 1] : "";
-    if (word == "--json" || word == "--format=json" || (word == "json" && before == "--format")) return true;
+    if (word == fmt::format("--{}", form) || word == fmt::format("--format={}", form)) return true;
+    if (word == form && before == "--format") return true;
   }
   return false;
 }
@@ -102,7 +124,7 @@ int run(int argc, char** argv) {
   app.set_version_flag("-V,--version", version_text,
                        "print the version and the build's options; with --json, as an object");
   app.set_help_flag("-h,--help", "print this help");
-  app.get_formatter()->column_width(34);
+  app.get_formatter()->column_width(kHelpColumn);
   app.footer(exit_codes({}, true) +
              "\nWith --json, each subcommand answers in JSON, and its messages are JSON, too.\n"
              "Examples:\n"
@@ -123,12 +145,20 @@ int run(int argc, char** argv) {
     else if (!is_verb(words[2])) return no_such_verb(words[2]), kUsage;
     else words[1] = words[2], words[2] = "--help";
   }
+  if (words.size() > 1 && words[1][0] != '-' && !is_verb(words[1])) {
+    if (ask_for("json", words)) report_as_json();
+    return no_such_verb(words[1]), kUsage;
+  }
   Action action;
+  Words present;
+  for (const auto& v : kVerbs)
+    if (v.add) present.emplace_back(v.name);
   for (const auto& v : kVerbs) {
     auto* verb = app.add_subcommand(v.name, v.summary);
     const auto mine = std::make_shared<Action>();
     VerbOptions options{*verb, after};
-    v.add(options, *mine);
+    if (v.add) v.add(options, *mine);
+    else add_absent(options, *mine, present);
     verb->final_callback([mine, &action] { action = *mine; });
     for (auto* o : verb->get_options())
       o->check([](const std::string& value) { return value.empty() ? "the value is empty" : ""; });
@@ -149,7 +179,7 @@ int run(int argc, char** argv) {
   bool json = false;
   if (words.size() < 2 || words[1] != emulate->get_name())
     if (const auto own = std::find(words.begin() + 1, words.end(), std::string_view("--"));
-        ask_for_json(std::span(words).first(static_cast<std::size_t>(own - words.begin())).subspan(1)))
+        ask_for("json", std::span(words).first(static_cast<std::size_t>(own - words.begin())).subspan(1)))
       report_as_json(), json = true;
   const auto json_of_emulate = [&] {
     if (emulate->get_option("--json")->count() > 0) report_as_json();
@@ -158,10 +188,10 @@ int run(int argc, char** argv) {
     app.parse(static_cast<int>(words.size()), words.data());
     json_of_emulate();
   } catch (const CLI::CallForVersion&) {
-    return write_text("-", ask_for_json(words) ? json::line(version_json()) : version_text());
+    return write_text("-", ask_for("json", words) ? json::line(version_json()) : version_text());
   } catch (const CLI::ParseError& e) {
     json_of_emulate();
-    if (e.get_exit_code() == 0) return write_text("-", app.help());
+    if (e.get_exit_code() == 0) return write_text("-", fitted(app.help(), help_columns()));
     if (misunderstood(app, {words.begin() + 1, words.end()})) return kUsage;
     complain(plainly(e.what()),
              std::string("sdma ") + (argv[1][0] == '-' ? "" : argv[1] + std::string(" ")) + "--help");
@@ -177,16 +207,21 @@ int run(int argc, char** argv) {
 }}  // namespace sdma::tool
 
 int main(int argc, char** argv) {
+  using namespace sdma::tool;
+  // A wrong option and a lack of memory are in a log, too.
+  const std::span<const char* const> words(argv, static_cast<std::size_t>(argc));
+  const bool log = argc > 1 && words[1] == std::string_view("check") && ask_for("sarif", words);
+  if (log) keep_reports();
   // If the reader exits, write() fails, and the program ends with a code of its own.
   std::signal(SIGPIPE, SIG_IGN);
   sdma::keep_standard_descriptors();
+  int code = kInput;
   try {
-    return sdma::tool::run(argc, argv);
+    code = run(argc, argv);
   } catch (const std::bad_alloc&) {
-    sdma::tool::complain("out of memory", "free some memory, or process less at a time");
-    return sdma::tool::kInput;
+    complain("out of memory", "free some memory, or process less at a time");
   } catch (const std::exception& e) {
-    sdma::tool::complain(e.what());
-    return sdma::tool::kInput;
+    complain(e.what());
   }
+  return log ? end_of_log(code) : code;
 }

@@ -8,6 +8,7 @@ What it knows of --help: the first line, or what follows the line "usage: ..", s
 a section; "  NAME   text" is an entry of a list; a line that is indented more continues it; the lines below "Examples:" are shown as they are;
 everything else is text. Exit code 1, with the line, if a line fits nowhere.
 """
+import os
 import pathlib
 import re
 import subprocess
@@ -107,7 +108,9 @@ def main(arguments):
     if len(arguments) < 4:
         sys.exit(__doc__)
     name, version, out, *command = arguments
-    done = subprocess.run([*command, "--help"], capture_output=True, text=True, check=False)
+    # Each entry on one line, however long.
+    environment = os.environ | {"COLUMNS": "10000"}
+    done = subprocess.run([*command, "--help"], env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"{' '.join(command)} --help: exit code {done.returncode}\n{done.stderr}")
     pathlib.Path(out).write_text(page(name, version, done.stdout), encoding="utf-8")

@@ -15,7 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool as_json = false;
+bool as_json = false, keeps = false;
+std::vector<Diagnostic> kept;
 
 bool coloured() {
   static const bool yes = [] {
@@ -47,13 +48,16 @@ bool same_file(const std::string& a, const std::string& b) {
 
 }  // namespace
 
-std::string line_of(const Diagnostic& d) {
+std::string line_of(const Diagnostic& said) {
+  auto d = said;
+  if (d.where.empty() && !d.at) d.where = "sdma";  // an error of standard output has no place
   if (as_json) return json::line(json::of(d));
   auto s = to_string(d) + "\n";
   return coloured() ? paint(d, std::move(s)) : s;
 }
 
 void report(const Diagnostic& d) {
+  if (keeps) kept.push_back(d);
   const auto s = line_of(d);
   // A failure to write to standard error cannot be reported.
   std::fwrite(s.data(), 1, s.size(), stderr);
@@ -64,6 +68,8 @@ void report(std::span<const Diagnostic> all) {
 }
 
 void report_as_json() { as_json = true; }
+void keep_reports() { keeps = true; }
+const std::vector<Diagnostic>& kept_reports() { return kept; }
 
 void complain(const std::string& message, const std::string& hint) {
   report({.where = "sdma", .message = message, .hint = hint});

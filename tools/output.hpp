@@ -30,6 +30,9 @@ void report(std::span<const Diagnostic>);
 std::string line_of(const Diagnostic&);
 /// All later messages are JSON.
 void report_as_json();
+/// All later messages are also kept, for an answer that has them.
+void keep_reports();
+const std::vector<Diagnostic>& kept_reports();
 /// The name of an input in messages.
 inline std::string shown(const std::string& path) { return path == "-" ? "stdin" : path; }
 /// "sdma: error: message", and the hint.

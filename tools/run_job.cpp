@@ -9,6 +9,7 @@
 #include "sdma/schedule/exchange.hpp"
 #include "sdma/schedule/timestamps.hpp"
 #include "sdma/trace/write.hpp"
+#include "shared_options.hpp"
 #include "verb.hpp"
 
 #include <fmt/format.h>
@@ -33,13 +34,20 @@ int Job::run(Ordering order) {
   if (!find_outputs()) return kUsage;
   if (options_.ranks > 1) return run_ranks(order);
   std::optional<trace::Recorder> recorder;
-  if (!options_.trace.empty()) recorder.emplace();
+  if (!options_.trace.empty() && recorder.emplace(options_.events).capacity() == 0)
+    return complain(fmt::format("--events={}: there is no memory for so many events", options_.events),
+                    "an event takes 128 bytes: give a smaller number"),
+           kInput;
   const int code = run_here(order, {.gpus = options_.gpus}, recorder ? &*recorder : nullptr);
   // A failed run is recorded, too, but not one that never began.
   if (!recorder || (code != kOk && elapsed_ == elapsed_.zero())) return code;
   const auto& path = options_.trace;
-  const int saved = write_text(path, trace::to_string(recorder->snapshot(), trace::form_of(path), path));
-  return code != kOk ? code : saved;
+  const auto t = recorder->snapshot();
+  const int saved = write_text(path, trace::to_string(t, trace::form_of(path), path));
+  if (t.lost != 0)
+    say(lost_events(path, t.lost,
+                    fmt::format("run with --events={} or more (now {})", t.events.size() + t.lost, options_.events)));
+  return code != kOk ? code : saved != kOk ? saved : t.lost != 0 ? kUndecided : kOk;
 }
 
 /// The findings of all ranks, without those that only say that another rank has failed.

@@ -32,6 +32,7 @@ struct RunArguments {
   std::chrono::nanoseconds timeout = std::chrono::seconds(10);
   std::vector<std::pair<std::string, std::string>> inputs{}, outputs{};
   std::string trace{};
+  std::size_t events = trace::Recorder::kDefaultEvents;  ///< that the trace has room for
   bool test = false, json = false;
 };
 inline bool software(const RunArguments& o) { return o.device == DeviceKind::soft; }

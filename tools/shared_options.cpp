@@ -103,6 +103,14 @@ template <class D> std::vector<std::pair<std::string, D>> device_words() {
 
 }  // namespace
 
+Diagnostic lost_events(const std::string& where, std::uint64_t lost, const std::string& hint) {
+  return {.severity = Severity::warning,
+          .where = where,
+          .message = fmt::format("the trace is not complete: {} lost during recording",
+                                 lost == 1 ? "1 event was" : fmt::format("{} events were", lost)),
+          .hint = hint};
+}
+
 Option add_device(VerbOptions& verb, DeviceKind& device, const std::string& doc, const std::string& otherwise) {
   return add_choice(verb, "--device", device, device_words<DeviceKind>(),
                     doc + ": " + kWhatDevicesAre + " (default: " + otherwise + ")");

@@ -61,6 +61,9 @@ void add_pairs(VerbOptions&, const std::string& option, const std::string& form,
 /// --gpu=0,3: which GPUs a picture or a trace shows; empty: all.
 void add_shown_gpus(VerbOptions&, std::vector<std::uint32_t>&);
 
+/// A warning that a trace lacks events, and its hint: how to record them all. `where`: the trace.
+Diagnostic lost_events(const std::string& where, std::uint64_t lost, const std::string& hint);
+
 /// --device, with the devices of sdma/device/open.hpp. --help says what `doc` says, what each of them is, and which
 /// one is taken without the option.
 Option add_device(VerbOptions&, DeviceKind&, const std::string& doc, const std::string& otherwise);

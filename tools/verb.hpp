@@ -19,7 +19,7 @@ namespace sdma::tool {
 using Action = std::function<int()>;
 struct Verb {
   const char *name, *summary;
-  void (*add)(VerbOptions&, Action&);
+  void (*add)(VerbOptions&, Action&);  ///< null: this build lacks the verb (absent_verb.hpp)
 };
 
 /// The text of each verb's --trace: the suffix of the file's name selects the form.

@@ -68,9 +68,10 @@ FileWriter::~FileWriter() {
 
 Diagnostic FileWriter::failed(int error) {
   if (kind_ == Kind::whole) error_ = error;
+  const bool output = path_ == "-";
   return {.rule = error == EPIPE ? std::string(kReaderGone) : "",
-          .where = path_ == "-" ? "stdout" : path_,
-          .message = std::string("cannot be written: ") + std::strerror(error),
+          .where = output ? "" : path_,
+          .message = std::string(output ? "cannot write to stdout: " : "cannot be written: ") + std::strerror(error),
           .hint = error == ENOENT               ? "create the folder first, or correct the path"
                   : in_place_ && error != EPIPE ? "the old contents are lost: this file can only be written in place"
                   : error == ENOSPC             ? "free some space, or write to another disk"

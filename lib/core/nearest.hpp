@@ -7,7 +7,8 @@
 //   n.best()   ==   "copy_linear"       // "" if more than a third of the letters, or more than 3, differ
 //
 // A word that begins a candidate differs from it by one letter: `ref` of `reference`. A word of one or two letters
-// has to end before a '_'.
+// has to end before a '_'. Among candidates that differ by as many letters, one that has all letters of the word comes
+// first: `--sed` is `--seed`, and not `--set`.
 //
 //   did_you_mean("adv", {"strict", "adversarial"})   ==   "; did you mean 'adversarial'?"
 //
@@ -35,17 +36,26 @@ class Nearest {
     const auto rest = candidate.starts_with(word_) ? candidate.substr(word_.size()) : std::string_view{};
     const bool part = !rest.empty() && (word_.size() >= kTelling || (!word_.empty() && rest.front() == '_'));
     const auto d = part ? 1 : edits(word_, candidate);
-    if (d < distance_) {
+    const bool whole = has_letters(candidate, word_);
+    if (d < distance_ || (d == distance_ && !best_.empty() && whole && !whole_)) {
       distance_ = d;
+      whole_ = whole;
       best_ = candidate;
     }
   }
-  /// The nearest candidate so far, the first of equals; empty if none is near enough.
+  /// The nearest candidate so far; empty if none is near enough.
   std::string_view best() const noexcept { return best_; }
 
  private:
   static constexpr std::size_t kLongest = 64;
   static constexpr std::size_t kTelling = 3;
+
+  /// Does `all` have these letters, in this order?
+  static bool has_letters(std::string_view all, std::string_view letters) noexcept {
+    std::size_t found = 0;
+    for (const char c : all) found += found < letters.size() && c == letters[found];
+    return found == letters.size();
+  }
 
   /// How many letters must be inserted, deleted, replaced, or swapped with a neighbour to turn `a` into `b`.
   static std::size_t edits(std::string_view a, std::string_view b) noexcept {
@@ -67,6 +77,7 @@ class Nearest {
 
   std::string_view word_, best_{};
   std::size_t distance_;
+  bool whole_ = false;  ///< the best one has all letters of the word
 };
 
 /// A hint: "did you mean 'x'?", or `otherwise` if no candidate is near.

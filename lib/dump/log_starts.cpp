@@ -21,8 +21,10 @@ bool are_alike(const std::vector<Stamped>& a, const std::vector<Stamped>& b) {
   const auto from = std::max(a.front().first, b.front().first), to = std::min(a.back().first, b.back().first);
   const auto part = [&](const std::vector<Stamped>& all) {
     const auto later = [](double t, const Stamped& s) { return t < s.first; };
-    return std::span(std::lower_bound(all.begin(), all.end(), Stamped(from, {})),
-                     std::upper_bound(all.begin(), all.end(), to, later));
+    const auto first = std::lower_bound(all.begin(), all.end(), Stamped(from, {}));
+    const auto last = std::upper_bound(all.begin(), all.end(), to, later);
+    return std::span<const Stamped>(all).subspan(static_cast<std::size_t>(first - all.begin()),
+                                                 static_cast<std::size_t>(last - first));
   };
   const auto of_a = part(a), of_b = part(b);
   return of_a.size() >= kLeastAlike && std::equal(of_a.begin(), of_a.end(), of_b.begin(), of_b.end());

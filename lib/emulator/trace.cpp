@@ -18,6 +18,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <exception>
 #include <mutex>
@@ -31,6 +32,14 @@ namespace {
 constexpr std::string_view kBinarySuffix = ".bin";
 std::atomic<bool> own_addresses{false};
 
+/// Is this file empty, or a recording before its first event?
+bool has_no_event(int fd) {
+  std::array<char, 256> head{};
+  const auto n = ::pread(fd, head.data(), head.size(), 0);
+  const std::string_view text(head.data(), static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
+  return n == 0 || text == trace::LinesWriter::kEmpty || text == trace::RecordsWriter::empty();
+}
+
 class File {
  public:
   File() : pid_(::getpid()) {
@@ -42,10 +51,10 @@ class File {
     }
     const auto& path = options().trace;
     if (path.empty()) return;
-    // `sdma emulate` has emptied the file, and the first process locks
-    // it. A process that finds it locked or written creates its own.
+    // `sdma emulate` has written a recording without events, and the first process with an event locks the file. A
+    // process that finds it locked, or with events, creates its own.
     int fd = SDMA_REAL(open)(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (fd >= 0 && (::flock(fd, LOCK_EX | LOCK_NB) != 0 || ::lseek(fd, 0, SEEK_END) != 0)) {
+    if (fd >= 0 && (::flock(fd, LOCK_EX | LOCK_NB) != 0 || !has_no_event(fd))) {
       ::close(fd);
       const auto made = create_fresh(fmt::format("{}.{}", path, pid_));
       fd = made ? made->fd : -1;

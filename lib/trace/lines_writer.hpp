@@ -33,6 +33,10 @@ class LinesWriter {
   /// Replaces the contents of the file. `fd` must be writable at any offset. The caller keeps it open, and closes it.
   explicit LinesWriter(int fd, std::string_view clock = "steady");
 
+  /// The file before its first event, with the clock "steady". Inline, because the tool begins files, too.
+  static constexpr std::string_view kEmpty =
+      "{\"sdma_trace\":2,\"clock\":\"steady\",\"events\":                   0,\"lost\":                   0}\n";
+
   /// Uses only the lanes, texts and names of `names`, which may only grow from call to call. Returns false if the event
   /// is lost, because the disk or the memory is full; `lost` then counts it.
   bool write(const Trace& names, const Event&) noexcept;

@@ -7,7 +7,8 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <limits>
+#include <deque>
+#include <exception>
 #include <map>
 #include <mutex>
 #include <tuple>
@@ -16,9 +17,6 @@
 
 namespace sdma { inline namespace v0_3 { namespace trace {
 namespace {
-
-constexpr auto kMostEvents =
-    static_cast<std::size_t>(std::min<std::uint64_t>(std::uint64_t{1} << 32, std::numeric_limits<std::size_t>::max()));
 
 constexpr std::string_view kNames[kKinds] = {"doorbell",      "packet_begin",    "packet_end", "signal",     "fault",
                                              "queue_created", "queue_destroyed", "counter",    "flow_begin", "flow_end",
@@ -48,6 +46,7 @@ struct Recorder::Slots {
 
   explicit Slots(std::size_t events) noexcept {
     static_assert(std::is_trivially_copyable_v<Slot> && std::is_trivially_destructible_v<Slot> && sizeof(Slot) <= 128);
+    grows = events == kGrows;
     if (events > kMostEvents) return;
     const auto wanted = events / kStripes + (events % kStripes != 0);
     all = static_cast<Slot*>(std::calloc(wanted * kStripes, sizeof(Slot)));
@@ -60,6 +59,20 @@ struct Recorder::Slots {
   ~Slots() { std::free(all); }
   Slots(const Slots&) = delete;
   Slots& operator=(const Slots&) = delete;
+
+  bool append(const Event& e) noexcept {
+    const std::lock_guard lock(mutex);
+    try {
+      more.push_back(e);
+    } catch (const std::exception&) {
+      return false;
+    }
+    return true;
+  }
+
+  bool grows = false;
+  mutable std::mutex mutex{};
+  std::deque<Event> more{};  // of a recorder that grows, which has no stripes
 
   std::size_t each = 0;  // slots per stripe
   Slot* all = nullptr;
@@ -111,7 +124,7 @@ void Recorder::name(const NameTable& names) {
   names_->ranges.add(names);
 }
 
-std::size_t Recorder::capacity() const noexcept { return slots_->each * kStripes; }
+std::size_t Recorder::capacity() const noexcept { return slots_->grows ? kGrows : slots_->each * kStripes; }
 
 void Recorder::record(const Event& e) noexcept {
   auto& s = *slots_;
@@ -127,7 +140,7 @@ void Recorder::record(const Event& e) noexcept {
     atomic_ref(slot.ready).store(1, std::memory_order_release);
     return;
   }
-  lost_.fetch_add(1, std::memory_order_relaxed);
+  if (!s.grows || !s.append(e)) lost_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Recorder::packet_begin(LaneId l, std::uint64_t ns, std::uint64_t position, std::span<const std::uint32_t> dwords,
@@ -162,6 +175,10 @@ Trace Recorder::snapshot() const {
       const auto own = slot.event.lane.value % kStripes;
       found.push_back({slot.event, (stripe + kStripes - own) % kStripes, at});
     }
+  }
+  {
+    const std::lock_guard lock(s.mutex);
+    for (const auto& e : s.more) found.push_back({e, 0, found.size()});
   }
   std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) {
     return std::tuple(a.event.ns, a.event.lane.value, a.stripes_on, a.at) <

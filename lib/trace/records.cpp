@@ -92,8 +92,11 @@ Result<Trace, Diagnostic> from_records(std::string_view file, std::string_view n
   if (file.size() < sizeof header) return damaged(file.size());
   std::memcpy(&header, file.data(), sizeof header);
   const auto chunk = static_cast<std::size_t>(header.chunk_bytes);
-  if (!is_records(file) || header.clock.back() != '\0' || chunk < 4096 || chunk % 4096 != 0) return damaged(0);
-  if (file.size() % chunk != 0) return damaged(file.size());  // the writer adds whole chunks, so this one is cut off
+  const bool empty = chunk == sizeof header;  // a recording before its first event
+  if (!is_records(file) || header.clock.back() != '\0' || (!empty && (chunk < 4096 || chunk % 4096 != 0)))
+    return damaged(0);
+  // The writer adds whole chunks, so any other file is cut off.
+  if (empty ? file.size() != chunk : file.size() % chunk != 0) return damaged(file.size());
   Trace out{.clock = header.clock.data(), .lost = header.lost};
   for (std::size_t at = sizeof header; at + sizeof(RecordHead) <= file.size();) {
     RecordHead h{};

@@ -2,7 +2,8 @@
 #pragma once
 // A trace as a binary file, which costs its writer a few dozen bytes and nanoseconds per event. Internal.
 //
-//   Header                        64 bytes: what the file is, and how many events were lost
+//   Header                        64 bytes: what the file is, and how many events were lost. Alone, it is a recording
+//                                 before its first event: its chunk is itself
 //   Record, Record, ...           each begins at a multiple of 8 and is a multiple of 8 long. The file grows by chunks,
 //                                 and no record crosses from one into the next: a length of 0 ends a chunk's records
 //
@@ -22,6 +23,7 @@
 #include "sdma/core/result.hpp"
 #include "sdma/trace/trace.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string_view>
@@ -35,6 +37,13 @@ struct RecordsHeader {
   std::array<char, 40> clock{};  ///< ends with a zero
 };
 static_assert(sizeof(RecordsHeader) == 64);
+/// A longer name of a clock is cut.
+inline RecordsHeader records_header(std::string_view clock, std::uint64_t chunk_bytes) noexcept {
+  RecordsHeader h{.chunk_bytes = chunk_bytes};
+  std::copy_n(kRecordsMagic.begin(), h.magic.size(), h.magic.begin());
+  std::copy_n(clock.begin(), std::min(clock.size(), h.clock.size() - 1), h.clock.begin());
+  return h;
+}
 
 inline constexpr std::uint8_t kNamed = 0x80;  ///< in RecordHead::dwords: not of the default generation
 inline constexpr std::size_t kGenerationName = 8;

@@ -38,9 +38,8 @@ class Filler {
 
 }  // namespace
 
-RecordsWriter::RecordsWriter(int fd, std::string_view clock) noexcept : fd_(fd) {
-  std::copy_n(clock.begin(), std::min(clock.size(), clock_.size() - 1), clock_.begin());
-}
+RecordsWriter::RecordsWriter(int fd, std::string_view clock) noexcept
+    : fd_(fd), first_(detail::records_header(clock, kChunk)) {}
 RecordsWriter::~RecordsWriter() {
   if (header_) ::munmap(header_, kHeaderPage);
   if (chunk_) ::munmap(chunk_, kChunk);
@@ -56,9 +55,7 @@ bool RecordsWriter::grow() noexcept {
     void* const first = ::mmap(nullptr, kHeaderPage, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
     if (first == MAP_FAILED) return ::munmap(next, kChunk), false;
     header_ = static_cast<RecordsHeader*>(first);
-    RecordsHeader h{.chunk_bytes = kChunk, .clock = clock_};
-    std::copy_n(detail::kRecordsMagic.begin(), h.magic.size(), h.magic.begin());
-    *header_ = h;
+    *header_ = first_;
   }
   if (chunk_) ::munmap(chunk_, kChunk);
   chunk_ = static_cast<std::byte*>(next);

@@ -13,7 +13,10 @@
 // Errors: `write` returns whether the event is in the file.
 #include "records.hpp"
 
+#include <array>
 #include <cstddef>
+#include <string>
+#include <string_view>
 
 namespace sdma { inline namespace v0_3 { namespace trace {
 
@@ -26,6 +29,12 @@ class RecordsWriter {
   ~RecordsWriter();
   RecordsWriter(const RecordsWriter&) = delete;
   RecordsWriter& operator=(const RecordsWriter&) = delete;
+
+  /// The file before its first event: a header alone, which the first event replaces.
+  static std::string empty(std::string_view clock = "steady") {
+    const auto h = detail::records_header(clock, sizeof(detail::RecordsHeader));
+    return {reinterpret_cast<const char*>(&h), sizeof h};
+  }
 
   /// As LinesWriter::write.
   bool write(const Trace& names, const Event&) noexcept;
@@ -40,7 +49,7 @@ class RecordsWriter {
   bool put(const Event&) noexcept;
 
   int fd_;
-  std::array<char, 40> clock_{};
+  detail::RecordsHeader first_;      ///< what the header begins as
   detail::RecordsHeader* header_{};  ///< a mapping of its own
   std::byte* chunk_{};               ///< the last one
   std::size_t chunks_ = 0, used_ = 0;

@@ -68,7 +68,7 @@ async function begin() {
   try {
     state = await addressedState();
   } catch (e) {
-    status("notice", "the link is damaged: " + e.message);
+    status("notice", e.message);
   }
   if (!state && !first) return;
   put(state ?? { source: withParam(examples[kFirst].text, "N", "8") });

@@ -120,19 +120,30 @@ function stale(id, is) {
   for (const button of $(id).querySelectorAll(".insert")) button.disabled = is;
 }
 
+/// Removes the answers. Those of another text are gone before the new one shows.
+function forget() {
+  ++judged;
+  status("verdict", "");
+  delete $("verdict").dataset.code;
+  $("errors").replaceChildren();
+  $("source").mark([]);
+  for (const id of kAnswers) $(id).replaceChildren(), stale(id, false);
+  status("time-note", "");
+}
+
+/// What a run says on standard error, as sentences: with --json, its messages are objects.
+const saidBy = (answer) => lines(answer.err).map((m) => [m.message, m.hint].filter(Boolean).join(": ")).join("\n") || text(answer.err);
+
 let judged = 0;
 async function judge({ force = false, begin = performance.now() } = {}) {
   const source = $("source").value, mine = ++judged;
   showSliders();
   const offered = offer("source-kind", source, "schedule");
   if (offered || (tooLong(source) && !force)) {
+    forget();
     status("verdict", offered ? "not a schedule" : "not checked");
-    delete $("verdict").dataset.code;
     $("errors").replaceChildren(...(offered ? [] : [element("p", { textContent: `The text has ${source.length} characters, so it is not checked as you type. ` }),
       element("button", { type: "button", textContent: "check it now", onclick: () => judge({ force: true }) })]));
-    $("source").mark([]);
-    for (const id of kAnswers) $(id).replaceChildren(), stale(id, false);
-    status("time-note", "");
     return;
   }
   status("verdict", "checking…", true);
@@ -154,8 +165,10 @@ async function judge({ force = false, begin = performance.now() } = {}) {
   if (mine === judged && predicted) timeline(page);
 }
 
-/// Shows what `sdma check` says. False: the text cannot be read, and the findings are those of an earlier text.
+/// Shows what `sdma check` says: its outcome, and in the colour of its exit code. False: the text cannot be read, and the findings are
+/// those of an earlier text.
 function answered(check) {
+  delete $("verdict").dataset.code;
   if (check.stopped) {
     status("verdict", check.stopped);
     $("errors").replaceChildren(element("p", { textContent: "There is no verdict." }));
@@ -164,10 +177,10 @@ function answered(check) {
   }
   const all = lines(check.out), verdict = all.find((l) => l.verdict), found = all.filter((l) => !l.verdict);
   const read = verdict && verdict.verdict !== "unread";
-  status("verdict", read ? verdict.verdict : verdict ? "not readable yet" : `exit code ${check.code}`);
+  status("verdict", read ? verdict.outcome : verdict ? "not readable yet" : `exit code ${check.code}`);
   $("verdict").dataset.code = check.code;
   $("source").mark(marksOf(found));
-  const shown = [element("p", { className: "summary", textContent: verdict ? verdict.summary : found.length ? "" : text(check.err) }), ...found.map(finding)];
+  const shown = [element("p", { className: "summary", textContent: verdict ? verdict.summary : found.length ? "" : saidBy(check) }), ...found.map(finding)];
   if (read) {
     $("errors").replaceChildren();
     $("findings").replaceChildren(...shown);
@@ -183,7 +196,8 @@ function prediction(answer, read) {
   let s = null;
   try { s = JSON.parse(text(answer.out)); } catch { s = lines(answer.out)[0]; }
   if (answer.stopped || s?.ns === undefined) {
-    const why = answer.stopped ?? s?.message ?? text(answer.err);
+    const why = answer.stopped ?? s?.message ?? saidBy(answer);
+    if (read) for (const id of ["time", "timeline"]) $(id).replaceChildren(), stale(id, false);
     status("time-note", read ? `No prediction: ${why}` : $("time").childElementCount ? "The prediction is that of the last text that could be read." : "");
     return false;
   }

@@ -54,6 +54,7 @@ const same = (a, b) => kFields.every((id) => a[id] === b[id]) && JSON.stringify(
 
 /// Shows a state. What is not in it, or not of its type, is empty.
 function put(state) {
+  if (state.source !== $("source").value) forget();
   for (const id of kFields) $(id).value = typeof state[id] === "string" ? state[id] : id === "command" ? $(id).defaultValue : "";
   parameters.clear();
   for (const [name, value] of Array.isArray(state.machine) ? state.machine : []) parameters.set(String(name), String(value));
@@ -109,6 +110,8 @@ const base64url = (bytes) => {
 };
 const through = async (bytes, stream) => new Uint8Array(await new Response(new Blob([bytes]).stream().pipeThrough(stream)).arrayBuffer());
 
+const kWhole = "~"; // ends a link, because mail and chat programs cut long ones
+
 let addressed = 0, waiting;
 /// Renews the address. A state that is too long has none, rather than that of an earlier state.
 async function renewAddress() {
@@ -120,7 +123,7 @@ async function renewAddress() {
   $("link").disabled = !fits;
   $("link").title = fits ? "" : "the text is too long for a link";
   $("link").textContent = "Copy link";
-  history.replaceState(null, "", fits ? "#" + base64url(packed) : location.pathname + location.search);
+  history.replaceState(null, "", fits ? "#" + base64url(packed) + kWhole : location.pathname + location.search);
 }
 function address() {
   clearTimeout(waiting);
@@ -141,8 +144,14 @@ async function addressedState() {
   const packed = location.hash.slice(1);
   if (packed.startsWith("example=")) return exampleState(decodeURIComponent(packed.slice(8)));
   if (!packed) return null;
-  const bytes = Uint8Array.from(atob(packed.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
-  const state = JSON.parse(kDecoder.decode(await through(bytes, new DecompressionStream("deflate-raw"))));
+  const whole = packed.endsWith(kWhole);
+  let state;
+  try {
+    const bytes = Uint8Array.from(atob(packed.replace(kWhole, "").replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
+    state = JSON.parse(kDecoder.decode(await through(bytes, new DecompressionStream("deflate-raw"))));
+  } catch (e) {
+    throw whole ? Error("the link is damaged: " + e.message) : Error("the link is cut: its end is missing. Copy all of it.");
+  }
   // Earlier links have values of params beside the text.
   for (const [name, value] of Array.isArray(state.set) ? state.set : []) state.source = withParam(String(state.source ?? ""), String(name), String(value));
   return state;

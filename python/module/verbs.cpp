@@ -76,7 +76,7 @@ py::object simulated(Box& box, const MachineDescription& machine, bool sensitive
 Recording recorded(Box& box, const MachineDescription& machine) {
   const auto s = box.snapshot();
   auto t = value_or_fail(long_call([=](const Stop&) -> Result<trace::Trace, Diagnostics> {
-    trace::Recorder recorder(trace::Recorder::kDefaultEvents, "virtual");
+    trace::Recorder recorder(trace::Recorder::kGrows, "virtual");
     const auto r = simulate(s->schedule, machine, {.recorder = &recorder, .map = s->lines()});
     if (!r) return of_file(s->file, r.error());
     return recorder.snapshot();

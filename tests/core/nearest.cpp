@@ -18,6 +18,8 @@ TEST_CASE("letters that are missing, wrong, too many or exchanged") {
   CHECK(nearest("fance", {"fence"}) == "fence");
   CHECK(nearest("trapp", {"trap"}) == "trap");
   CHECK(nearest("chekc", {"check"}) == "check");
+  CHECK(nearest("--sed", {"--set", "--seed"}) == "--seed");
+  CHECK(nearest("--sed", {"--seed", "--set"}) == "--seed");
   CHECK(nearest("fence", {"fences", "fence"}) == "fence");
 }
 

@@ -674,6 +674,8 @@ VERSIONS = {
     "include/sdma/core/version.hpp": r'SDMA_VERSION_STRING "([\d.]+)"',
     "CHANGELOG.md": r"(?m)^## \[([\d.]+)\]",
     "debian/changelog": r"\Asdma \(([\d.]+)(?:~dev)?\)",
+    "CITATION.cff": r"(?m)^version: ([\d.]+)$",
+    "share/ci/github.yml": r"(?m)^  SDMA_TAG: v([\d.]+)$",
 }
 # Whether that version is released.
 RELEASED = {

@@ -482,6 +482,8 @@ class Version(Tree):
         "include/sdma/core/version.hpp": '#define SDMA_VERSION_STRING "1.2.3"\n',
         "CHANGELOG.md": "# Changelog\n\n## [1.2.3] - 2030-01-01\n\n## [1.2.2]\n",
         "debian/changelog": "sdma (1.2.3) unstable; urgency=medium\n",
+        "CITATION.cff": "cff-version: 1.2.0\nversion: 1.2.3\n",
+        "share/ci/github.yml": "env:\n  SDMA_TAG: v1.2.3\n",
     }
 
     def test_one(self):

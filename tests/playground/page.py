@@ -269,7 +269,12 @@ def link(browser):
     museum = address.split("#")[0] + "#example=late_fill.bug.sdma"
     browser.open(museum)
     verdict(browser, "refuted")
-    browser.open(address[:-8] + "!!!!!!!!")
+    for kept in (len(address) - 1, len(address) - 9):
+        browser.open(address[:kept])
+        browser.post("/refresh")
+        until(browser, "a link without its mark is read if it is whole, and said to be cut if it is not",
+              "document.getElementById('source').value.startsWith('sdma 1  # ü')" if kept == len(address) - 1 else "document.getElementById('notice').textContent.startsWith('the link is cut')")
+    browser.open(address[:-9] + "!!!!!!!!~")
     until(browser, "a damaged link is reported", "document.getElementById('notice').textContent.startsWith('the link is damaged')")
 
 
@@ -325,6 +330,12 @@ def crash(browser):
     browser.run("window.ended = null; runProgram(['dis', 'x'.repeat(2e7)], new Uint8Array(), {}, 60000).then((a) => { window.ended = a; })")
     until(browser, "a crash is told", "window.ended?.stopped?.startsWith('the program crashed: ')", 60)
     works(browser, "the next run works")
+
+
+def absent(browser):
+    for words in (["doctor", "x"], ["doctor", "x"], ["explore", "schedule.sdma"], ["run", "--json", "x"]):
+        browser.run(f"window.ended = null; runProgram({json.dumps(words)}, new Uint8Array(), {{}}, 10000).then((a) => {{ window.ended = a; }})")
+        until(browser, f"the page has no {words[0]}, and says so", f"window.ended?.code === 2 && text(window.ended.err).includes('the playground has no sdma {words[0]}')")
 
 
 def works(browser, what):
@@ -430,6 +441,7 @@ def main(page, chromium, chromedriver, native, pictures=None):
             large(browser)
             endless(browser)
             crash(browser)
+            absent(browser)
             exhibit(browser)
             keyboard(browser)
             reachable(browser)

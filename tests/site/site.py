@@ -46,7 +46,7 @@ NARROW = """return [...document.querySelectorAll('article table:not([class]) td'
 # What scrolls sideways and cannot have the focus.
 STUCK = """[...document.querySelectorAll('article *')].filter((e) => e.scrollWidth > e.clientWidth + 1 && /auto|scroll/.test(getComputedStyle(e).overflowX) &&
   e.tabIndex < 0 && !e.querySelector('a, button, [tabindex="0"]')).map((e) => e.innerText.slice(0, 40))"""
-TEXT = "article p, article li, article td, article a:not(.headerlink), article h2"
+TEXT = ".md-tabs__link, article p, article li, article td, article a:not(.headerlink), article h2"
 
 
 class Page(html.parser.HTMLParser):
@@ -120,9 +120,10 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 def in_browser(site, chromium, chromedriver, profile):
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=site))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=site.parent))
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    root = f"http://127.0.0.1:{server.server_port}/"
+    # Below a folder, as pages of a project are.
+    root = f"http://127.0.0.1:{server.server_port}/{site.name}/"
     browser = Browser(chromium, chromedriver, profile)
     try:
         browser.phone(PHONE)
@@ -145,6 +146,8 @@ def in_browser(site, chromium, chromedriver, profile):
         browser.open(f"{root}docs/schedules.html")
         seen = browser.run("return [...document.querySelectorAll('article pre .k')].map((e) => e.innerText)")
         expect(f"schedules are highlighted: {sorted(set(seen))[:5]}", "param" in seen and "queue" in seen)
+        # As wide as a page has its tabs.
+        browser.develop("Emulation.setDeviceMetricsOverride", width=1280, height=900, deviceScaleFactor=1, mobile=False)
         for scheme in ("dark", "light"):
             browser.scheme(scheme)
             browser.run("localStorage.clear()")
@@ -152,8 +155,28 @@ def in_browser(site, chromium, chromedriver, profile):
                 browser.open(f"{root}{page}.html")
                 shown = browser.run("return document.body.getAttribute('data-md-color-scheme')")
                 expect(f"{page}: the {scheme} scheme is {shown}", shown == {"dark": "slate", "light": "default"}[scheme])
+                expect(f"{page}: tabs are shown", browser.run("return [...document.querySelectorAll('.md-tabs__link')].filter((e) => e.getClientRects().length).length") > 3)
                 least, where = browser.contrast(TEXT)
                 expect(f"{page}, {scheme}: contrast {least:.1f} at least ({where})", least >= 4.5)
+        shown = lambda: browser.run("return document.body.getAttribute('data-md-color-scheme')")
+        browser.run("localStorage.clear()")
+        browser.open(f"{root}index.html")
+        for scheme, wanted in (("dark", "slate"), ("light", "default"), ("dark", "slate")):
+            browser.scheme(scheme)
+            expect(f"an open page follows the system to {scheme}", browser.becomes(f"document.body.getAttribute('data-md-color-scheme') === '{wanted}'"))
+        browser.scheme("light")
+        browser.open(f"{root}docs/check.html")
+        expect("so does the next page", shown() == "default")
+        toggle = browser.post("/element", {"using": "css selector", "value": "[data-md-component=palette] label:not([hidden])"})
+        browser.post(f"/element/{next(iter(toggle.values()))}/click", {})
+        expect("a reader chooses the dark scheme", browser.becomes("document.body.getAttribute('data-md-color-scheme') === 'slate'"))
+        browser.scheme("dark")
+        browser.scheme("light")
+        browser.open(f"{root}index.html")
+        expect("and keeps it, whatever the system says", shown() == "slate")
+        browser.run("localStorage.clear()")
+        browser.open(f"{root}404.html")
+        expect("the page of a wrong address finds the start page", browser.becomes("document.body.dataset.root !== undefined && document.getElementById('start').href.endsWith('/index.html')"))
         for page in ("docs/schedules", "api/queue/ring", "source/include/sdma/queue/ring.hpp"):
             browser.open(f"{root}{page}.html")
             least, where = browser.contrast("pre span")

@@ -12,6 +12,7 @@
 """
 import difflib
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -25,7 +26,7 @@ EFFECTS = {
 
 
 def printed(sdma, *words):
-    return subprocess.run([sdma, *words], capture_output=True, text=True, check=True).stdout
+    return subprocess.run([sdma, *words], env=os.environ | {"COLUMNS": "10000"}, capture_output=True, text=True, check=True).stdout
 
 
 def classes(sdma):
@@ -82,11 +83,11 @@ def verbs_page(text, sdma):
 
 
 def answers_page(text, schemas):
-    rows = ["| verb | answer |", "|---|---|"]
+    rows = ["| subcommand | answer |", "|---|---|"]
     for schema in (json.loads(path.read_text()) for path in sorted(schemas.glob("*.json"))):
         title, mark, verb = schema["title"].partition("Answer of sdma ")
         rows += [f"| `{verb}` | {schema['description']} |"] if mark else []
-    return re.sub(r"\| verb \| answer \|.*\n(\|.*\n)+", lambda _: "\n".join(rows) + "\n", text)
+    return re.sub(r"\| subcommand \| answer \|.*\n(\|.*\n)+", lambda _: "\n".join(rows) + "\n", text)
 
 
 def without_case(folder, sdma):

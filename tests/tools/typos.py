@@ -7,6 +7,7 @@
 For each option that --help lists: its name with a letter too many, the option without its value, and a flag with one. Then a value that
 nothing can be, of each option that has words as values.
 """
+import os
 import re
 import subprocess
 import sys
@@ -31,6 +32,7 @@ def main(program):
             bad += 1
             print(f"sdma {' '.join(words)}: exit code {code}, not '{pattern}':\n{err}")
 
+    os.environ["COLUMNS"] = "4000"  # each option on one line
     text = subprocess.run([program, "--help"], capture_output=True, text=True, check=True).stdout
     verbs = re.findall(r"^  ([a-z]+) ", text.partition("Subcommands:\n")[2].partition("Exit codes:")[0], re.M)
     for verb in verbs:

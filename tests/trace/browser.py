@@ -17,8 +17,11 @@ const below = e => { for (; e; e = e.parentElement) { const c = rgb(getComputedS
   if (c.length < 4 || c[3] > 0.5) return c; } return [255, 255, 255]; };
 let least = 99, where = '';
 for (const e of document.querySelectorAll(SELECTOR)) {
-  if (!e.innerText.trim() || getComputedStyle(e).visibility == 'hidden') continue;
-  const a = light(rgb(getComputedStyle(e).color)), b = light(below(e));
+  if (!e.innerText.trim() || getComputedStyle(e).visibility == 'hidden' || e.getClientRects().length == 0) continue;
+  // A colour that shines through is mixed with what is below it.
+  let seen = 1; for (let p = e; p; p = p.parentElement) seen *= getComputedStyle(p).opacity;
+  const under = below(e), own = rgb(getComputedStyle(e).color);
+  const a = light([0, 1, 2].map(i => own[i] * seen + under[i] * (1 - seen))), b = light(under);
   const c = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
   if (c < least) { least = c; where = e.tagName + ' ' + e.innerText.slice(0, 40); } }
 return [least, where];"""

@@ -99,6 +99,16 @@ TEST_CASE("a trace that grows can be read after each event") {
   CHECK(w.events() == t.events.size());
 }
 
+TEST_CASE("a recording before its first event is a trace without events") {
+  const auto none = trace::from_json_lines(trace::LinesWriter::kEmpty);
+  REQUIRE(none);
+  CHECK(*none == trace::Trace{});
+  // A writer begins a file in the same way, so one who follows it sees no other bytes.
+  const File f;
+  const trace::LinesWriter w(f.fd);
+  CHECK(f.text() == trace::LinesWriter::kEmpty);
+}
+
 TEST_CASE("a full disk loses whole events, counts them, and takes the next ones when there is room") {
   const auto t = test::sample();
   const auto all = trace::to_json_lines(t).size();

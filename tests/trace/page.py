@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """The page of traces in a real browser: page.py SDMA CHROMIUM CHROMEDRIVER [SCREENSHOTS]. With a folder, what was seen is kept there."""
+import json
 import pathlib
 import re
 import subprocess
@@ -57,6 +58,9 @@ def names_and_actions(browser, work, keep):
     texts = [t for t, _, _ in browser.run(TEXTS)]
     keep("names")
     expect("bars show packets by the names of the schedule", "copy_linear bytes=64K src=gpu1.buf[64K] dst=gpu0.buf[64K]  # epoch 1" in texts)
+    packets = json.loads((work / "simulate.answer").read_text())["packets"]
+    told = browser.run("return document.getElementById('names').innerText")
+    expect(f"the page counts packets as simulate does: {told}", f", {packets} packets, clock virtual" in told)
     expect("signals by theirs", "atomic op=add_rtn_64 addr=host.done value=-1  # epoch 1" in texts)
     expect("no address is left", not any("=0x" in t for t in texts))
     expect("queues by theirs", "engine 14 b2b" in texts)
@@ -171,7 +175,8 @@ def main(sdma, chromium, chromedriver, screenshots=None):
         subprocess.run([sdma, "trace", "setup.jsonl", "-o", "setup.html"], check=True, cwd=work)
         gather = EXAMPLES / "2_allgather_b2b.sdma"
         for verb, options in (("simulate", ["--no-sensitivity"]), ("run", [])):
-            subprocess.run([sdma, verb, *options, "--set", "N=2", f"--trace={verb}.jsonl", gather], check=True, cwd=work, stdout=subprocess.DEVNULL)
+            command = [sdma, verb, "--json", *options, "--set", "N=2", f"--trace={verb}.jsonl", gather]
+            (work / f"{verb}.answer").write_bytes(subprocess.run(command, check=True, cwd=work, stdout=subprocess.PIPE).stdout)
         subprocess.run([sdma, "trace", "simulate.jsonl", "-o", "simulate.html"], check=True, cwd=work)
         subprocess.run([sdma, "trace", "simulate.jsonl", "run.jsonl", "-o", "gather.html"], check=True, cwd=work)
         page = (work / "one.html").read_text()

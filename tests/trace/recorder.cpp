@@ -116,6 +116,19 @@ TEST_CASE("a recorder without room loses everything, and says so") {
   CHECK(huge.lost() == 1);
 }
 
+TEST_CASE("a recorder that grows keeps all events, in the order of recording") {
+  constexpr std::uint64_t kEvents = trace::Recorder::kDefaultEvents + 1000;
+  trace::Recorder r(trace::Recorder::kGrows, "virtual");
+  CHECK(r.capacity() == trace::Recorder::kGrows);
+  const auto lane = r.lane("g", "q");
+  for (std::uint64_t i = 0; i < kEvents; ++i) r.doorbell(lane, 5, i);
+  const auto t = r.snapshot();
+  CHECK(t.clock == "virtual");
+  CHECK(t.lost == 0);
+  REQUIRE(t.events.size() == kEvents);
+  for (std::uint64_t i = 0; i < kEvents; ++i) REQUIRE(t.events[i].position == i);
+}
+
 TEST_CASE("events of lanes and texts that this recorder did not give are counted as lost") {
   trace::Recorder r(16);
   const auto lane = r.lane("g", "q");

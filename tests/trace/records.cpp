@@ -106,6 +106,24 @@ TEST_CASE("a killed writer leaves a recording that can be read") {
   CHECK(f.load()->events == t.events);
 }
 
+TEST_CASE("a recording before its first event is a header alone, which the first event replaces") {
+  const auto header = trace::RecordsWriter::empty("virtual");
+  const auto none = trace::detail::from_records(header, "run.bin");
+  REQUIRE(none);
+  CHECK(*none == trace::Trace{.clock = "virtual"});
+  CHECK_FALSE(trace::detail::from_records(header + '\0', "run.bin"));
+  const auto t = test::sample();
+  Recorded f;
+  REQUIRE(::write(f.fd, header.data(), header.size()) == static_cast<ssize_t>(header.size()));
+  trace::RecordsWriter w(f.fd, t.clock);
+  record_all(w, t);
+  const auto back = trace::detail::from_records(f.text(), "run.bin");
+  REQUIRE(back);
+  CHECK(back->events.size() == t.events.size());
+  // What was cut off behind its header is not empty.
+  CHECK_FALSE(trace::detail::from_records(f.text().substr(0, header.size()), "run.bin"));
+}
+
 TEST_CASE("a damaged recording is an error with its place, never a shorter trace") {
   const auto t = test::sample();
   Recorded f;

@@ -27,7 +27,7 @@ struct Reading {
   int code{};   ///< refuted if a rule is, or if something does not work; undecided if not everything was tried
 };
 /// `schedules`: names and texts; those whose proofs change under what was seen are listed; none:
-/// the examples and the mended schedules of the museum. `file`: for errors.
+/// the examples and the corrected schedules of the museum. `file`: for errors.
 /// Errors: an edited answer may lack what is read.
 Result<Reading, Diagnostic> read_answer(const Json& answer,
                                         const std::vector<std::pair<std::string, std::string>>& schedules,

@@ -63,8 +63,11 @@ constexpr std::string_view kRefutedText = "something is wrong: see the errors";
 
 std::string summary(const CheckReport& r, const CheckOptions& o, const Schedule& s) {
   std::string said(kRefutedText);
-  if (expects_finding(s)) said = as_expected(s, r) ? "found what it expects" : "did not find exactly what it expects";
-  else if (r.verdict() == Verdict::proved)
+  if (expects_finding(s)) {
+    const auto rules = fmt::format("'{}'", fmt::join(expected_findings(s), "', '"));
+    said = as_expected(s, r) ? "found " + rules + ", as expected, and no other error"
+                             : "expected to find " + rules + " and no other error";
+  } else if (r.verdict() == Verdict::proved)
     said = fmt::format("no race, no deadlock, no missing wait{}",
                        r.expectations > 0 ? "; every expectation holds in every order" : "");
   else if (r.verdict() == Verdict::unproved)
@@ -78,13 +81,15 @@ std::string summary(const CheckReport& r, const CheckOptions& o, const Schedule&
 }
 
 Json answer_of(const CheckReport& r, const CheckOptions& o, const Schedule& s) {
-  Json j{{"verdict", name(r.verdict())}, {"file", o.file},           {"packets", r.packets},       {"waits", r.waits},
-         {"errors", r.errors()},         {"warnings", r.warnings()}, {"assumed", assumed(r, o, s)}};
+  const auto outcome = tool::outcome_of(s, r);
+  Json j{{"verdict", name(r.verdict())}, {"outcome", outcome.word},    {"file", o.file},
+         {"packets", r.packets},         {"waits", r.waits},           {"errors", r.errors()},
+         {"warnings", r.warnings()},     {"assumed", assumed(r, o, s)}};
   if (expects_finding(s)) {
     j["expected"] = expected_findings(s);
     j["as_expected"] = as_expected(s, r);
   }
-  j["exit_code"] = static_cast<int>(tool::exit_of(s, r));
+  j["exit_code"] = static_cast<int>(outcome.code);
   j["summary"] = summary(r, o, s);
   return j;
 }
@@ -123,7 +128,9 @@ std::string summary(const StreamAnswer& a) {
                      assumed);
 }
 Json of(const StreamAnswer& a) {
-  return {{"verdict", a.verdict() == Verdict::proved ? "clean" : name(a.verdict())},
+  const auto word = a.verdict() == Verdict::proved ? "clean" : name(a.verdict());
+  return {{"verdict", word},
+          {"outcome", word},
           {"file", a.file},
           {"bytes", a.bytes},
           {"errors", a.errors},
@@ -134,11 +141,18 @@ Json of(const StreamAnswer& a) {
 
 Json unread(const std::string& file, std::size_t errors) {
   return {{"verdict", "unread"},
+          {"outcome", "unread"},
           {"file", file},
           {"errors", errors},
           {"warnings", 0},
           {"exit_code", static_cast<int>(tool::kInput)},
           {"summary", fmt::format("{}: the text has errors, so nothing was checked", file)}};
+}
+
+Json unread(const std::string& file, const Diagnostic& why) {
+  auto j = unread(file, 1);
+  j["summary"] = fmt::format("{}: {}", file, why.message);
+  return j;
 }
 
 Json covered() {

@@ -52,8 +52,9 @@ std::string summary(const StreamAnswer&);
 Json of_value(const std::string& with, const CheckReport&, const CheckOptions&, const Schedule&);
 /// The same if the text has errors with that value.
 Json unread_with(const std::string& with, const std::string& file, const std::vector<Diagnostic>& errors);
-/// The answer about a schedule whose text has errors: its verdict is "unread".
+/// The answer about a schedule whose text has errors, or about an input that cannot be read: its verdict is "unread".
 Json unread(const std::string& file, std::size_t errors);
+Json unread(const std::string& file, const Diagnostic& why);
 
 /// What the argument of a proof covers.
 Json covered();

@@ -46,9 +46,17 @@ constexpr Exit exit_of(Verdict v) noexcept {
   return v == Verdict::refuted ? kRefuted : v == Verdict::unproved ? kUndecided : kOk;
 }
 
+/// What `sdma check` concludes: a word for people, and the exit code. Text, JSON, SARIF and the playground have it from
+/// here, so none of them can contradict another.
+struct Outcome {
+  std::string_view word;
+  Exit code;
+};
 /// A schedule that expects findings (`expect finding`) is as asked if the report has them and no other error.
-inline Exit exit_of(const Schedule& s, const CheckReport& r) {
-  return !expects_finding(s) ? exit_of(r.verdict()) : as_expected(s, r) ? kOk : kRefuted;
+inline Outcome outcome_of(const Schedule& s, const CheckReport& r) {
+  if (!expects_finding(s)) return {name(r.verdict()), exit_of(r.verdict())};
+  return as_expected(s, r) ? Outcome{"as expected", kOk} : Outcome{"not as expected", kRefuted};
 }
+inline Exit exit_of(const Schedule& s, const CheckReport& r) { return outcome_of(s, r).code; }
 
 }  // namespace sdma::tool

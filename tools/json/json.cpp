@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "json.hpp"
 
-#include "sdma/core/version.hpp"
 #include "sdma/stream/json.hpp"
 #include "sdma/trace/write.hpp"
-
-#include <set>
 
 namespace sdma::json {
 
@@ -95,42 +92,6 @@ Json of(const trace::Comparison& c, std::string_view other) { return Json::parse
 std::vector<Json> lines_of(const trace::Trace& t) { return values_of(trace::to_json_lines(t)); }
 std::vector<Json> packets_of(std::span<const std::uint32_t> dwords, std::uint64_t base, Generation g) {
   return values_of(to_json_lines(dwords, base, g));
-}
-
-namespace {
-
-Json location(const FilePosition& at) {
-  Json place{{"artifactLocation", {{"uri", at.file}}}};
-  if (at.line != 0) {
-    place["region"] = {{"startLine", at.line}};
-    if (at.column != 0) place["region"]["startColumn"] = at.column;
-  } else if (at.offset != FilePosition::kNoOffset) {
-    place["region"] = {{"byteOffset", at.offset}, {"byteLength", 4}};
-  }
-  return {{"physicalLocation", std::move(place)}};
-}
-
-/// A text that cannot be read has no rule of docs/rules.md.
-std::string rule_of(const Diagnostic& d) { return d.rule.empty() ? "unreadable" : d.rule; }
-
-}  // namespace
-
-Json sarif(std::span<const Diagnostic> all) {
-  Json rules = Json::array(), results = Json::array();
-  std::set<std::string> known;
-  for (const auto& d : all) {
-    const auto rule = rule_of(d);
-    if (known.insert(rule).second) rules.push_back({{"id", rule}});
-    Json one{{"ruleId", rule},
-             {"level", name(d.severity)},
-             {"message", {{"text", d.hint.empty() ? d.message : d.message + "\nTo do: " + d.hint}}}};
-    if (d.at) one["locations"] = Json::array({location(d.at)});
-    results.push_back(std::move(one));
-  }
-  const Json driver{{"name", "sdma check"}, {"version", version().string}, {"rules", rules}};
-  const Json run{{"tool", {{"driver", driver}}}, {"results", results}};
-  return {
-      {"$schema", "https://json.schemastore.org/sarif-2.1.0.json"}, {"version", "2.1.0"}, {"runs", Json::array({run})}};
 }
 
 }  // namespace sdma::json

@@ -43,10 +43,6 @@ using Json = nlohmann::ordered_json;
 /// rule, severity, where, message, hint; and file, line, column, offset and excerpt, if they are known.
 Json of(const Diagnostic&);
 Json of(std::span<const Diagnostic>);
-/// A SARIF 2.1.0 log (OASIS), which code hosts show beside the lines of a change. One run, with a rule for each id that
-/// occurs and a result for each finding: its level, its text with the hint, and its place, a line and a column, or the
-/// byte of a ring. Names of files stay as they were given, so call the tool in the root of the repository.
-Json sarif(std::span<const Diagnostic>);
 /// What `of` has made of a Diagnostic.
 Diagnostic diagnostic(const Json&);
 

@@ -31,7 +31,7 @@ void add_what(VerbOptions& verb, Request& r) {
   add_choice(verb, "--collective,COLLECTIVE", r.collective, std::move(all), "collective to time (default: all_gather)");
   verb.value("--variant", r.variant,
              "variants to time: all (default), or a list, also of "
-             "schedule files: pcpy,b2b+pl,my_ring.sdma,my_ring.sdma:chunks=4; a schedule file takes the number of GPUs "
+             "schedule files: pcpy,b2b+pl,ring.sdma,ring.sdma:chunks=4; a schedule file takes the number of GPUs "
              "in its param N and the size in its param bytes")
       .type("all|auto|pcpy|bcst|swap|b2b|pcpy+pl|bcst+pl|swap+pl|b2b+pl,..");
   add_settings(verb, r.map, "--map", "PARAM=EXPR",

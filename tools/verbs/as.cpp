@@ -89,8 +89,7 @@ void add_as(VerbOptions& verb, Action& action) {
       "Examples:\n"
       "  sdma as ring.packets -o ring.bin\n"
       "  echo 'fence addr=0x7f0000001008 value=1' | sdma as --format=hex\n"
-      "  printf 'for i in 0..4\\n copy_linear bytes=4K src=0x10000+i*4K dst=0x20000+i*4K\\nend\\n' | sdma as | sdma "
-      "dis");
+      "  printf 'for i in 0..4\\n trap context=i\\nend\\n' | sdma as | sdma dis");
   action = [o] { return as_verb(*o); };
 }
 

@@ -346,11 +346,11 @@ void add_calibrate(VerbOptions& verb, Action& action) {
       "Examples:\n"
       "  sdma calibrate --from share/published/dma-latte.csv -o mi300x.json\n"
       "  sdma calibrate --device=cuda --save two-h200 -o machine.json\n"
-      "  sdma calibrate --device=cuda --energy --save joules.csv --start machine.json -o with_energy.json\n"
+      "  sdma calibrate --device=cuda --energy --start old.json -o new.json\n"
       "  sdma calibrate --joules share/measured/h200/energy.csv\n"
-      "  sdma calibrate --from mine.csv --start mi300x.json --free engine.poll_ns --free engine.latency_ns\n"
+      "  sdma calibrate --from mine.csv --start mi300x.json --free engine.poll_ns\n"
       "  sdma calibrate --from share/published/dma-latte.csv --held-out\n"
-      "  sdma calibrate --from share/published/mi355x.csv --start share/machines/mi355x.json --predict\n"
+      "  sdma calibrate --from mine.csv --start mi355x.json --predict\n"
       "  sdma simulate --machine mi300x.json --show-machine");
   action = [o] { return calibrate_verb(*o); };
 }

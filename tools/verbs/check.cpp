@@ -97,9 +97,12 @@ int judge(Findings& to, const Schedule& s, const CheckOptions& options, const Ch
   const auto code = exit_of(s, report);
   to.answer([&] { return json::answer_of(report, options, s); });
   if (code != kRefuted) to.say(json::summary(report, options, s));
-  else if (to.is_text())
+  else
     for (const auto& rule : json::expected_findings(s))
-      complain(options.file + ": expected to find '" + rule + "' and no other error");
+      to.unmet({.rule = "expected-finding",
+                .where = options.file,
+                .message = "expected to find '" + rule + "' and no other error",
+                .hint = "correct the schedule, or its lines 'expect finding'"});
   return code;
 }
 
@@ -143,7 +146,7 @@ std::optional<int> check_schedule(Findings& to, const CheckArguments& o, const C
                     "a schedule is checked for sDMA 4.4.2, as user queues"),
            kUsage;
   auto text = in.whole_text();
-  if (!text) return report(text.error()), kInput;
+  if (!text) return to.unread(text.error()), kInput;
   auto parse = o.parse;
   parse.read = files_beside(path);
   msccl::Made made;
@@ -182,6 +185,7 @@ int check_schedules(Findings& to, const CheckArguments& o, CheckOptions options,
   std::size_t done = 0;
   for (auto& [path, in] : all) {
     options.file = shown(path);
+    to.begin(options.file);
     int code = kInput;
     const auto after = fmt::format(", after {} of {} files", done++, all.size());
     if (in) code = *check_schedule(to, o, options, path, *in, after);
@@ -200,10 +204,13 @@ int check_together(Findings& to, const CheckArguments& o, const CheckOptions& op
   std::vector<Named> all;
   for (const auto& path : paths) all.push_back({path, Input::open({.path = path, .schedules = true})});
   const auto schedules = std::count_if(all.begin(), all.end(), [](const Named& n) { return n.is_schedule(); });
-  if (static_cast<std::size_t>(schedules) == all.size()) return check_schedules(to, o, options, all);
+  // What cannot be opened has no kind. It is an error of its own, whatever the others are.
+  const auto rings = std::count_if(all.begin(), all.end(), [](const Named& n) { return n.in && !n.is_schedule(); });
+  if (schedules != 0 && rings == 0) return check_schedules(to, o, options, all);
   if (schedules != 0) {
     const auto first = [&](bool schedule) {
-      return std::find_if(all.begin(), all.end(), [=](const Named& n) { return n.is_schedule() == schedule; })->path;
+      return std::find_if(all.begin(), all.end(), [=](const Named& n) { return n.in && n.is_schedule() == schedule; })
+          ->path;
     };
     return report({.where = first(false),
                    .message = "this is not a schedule, and " + first(true) + " is one",
@@ -211,12 +218,14 @@ int check_together(Findings& to, const CheckArguments& o, const CheckOptions& op
            kUsage;
   }
   for (const auto& path : paths) {
+    to.begin(shown(path));
     auto d = load_dump(path);
-    if (!d) return report(d.error()), kInput;
+    if (!d) return to.unread(d.error()), kInput;
     dumps.push_back(std::move(*d));
   }
+  to.begin(options.file);
   auto s = schedule_of(dumps);
-  if (!s) return report(s.error()), kInput;
+  if (!s) return to.unread(s.error()), kInput;
   for (std::size_t i = 0; i < paths.size(); ++i) {
     auto& name = s->queues[i].name;
     const auto at = paths[i].rfind('/') + 1;
@@ -246,12 +255,13 @@ int check_verb(const CheckArguments& o) {
                            .max_packets = o.max_packets,
                            .strict = o.strict};
   Findings to{o.form};
+  to.begin(whole.file);
   if (!o.more.empty()) {
     const int code = check_together(to, o, whole);
     return code == kUsage ? code : to.close(code);
   }
   auto in = Input::open(o.input);
-  if (!in) return report(in.error()), kInput;
+  if (!in) return to.unread(in.error()), to.close(kInput);
   if (const auto code = check_schedule(to, o, whole, o.input.path, *in))
     return *code == kUsage || !o.sweep.values.empty() ? *code : to.close(*code);
   if (!o.sweep.values.empty()) return complain("--sweep is for schedules, and this is a ring", "leave it out"), kUsage;
@@ -264,7 +274,7 @@ int check_verb(const CheckArguments& o) {
   // A dump with positions says where its pending dwords lie: rules about alignment count from the ring's start.
   if (in->is_placed()) {
     auto part = in->pending();
-    if (!part) return report(part.error()), kInput;
+    if (!part) return to.unread(part.error()), to.close(kInput);
     pending = *std::move(part);
     options.generation = in->generation();
     if (options.base == 0) options.base = pending.at;
@@ -309,10 +319,10 @@ int check_verb(const CheckArguments& o) {
   if (done) {
     to.answer([&] { return json::of(answer); });
     if (answer.verdict() != Verdict::refuted) to.say(json::summary(answer));
+  } else {
+    to.unread(done.error());
   }
-  const int code = to.close(done ? static_cast<int>(exit_of(answer.verdict())) : kInput);
-  if (!done) report(done.error());
-  return code;
+  return to.close(done ? static_cast<int>(exit_of(answer.verdict())) : kInput);
 }
 
 /// A number that must be a multiple of `unit`.

@@ -56,7 +56,7 @@ Other simulated(const CompareArguments& o) {
   if (!s) return {.code = kInput};
   if (const auto why = json::deliberate(*s, shown(o.path))) return report(*why), Other{.code = kInput};
   const Doing simulating("simulating " + shown(o.path));
-  trace::Recorder recorder(trace::Recorder::kDefaultEvents, "virtual");
+  trace::Recorder recorder(trace::Recorder::kGrows, "virtual");
   const auto r = simulate(*s, *m, {.recorder = &recorder, .map = &map});
   if (r)
     return {.name = "the simulation", .column = "simulated", .trace = recorder.snapshot(), .defaults = defaults_of(*m)};
@@ -186,8 +186,9 @@ void add_compare(VerbOptions& verb, Action& action) {
       "An error is the time that the simulation takes longer, in percent of the measured time. Only the compared "
       "packets count.\n"
       "Examples:\n"
-      "  sdma run --device=kfd --trace run.jsonl copy.sdma && sdma compare --measured run.jsonl copy.sdma\n"
-      "  sdma compare --measured run.jsonl --machine mine.json --set N=2 --within 10 copy.sdma\n"
+      "  sdma run --device=kfd --trace run.jsonl copy.sdma\n"
+      "  sdma compare --measured run.jsonl copy.sdma\n"
+      "  sdma compare --measured run.jsonl --machine mine.json --within 10 copy.sdma\n"
       "  sdma compare --measured monday.jsonl --with tuesday.jsonl\n"
       "  sdma compare --measured rocprof_results.json --page copies.html");
   action = [o] { return compare_verb(*o); };

@@ -158,8 +158,8 @@ void add_dis(VerbOptions& verb, Action& action) {
       "Examples:\n"
       "  sdma dis ring.bin                        the packets of a ring, one per line\n"
       "  sdma dis --offsets --raw < dmesg.txt     hex text from a log\n"
-      "  sdma dis --rptr=0x40 --wptr=0x80 ring.bin    what the engine has read, its position, what is pending\n"
-      "  sdma dis /sys/class/devcoredump/devcd1/data  the kernel's SDMA rings after a reset\n"
+      "  sdma dis --rptr=0x40 --wptr=0x80 ring.bin   what is pending, and what was read\n"
+      "  sdma dis /sys/class/devcoredump/devcd1/data  the rings after a reset\n"
       "  sdma dis --format=json ring.bin | jq 'select(.packet == \"fence\").fields.addr'\n"
       "  sdma dis --gfx=gfx1100 ring.bin          packets of another GPU\n"
       "  sdma dis ring.bin | sdma as | cmp - ring.bin");

@@ -228,15 +228,14 @@ void add_doctor(VerbOptions& verb, Action& action) {
   verb.footer(
       "Examples:\n"
       "  sdma doctor stuck.ring other.ring --stalled-for=5s --word=0x7f0000001000=3\n"
-      "  sdma doctor --rptr=0x40 --wptr=0x80 ring.bin     a ring's bytes, with its positions\n"
-      "  sdma doctor run.jsonl                            a recording of sdma run or sdma emulate\n"
-      "  sdma doctor core.4711 gpucore.4711 dmesg.txt     core files: words and queues; page faults from the kernel's "
-      "log\n"
-      "  sdma doctor report.tar.gz                        the same, or rings, in an archive\n"
-      "  sdma doctor --attach 4711                        the queues of a process\n"
-      "  sdma doctor --attach --processes                 those of all processes, with cycles across shared memory\n"
-      "  sudo sdma doctor --collect report.tar.gz         on the machine of the hang, at once\n"
-      "  sdma doctor --after=10s --end -- ./my_program    examined when its queues have not moved, or at Ctrl-\\\n"
+      "  sdma doctor --rptr=0x40 --wptr=0x80 ring.bin   a ring, with its positions\n"
+      "  sdma doctor run.jsonl                          a recording of a run\n"
+      "  sdma doctor core.4711 gpucore.4711 dmesg.txt   core files and the log\n"
+      "  sdma doctor report.tar.gz                      the same, or rings, in one file\n"
+      "  sdma doctor --attach 4711                      the queues of a process\n"
+      "  sdma doctor --attach --processes               those of all processes\n"
+      "  sudo sdma doctor --collect report.tar.gz       on the machine of the hang\n"
+      "  sdma doctor --after=10s --end -- ./my_program  once its queues do not move\n"
       "  sdma doctor --json stuck.ring | jq .findings[0].class");
   action = [o] { return doctor_verb(*o); };
 }

@@ -12,6 +12,8 @@
 #include "sdma/engine/ordering.hpp"
 #include "sdma/trace/write.hpp"
 #include "shared_options.hpp"
+#include "trace/lines_writer.hpp"
+#include "trace/records_writer.hpp"
 #include "verb.hpp"
 
 #include <fmt/format.h>
@@ -165,6 +167,17 @@ std::uint32_t engines_of(std::string_view gpu) {
 
 void set(const char* name, const std::string& value) { ::setenv(name, value.c_str(), 1); }
 
+/// A recording begins now, without events: a program may have none. A picture is drawn later, and its old contents stay
+/// until then.
+Result<void, Diagnostic> begin_recording(const fs::path& path) {
+  FileWriter file(path.string(), FileWriter::Kind::live);
+  const auto none =
+      path.extension() == ".bin" ? trace::RecordsWriter::empty() : std::string(trace::LinesWriter::kEmpty);
+  if (auto begun = file.open(); !begun) return begun;
+  if (auto written = file.write(none); !written) return written;
+  return file.close();
+}
+
 int emulate_verb(const EmulateArguments& o) {
   const auto node = emulator_library();
   if (node.empty())
@@ -218,8 +231,7 @@ int emulate_verb(const EmulateArguments& o) {
     std::error_code none;
     const auto trace = fs::absolute(o.trace, none);
     const bool lines = trace::form_of(trace.string()) == trace::Form::jsonl || trace.extension() == ".bin";
-    // A recording begins now, and a picture is drawn later: its old contents stay until then.
-    if (const auto e = FileWriter(trace.string(), lines ? FileWriter::Kind::live : FileWriter::Kind::whole).open(); !e)
+    if (const auto e = lines ? begin_recording(trace) : FileWriter(trace.string(), FileWriter::Kind::whole).open(); !e)
       return report(e.error()), kInput;
     if (!lines && !recording.emplace(trace).error().empty())
       return complain("cannot create a folder for the recording beside '" + o.trace + "': " + recording->error()),
@@ -328,7 +340,7 @@ void add_emulate(VerbOptions& verb, Action& action) {
       "Examples:\n"
       "  sdma emulate rocminfo\n"
       "  sdma emulate --gpus=8 --trace=run.jsonl -- ./my_program --its-option\n"
-      "  sdma emulate --watch -- ./my_program      'sdma trace --follow run.jsonl' shows the same in another terminal\n"
+      "  sdma emulate --watch -- ./my_program      each event on stderr as it happens\n"
       "  sdma emulate --order=adversarial --seed=7 -- ./my_program");
   action = [o] { return emulate_verb(*o); };
 }

@@ -373,9 +373,9 @@ void add_explore(VerbOptions& verb, Action& action) {
       "Times are predictions (docs/simulate.md). Only schedules that sdma check proves are printed.\n"
       "Ctrl-C ends the search and prints the best so far.\n"
       "Examples:\n"
-      "  sdma explore --set N=8 --set chunk=64K examples/schedules/9_allgather_open.sdma\n"
-      "  sdma explore --set N=8 --sweep chunk=128..128M*4 examples/schedules/9_allgather_open.sdma\n"
-      "  sdma explore --set N=8 --goal=energy --pareto front.svg examples/schedules/9_allgather_open.sdma\n"
+      "  sdma explore --set N=8 examples/schedules/9_allgather_open.sdma\n"
+      "  sdma explore --sweep chunk=128..128M*4 ag.sdma\n"
+      "  sdma explore --goal=energy --pareto front.svg ag.sdma\n"
       "  sdma explore --budget 60s --best 3 --write found ag.sdma\n"
       "  sdma explore --tries 500 --seed 7 --json ag.sdma");
   action = [o, assumed] {

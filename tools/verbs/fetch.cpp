@@ -232,7 +232,7 @@ void add_fetch(VerbOptions& verb, Action& action) {
       "all sizes of the sweep reach a rate. It does not count the time that the host needs to find the blocks.\n"
       "Examples:\n"
       "  sdma fetch --device=simulate --sweep 4K..1M --engines 1,2,4\n"
-      "  sdma fetch --device=cuda --sweep 4K..1M --engines 1,2 --queues 2 --ways b2b,prelaunched --kernel 47 -n 10");
+      "  sdma fetch --device=cuda --sweep 4K..1M --engines 1,2 --kernel 47");
   action = [o] { return to_the_end([&] { return fetch_verb(*o); }); };
 }
 

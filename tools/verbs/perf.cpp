@@ -64,14 +64,15 @@ void add_perf(VerbOptions& verb, Action& action) {
       "SDMA_RCCL_LIBRARY, SDMA_NVML_LIBRARY, SDMA_CUBLAS_LIBRARY and SDMA_HIPBLAS_LIBRARY name other files for them.\n"
       "Examples:\n"
       "  sdma perf -b 1K -e 64M -f 2 -g 8 -n 20 -w 5 -c 1\n"
-      "  sdma perf --device=soft all_to_all --variant=swap,b2b+pl -g 7 --bytes 1000000 --order=adversarial\n"
-      "  sdma perf --device=cuda -g 2 --variant=pcpy+pl,b2b+pl --against=nccl --settle=30 --energy --beside=gemm\n"
+      "  sdma perf --device=soft all_to_all --variant=swap -g 7 -b 1000000\n"
+      "  sdma perf --device=cuda -g 2 --variant=b2b+pl --against=nccl --energy\n"
       "  sdma perf --device=simulate all_to_all -e 1G\n"
       "  mpirun -np 8 sdma perf -g 1 --device=kfd --format=nccl-tests\n"
-      "  srun -N2 -n16 sdma perf -g 1 --device=kfd --ranks-per-node=8 --meet=node0:29500\n"
+      "  srun -N2 -n16 sdma perf -g 1 --device=kfd --meet=node0:29500\n"
       "  sdma perf alltoallv --matrix=moe.csv --variant=all\n"
-      "  sdma perf --tune --machine=mine.json -e 1G > mine.txt && sdma perf --variant=auto --table=mine.txt\n"
-      "  sdma perf --device=simulate --variant=all,ring.sdma,2_allgather_b2b.sdma:chunk=bytes/N\n"
+      "  sdma perf --tune --machine=mine.json -e 1G > mine.txt\n"
+      "  sdma perf --variant=auto --table=mine.txt\n"
+      "  sdma perf --device=simulate --variant=all,ring.sdma:chunk=bytes/N\n"
       "  sdma perf --csv=ag.csv --save=ag.json --plot=ag.svg");
   action = [request, complete] { return complete(), perf_verb(*request); };
 }

@@ -157,9 +157,10 @@ void add_plan(VerbOptions& verb, Action& action) {
       "collectives/options.hpp explains each option. Notes about fallbacks of the variant, and about compute units, go to\n"
       "standard error.\n"
       "Examples:\n"
-      "  sdma plan all_gather --variant=b2b+pl -g 4 -b 64K > ag.sdma && sdma run ag.sdma\n"
-      "  sdma simulate --sweep bytes=1K..1G*4 ag.sdma && sdma perf --variant=all,ag.sdma\n"
-      "  diff <(sdma plan all_gather -b 1M --variant=pcpy) <(sdma plan all_gather -b 1M --variant=bcst)");
+      "  sdma plan all_gather --variant=b2b+pl -g 4 -b 64K > ag.sdma\n"
+      "  sdma run ag.sdma\n"
+      "  sdma simulate --sweep bytes=1K..1G*4 ag.sdma\n"
+      "  sdma perf --variant=all,ag.sdma");
   action = [o] { return plan_verb(*o); };
 }
 

@@ -206,6 +206,8 @@ int limited(const SimulateArguments& o, const MachineDescription& m, const Sched
   return kOk;
 }
 
+constexpr const char* kOutOfMemory = "there was no memory for them, and nothing is written: simulate fewer packets";
+
 int one(const SimulateArguments& o, const MachineDescription& m) {
   const auto& path = o.paths[0];
   const auto text = read_text(path);
@@ -217,7 +219,7 @@ int one(const SimulateArguments& o, const MachineDescription& m) {
   const Doing simulating("simulating " + shown(path));
   if (o.watts) return limited(o, m, *s, map);
   std::optional<trace::Recorder> recorder;
-  if (!o.trace.empty() || !o.plot.empty()) recorder.emplace(trace::Recorder::kDefaultEvents, "virtual");
+  if (!o.trace.empty() || !o.plot.empty()) recorder.emplace(trace::Recorder::kGrows, "virtual");
   auto r = simulate(*s, m,
                     {.recorder = recorder ? &*recorder : nullptr, .contents = o.contents, .seed = o.seed, .map = &map});
   if (!r) return report(in_file(path, r.error())), can_begin(*s, m) ? kRefuted : kInput;
@@ -232,6 +234,7 @@ int one(const SimulateArguments& o, const MachineDescription& m) {
   // Files first: the reader of the table may exit before its end.
   if (recorder) {
     const auto all = recorder->snapshot();
+    if (all.lost != 0) return report(lost_events(o.trace.empty() ? o.plot : o.trace, all.lost, kOutOfMemory)), kInput;
     const auto t = o.gpus.empty() ? all : trace::of_gpus(all, o.gpus);
     if (!o.trace.empty())
       if (const auto code = write_text(o.trace, trace::to_string(t, trace::form_of(o.trace), o.trace)); code != kOk)
@@ -361,11 +364,11 @@ void add_simulate(VerbOptions& verb, Action& action) {
   verb.footer(
       "Times cover the last round, from its first trigger or submit to the end of its waits.\n"
       "Examples:\n"
-      "  sdma simulate --set N=8 --set chunk=64K examples/schedules/2_allgather_b2b.sdma\n"
-      "  sdma simulate --trace run.json --plot run.svg examples/schedules/4_broadcast.sdma\n"
-      "  sdma simulate --sweep chunk=1K..1G*4 --set N=8 --plot speedup.svg a.sdma b.sdma\n"
-      "  sdma simulate --sweep bytes=64K,1M --sweep engine.window_bytes=16K..256K --csv window.csv a.sdma\n"
-      "  sdma simulate --explain --set chunk=64K examples/schedules/2_allgather_b2b.sdma\n"
+      "  sdma simulate --set chunk=64K examples/schedules/2_allgather_b2b.sdma\n"
+      "  sdma simulate --trace run.html --plot run.svg copy.sdma\n"
+      "  sdma simulate --sweep chunk=1K..1G*4 --plot speedup.svg a.sdma b.sdma\n"
+      "  sdma simulate --sweep engine.window_bytes=16K..256K --csv window.csv a.sdma\n"
+      "  sdma simulate --explain copy.sdma\n"
       "  sdma simulate --show-machine");
   action = [o] { return simulate_verb(*o); };
 }

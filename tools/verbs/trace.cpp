@@ -104,10 +104,10 @@ Result<trace::Trace, Diagnostic> load(const TraceArguments& o, const std::string
 }
 
 int tell_lost(const std::string& input, std::uint64_t lost) {
-  report({.severity = Severity::warning,
-          .where = shown(input),
-          .message = std::to_string(lost) + " events were lost during recording",
-          .hint = "give the recorder more space"});
+  report(
+      lost_events(shown(input), lost,
+                  "record again: sdma run --events=N keeps N events, and sdma simulate keeps all; sdma emulate loses "
+                  "them on a full disk"));
   return kUndecided;
 }
 
@@ -213,7 +213,7 @@ void add_trace(VerbOptions& verb, Action& action) {
       "  sdma trace run.jsonl -o run.json          open it in ui.perfetto.dev\n"
       "  sdma trace run.jsonl -o run.html          open it in a browser\n"
       "  sdma trace run.bin -o run.jsonl           a binary recording of sdma emulate\n"
-      "  sdma trace model.jsonl run.jsonl -o both.html   side by side\n"
+      "  sdma trace model.jsonl run.jsonl -o both.html  side by side\n"
       "  sdma trace --follow run.jsonl             events as they happen\n"
       "  sdma trace --schedule kineto.json -o copies.sdma\n"
       "  sdma trace --format=jsonl run.jsonl       check that it is complete");

@@ -27,7 +27,8 @@
 // Recording is wait-free and allocates nothing: events have a fixed size and go to a preallocated buffer of kStripes
 // stripes. A lane writes to its own stripe, and to the next one once that is full. Only the first 16 dwords of a packet
 // are stored, and text is produced only when a trace is written. When all stripes are full, events are lost: `lost`
-// counts them, and each file says so.
+// counts them, and each file says so. A simulation has no time to disturb: its Recorder(Recorder::kGrows, "virtual")
+// allocates as it records, and loses an event only if memory runs out.
 //
 // Threads: any thread may call anything at any time. A snapshot that is taken while other threads record contains each
 // event whole or not at all, and counts events that were being written as lost.
@@ -132,9 +133,11 @@ inline std::uint64_t now() noexcept {
 class Recorder {
  public:
   static constexpr std::size_t kDefaultEvents = std::size_t{1} << 18;  ///< 30 MiB, touched by the constructor
+  static constexpr std::size_t kMostEvents = std::size_t{1} << 31;     ///< the largest room of fixed size
+  static constexpr std::size_t kGrows = ~std::size_t{0};               ///< no fixed size: recording locks and allocates
   static constexpr std::size_t kStripes = 16;                          ///< parts of the buffer; each lane begins in one
 
-  /// Room for `events`, up to 2^32, rounded up to a multiple of kStripes.
+  /// Room for `events`, up to kMostEvents, rounded up to a multiple of kStripes; or kGrows.
   explicit Recorder(std::size_t events = kDefaultEvents, std::string_view clock = "steady");
   ~Recorder();
   Recorder(const Recorder&) = delete;
@@ -151,10 +154,10 @@ class Recorder {
   void name(const NameTable&);
   /// A copy of everything recorded so far. Recording continues.
   Trace snapshot() const;
-  /// How many events it can hold; 0 if its buffer could not be allocated.
+  /// How many events it can hold, or kGrows; 0 if its buffer could not be allocated.
   std::size_t capacity() const noexcept;
 
-  // Hot path: wait-free, noexcept, no allocation.
+  // Hot path: wait-free, noexcept, no allocation, except with kGrows.
   /// Records one event. Drops it, and counts it as lost, if there is no room.
   void record(const Event&) noexcept;
   /// How many events were dropped so far.

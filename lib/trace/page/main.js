@@ -209,7 +209,8 @@ addEventListener('resize', redraw);
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
 
 for (const t of model.traces) {
-  const packets = t.lanes.reduce((n, l) => n + l.count - l.actions, 0);
+  // A link shows again the packets of its queues, as they pass.
+  const packets = t.lanes.reduce((n, l) => n + (l.group === 'links' ? 0 : l.count - l.actions), 0);
   const before = t.before ? ` from its first packet, ${time(t.before)} before it` : '';
   element('span', `${t.name}: ${time(t.last)}${before}, ${many(packets)} packet${packets === 1 ? '' : 's'}, clock ${t.clock} `, byId('names'));
   if (t.lost) element('span', `${many(t.lost)} events were lost `, byId('names'), 'warning');
