@@ -12,10 +12,11 @@ import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 
 EXHIBIT = "tests/museum/exhibits/late_fill.bug.sdma"
 FIRST, LAST = 8, 15  # the lines that are shown
-WIDTH, LINE, LEFT = 880, 19, 150
+WIDTH, LINE, LEFT = 500, 19, 92  # on a phone, a letter is then 9 pixels high
 MEANING = {"copy_linear": "copy", "fill": "copy", "fence": "sync", "poll_mem": "wait"}
 
 
@@ -77,19 +78,21 @@ def picture(source, sdma):
     out.y = 50
     for number in range(FIRST, LAST + 1):
         if number == edit["line"]:
-            out.box(8, out.y - 14, WIDTH - 16, LINE, "#dff3e7")
+            out.box(8, out.y - 14, WIDTH - 16, 2 * LINE, "#dff3e7")
             out.text(16, out.y, f"  +   {edit['text']}", fixed_width, "#1d7a4d")
-            out.text(560, out.y, "the line that is missing", "", "#1d7a4d")
-            out.y += LINE
+            out.text(WIDTH - 12, out.y + LINE, "the line that is missing", 'text-anchor="end"', "#1d7a4d")
+            out.y += 2 * LINE
         racing = [place for place in race["places"] if place["line"] == number]
         if racing:
-            out.box(8, out.y - 14, WIDTH - 16, LINE, "#fbe3e1")
-            out.text(560, out.y, f"{racing[0]['agent']}: races", "", "#b8281f")
+            out.box(8, out.y - 14, WIDTH - 16, 2 * LINE, "#fbe3e1")
+            out.text(WIDTH - 12, out.y + LINE, f"{racing[0]['agent']}: races", 'text-anchor="end"', "#b8281f")
         out.text(16, out.y, f"{number:>3} {lines[number - 1]}", fixed_width)
-        out.y += LINE
+        out.y += 2 * LINE if racing else LINE
     out.y += 8
-    out.text(16, out.y, f"error[race]: {race['message']}", 'font-weight="bold"', "#b8281f")
-    out.y += 26
+    for words in textwrap.wrap(f"error[race]: {race['message']}", 60):
+        out.text(16, out.y, words, 'font-weight="bold"', "#b8281f")
+        out.y += LINE
+    out.y += 7
     with tempfile.TemporaryDirectory() as folder:
         all_bars = bars(sdma, corrected(text, race["edits"]), folder)
     begin, end = min(b[2] for b in all_bars), max(b[3] for b in all_bars)
@@ -104,7 +107,10 @@ def picture(source, sdma):
         out.text(16, out.y + 14, lane)
         meaning = MEANING.get(packet, "other")
         out.box(x(first), out.y, max(2, x(last) - x(first)), 20, colours[meaning])
-        out.text(round(x(first)) + 5, out.y + 14, packet, "", "#ffffff" if meaning == "copy" else "#000000")
+        if x(last) - x(first) > 8 * len(packet):
+            out.text(round(x(first)) + 5, out.y + 14, packet, "", "#ffffff" if meaning == "copy" else "#000000")
+        else:
+            out.text(round(x(first)) - 5, out.y + 14, packet, 'text-anchor="end"')
         out.y += 26
     out.y += 8
     return out.svg()
