@@ -87,7 +87,7 @@ def picture(source, sdma):
                 parts.append(f'<rect id="{name}c" class="cover" x="{x:.0f}" y="{y - 14}" width="{width:.0f}" height="{LINE}" fill="#15191f"/>')
         parts.append("</g>")
     calm = "@media (prefers-reduced-motion:reduce){*{animation:none!important}.past,.cover{display:none}}"
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {ROWS * LINE + 24}" font-family="monospace" font-size="13">\n'
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{ROWS * LINE + 24}" viewBox="0 0 {WIDTH} {ROWS * LINE + 24}" font-family="monospace" font-size="13">\n'
             f"<style>{''.join(css)}{calm}</style>\n"
             f'<rect width="100%" height="100%" rx="6" fill="#15191f"/>\n' + "\n".join(parts) + "\n</svg>\n")  # fmt: skip
 
