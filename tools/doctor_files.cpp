@@ -127,13 +127,13 @@ class Files {
     auto& members = all.members;
     if (all.rest) wrong(std::move(*all.rest));
     if (all.begun) begun(name, all.begun->bytes);
-    constexpr std::size_t kShown = 8;
-    const auto shown_links = std::min(kShown, all.left_out.size());
+    constexpr std::size_t kLinksNamed = 8;
+    const auto shown_links = std::min(kLinksNamed, all.left_out.size());
     if (shown_links > 0)
       s_.notes.push_back(fmt::format(
           "{}: not followed, because only files are read: {}{}", name,
           fmt::join(all.left_out.begin(), all.left_out.begin() + static_cast<std::ptrdiff_t>(shown_links), ", "),
-          all.left_out.size() > kShown ? fmt::format(", and {} more", all.left_out.size() - kShown) : ""));
+          all.left_out.size() > kLinksNamed ? fmt::format(", and {} more", all.left_out.size() - kLinksNamed) : ""));
     std::stable_partition(members.begin(), members.end(),
                           [](const Member& m) { return is_host_core(std::as_bytes(std::span(m.bytes))); });
     // With --save, the doctor has written everything into one of them.

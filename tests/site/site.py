@@ -24,6 +24,8 @@ KNOWN = {"StallReport": "api/sync/stall_report.html", "CopyBroadcast": "api/pack
 FIRST = {"StallReport": "api/sync/stall_report.html", "copy_linear": "docs/packets.html", "ring.hpp": "api/queue/ring.html",
          "sdma/queue/ring.hpp": "api/queue/ring.html", "--stalled-for": "docs/doctor.html", "stale-wait": "docs/rules.html", "CopyLinear": "api/packets/copy.html",
          "Errc::no_space": "api/core/result.html", "no_space": "api/core/result.html", "sdma::Ring": "api/queue/ring.html"}  # fmt: skip
+# With a letter too few, too many or wrong.
+MISTYPED = ("doorbll", "simulatte", "brodcast", "emulatir")
 # What has to be found, in whichever page.
 FOUND = ("add_rtn_64", "64", "poll_mem", "max_slot")
 URL = "https://example.org/sdma/"
@@ -193,7 +195,7 @@ def in_browser(site, chromium, chromedriver, profile):
         expect(f"the tab leads to the playground: {shown}", shown.strip() == "It runs.")
         browser.open(f"{root}index.html")
         search = lambda name: browser.run_async(SEARCH.replace("NAME", json.dumps(name)))
-        for name in (*FIRST, *FOUND):
+        for name in (*FIRST, *FOUND, *MISTYPED):
             browser.open(f"{root}index.html")
             found = search(name).removeprefix(root)
             expect(f"the first answer to {name} is {found}", found.startswith(FIRST.get(name, ("api", "docs"))))

@@ -135,7 +135,7 @@ void Made::move_lines(SourceMap& map) const {
 void Made::move_lines(std::vector<Diagnostic>& all) const {
   for (auto& d : all) {
     if (d.at.line == 0 || d.at.line > lines.size()) continue;
-    d.at.line = lines[d.at.line - 1];
+    d.at.line = lines[static_cast<std::size_t>(d.at.line) - 1];
     d.at.column = 0;
     d.where = to_string(d.at);
     d.excerpt.clear();

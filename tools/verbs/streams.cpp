@@ -95,8 +95,8 @@ void add_streams(VerbOptions& verb, Action& action) {
   verb.footer(
       "Ways:\n"
       "  kernel    the kernel alone: it writes the GPU's part\n"
-      "  hand      copies by hand in the stream of the kernel: copy to the peer, write its word, wait for one's own\n"
-      "  carried   the collective's copies in that stream, too, without a ring, in two turns\n"
+      "  hand      by hand in its stream: copy, write the peer's word, await one's own\n"
+      "  carried   the collective's copies in that stream, without a ring\n"
       "  trigger   by hand as ours: a second stream waits for both kernels, copies, and writes both words\n"
       "  ours      the collective enqueued in the stream; in graphs, published before each launch\n"
       "  ahead     ours with all rounds published before the time is taken\n"
