@@ -108,14 +108,10 @@ def measured(cell, way, mode, rounds):
 
 
 def table_of(o, torch, count, rank, session, tell):
-    """Measures what `auto` chooses by."""
+    """What `auto` chooses by."""
     place = ways.Place(torch, "soft" if o.small else "cuda", rank, count, session, "table")
-    auto = ways.way_of(place, "auto", o.table, lambda text: tell({"note": text}))
-    for kind, size in cells(o.small):
-        for mode in ("eager", "graphs"):
-            for columns in parallel.widths(o.shape, count).values():
-                auto.chosen(size * columns * (2 if place.gpu else 4), mode)
-    place.agree("all are here")
+    rows = [(size, mode) for _, size in cells(o.small) for mode in ("eager", "graphs")]
+    parallel.table_of(place, o.shape, count, o.table, rows, lambda text: tell({"note": text}))
 
 
 def work_of(o, torch, name, count, rank, session, tell):

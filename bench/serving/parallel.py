@@ -20,6 +20,7 @@ import math
 import os
 import signal
 import sys
+import tempfile
 import zlib
 
 # Before the driver is loaded: streams that wait must not share connections, and a kernel that is loaded when it is first wanted may wait
@@ -254,6 +255,17 @@ def shards_of(torch, place, shape, count, seed=1):
     return [Shard(torch, shape, r, count, place.where, dtype, seed) for r in mine]
 
 
+def table_of(place, shape, count, path, cells, tell):
+    """Measures what `auto` chooses by, and keeps it in the file. `cells`: [(rows, mode)]. Give it processes of its own: a graph of NCCL's
+    kernels can become slower in a process that has measured."""
+    auto = ways.way_of(place, "auto", path, tell)
+    for rows, mode in cells:
+        for columns in widths(shape, count).values():
+            auto.chosen(rows * columns * (2 if place.gpu else 4), mode)
+    place.agree("all are here")  # no rank ends before the others have read its words
+    place.close()
+
+
 def work_of(o, torch, count, rank, session, tell):
     """What a rank does: all ways and orders, one after another."""
     found = []
@@ -280,7 +292,7 @@ def options(arguments):
     p.add_argument("--way", default="sdma", help=", ".join(ways.WAYS) + "; or several")
     p.add_argument("--order", default="strict", help="of the software device: strict, rocr, adversarial; or several")
     p.add_argument("--graphs", action="store_true", help="decode steps are graphs; on the software device, their rounds are published as those of graphs")
-    p.add_argument("--table", default="", help="of auto: a file; by default, it is measured at the start")
+    p.add_argument("--table", default="", help="of auto: a file; by default, other processes measure it at the start")
     models.add_options(p)
     p.add_argument("--batch", type=int, default=3)
     p.add_argument("--prompt", type=int, default=9, help="tokens")
@@ -306,7 +318,14 @@ def run(o):
     except ImportError:
         raise ValueError("PyTorch is missing: install torch (Debian: python3-torch)") from None
     note = lambda rank, text: print(f"rank {rank}: {text}", file=sys.stderr, flush=True)
-    all = ranks.run(o.ranks, lambda rank, session, tell: work_of(o, torch, o.ranks, rank, session, tell), note, o.seconds)
+    with tempfile.TemporaryDirectory() as folder:
+        if "auto" in o.way.split(",") and o.ranks > 1 and not o.table:
+            o.table = os.path.join(folder, "auto.json")
+            rows = [(o.prompt, "eager"), (o.batch, "graphs" if o.graphs else "eager")]
+            place = lambda rank, session: ways.Place(torch, o.device, rank, o.ranks, session, "table", o.order.split(",")[0], o.seed)
+            measure = lambda rank, session, tell: table_of(place(rank, session), models.shape_of(o), o.ranks, o.table, rows, tell)
+            ranks.run(o.ranks, measure, note, o.seconds)
+        all = ranks.run(o.ranks, lambda rank, session, tell: work_of(o, torch, o.ranks, rank, session, tell), note, o.seconds)
     for rank, found in enumerate(all):
         for (order, way, mine), (_, _, first) in zip(found, all[0]):
             if mine != first and way not in ("none", "missing"):
