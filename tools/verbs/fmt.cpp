@@ -128,7 +128,7 @@ void add_fmt(VerbOptions& verb, Action& action) {
       "  sdma fmt ag.sdma\n"
       "  sdma fmt --check examples/schedules/*.sdma\n"
       "  sdma fmt --flat --set N=8 ag.sdma              what the loops expand to\n"
-      "  sdma fmt allgather.xml > ag.sdma               the schedule that is made of XML of MSCCL\n"
+      "  sdma fmt allgather.xml > ag.sdma               the schedule of XML of MSCCL\n"
       "  diff <(sdma fmt --flat a.sdma) <(sdma fmt --flat b.sdma)");
   action = [o] { return fmt_verb(*o); };
 }
