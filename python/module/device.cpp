@@ -239,14 +239,17 @@ py::tuple on_device(const std::shared_ptr<Opened>& device, Box& box, const std::
   return py::make_tuple(to_python(a.report), to_python(a.diagnosis));
 }
 
-/// On a device of its own. With `record`, also returns the recording.
+/// On a device of its own. With `events`, also returns the recording, which has room for as many; 0: the usual number.
 py::tuple once(Box& box, const std::string& kind, const std::string& order, const std::vector<std::uint32_t>& gpus,
-               std::uint64_t seed, double timeout, const Arrays& inputs, const Arrays& outputs, bool record) {
+               std::uint64_t seed, double timeout, const Arrays& inputs, const Arrays& outputs,
+               std::optional<std::uint64_t> events) {
   auto r = request_of(box, gpus, seed, timeout, inputs, outputs);
   std::optional<trace::Recorder> recorder;
-  if (record && kind_of(kind) != DeviceKind::soft)
+  if (events && kind_of(kind) != DeviceKind::soft)
     fail("only a software device records the times of its packets", "run with device='soft', or use sdma run --trace");
-  if (record) recorder.emplace();
+  if (events) recorder.emplace(*events == 0 ? trace::Recorder::kDefaultEvents : std::size_t{*events});
+  if (recorder && recorder->capacity() == 0)
+    fail("there is no memory for a recording of " + std::to_string(*events) + " events", "give trace a smaller number");
   r.run.recorder = recorder ? &*recorder : nullptr;
   auto needed = r.schedule.gpus;
   for (const auto g : gpus) needed = std::max(needed, g + 1);

@@ -147,17 +147,18 @@ def reduce(schedule: _sdma.AnySchedule, *, rule: str = "", tries: int = 5000, pr
 
 def run(schedule: _sdma.AnySchedule, *, device: str = "soft", order: str = "strict", gpus: Sequence[int] = (), seed: int = 0,
         timeout: float = 10, inputs: Mapping[str, _sdma.Bytes] | None = None, outputs: Mapping[str, _sdma.Bytes] | None = None,
-        trace: bool = False) -> results.Run:
+        trace: bool | int = False) -> results.Run:
     """Runs a schedule on a device of its own, and checks its expectations.
 
     `inputs`: the first bytes of buffers, by name: {"gpu0.in": array}. `outputs`: arrays that receive those of buffers after the run.
-    `timeout`: seconds from the beginning of the run to its deadline. `trace`: record the run, on a software device. A run that fails is
-    an answer, not an exception.
+    `timeout`: seconds from the beginning of the run to its deadline. `trace`: record the run, on a software device; a number: with room
+    for so many events, of which True has 262,144. `lost` of the recording says how many had none. A run that fails is an answer, not an
+    exception.
     """
     words = (list(gpus), seed, timeout, list((inputs or {}).items()), list((outputs or {}).items()))
     if isinstance(device, Device):
         raise TypeError("this device is open: use device.run(schedule)")
-    report, diagnosis, recording = _sdma.run(_schedule(schedule), device, order, *words, trace)
+    report, diagnosis, recording = _sdma.run(_schedule(schedule), device, order, *words, None if trace is False else 0 if trace is True else trace)
     answer = results.Run(report)
     answer.diagnosis, answer.trace = diagnosis, recording
     return answer

@@ -45,7 +45,10 @@ def test_every_order_and_a_trace():
     for order in ("strict", "rocr", "adversarial"):
         assert sdma.run(copy_schedule(), order=order, seed=3, gpus=[1, 0])
     r = sdma.run(copy_schedule(), trace=True)
-    assert len(r.trace) > 5 and r.trace._repr_svg_().startswith("<svg")
+    assert len(r.trace) > 5 and r.trace._repr_svg_().startswith("<svg") and r.trace.lost == 0
+    few = sdma.run(copy_schedule(), trace=1).trace
+    assert len(few) <= 16 and few.lost > 0, (len(few), few.lost)
+    assert sdma.run(copy_schedule(), trace=1000).trace.lost == 0
 
 
 def test_inputs_and_outputs_are_copied():
