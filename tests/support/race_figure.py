@@ -14,6 +14,8 @@ import sys
 import tempfile
 import textwrap
 
+import figure
+
 EXHIBIT = "tests/museum/exhibits/late_fill.bug.sdma"
 FIRST, LAST = 8, 15  # the lines that are shown
 WIDTH, LINE, LEFT = 500, 19, 92  # on a phone, a letter is then 9 pixels high
@@ -116,15 +118,5 @@ def picture(source, sdma):
     return out.svg()
 
 
-def main(arguments):
-    source, sdma = (pathlib.Path(word).resolve() for word in arguments[-2:])
-    figure, now = source / "docs/figures/race.svg", picture(source, sdma)
-    if arguments[0] == "--bless":
-        figure.write_text(now, encoding="utf-8")
-    elif not figure.is_file() or figure.read_text(encoding="utf-8") != now:
-        sys.exit(f"{figure} does not show what the tools say now: ninja -C build bless")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(figure.main(sys.argv[1:], "race.svg", picture))

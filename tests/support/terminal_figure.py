@@ -13,6 +13,8 @@ import subprocess
 import sys
 import tempfile
 
+import figure
+
 SECONDS, WIDTH, LINE, COLUMNS, ROWS = 40, 880, 18, 108, 27
 CHARACTER = (WIDTH - 32) / COLUMNS
 # Screens of commands: what is typed, and the seconds for reading what it prints.
@@ -92,15 +94,5 @@ def picture(source, sdma):
             f'<rect width="100%" height="100%" rx="6" fill="#15191f"/>\n' + "\n".join(parts) + "\n</svg>\n")  # fmt: skip
 
 
-def main(arguments):
-    source, sdma = (pathlib.Path(word).resolve() for word in arguments[-2:])
-    figure, now = source / "docs/figures/terminal.svg", picture(source, sdma)
-    if arguments[0] == "--bless":
-        figure.write_text(now, encoding="utf-8")
-    elif not figure.is_file() or figure.read_text(encoding="utf-8") != now:
-        sys.exit(f"{figure} does not show what the tool prints now: ninja -C build bless")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(figure.main(sys.argv[1:], "terminal.svg", picture))
