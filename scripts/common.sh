@@ -19,12 +19,17 @@ rows() {
     if [[ $name && $name != \#* ]] && { ((!$#)) || [[ " $* " == *" $when "* ]]; }; then echo "$name"; fi
   done <"$root/scripts/suites.txt"
 }
-# packages_of NAME...: the packages of these rows, one per line.
+# packages_of NAME...: the packages of these rows, one per line. Of one with a question mark, only if its program is not in PATH: it may
+# be there from another package, with which Debian's conflicts.
 packages_of() {
-  local name when needs
+  local name when needs package packages
   while read -r name when needs; do
-    if [[ " $* " == *" $name "* ]]; then tr -s ' ' '\n' <<<"$needs"; fi
-  done <"$root/scripts/suites.txt" | sed '/^$/d' | sort -u
+    [[ " $* " == *" $name "* ]] || continue
+    read -ra packages <<<"$needs"
+    for package in "${packages[@]}"; do
+      if [[ $package != *\? ]] || ! command -v "${package%\?}" >/dev/null; then echo "${package%\?}"; fi
+    done
+  done <"$root/scripts/suites.txt" | sort -u
 }
 
 # Whether packages may be installed: --no-install says no.

@@ -77,6 +77,11 @@ class Packages(unittest.TestCase):
     def test_no_sudo(self):
         self.ends({"dpkg-query": NOTHING}, ["there is no sudo", self.by_hand, " catch2 "])
 
+    def test_a_program_of_another_package(self):
+        self.ends({"dpkg-query": NOTHING}, [" chromium ", " npm"], "browser")
+        text = self.ends({"dpkg-query": NOTHING, "npm": ASKS_NOBODY}, [" chromium "], "browser")
+        self.assertNotIn("npm", text)
+
     def test_no_rights(self):
         self.ends({"dpkg-query": NOTHING, "sudo": REFUSES}, ["sudo does not let", self.by_hand])
 
