@@ -65,7 +65,7 @@ void Run::make_carried() {
 
 std::vector<GpuVa> Run::carried_words(std::uint32_t gpu, std::uint64_t round) const {
   const auto& mine = carried_[gpu];
-  const auto done = plan_.options.turns == 1 ? 1 : turn_of(round);
+  const auto done = done_of(round);
   std::vector<GpuVa> all;
   if (!mine.copies.empty()) all.push_back(mine.words[done]);
   for (const auto& peer : mine.reached_by) all.push_back(peer[done]);
@@ -80,21 +80,16 @@ Result<void, Diagnostic> Run::carry(std::uint32_t gpu, const StreamCalls& s, std
                       .hint = "leave StreamCalls::copy out: queues then copy"};
   const auto& mine = carried_[gpu];
   streams_[gpu].carries = true;
-  const auto write = [&](GpuVa word) -> Result<void, Diagnostic> {
-    if (const auto status = s.write(s.stream, word, value); status != 0)
-      return refused(gpu, {.status = status, .word = word});
-    return {};
-  };
-  const auto hold = [&](GpuVa word) -> Result<void, Diagnostic> {
-    if (const auto status = s.hold(s.stream, word, value); status != 0)
+  const auto does = [&](auto call, GpuVa word) -> Result<void, Diagnostic> {
+    if (const auto status = call(s.stream, word, value); status != 0)
       return refused(gpu, {.status = status, .word = word});
     return {};
   };
   if (plan_.options.turns == 1) {
     if (!mine.reached_by.empty())
-      if (auto r = write(bound_.address(plan_.triggers[gpu])); !r) return r;
+      if (auto r = does(s.write, bound_.address(plan_.triggers[gpu])); !r) return r;
     for (const auto here : mine.reached)
-      if (auto r = hold(here); !r) return r;
+      if (auto r = does(s.hold, here); !r) return r;
   }
   const auto offset = turn_of(round) * stride();
   for (const auto& c : mine.copies)
@@ -102,11 +97,11 @@ Result<void, Diagnostic> Run::carry(std::uint32_t gpu, const StreamCalls& s, std
       return Diagnostic{.where = "the stream of " + to_string(Place::gpu(gpu)),
                         .message = "its runtime refused a copy of " + std::to_string(c.bytes) + " bytes to " +
                                    bound_.name(c.to + offset) + ", with status " + std::to_string(status)};
-  const auto done = plan_.options.turns == 1 ? 1 : turn_of(round);
+  const auto done = done_of(round);
   if (!mine.copies.empty())
-    if (auto r = write(mine.words[done]); !r) return r;
+    if (auto r = does(s.write, mine.words[done]); !r) return r;
   for (const auto& peer : mine.reached_by)
-    if (auto r = hold(peer[done]); !r) return r;
+    if (auto r = does(s.hold, peer[done]); !r) return r;
   return {};
 }
 

@@ -174,6 +174,8 @@ class Run {
   sdma::Result<void, sdma::Diagnostic> carry(std::uint32_t gpu, const sdma::StreamCalls&, std::uint32_t value,
                                              std::uint64_t round, bool copies);
   std::uint64_t turn_of(std::uint64_t round) const noexcept { return round % plan_.options.turns; }
+  /// Which of Carried::words says that the copies of a round are done.
+  std::uint64_t done_of(std::uint64_t round) const noexcept { return plan_.options.turns == 1 ? 1 : turn_of(round); }
   std::uint64_t stride() const noexcept { return plan_.options.turns == 1 ? 0 : turn_bytes(plan_.options); }
   sdma::Result<void, sdma::Diagnostic> completed(sdma::Deadline) const;
   bool releases() const noexcept;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "absent_verb.hpp"
 
+#include "core/listed.hpp"
+
 #include <memory>
 
 namespace sdma::tool {
@@ -14,10 +16,7 @@ void add_absent(VerbOptions& verb, Action& action, const std::vector<std::string
   const auto ignored = std::make_shared<Ignored>();
   verb.values("WORDS", ignored->words, "ignored");
   verb.flag("--json", ignored->json, "ignored");
-  std::string names;
-  for (std::size_t i = 0; i < present.size(); ++i)
-    names += (i == 0 ? "" : i + 1 == present.size() ? " and " : ", ") + present[i];
-  action = [ignored, names, name = verb.name()] {
+  action = [ignored, names = listed(present), name = verb.name()] {
     complain("the playground has no sdma " + name, "it has " + names + "; the installed program has all subcommands");
     return kUsage;
   };

@@ -3,6 +3,7 @@
 #include "absent_verb.hpp"
 #include "build_info.hpp"
 #include "complete.hpp"
+#include "core/listed.hpp"
 #include "core/program.hpp"
 #include "findings.hpp"
 #include "help_width.hpp"
@@ -12,7 +13,6 @@
 #include "verbs.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -32,10 +32,8 @@ std::string which_have(const CLI::App& app, const std::string& option) {
       verbs.emplace_back(v.name);
   if (verbs.empty()) return "";
   if (2 * verbs.size() > std::size(kVerbs)) return ", which most subcommands have";
-  const auto last = verbs.back();
-  verbs.pop_back();
-  if (verbs.empty()) return fmt::format(", which 'sdma {}' has", last);
-  return fmt::format(", which {} and {} have", fmt::join(verbs, ", "), last);
+  if (verbs.size() == 1) return fmt::format(", which 'sdma {}' has", verbs[0]);
+  return fmt::format(", which {} have", listed(verbs));
 }
 
 /// "'sdma run' has no option '--sed'; did you mean '--seed'?" `all`: the program, with its verbs.

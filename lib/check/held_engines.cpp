@@ -12,6 +12,7 @@
 //
 // A flag needs the post that satisfied it in the followed execution; if the flag is not met, that post has not
 // happened. A count needs the last post of each agent that had added to it.
+#include "../core/listed.hpp"
 #include "alternatives.hpp"
 #include "engine_plan.hpp"
 #include "reporter.hpp"
@@ -20,6 +21,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
 
 namespace sdma { inline namespace v0_3 { namespace check_detail {
 namespace {
@@ -260,16 +262,16 @@ class HeldEngines {
       r_.add(std::move(f));
       return;
     }
-    std::string names;
+    std::vector<std::string> agents;
     for (std::size_t i = 0; i < cycle.size(); ++i) {
       const auto next = cycle[(i + 1) % cycle.size()];
       f.places.push_back(place(cycle[i]));
       f.notes.push_back(fmt::format("waits for {}, in {}, which {} {} {}", r_.place(why[i].post),
                                     r_.agent(why[i].post.agent), why[i].holds ? "needs the engine of" : "comes after",
                                     r_.place(place(next)), "(" + r_.agent(waits_[next].agent) + ")"));
-      names += (i == 0 ? "" : i + 1 == cycle.size() ? " and " : ", ") + r_.agent(waits_[cycle[i]].agent);
+      agents.push_back(r_.agent(waits_[cycle[i]].agent));
     }
-    f.message = names + " may wait for each other forever, because a waiting poll may hold its engine";
+    f.message = listed(agents) + " may wait for each other forever, because a waiting poll may hold its engine";
     f.hint = "put queues that wait for each other on different engines";
     r_.add(std::move(f));
   }

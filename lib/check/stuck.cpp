@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Finds agents that are stuck forever, and why: cycles of waits, waits for values that nothing writes, counts that are
 // never reached.
+#include "../core/listed.hpp"
 #include "../stream/print.hpp"
 #include "counts.hpp"
 #include "reporter.hpp"
@@ -8,6 +9,7 @@
 #include "sdma/stream/rules.hpp"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 namespace sdma { inline namespace v0_3 { namespace check_detail {
@@ -213,10 +215,10 @@ class StuckFinder {
     std::rotate(path.begin(), std::min_element(path.begin(), path.end()), path.end());
     const bool alone = path.size() == 1;
     Finding f{.rule = alone ? "self-wait" : "deadlock"};
-    std::string names;
-    for (std::size_t i = 0; i < path.size(); ++i)
-      names += (i == 0 ? "" : i + 1 == path.size() ? " and " : ", ") + r_.agent(path[i]);
-    f.message = alone ? names + " waits for a post that it makes only later" : names + " wait for each other forever";
+    std::vector<std::string> agents;
+    for (const auto p : path) agents.push_back(r_.agent(p));
+    f.message =
+        listed(agents) + (alone ? " waits for a post that it makes only later" : " wait for each other forever");
     for (const auto p : path) {
       f.places.push_back(here(p));
       const auto& s = step(p);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "reception.hpp"
 
+#include "../core/listed.hpp"
 #include "place.hpp"
 
 #include <fmt/format.h>
@@ -37,10 +38,7 @@ std::string absent_text(const std::vector<bool>& there) {
     lacking.resize(kNamed - 1);
     lacking.push_back(fmt::format("{} others", others));
   }
-  std::string out = one ? "rank " : "ranks ";
-  for (std::size_t i = 0; i < lacking.size(); ++i)
-    (out += i == 0 ? "" : i + 1 == lacking.size() ? " and " : ", ") += lacking[i];
-  return fmt::format("{} of {} {}", out, there.size(), one ? "has" : "have");
+  return fmt::format("{} {} of {} {}", one ? "rank" : "ranks", listed(lacking), there.size(), one ? "has" : "have");
 }
 
 Diagnostic absent(std::uint32_t rank, const std::vector<bool>& there, std::string hint) {

@@ -4,8 +4,8 @@
 
   rule_sections.py docs/rules.md rule_sections.hpp.in rule_sections.hpp SITE_URL
 
-A rule's text is its section; a failure that is no rule is an item of the section "Other failures". A log does not have the targets of
-links, so their texts alone remain.
+A rule's text is its section; a failure without a rule has an item in its section "Other failures". Links
+keep their text and lose their target, which a log does not have.
 """
 import re
 import sys
@@ -39,7 +39,7 @@ def main(page, form, target, url):
     with open(page, encoding="utf-8") as f:
         rules = sorted(sections(f.read()))
     if len(rules) < 2:
-        sys.exit(f"{page}: there are no sections of rules")
+        sys.exit(f"{page}: it has no sections about rules")
     with open(form, encoding="utf-8") as f:
         text = f.read()
     with open(target, "w", encoding="utf-8") as f:
