@@ -21,6 +21,7 @@ void RunState::add(std::string where, std::string message, std::string hint, std
 
 void RunState::begins() {
   begin_ = moved_ = Deadline::Clock::now();
+  mark_ = mark();
   deadline = Deadline::in(options.time_limit);
 }
 

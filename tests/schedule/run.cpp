@@ -105,12 +105,14 @@ TEST_CASE("a wait that does not end names the queues that stand, and what they w
   const auto b = link(parse(read("examples/schedules/1_copy.sdma")), *d);
   auto s = parse(read("examples/schedules/1_copy.sdma"));
   s.hosts[0].actions[0].queues = {1};  // the echo alone
-  const auto r = run(link(s, *d), {.time_limit = 500ms});
-  REQUIRE(r.findings.size() == 1);
-  CHECK(r.findings[0].where == "host main: wait host.done == 1");
-  CHECK(r.findings[0].message == "host.done is 0 after 500ms");
-  CHECK(r.findings[0].excerpt.find("gpu1.echo, gpu 1 engine") != std::string::npos);
-  CHECK(r.findings[0].excerpt.find("poll_mem") != std::string::npos);
+  CHECK(with_patience(500ms, [&](auto limit) {
+    const auto r = run(link(s, *d), {.time_limit = limit});
+    REQUIRE(r.findings.size() == 1);
+    const auto& f = r.findings[0];
+    return f.where == "host main: wait host.done == 1" &&
+           f.message == "host.done is 0 after " + std::to_string(limit.count()) + "ms" &&
+           f.excerpt.find("gpu1.echo, gpu 1 engine") != f.excerpt.npos && f.excerpt.find("poll_mem") != f.excerpt.npos;
+  }));
 }
 
 TEST_CASE("a fault ends the run at once and names its queue") {
@@ -175,13 +177,14 @@ TEST_CASE("the timeout ends every loop of a host, even one that does nothing") {
     SourceMap map;
     const auto s = parse(begin + "  repeat 1000000000000\n" + body + end, {.map = &map});
     const auto d = node(2);
-    const auto from = Deadline::Clock::now();
-    const auto r = run(link(s, *d), {.time_limit = 50ms, .map = &map});
-    CHECK(Deadline::Clock::now() - from < 20s);
-    REQUIRE(r.findings.size() == 1);
-    CHECK(lines(r.findings).starts_with("host main, line 1"));
-    CHECK(lines(r.findings).find("the run has not ended after 50ms, in round ") != std::string::npos);
-    CHECK(lines(r.findings).find('\n') == std::string::npos);
+    CHECK(with_patience(50ms, [&](auto limit) {
+      const auto r = run(link(s, *d), {.time_limit = limit, .map = &map});
+      REQUIRE(r.findings.size() == 1);
+      const auto said = lines(r.findings);
+      CHECK(said.starts_with("host main, line 1"));
+      CHECK(said.find('\n') == said.npos);
+      return said.find("the run has not ended after " + std::to_string(limit.count()) + "ms, in round ") != said.npos;
+    }));
   }
 }
 
@@ -194,17 +197,24 @@ TEST_CASE("a caller that ends the run gets the report of a timeout, and how long
     one.replace(one.find("  wait host.done == 2"), 21, loop);
     const auto d = node(2);
     const auto s = parse(one);
+    const auto b = link(s, *d);
+    // The owner ends the run a few looks after the queue has read everything, however long that takes.
     std::atomic<int> asked = 0;
-    const auto r = run(link(s, *d), {.time_limit = 3600s, .proceed = [&] { return ++asked < 3; }});
+    const auto unfinished = [&] {
+      return b.value(0) != 1 || b.ring(0).positions().read != b.ring(0).positions().committed;
+    };
+    const auto r = run(b, {.time_limit = 3600s, .proceed = [&] { return unfinished() || ++asked < 3; }});
     CHECK(r.ended);
     CHECK(r.still > 0ns);
     REQUIRE(r.findings.size() == 1);
     CHECK(r.findings[0].where.find("host main") == 0);
   }
+  // A run in which nothing moves is still from its begin, even if the first look comes after the deadline.
+  text.erase(text.find("  submit *\n"), 11);
   const auto d = node(2);
-  const auto r = run(link(parse(text), *d), {.time_limit = 50ms});
+  const auto r = run(link(parse(text), *d), {.time_limit = 1ms});
   CHECK_FALSE(r.ended);
-  CHECK(r.still > 0ns);
+  CHECK(r.still >= 1ms);
 }
 
 TEST_CASE("what differs from the expectations is counted, and without contents nothing is filled or compared") {
@@ -227,25 +237,31 @@ TEST_CASE("what differs from the expectations is counted, and without contents n
 TEST_CASE("the last round begins with its trigger, and ends with the waits after it") {
   const auto round = [](const std::string& host) {
     const auto d = node(2);
-    const auto r = run(link(parse(kCopy.substr(0, kCopy.find("host main")) + "signal host.go value=0\n" + host), *d));
+    const auto text = kCopy.substr(0, kCopy.find("host main")) + "signal host.go value=0\n" + host;
+    const auto r = run(link(parse(text), *d), {.time_limit = 600s});
     CHECK(lines(r.findings) == "");
+    CHECK((r.round.count() == 0 || r.round <= r.elapsed));
     return std::pair{r.round, r.elapsed};
   };
-  const auto [one, all] = round("host main\n  submit *\n  wait host.done == 1\nend\n");
-  CHECK((one.count() > 0 && one <= all));
-  CHECK(one > all / 2);
+  // One of several attempts, because another process may hold up a part of one.
+  const auto one_of_ten = [](const auto& holds) {
+    for (int i = 0; i < 10; ++i)
+      if (holds()) return true;
+    return false;
+  };
+  CHECK(one_of_ten([&] {
+    const auto [one, all] = round("host main\n  submit *\n  wait host.done == 1\nend\n");
+    CHECK(one.count() > 0);
+    return one > all / 2;
+  }));
   // What comes before the trigger is not part of the round.
-  // One of several attempts, because another process may hold up the last round of one.
-  const std::string many = "host main\n  repeat 2000\n    submit *\n    wait host.done >= epoch\n  end\n";
-  for (const std::string end : {"end\n", "  submit *\n  set host.go = 1\n  wait host.done == 2001\nend\n"}) {
-    bool shorter = false;
-    for (int i = 0; i < 10 && !shorter; ++i) {
+  const std::string many = "host main\n  repeat 200\n    submit *\n    wait host.done >= epoch\n  end\n";
+  for (const std::string end : {"end\n", "  submit *\n  set host.go = 1\n  wait host.done == 201\nend\n"})
+    CHECK(one_of_ten([&] {
       const auto [last, whole] = round(many + end);
       CHECK(last.count() > 0);
-      shorter = last < whole / 20;
-    }
-    CHECK(shorter);
-  }
+      return last < whole / 20;
+    }));
   CHECK(round("host main\n  submit *\nend\n").first.count() == 0);
 }
 
@@ -360,9 +376,10 @@ TEST_CASE("a wait for rptr ends when the engine has read everything, and not bef
            "host main\n  submit gpu0.q\n  wait gpu0.q.rptr == all\n  wait host.done == 1\nend\n";
   };
   for (const auto order : kOrderings) CHECK(run_once(text("  nop\n"), {}, order) == "");
-  const auto stuck = run_once(text("  poll_mem addr=host.go func=eq reference=1\n"), {.time_limit = 100ms});
-  INFO(stuck);
-  CHECK(stuck.find("the engine has not read everything") != std::string::npos);
+  CHECK(with_patience(100ms, [&](auto limit) {
+    const auto stuck = run_once(text("  poll_mem addr=host.go func=eq reference=1\n"), {.time_limit = limit});
+    return stuck.find("the engine has not read everything") != stuck.npos;
+  }));
 }
 
 TEST_CASE("a sample is what the word holds at that moment, in each round") {
@@ -381,8 +398,11 @@ TEST_CASE("a sample is what the word holds at that moment, in each round") {
   CHECK(run_once(one("  set host.y = n - 3")) == "");
   CHECK(run_once(one("  set host.y = n - 4")) ==
         "kernel gpu0.k: set host.y = n-4: the value does not fit in 32 bits: 18446744073709551615");
-  CHECK(run_once(one("  wait host.x == n + 1"), {.time_limit = 500ms})
-            .starts_with("kernel gpu0.k: wait host.x == n+1: host.x is 3 after 500ms, with n: it waits for 4"));
+  CHECK(with_patience(500ms, [&](auto limit) {
+    return run_once(one("  wait host.x == n + 1"), {.time_limit = limit})
+        .starts_with("kernel gpu0.k: wait host.x == n+1: host.x is 3 after " + std::to_string(limit.count()) +
+                     "ms, with n: it waits for 4");
+  }));
 }
 
 TEST_CASE("what a kernel stores depends on the seed, the range and the round") {
@@ -414,10 +434,13 @@ TEST_CASE("compute takes its time, and ends with the run") {
   const auto r = run(link(parse(text("30000000")), *d));
   CHECK(r);
   CHECK(r.elapsed >= 30ms);
-  const auto late = run(link(parse(text("1000000000000")), *d), {.time_limit = 50ms});
-  CHECK(late.elapsed < 30s);
-  REQUIRE(late.findings.size() == 1);
-  CHECK(late.findings[0].where == "kernel gpu0.k: compute ns=1");
+  // A compute of a quarter of an hour ends with the run, and then the next action says that the run has ended.
+  CHECK(with_patience(50ms, [&](auto limit) {
+    const auto late = run(link(parse(text("1000000000000")), *d), {.time_limit = limit});
+    CHECK(late.elapsed < 15min);
+    REQUIRE(late.findings.size() == 1);
+    return late.findings[0].where == "kernel gpu0.k: compute ns=1";
+  }));
 }
 
 TEST_CASE("a device that cannot start kernels says so, and runs nothing") {

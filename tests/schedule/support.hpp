@@ -6,6 +6,7 @@
 #include "sdma/schedule/text.hpp"
 #include "support/catch.hpp"
 
+#include <chrono>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -49,6 +50,14 @@ inline std::string lines(const std::vector<Diagnostic>& all) {
   std::string out;
   for (const auto& d : all) out += (out.empty() ? "" : "\n") + d.where + ": " + d.message;
   return out;
+}
+
+/// Does `holds` say yes to one of these time limits? A busy machine may not even begin, within the first, what is to be
+/// seen at its end; so then there is a longer one.
+template <class F> bool with_patience(std::chrono::milliseconds first, F holds) {
+  for (auto limit = first; limit < std::chrono::minutes(2); limit *= 4)
+    if (holds(limit)) return true;
+  return false;
 }
 
 }  // namespace sdma::test
