@@ -244,8 +244,13 @@ class LogReader::Impl {
     flush();
     const bool says = r.evident || names_kernel(r.text) || find_message(r.text).has_value();
     if (!says && !r.date && !r.priority) return LineKind::other;
-    if (const auto said = behind_driver(r.text); may_be_dump_row(said) && is_dump_row(said) && !find_message(said))
-      return names_ring(r.text) ? LineKind::row : LineKind::bare_row;
+    const auto said = behind_driver(r.text);
+    const bool ring = names_ring(r.text);
+    if (may_be_dump_row(said) && (ring || begins_with_number(said)) && is_dump_row(said) && !find_message(said)) {
+      ++log_.records;
+      sources_.add(r, r.text);
+      return ring ? LineKind::row : LineKind::bare_row;
+    }
     evident_ += r.evident;
     said_ += says;
     perhaps_ += !says;

@@ -79,6 +79,13 @@ bool may_be_dump_row(std::string_view line) noexcept {
   return false;
 }
 
+bool begins_with_number(std::string_view text) noexcept {
+  constexpr std::size_t kDword = 8;
+  const auto word = trimmed(text).substr(0, trimmed(text).find_first_of(" :"));
+  return std::any_of(word.begin(), word.end(), is_digit) ||
+         (word.size() >= kDword && std::all_of(word.begin(), word.end(), is_hex));
+}
+
 std::string_view behind_driver(std::string_view text) noexcept {
   constexpr std::string_view kDriver = "amdgpu ", kAgain = "amdgpu: ";
   if (!text.starts_with(kDriver)) return text;

@@ -18,6 +18,9 @@ bool names_kernel(std::string_view text) noexcept;
 bool is_dump_row(std::string_view line);
 /// Is it worth the time to look? Most lines of a log have words, and no offset.
 bool may_be_dump_row(std::string_view line) noexcept;
+/// Is its first word an offset, a dword or "DW3"? A row that nothing names has no words: "Fallback order for Node 0: 0"
+/// is a sentence.
+bool begins_with_number(std::string_view text) noexcept;
 /// "amdgpu 0000:c1:00.0: amdgpu: text": the text.
 std::string_view behind_driver(std::string_view text) noexcept;
 /// Does it have a word of a ring, or of the driver?

@@ -92,11 +92,11 @@ std::string RestOfLog::whole() const {
 }
 
 bool RestOfLog::has_dump(std::size_t records) const noexcept {
-  return shows_dump() || rows_ > 1 || (bare_rows_ > 1 && bare_rows_ > records);
+  return shows_dump() || rows_ > 1 || (bare_rows_ > 1 && bare_rows_ * 2 > records);
 }
 
 std::string RestOfLog::take(std::size_t records) const {
-  const bool own = rows_ > 1, bare = bare_rows_ > 1 && bare_rows_ > records;
+  const bool own = rows_ > 1, bare = bare_rows_ > 1 && bare_rows_ * 2 > records;
   std::string rest;
   std::size_t before = 1;
   each_kept([&](std::size_t number, LineKind kind, std::string_view line, std::size_t) {

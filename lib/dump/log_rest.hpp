@@ -38,7 +38,7 @@ class RestOfLog {
   void add(std::size_t number, LineKind, std::string_view line);
   /// The text is a log: from now on, lines of a log are not kept.
   void leave_out();
-  /// `records`: how many the log has.
+  /// `records`: how many the log has, with its rows.
   bool has_dump(std::size_t records) const noexcept;
   std::size_t size() const noexcept { return text_.size(); }
   std::string take(std::size_t records) const;

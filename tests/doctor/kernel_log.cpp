@@ -360,6 +360,29 @@ TEST_CASE("an address that is cut off is not another address") {
   CHECK(all.faults.empty());
 }
 
+TEST_CASE("a line of the kernel that ends in numbers is a line of the log, alone and among others") {
+  const std::string_view numbers[] = {
+      "[    0.112983] pcpu-alloc: [0] 0 1 \n",
+      "[    0.113627] printk: log buffer data + meta data: 131072 + 458752 = 589824 bytes\n",
+      "[    0.206850] Fallback order for Node 0: 0 \n"};
+  std::string all = "[    0.100000] Linux version 6.8.0\n";
+  for (const auto line : numbers) {
+    CAPTURE(line);
+    CHECK(is_kernel_log(line));
+    CHECK_THAT(facts_of(line, "log").what, Catch::Contains("a kernel's log of 1 line, "));
+    all += line;
+  }
+  CHECK_THAT(facts_of(all, "log").what, Catch::Contains("a kernel's log of 4 lines, from 0.100 to 0.207"));
+}
+
+TEST_CASE("the rows of a dump that was printed into a log are lines of the log, too") {
+  std::string log;
+  for (int i = 0; i < 3; ++i) log += fmt::format("[  812.40010{}] amdgpu 0000:c1:00.0: amdgpu: GPU reset begin!\n", i);
+  for (int i = 0; i < 4; ++i)
+    log += fmt::format("[  812.50000{}] amdgpu 0000:c1:00.0: amdgpu: [{}]: 00000005 00001008\n", i, 2 * i);
+  CHECK_THAT(facts_of(log, "log").what, Catch::Contains("a kernel's log of 7 lines, from 812.400 to 812.500"));
+}
+
 TEST_CASE("what is no log is none") {
   for (const std::string_view other :
        {"", "0x00000005 0x00001008\n", "hello world\n", "{\"ring\": [\"0x5\", \"0x3000\"]}\n",
