@@ -185,12 +185,32 @@ class LogReader::Impl {
       rest_.add(n_, LineKind::other, whole);
       return next_line(whole);
     }
+    if (json_behind_words(l)) {
+      rest_.add(n_, LineKind::log, whole);
+      return next_line(whole);
+    }
     LogRecord r;
     take_prefixes(l, r);
     r.first = r.last = n_;
     const auto joined = continues(l, r);
     rest_.add(n_, joined ? *joined : begin(l, r), whole);
     next_line(whole);
+  }
+  /// Records of JSON to the end of the line, behind a time, a tag or the name of a container: fluentd's files, kubectl.
+  bool json_behind_words(std::string_view l) {
+    constexpr std::size_t kMostWords = 200;
+    const auto at = l.find("{\"");
+    if (at == l.npos || at > kMostWords || !l.ends_with('}')) return false;
+    LogRecord before;
+    take_prefixes(l.substr(0, at), before);
+    const auto used = read_json_records(l.substr(at), [&](LogRecord& r) {
+      flush();
+      r.first = r.last = n_;
+      if (!r.date && !r.seconds) r.date = before.date, r.seconds = before.seconds, r.when = before.when;
+      if (r.host.empty()) r.host = before.host, r.host_is_mark = before.host_is_mark;
+      record(r, r.text);
+    });
+    return used.records > 0;
   }
   void next_line(std::string_view line) {
     at_ += line.size();

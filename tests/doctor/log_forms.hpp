@@ -254,6 +254,10 @@ inline const std::vector<LogForm>& log_forms() {
        }},
       {"fluent-bit", false,
        each([](const Record& r) { return fmt::format("[1790000000.5, {{\"log\": {}}}]", in_quotes(r.said)); })},
+      {"fluentd", false, each([](const Record& r) {
+         return fmt::format("2026-11-22 10:00:{:02}.{:06} +0000 kernel.n7: {{\"ident\":\"kernel\",\"message\":{}}}",
+                            r.us / 1000000 % 60, r.us % 1000000, in_quotes(r.said));
+       })},
       {"ansible", true,
        [](const Records& all) {
          std::string lines, text;

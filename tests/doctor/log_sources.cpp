@@ -115,6 +115,13 @@ std::vector<SourceForm> interleaved() {
              "[1790000000.5, {{\"log\": {}, \"kubernetes\": {{\"pod_name\": \"x\", \"host\": \"{}\"}}}}]",
              logs::in_quotes(s.said), host(s.of));
        })},
+      {"fluentd", quiet, other, each([](auto& s) {
+         return fmt::format("2026-11-22T10:00:01+00:00\tkernel\t{{\"host\":\"{}\",\"message\":{}}}", host(s.of),
+                            logs::in_quotes(s.said));
+       })},
+      {"docker compose, of a collector", quiet, other, each([](auto& s) {
+         return fmt::format("collect-1  | {{\"message\":{},\"hostname\":\"{}\"}}", logs::in_quotes(s.said), host(s.of));
+       })},
       {"Elastic", quiet, other, each([](auto& s) {
          return fmt::format(
              "{{\"_source\": {{\"@timestamp\": \"2026-11-22T10:00:01.4Z\", \"message\": {}, \"host\": "
