@@ -7,6 +7,7 @@
 #include "draw/curves.hpp"
 #include "sdma/core/file.hpp"
 #include "sdma/core/number.hpp"
+#include "sdma/schedule/text.hpp"
 #include "sdma/simulate/held_out.hpp"
 
 #include <fmt/format.h>
@@ -114,6 +115,43 @@ Curves table(col::Collective c, const std::vector<Column>& columns, const std::v
   return curves;
 }
 
+/// The all-gather by rings of kernels with that protocol, with what a launch takes beyond that of a graph.
+Schedule by_kernels(std::uint64_t bytes, const char* protocol) {
+  const auto text = read_file(SDMA_SOURCE_ROOT "/share/sdma/collectives/kernels.sdma");
+  const auto s = parse_schedule(text ? *text : "", "kernels.sdma",
+                                {.set = {{"collective", "all_gather"},
+                                         {"bytes", std::to_string(bytes)},
+                                         {"protocol", protocol},
+                                         {"start_ns", "5500"}}});
+  return s ? *s : Schedule{};
+}
+
+/// All-gathers by engines as a part of the time by kernels: above 1, kernels are faster. Estimates, which no public table
+/// judges.
+void against_kernels(const std::vector<Column>& columns, const std::vector<std::uint64_t>& sizes,
+                     const MachineDescription& m) {
+  std::printf("| size | kernels, us | protocol | pcpy | best of engines | |\n|---|---|---|---|---|---|\n");
+  for (const auto bytes : sizes) {
+    const auto ll = by_kernels(bytes, "ll"), simple = by_kernels(bytes, "simple");
+    const auto a = sensitivity(ll, m), b = sensitivity(simple, m);
+    if (!a || !b) continue;
+    const bool flags = a->ns < b->ns;
+    const auto& kernels = flags ? ll : simple;
+    const auto ratio = [&](const Schedule& s) { return speed_up(s, kernels, m); };
+    auto best = ratio(schedule(col::Collective::all_gather, {"pcpy", col::Variant::pcpy, false}, bytes));
+    const auto pcpy = best;
+    const char* name = "pcpy";
+    for (const auto& k : columns)
+      if (const auto r = ratio(schedule(col::Collective::all_gather, k, bytes)); r && best && r->value < best->value)
+        best = r, name = k.name;
+    if (!pcpy || !best) continue;
+    const auto& t = flags ? *a : *b;
+    std::printf("| %s | %.1f +- %.1f | %s | %.2f +- %.2f | %.2f +- %.2f | %s |\n", size(bytes).c_str(), t.ns / 1e3,
+                t.uncertainty_ns / 1e3, flags ? "ll" : "simple", pcpy->value, pcpy->uncertainty, best->value,
+                best->uncertainty, name);
+  }
+}
+
 std::string cells_text(const Judged::Cells& c) {
   return c.cells == 0 ? "" : fmt::format("{} cells, {:.1f} %, worst {:.0f} %", c.cells, 100 * c.mean, 100 * c.worst);
 }
@@ -143,7 +181,7 @@ bool cells() {
   std::string judged;
   for (const auto& [layout, how, tables] :
        std::initializer_list<std::tuple<const char*, Through, std::vector<std::string>>>{
-           {"mi300x:8", Through::rings, {"dma-latte", "mi300x"}},
+           {"mi300x:8", Through::rings, {"dma-latte", "mi300x", "rccl-mi300x"}},
            {"mi355x:8", Through::rings, {"mi355x"}},
            {"mi300x:8", Through::hip, {"mi300x-hip"}},
            {"mi355x:8", Through::hip, {"mi355x-hip"}}}) {
@@ -154,9 +192,9 @@ bool cells() {
     for (const auto& name : tables) {
       auto t = read_measurements(kPublished + name + ".csv");
       if (!t) return failed(t.error()[0]);
-      read.push_back(*std::move(t));
+      const auto all = *std::move(t);
+      if (name != "rccl-mi300x") read.push_back(all);  // kernels have no pattern of copies
       if (name == "dma-latte") continue;
-      const auto& all = read.back();
       const auto predictions = predict(all.observations, *m);
       if (!predictions) return failed(predictions.error()[0]);
       std::printf(
@@ -194,13 +232,14 @@ int main(int argc, char** argv) {
   using col::Variant;
   const auto sizes = sizes_of(*all);
   std::printf("### All-gather, fitted: model (published, error)\n\n");
-  const auto ag = table(col::Collective::all_gather,
-                        {{"pcpy+PL", Variant::pcpy, true},
-                         {"bcst", Variant::bcst, false},
-                         {"bcst+PL", Variant::bcst, true},
-                         {"b2b", Variant::b2b, false},
-                         {"b2b+PL", Variant::b2b, true}},
-                        sizes, &*all, *m);
+  const std::vector<Column> gathers{{"pcpy+PL", Variant::pcpy, true},
+                                    {"bcst", Variant::bcst, false},
+                                    {"bcst+PL", Variant::bcst, true},
+                                    {"b2b", Variant::b2b, false},
+                                    {"b2b+PL", Variant::b2b, true}};
+  const auto ag = table(col::Collective::all_gather, gathers, sizes, &*all, *m);
+  std::printf("\n### All-gather by engines against kernels: estimates\n\n");
+  against_kernels(gathers, sizes, *m);
   std::printf("\n### One copy, fitted: percent of its time, model (published)\n\n");
   shares(*all, *m);
   std::printf("\n### All-to-all: the model alone\n\n");

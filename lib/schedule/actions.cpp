@@ -4,6 +4,8 @@
 #include "parser.hpp"
 #include "symbols.hpp"
 
+#include <algorithm>
+
 namespace sdma { inline namespace v0_3 { namespace detail {
 
 bool ScheduleParser::host() {
@@ -35,14 +37,27 @@ bool ScheduleParser::kernel() {
     ok = fail(r->at, "a kernel runs on a GPU, got " + quote(r->text()), "write kernel gpu0." + r->name);
   if (ok && !kernels_.insert(r->text()).second) ok = fail(r->at, "kernel " + quote(r->text()) + " is already declared");
   Schedule::Kernel k{.place = r ? r->place : Place::gpu(0), .name = r ? r->name : ""};
-  ok = ok && fields("a kernel", "share", "", [&](const Token& t) -> std::optional<bool> {
-         if (t.text != "share") return {};
-         const auto n = number("share", 1, 100);
-         k.share = static_cast<std::uint32_t>(n.value_or(100));
+  ok = ok && fields("a kernel", "share, workgroups, protocol", "", [&](const Token& t) -> std::optional<bool> {
+         if (t.text == "protocol") return protocol(k.protocol);
+         if (t.text != "share" && t.text != "workgroups") return {};
+         const bool share = t.text == "share";
+         const auto n = number(share ? "share" : "workgroups", 1, share ? 100 : kMostWorkgroups);
+         if (n) (share ? k.share : k.workgroups) = static_cast<std::uint32_t>(*n);
          return n.has_value();
        });
   s_.kernels.push_back(std::move(k));
   return actor(begin, s_.kernels.back().actions, kernel_actions_, ok);
+}
+
+bool ScheduleParser::protocol(Schedule::Protocol& p) {
+  const Token word = lex_.take();
+  const auto text = word.kind == Token::word ? expand(word) : word.text;
+  if (!text) return false;
+  const auto at = std::find(std::begin(kProtocols), std::end(kProtocols), *text) - std::begin(kProtocols);
+  if (at == std::ssize(kProtocols))
+    return fail(word.at, quote(word) + " is not a protocol of kernels", "write protocol=plain, simple or ll");
+  p = static_cast<Schedule::Protocol>(at);
+  return true;
 }
 
 /// The rest of the line, and the body. `ok`: is the name right?

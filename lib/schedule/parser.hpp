@@ -140,6 +140,7 @@ class ScheduleParser final : private Blocks, private Symbols {
   // actions.cpp: bodies of hosts and kernels
   bool host();
   bool kernel();
+  bool protocol(Schedule::Protocol&);
   bool actor(const Token& begin, std::vector<Schedule::Action>&, std::vector<std::vector<SourceMap::Location>>&,
              bool ok);
   bool action(int depth);

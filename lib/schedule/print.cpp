@@ -50,13 +50,20 @@ class Printer {
     for (const auto& g : s_.signals) signal(g);
     for (const auto& q : s_.queues) queue(q);
     for (const auto& a : actors(s_)) {
-      out_ += a.title() + (a.share == 100 ? "" : " share=" + std::to_string(a.share));
+      out_ += a.title();
+      if (a.of) settings(*a.of);
       out_ += (a.rank ? " rank=" + std::to_string(*a.rank) : "") + "\n";
       actions(*a.actions, 1);
       out_ += "end\n";
     }
     for (const auto& e : s_.expectations) out_ += to_text(s_, e) + "\n";
     return std::move(out_);
+  }
+
+  void settings(const Schedule::Kernel& k) {
+    if (k.share != 100) out_ += " share=" + std::to_string(k.share);
+    if (k.workgroups != 0) out_ += " workgroups=" + std::to_string(k.workgroups);
+    if (k.protocol != Schedule::Protocol::plain) out_ += " protocol=" + std::string(name(k.protocol));
   }
 
   void action(const Schedule::Action& a, std::size_t depth) {

@@ -30,8 +30,8 @@ std::string title(const Schedule& s, const SymbolOffset& l) {
 
 std::vector<Actor> actors(const Schedule& s) {
   std::vector<Actor> out;
-  for (const auto& h : s.hosts) out.push_back({Place::host(), h.name, &h.actions, 100, h.rank});
-  for (const auto& k : s.kernels) out.push_back({k.place, k.name, &k.actions, k.share});
+  for (const auto& h : s.hosts) out.push_back({Place::host(), h.name, &h.actions, h.rank, nullptr});
+  for (const auto& k : s.kernels) out.push_back({k.place, k.name, &k.actions, {}, &k});
   return out;
 }
 

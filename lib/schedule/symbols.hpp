@@ -37,13 +37,17 @@ inline std::string queue_name(const Schedule::Queue& q) { return to_string(q.pla
 /// "buffer gpu1.buf", "signal host.done".
 std::string title(const Schedule&, const SymbolOffset&);
 
+inline constexpr std::uint32_t kMostWorkgroups = 4096;                       ///< of a kernel
+inline constexpr std::string_view kProtocols[] = {"plain", "simple", "ll"};  ///< in the order of Schedule::Protocol
+constexpr std::string_view name(Schedule::Protocol p) noexcept { return kProtocols[static_cast<std::size_t>(p)]; }
+
 /// A host thread or a kernel.
 struct Actor {
   Place place{};  ///< a kernel's GPU
   std::string_view name{};
   const std::vector<Schedule::Action>* actions{};
-  std::uint32_t share = 100;            ///< of a kernel
   std::optional<std::uint32_t> rank{};  ///< of a host thread: the one that it names
+  const Schedule::Kernel* of{};         ///< null: a host thread
   bool kernel() const noexcept { return !place.is_host(); }
   /// "host main", "kernel gpu0.gemm".
   std::string title() const {

@@ -68,9 +68,13 @@ constexpr std::array<Entry, kCosts> kEntries{{
     {"engine.large_swap_efficiency", "fraction", 1},
     {"engine.command_ns", "ns", 0},
     {"engine.command_bytes", "bytes", 16 << 10},
+    {"kernel.workgroup_bytes_per_ns", "bytes/ns", 1e6},
+    {"kernel.link_efficiency", "fraction", 1},
+    {"kernel.step_ns", "ns", 0},
+    {"kernel.ll_ns", "ns", 0},
 }};
-static_assert(static_cast<std::size_t>(Cost::engine_command_size) + 1 == kCosts);
-static_assert(kEntries.back().name == "engine.command_bytes");
+static_assert(static_cast<std::size_t>(Cost::kernel_ll) + 1 == kCosts);
+static_assert(kEntries.back().name == "kernel.ll_ns");
 constexpr std::array<std::string_view, kPatterns> kPatternNames{"a pair",   "own sources", "one source", "swaps",
                                                                 "the host", "a relay",     "a network"};
 

@@ -70,7 +70,7 @@ bool World::perform(Thread& t, std::uint32_t id) {
   }
   const Store st{.signal = signal, .value = value, .add = a.kind == Kind::add};
   if (t.kernel()) {
-    store(t, id, cost(Cost::kernel_release), What::releases_kernel, Phase::sync, st);
+    store(t, id, release(t), What::releases_kernel, Phase::sync, st);
   } else {
     round_begins(true);
     store(t, id, cost(Cost::host_store), What::sets, Phase::schedule, st);
@@ -107,11 +107,21 @@ void World::sample(Thread& t, std::uint32_t id, const Schedule::Action& a) {
 }
 /// The thread reads a word, which has held its value since `cause`, and then continues. `waited`: this ends a wait.
 void World::look(Thread& t, std::uint32_t id, std::size_t signal, std::uint32_t cause, bool waited) {
-  const auto took = cost(t.kernel() ? Cost::kernel_poll : Cost::host_poll) + flight(t, signal);
+  const auto took = (t.kernel() ? acquire(t) : cost(Cost::host_poll)) + flight(t, signal);
   t.busy_ns += took;
   end_action(t, now_ + took);
   t.node = node(now_ + took, cause, t.where, What::looks, Phase::sync);
   at(now_ + took, Event::thread, id, waited);
+}
+
+/// How long a kernel takes until others may see its stores, and until it may read those of others.
+double World::release(const Thread& t) const noexcept {
+  using Protocol = Schedule::Protocol;
+  if (t.of->protocol == Protocol::ll) return cost(Cost::kernel_ll);
+  return cost(Cost::kernel_release) + (t.of->protocol == Protocol::simple ? cost(Cost::kernel_step) : 0);
+}
+double World::acquire(const Thread& t) const noexcept {
+  return t.of->protocol == Schedule::Protocol::ll ? 0 : cost(Cost::kernel_poll);
 }
 
 /// Records that a thread begins an action now, which `text` describes. `end_action` ends it.
@@ -261,22 +271,30 @@ void World::add(Thread& t, std::uint32_t id, const Schedule::Action& a) {
     std::copy(sum.begin(), sum.end(), bytes(a.range).begin());
   }
   std::map<std::uint32_t, double> all;
+  const auto workgroups = t.of->workgroups;
+  double crossing = 0;
   const auto moves = [&](const Schedule::Range& r, bool reads) {
-    const auto n = static_cast<double>(r.bytes);
     const auto home = memory_->home(memory_->resolve(r.va));
+    // With a flag in each word, as many bytes again go to another GPU.
+    const bool flags = t.of->protocol == Schedule::Protocol::ll && home != t.place;
+    const auto n = static_cast<double>(r.bytes) * (flags ? 2 : 1);
     all[memories_[place_index(home)]] += n;
     kernel_bytes_ += n;
     if (home == t.place) return;
+    crossing += n;
     const auto from = reads ? home : t.place, to = reads ? t.place : home;
     const auto between = crossed(from, to, where(t));
     if (!between) return;
-    all[*between] += n;
-    for (const auto shared : shares_[link(from, to)]) all[shared] += n;
+    const auto crosses = n / (workgroups > 0 ? cost(Cost::kernel_link) : 1);
+    all[*between] += crosses;
+    for (const auto shared : shares_[link(from, to)]) all[shared] += crosses;
   };
   for (const auto& part : a.sum.parts) moves(part, true);
   moves(a.range, false);
   double ns = 0;
-  for (const auto& [resource, n] : all) ns = std::max(ns, n / net_.resources()[resource].rate);
+  if (workgroups > 0) ns = crossing / (workgroups * cost(Cost::kernel_workgroup));
+  if (ns == 0)
+    for (const auto& [resource, n] : all) ns = std::max(ns, n / net_.resources()[resource].rate);
   works(t, id, ns, all);
 }
 

@@ -204,7 +204,8 @@ void World::prepare() {
     auto& t = threads_.emplace_back();
     t.name = a.title();
     t.place = a.place;
-    t.share = a.share / 100.0;
+    t.of = a.of;
+    t.share = a.of ? a.of->share / 100.0 : 1;
     t.where = named(t.name);
     t.actions = a.actions;
     if (o_.recorder) t.lane = o_.recorder->lane(to_string(a.place), a.name);

@@ -118,8 +118,9 @@ class World {
     Place place{};  ///< a kernel's GPU
     std::uint32_t where{};
     const std::vector<Schedule::Action>* actions{};
-    std::uint32_t pace{};  ///< a kernel's resource of its own: the ns that it computes alone
-    double share{};        ///< of the compute units of its GPU, while it computes
+    std::uint32_t pace{};          ///< a kernel's resource of its own: the ns that it computes alone
+    double share{};                ///< of the compute units of its GPU, while it computes
+    const Schedule::Kernel* of{};  ///< a kernel
     trace::LaneId lane{};
     bool kernel() const noexcept { return !place.is_host(); }
   };
@@ -253,6 +254,8 @@ class World {
   void compare(const Thread&, const Schedule::Action&);
   void access(Thread&, std::uint32_t id, const Schedule::Action&, std::uint64_t round);
   double fetch_flights(const Thread&, const Program&) const noexcept;
+  double release(const Thread&) const noexcept;
+  double acquire(const Thread&) const noexcept;
   bool early(std::uint32_t id, std::size_t signal);
   void settled();
   bool release_trigger();

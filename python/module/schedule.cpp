@@ -379,14 +379,21 @@ void add_schedule(py::module_& m) {
           arg("name") = "main")
       .def(
           "add_kernel",
-          [](const BoxPtr& b, std::string name, const py::object& place, std::uint32_t share) {
+          [](const BoxPtr& b, std::string name, const py::object& place, std::uint32_t share, std::uint32_t workgroups,
+             const std::string& protocol) {
             const auto at = place_of(place);
             auto& s = b->edit();
             s.add_kernel(at, std::move(name));
-            s.kernels.back().share = share;
+            auto& k = s.kernels.back();
+            k.share = share;
+            k.workgroups = workgroups;
+            k.protocol = one_of<Schedule::Protocol>(protocol, "a protocol",
+                                                   {{"plain", Schedule::Protocol::plain},
+                                                    {"simple", Schedule::Protocol::simple},
+                                                    {"ll", Schedule::Protocol::ll}});
             return ScriptRef{b, true, s.kernels.size() - 1};
           },
-          arg("name"), py::kw_only(), arg("place"), arg("share") = 100)
+          arg("name"), py::kw_only(), arg("place"), arg("share") = 100, arg("workgroups") = 0, arg("protocol") = "plain")
       .def(
           "expect_equal",
           [](Box& b, std::uint64_t left, std::uint64_t right, std::uint64_t bytes, bool old) {

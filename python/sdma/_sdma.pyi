@@ -100,8 +100,10 @@ class Schedule:
                   from_host: bool = False, doorbell_each: bool = False, network: bool = False) -> Queue:
         """`peer`: use the engine that the node recommends for it; without a peer, `engine`."""
     def add_host(self, name: str = "main") -> Script: ...
-    def add_kernel(self, name: str, *, place: int, share: int = 100) -> Script:
-        """`share`: the percent of the GPU's compute units that it needs."""
+    def add_kernel(self, name: str, *, place: int, share: int = 100, workgroups: int = 0,
+                   protocol: str = "plain") -> Script:
+        """`share`: the percent of the GPU's compute units that it needs. `workgroups`: that move its bytes (0: not said).
+        `protocol`: "plain", "simple" or "ll"."""
     def expect_equal(self, left: int, right: int, bytes: int, *, old: bool = False) -> None:
         """A run expects equal bytes at the end. `old`: `right` as it was before the run."""
     def expect_sum(self, left: int, bytes: int, *parts: int, type: str = "f32", any_order: bool = False) -> None:

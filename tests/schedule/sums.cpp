@@ -98,6 +98,21 @@ TEST_CASE("what is wrong with a sum is said") {
             .starts_with("the schedule adds f32 and bf16"));
   CHECK(wrong(kBuffers + "kernel gpu0.add share=0\nend\n").starts_with("'share' must be from 1 to 100"));
   CHECK(wrong(kBuffers + "kernel gpu0.add units=4\nend\n") == "a kernel has no field 'units'");
+  CHECK(wrong(kBuffers + "kernel gpu0.add workgroups=0\nend\n").starts_with("'workgroups' must be from 1 to 4096"));
+  CHECK(wrong(kBuffers + "kernel gpu0.add protocol=l1\nend\n") == "'l1' is not a protocol of kernels");
+}
+
+TEST_CASE("workgroups and protocol of a kernel survive the text") {
+  const auto text = [](const std::string& fields) { return kBuffers + "kernel gpu0.add" + fields + "\nend\n"; };
+  const auto s = parse(text(" share=3 workgroups=8 protocol=ll"));
+  CHECK(s.kernels[0].workgroups == 8);
+  CHECK(s.kernels[0].protocol == Schedule::Protocol::ll);
+  CHECK(to_text(s).find("kernel gpu0.add share=3 workgroups=8 protocol=ll\n") != std::string::npos);
+  CHECK(parse(to_text(s)) == s);
+  CHECK(parse(text(" protocol=plain")) == parse(text("")));
+  auto many = s;
+  many.kernels[0].workgroups = 5000;
+  CHECK(lines(problems(many)) == "kernel gpu0.add: it has more than 4096 workgroups");
 }
 
 TEST_CASE("additions round to the type, and commute bit by bit") {

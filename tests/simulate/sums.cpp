@@ -54,6 +54,36 @@ TEST_CASE("a sum takes as long as its bytes on the slowest way") {
   CHECK(together({10, 10}, "store gpu0.out = sum(gpu0.a, gpu0.a) type=f32") == Approx(6 * bytes / hbm));
 }
 
+TEST_CASE("workgroups limit what a kernel moves between GPUs, and a link has less for it than for engines") {
+  const double bytes = 64 << 20;
+  const auto link = 64 * of(Cost::xgmi_efficiency) * of(Cost::kernel_link), each = of(Cost::kernel_workgroup);
+  const auto kernel = [](const std::string& fields, const std::string& store) {
+    return timed("gpus 2\nbuffer gpu*.a bytes=64M init=random\nbuffer gpu*.out bytes=64M\nkernel gpu0.k" + fields +
+                 "\n" + store + "\nend\n")
+        .total_ns;
+  };
+  const std::string push = "store gpu1.out = sum(gpu0.a) type=f32", local = "store gpu0.out = sum(gpu0.a) type=f32";
+  CHECK(kernel(" workgroups=1", push) == Approx(bytes / each));
+  CHECK(kernel(" workgroups=4", push) == Approx(bytes / (4 * each)));
+  CHECK(kernel(" workgroups=64", push) == Approx(bytes / link));
+  CHECK(kernel(" workgroups=64 protocol=ll", push) == Approx(2 * bytes / link));
+  CHECK(kernel(" workgroups=2 protocol=ll", push) == Approx(2 * bytes / (2 * each)));
+  // In its own memory, neither counts.
+  CHECK(kernel(" workgroups=1 protocol=ll", local) == Approx(2 * bytes / of(Cost::hbm_rate)));
+}
+
+TEST_CASE("a protocol says what a step between kernels costs") {
+  const auto steps = [](const std::string& protocol) {
+    return timed("gpus 2\nsignal gpu*.got value=0\nkernel gpu0.k protocol=" + protocol +
+                 "\nset gpu1.got = 1\nend\nkernel gpu1.k protocol=" + protocol + "\nwait gpu1.got == 1\nend\n")
+        .total_ns;
+  };
+  const auto flight = of(Cost::xgmi_flight), plain = of(Cost::kernel_release) + flight + of(Cost::kernel_poll);
+  CHECK(steps("plain") == Approx(plain));
+  CHECK(steps("simple") == Approx(plain + of(Cost::kernel_step)));
+  CHECK(steps("ll") == Approx(of(Cost::kernel_ll) + flight));
+}
+
 TEST_CASE("a sum adds the bytes, if they are moved") {
   const std::string text =
       "gpus 2\nbuffer gpu*.a bytes=4K init=random\nbuffer gpu0.out bytes=4K\n"

@@ -29,6 +29,11 @@ import tempfile
 
 BEGIN = "--- stdout\n"
 SECONDS = 120  # for one case
+# What a case may call without naming it in NEEDS: what every Debian has that builds this tree. No other program is in its PATH.
+COMMANDS = """awk base64 basename bash cat chmod cmp comm cp cut date dd diff dirname echo env find getconf grep gunzip gzip head
+id kill ldd ln ls mkdir mkfifo mktemp mv od paste printf ps python3 readlink realpath rm rmdir script sed seq
+setpriv setsid sh sha256sum sleep sort split stat stty tac tail tar tee test timeout touch tr true truncate ulimit
+uname uniq unshare wc xargs xz yes"""
 
 
 def split(text):
@@ -67,8 +72,15 @@ def present(need):
     return not arguments or subprocess.run([program, *arguments], capture_output=True, timeout=SECONDS).returncode == 0
 
 
-def outcome(programs, head):
-    """What the case prints, or None where a program that it needs is missing."""
+def link_commands(folder, names):
+    """A folder for PATH with these programs, as far as they are there."""
+    for name in names:
+        if found := shutil.which(name):
+            pathlib.Path(folder, name).symlink_to(found)
+
+
+def outcome(programs, commands, head):
+    """What the case prints, or None where a program that it needs is missing. `commands`: the folder with those of COMMANDS."""
     script, env, files, needs = parse(head)
     if not script:
         return "a case without '# RUN: '\n"
@@ -80,7 +92,8 @@ def outcome(programs, head):
                 pathlib.Path(folder, name).write_text(text, encoding="utf-8")
         for program in programs:
             pathlib.Path(folder, program.name).symlink_to(program)
-        env = {"PATH": folder + ":/usr/bin:/bin", "LC_ALL": "C", "TERM": "dumb", **passed_on(), **env}
+        link_commands(folder, {need.split()[0] for need in needs} - set(COMMANDS.split()))
+        env = {"PATH": f"{folder}:{commands}", "LC_ALL": "C", "TERM": "dumb", **passed_on(), **env}
         # In a session of its own: at a time-out what it has started must end, too.
         run = subprocess.Popen(["bash", "-c", script.strip()], cwd=folder, env=env, start_new_session=True,
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
@@ -111,8 +124,9 @@ def found_in(path):
 def run(programs, cases, bless=False):
     """Runs the cases in parallel, prints a diff for each that differs, and returns the exit code."""
     heads, wanted = zip(*(split(case.read_text(encoding="utf-8")) for case in cases))
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        found = list(pool.map(lambda head: outcome(programs, head), heads))
+    with tempfile.TemporaryDirectory() as commands, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        link_commands(commands, COMMANDS.split())
+        found = list(pool.map(lambda head: outcome(programs, commands, head), heads))
     failed, skipped = 0, 0
     for case, head, expected, actual in zip(cases, heads, wanted, found):
         if actual is None:

@@ -379,6 +379,14 @@ struct Schedule {
     friend bool operator==(const Host&, const Host&) = default;
   };
 
+  /// How a kernel tells another GPU that its stores are there. For a simulation alone: the order of stores, `set`, `add`
+  /// and `wait` is the same.
+  enum class Protocol : std::uint8_t {
+    plain,   ///< a release before each `set`, an acquire after each `wait`
+    simple,  ///< the same, by workgroups that wait for each other at each step
+    ll,      ///< each word that is stored carries a flag: twice the bytes, and neither release nor acquire
+  };
+
   /// A compute kernel on a GPU. It starts when the host threads do.
   struct Kernel {
     Place place{};                  ///< a GPU
@@ -387,6 +395,9 @@ struct Schedule {
     /// The part of the GPU's compute units that it keeps busy while it computes or adds, in percent: 1 to 100. Kernels
     /// that together need more than all are slowed alike.
     std::uint32_t share = 100;
+    /// How many workgroups move its bytes: they limit its rate (simulate/machine.hpp). 0: it is not said.
+    std::uint32_t workgroups = 0;
+    Protocol protocol{};  ///< between GPUs
     friend bool operator==(const Kernel&, const Kernel&) = default;
   };
 

@@ -102,8 +102,12 @@ enum class Cost : std::uint8_t {
   engine_large_swap,      ///< fraction of engine_swap that swaps of 64 MiB and more get
   engine_command,         ///< time that an engine is kept from other copies after one that a runtime chains by a signal
   engine_command_size,    ///< bytes of the largest copy that a runtime leaves to a kernel instead, and does not chain
+  kernel_workgroup,       ///< rate at which one workgroup of a kernel moves bytes from or to other GPUs
+  kernel_link,            ///< fraction of what engines get of a link that is left for such kernels
+  kernel_step,            ///< protocol=simple: additional time of each `set` and `add` of a kernel
+  kernel_ll,              ///< protocol=ll: time of each `set` and `add`, instead of a release and an acquire
 };
-inline constexpr std::size_t kCosts = 42;  ///< how many costs there are
+inline constexpr std::size_t kCosts = 46;  ///< how many costs there are
 /// The rates that MachineDescription::set knows beside the parameters.
 struct LinkRate {
   std::string_view name;  ///< in GB/s, of all links of this type
