@@ -126,8 +126,8 @@ Schedule by_kernels(std::uint64_t bytes, const char* protocol) {
   return s ? *s : Schedule{};
 }
 
-/// All-gathers by engines as a part of the time by kernels: above 1, kernels are faster. Estimates, which no public table
-/// judges.
+/// All-gathers by engines as a part of the time by kernels: above 1, kernels are faster. Estimates, which no public
+/// table judges.
 void against_kernels(const std::vector<Column>& columns, const std::vector<std::uint64_t>& sizes,
                      const MachineDescription& m) {
   std::printf("| size | kernels, us | protocol | pcpy | best of engines | |\n|---|---|---|---|---|---|\n");

@@ -379,8 +379,8 @@ struct Schedule {
     friend bool operator==(const Host&, const Host&) = default;
   };
 
-  /// How a kernel tells another GPU that its stores are there. For a simulation alone: the order of stores, `set`, `add`
-  /// and `wait` is the same.
+  /// How a kernel tells another GPU that its stores are there. For a simulation alone: the order of stores, `set`,
+  /// `add` and `wait` is the same.
   enum class Protocol : std::uint8_t {
     plain,   ///< a release before each `set`, an acquire after each `wait`
     simple,  ///< the same, by workgroups that wait for each other at each step
