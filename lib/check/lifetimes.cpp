@@ -73,9 +73,9 @@ class Lifetimes {
       const auto& l = of_[b];
       if (l.allocated || l.freed) life(LifeOf::memory, b, {}, !l.allocated);
       const auto mapped = detail::mapped_at_first(s_.buffers[b], l);
-      for (std::uint32_t g = 0; g < s_.gpus && g < 64; ++g)
-        if (((l.mapped | l.unmapped) >> g & 1) != 0)
-          life(LifeOf::mapping, b, Place::gpu(g), !l.allocated && (mapped >> g & 1) != 0);
+      for (std::uint32_t g = 0; g < s_.gpus; ++g)
+        if (l.mapped.test(g) || l.unmapped.test(g))
+          life(LifeOf::mapping, b, Place::gpu(g), !l.allocated && mapped.test(g));
       if (l.exported) life(LifeOf::handle, b, {}, false);
     }
     struct Happened {
@@ -100,8 +100,7 @@ class Lifetimes {
       if (l.of == LifeOf::mapping && (a.kind == Do::map || a.kind == Do::unmap) && a.gpu == l.gpu)
         to(l, a.kind == Do::map);
       if (l.of == LifeOf::mapping && all)
-        to(l,
-           a.kind == Do::alloc && (detail::mapped_at_first(s_.buffers[buffer], of_[buffer]) >> l.gpu.index & 1) != 0);
+        to(l, a.kind == Do::alloc && detail::mapped_at_first(s_.buffers[buffer], of_[buffer]).test(l.gpu.index));
       if (l.of == LifeOf::handle && (a.kind == Do::export_handle || a.kind == Do::close_handle))
         to(l, a.kind == Do::export_handle);
       if (l.of == LifeOf::handle && a.kind == Do::free) to(l, false);
@@ -180,7 +179,7 @@ class Lifetimes {
     add(LifeOf::mapping, all.back(), user);
     const auto home = s_.buffers[all.back()].place;
     if (home != user) add(LifeOf::handle, all.back(), {});
-    u.pinned = u.pinned || (home.is_host() && (of_[all.back()].mapped >> user.index & 1) != 0);
+    u.pinned = u.pinned || (home.is_host() && of_[all.back()].mapped.test(user.index));
   }
 
   void queue(std::uint32_t q) {

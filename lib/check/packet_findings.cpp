@@ -163,7 +163,7 @@ class Packets {
       }
       if (l->signal) continue;
       const auto& map = s_.buffers[l->index].map;
-      if ((lifetimes_[l->index].mapped >> place.index & 1) != 0) continue;  // lifetimes.cpp knows when
+      if (lifetimes_[l->index].mapped.test(place.index)) continue;  // lifetimes.cpp knows when
       if (map.empty() || std::find(map.begin(), map.end(), place) != map.end()) continue;
       return r_.add({.rule = "unmapped",
                      .places = {here},

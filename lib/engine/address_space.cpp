@@ -62,7 +62,19 @@ void AddressSpace::store(std::vector<Run>& runs, std::size_t at, std::span<const
   if (!first.empty()) runs.insert(place, run(first));
 }
 
+/// The runs of these mappings, which are sorted. bad_argument: as for `map`.
+Errc AddressSpace::build(std::vector<Run>& runs, std::span<const Mapping> sorted) {
+  for (std::size_t i = 0; i < sorted.size(); ++i)
+    if (!well_formed(sorted[i]) || (i > 0 && sorted[i].va - sorted[i - 1].va < sorted[i - 1].bytes))
+      return Errc::bad_argument;
+  for (std::size_t at = 0; at < sorted.size(); at += kRun / 2)
+    store(runs, runs.size(), sorted.subspan(at, std::min(kRun / 2, sorted.size() - at)));
+  return Errc::ok;
+}
+
 Errc AddressSpace::insert(std::vector<Run>& runs, std::span<const Mapping> all) {
+  if (runs.empty() && std::is_sorted(all.begin(), all.end(), [](auto& a, auto& b) { return a.va < b.va; }))
+    return build(runs, all);
   for (const auto& m : all) {
     if (!well_formed(m) || lookup(runs, m.va)) return Errc::bad_argument;
     const auto n = runs_to(runs, m.va), at = n == 0 ? 0 : n - 1;

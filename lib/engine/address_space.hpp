@@ -97,6 +97,7 @@ class AddressSpace {
   };
   static std::size_t runs_to(const std::vector<Run>&, GpuVa) noexcept;
   static const Mapping* lookup(const std::vector<Run>&, GpuVa) noexcept;
+  static Errc build(std::vector<Run>&, std::span<const Mapping> sorted);
   static Errc insert(std::vector<Run>&, std::span<const Mapping>);
   static Errc erase(std::vector<Run>&, GpuVa);
   static void store(std::vector<Run>&, std::size_t at, std::span<const Mapping> sorted);

@@ -55,7 +55,7 @@ class Linker {
     for (std::uint32_t g = 0; g < s_.gpus; ++g) {
       const auto node = [&](std::uint32_t gpu) { return ranks.node(ranks.of(Place::gpu(gpu))); };
       if (node(g) != node(first)) first = g;
-      if (node(g) != ranks.node(options_.rank)) elsewhere_ |= std::uint64_t{1} << g;
+      if (node(g) != ranks.node(options_.rank)) elsewhere_.set(g);
       gpus_.push_back(GpuId{renumber ? g - first : g});
     }
     if (!options_.gpus.empty()) gpus_ = options_.gpus;
@@ -261,7 +261,7 @@ class Linker {
   Device& device_;
   const BindOptions& options_;
   std::vector<GpuId> gpus_;
-  std::uint64_t elsewhere_ = 0;  ///< bit g: GPU g is in another node
+  GpuSet elsewhere_{};  ///< GPUs in other nodes
   const std::vector<Lifetime> lives_ = lifetimes(s_);
   std::map<std::size_t, std::size_t> pools_;  ///< buffers with such blocks: where in Impl::memory they are
   std::set<std::size_t> views_;               ///< blocks that are at an address of their own

@@ -55,7 +55,7 @@ bool ScheduleParser::gpus() {
     return fail(t.at, "duplicate 'gpus'", "the first is on line " + std::to_string(source_.line(gpus_at_)));
   gpus_given_ = true;
   gpus_at_ = t.at;
-  return set(s_.gpus, number("gpus", 0, kMostGpus));
+  return set(s_.gpus, number("gpus", 0, Schedule::kMostGpus));
 }
 
 /// Adds a buffer or a signal, or, for gpu*, one per GPU.

@@ -36,20 +36,20 @@ std::vector<Lifetime> lifetimes(const Schedule& s) {
     const auto l = is_lifetime(a) ? find_symbol(s, a.buffer) : std::nullopt;
     if (!l || l->signal) return;
     auto& life = all[l->index];
-    const auto gpu = std::uint64_t{1} << (a.gpu.index % 64);
     if (a.kind == Kind::alloc) life.allocated = true;
     if (a.kind == Kind::free) life.freed = true;
-    if (a.kind == Kind::map) life.mapped |= gpu;
-    if (a.kind == Kind::unmap) life.unmapped |= gpu;
+    if (a.kind == Kind::map) life.mapped.set(a.gpu.index);
+    if (a.kind == Kind::unmap) life.unmapped.set(a.gpu.index);
     if (a.kind == Kind::export_handle || a.kind == Kind::close_handle) life.exported = true;
   });
   return all;
 }
 
-std::uint64_t mapped_at_first(const Schedule::Buffer& b, const Lifetime& life) noexcept {
-  std::uint64_t gpus = b.map.empty() ? ~std::uint64_t{0} : 0;
+GpuSet mapped_at_first(const Schedule::Buffer& b, const Lifetime& life) noexcept {
+  GpuSet gpus{};
+  if (b.map.empty()) gpus.set();
   for (const auto p : b.map)
-    if (!p.is_host()) gpus |= std::uint64_t{1} << p.index;
+    if (!p.is_host()) gpus.set(p.index);
   return gpus & ~life.mapped;
 }
 

@@ -12,9 +12,9 @@
 // of a pool has: it can be allocated and freed, but has no mapping and no handle of its own.
 //
 // Pure functions without errors; they allocate.
+#include "gpu_set.hpp"
 #include "symbols.hpp"
 
-#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -30,14 +30,14 @@ std::optional<Diagnostic> wrong_lifetime(const Schedule&, Schedule::Action::Kind
 /// What threads do with a buffer, at any time.
 struct Lifetime {
   bool allocated = false, freed = false, exported = false;
-  std::uint64_t mapped = 0, unmapped = 0;  ///< bit g: by `map gpuG`, by `unmap gpuG`
+  GpuSet mapped{}, unmapped{};  ///< by `map gpuG`, by `unmap gpuG`
 
-  bool any() const noexcept { return allocated || freed || exported || mapped != 0 || unmapped != 0; }
+  bool any() const noexcept { return allocated || freed || exported || mapped.any() || unmapped.any(); }
 };
 /// By the number of the buffer.
 std::vector<Lifetime> lifetimes(const Schedule&);
-/// Which GPUs may access it before anything runs, if it exists then: bit g is gpuG.
-std::uint64_t mapped_at_first(const Schedule::Buffer&, const Lifetime&) noexcept;
+/// Which GPUs may access it before anything runs, if it exists then.
+GpuSet mapped_at_first(const Schedule::Buffer&, const Lifetime&) noexcept;
 
 /// The buffers whose lives an access through this name needs: its own, and those whose bytes it is an alias of. The
 /// last one has the bytes.

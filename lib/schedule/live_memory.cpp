@@ -57,7 +57,7 @@ std::optional<GpuVa> LiveMemory::memory_of(std::size_t b) const {
 bool LiveMemory::reaches(std::size_t b, Place user) const {
   const auto& state = states_[b];
   if (!state.present || user.is_host()) return state.present;
-  if ((state.mapped >> user.index & 1) == 0) return false;
+  if (!state.mapped.test(user.index)) return false;
   return !of_[b].exported || state.open || s_.buffers[b].place == user;
 }
 
@@ -79,12 +79,11 @@ std::string LiveMemory::perform(const Schedule::Action& a, const std::string& wh
   const auto b = find_symbol(s_, a.buffer)->index;
   const auto name = name_of(s_, a.buffer);
   auto& state = states_[b];
-  const auto gpu = std::uint64_t{1} << (a.gpu.index % 64);
   if (a.kind == Kind::alloc && state.present) return name + " is there already";
   if (a.kind != Kind::alloc)
     if (auto why = gone(buffers_of(s_, a.buffer), Place::host()); !why.empty()) return why;
   if (a.kind == Kind::free && state.open) return "the handle of " + name + " is still open";
-  if (a.kind == Kind::unmap && (state.mapped & gpu) == 0) return to_string(a.gpu) + " has not mapped " + name;
+  if (a.kind == Kind::unmap && !state.mapped.test(a.gpu.index)) return to_string(a.gpu) + " has not mapped " + name;
   if (a.kind == Kind::export_handle && state.open) return name + " has a handle already";
   if (a.kind == Kind::close_handle && !state.open) return name + " has no open handle";
   switch (a.kind) {
@@ -99,11 +98,11 @@ std::string LiveMemory::perform(const Schedule::Action& a, const std::string& wh
       state.ended = who + " has freed it";
       break;
     case Kind::map:
-      state.mapped |= gpu;
+      state.mapped.set(a.gpu.index);
       state.begun = who + " has mapped it for " + to_string(a.gpu);
       break;
     case Kind::unmap:
-      state.mapped &= ~gpu;
+      state.mapped.reset(a.gpu.index);
       state.ended = who + " has unmapped it for " + to_string(a.gpu);
       break;
     case Kind::export_handle:
@@ -129,7 +128,7 @@ std::string LiveMemory::gone(const std::vector<std::size_t>& buffers, Place user
     const auto name = name_of(s_, link_buffer(b));
     if (!state.ended.empty()) return name + " is gone: " + state.ended;
     if (!state.present) return name + " is not allocated yet";
-    if ((state.mapped >> user.index & 1) == 0) return to_string(user) + " has not mapped " + name;
+    if (!state.mapped.test(user.index)) return to_string(user) + " has not mapped " + name;
     return name + " is not exported yet";
   }
   return {};

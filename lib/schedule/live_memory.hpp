@@ -39,7 +39,7 @@ class LiveMemory {
  private:
   struct State {
     bool present = true, open = false;
-    std::uint64_t mapped = 0;        ///< bit g: gpuG of the schedule
+    GpuSet mapped{};                 ///< GPUs of the schedule
     std::string ended{};             ///< what took it away last: "host main has freed it"
     std::string begun{};             ///< what brought it: "host main has allocated it"
     std::vector<std::byte> first{};  ///< what an allocation gives

@@ -43,7 +43,6 @@ class ScheduleParser final : private Blocks, private Symbols {
 
  private:
   enum class Pass { declare, define, both };
-  static constexpr std::uint32_t kMostGpus = 64;
 
   /// What a name refers to.
   struct Symbol {

@@ -28,7 +28,9 @@ class Check {
   explicit Check(const Schedule& s) noexcept : s_(s) {}
 
   std::vector<Diagnostic> run() {
-    if (s_.gpus > 64) add("gpus", "a schedule can have at most 64 GPUs, not " + std::to_string(s_.gpus));
+    if (s_.gpus > Schedule::kMostGpus)
+      add("gpus", "a schedule can have at most " + std::to_string(Schedule::kMostGpus) + " GPUs, not " +
+                      std::to_string(s_.gpus));
     for (std::size_t i = 0; i < s_.buffers.size(); ++i) buffer(i);
     for (std::size_t i = 0; i < s_.signals.size(); ++i) signal(i);
     for (const auto& q : s_.queues) queue(q);

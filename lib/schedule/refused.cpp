@@ -17,14 +17,14 @@ namespace {
 
 class Refusals {
  public:
-  Refusals(const Schedule& s, const Topology& t, std::span<const GpuId> gpus, std::uint64_t elsewhere)
+  Refusals(const Schedule& s, const Topology& t, std::span<const GpuId> gpus, const GpuSet& elsewhere)
       : s_(s), node_(t), gpus_(gpus), elsewhere_(elsewhere) {}
 
   std::vector<Refusal> run() && {
     gpus();
     words();
     for (std::size_t q = 0; q < s_.queues.size(); ++q) queue(q), indirect(q);
-    if (elsewhere_ == 0 && (out_.empty() || out_.front().rule != "no-such-gpu")) {
+    if (elsewhere_.none() && (out_.empty() || out_.front().rule != "no-such-gpu")) {
       auto across = across_nodes(s_, node_, gpus_);
       std::move(across.begin(), across.end(), std::back_inserter(out_));
     }
@@ -33,7 +33,7 @@ class Refusals {
 
  private:
   GpuId gpu(std::uint32_t g) const { return gpus_.empty() ? GpuId{g} : gpus_[g]; }
-  bool is_elsewhere(std::uint32_t g) const { return g < 64 && (elsewhere_ >> g & 1) != 0; }
+  bool is_elsewhere(std::uint32_t g) const { return g < elsewhere_.size() && elsewhere_[g]; }
   bool exists(Place p) const { return p.is_host() || (p.index < s_.gpus && gpu(p.index).value < node_.gpus.size()); }
 
   /// One refusal: the other GPUs have the same reason.
@@ -137,7 +137,7 @@ class Refusals {
   const Schedule& s_;
   const Topology& node_;
   std::span<const GpuId> gpus_;
-  std::uint64_t elsewhere_;
+  const GpuSet& elsewhere_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> on_;  ///< queues by GPU and engine
   std::vector<Refusal> out_;
 };
@@ -145,7 +145,7 @@ class Refusals {
 }  // namespace
 
 std::vector<Refusal> refused(const Schedule& s, const Topology& t, std::span<const GpuId> gpus,
-                             std::uint64_t elsewhere) {
+                             const GpuSet& elsewhere) {
   return Refusals{s, t, gpus, elsewhere}.run();
 }
 

@@ -13,6 +13,7 @@
 //
 // The packets themselves are not examined here: engine/admit.hpp says which of them an engine refuses.
 // A pure function; allocates.
+#include "gpu_set.hpp"
 #include "sdma/device/topology.hpp"
 #include "sdma/schedule/schedule.hpp"
 
@@ -33,10 +34,10 @@ struct Refusal {
   std::string message{}, hint{};
 };
 
-/// `gpus`: the node's GPU for each GPU of the schedule; empty: the same numbers. Bit g of `elsewhere`: GPU g of the
-/// schedule is in another machine, whose topology is not known here; the rule other-node is then left to map_nodes.
+/// `gpus`: the node's GPU for each GPU of the schedule; empty: the same numbers. `elsewhere`: GPUs of the schedule that
+/// are in another machine, whose topology is not known here; the rule other-node is then left to map_nodes.
 std::vector<Refusal> refused(const Schedule&, const Topology&, std::span<const GpuId> gpus = {},
-                             std::uint64_t elsewhere = 0);
+                             const GpuSet& elsewhere = {});
 /// Only those of the rule other-node: the first of each queue and each actor. Requires GPUs that exist.
 std::vector<Refusal> across_nodes(const Schedule&, const Topology&, std::span<const GpuId> gpus = {});
 

@@ -36,10 +36,12 @@ class LinkMemory {
  public:
   explicit LinkMemory(const Schedule& s)
       : s_(s), buffers_(s.buffers.size()), signals_(s.signals.size()), words_(s.signals.size()) {
+    for (std::uint32_t g = 0; g == 0 || g < s.gpus; g += kOfSpace) spaces_.emplace_back();
     for (const auto& l : symbols(s))
       if (at_of(s, l)) alias(l);
       else if (l.signal) map(l, reinterpret_cast<std::byte*>(&words_[l.index]), 8, {});
-    for (std::uint32_t g = 0; g < s.gpus; ++g) readers_.emplace_back(space_, GpuId{g});
+    map_all();
+    for (std::uint32_t g = 0; g < s.gpus; ++g) readers_.emplace_back(spaces_[g / kOfSpace], GpuId{g % kOfSpace});
   }
   ~LinkMemory() {
     for (const auto& b : buffers_)
@@ -58,6 +60,11 @@ class LinkMemory {
       if (l.signal || at_of(s_, l)) continue;
       else if (!kScarce || all || matters(l)) buffer(l);
       else shared(l);
+    map_all();
+    std::sort(watched_.begin(), watched_.end());
+    // Each range now ends where the furthest of those up to it does.
+    for (std::size_t i = 1; i < watched_.size(); ++i)
+      watched_[i].second = std::max(watched_[i].second, watched_[i - 1].second);
   }
 
   /// All bytes are zero again.
@@ -97,12 +104,12 @@ class LinkMemory {
   void watch(GpuVa va, std::uint64_t bytes) {
     if (va.value < kLinkSignals) watched_.emplace_back(va.value, va.value + bytes);
   }
+  /// Requires that `buffers` has been called.
   bool watched(const Region& r) const noexcept {
     if (r.va.value >= kLinkSignals) return true;
-    const auto end = end_of(r).value;
-    for (const auto& [b, e] : watched_)
-      if (r.va.value < e && b < end) return true;
-    return false;
+    const auto behind =
+        std::lower_bound(watched_.begin(), watched_.end(), std::pair{end_of(r).value, std::uint64_t{0}});
+    return behind != watched_.begin() && r.va.value < std::prev(behind)->second;
   }
 
  private:
@@ -157,24 +164,33 @@ class LinkMemory {
   }
   void map(const SymbolOffset& l, std::vector<Mapping> pieces, const std::vector<Place>& gpus) {
     const auto owner = place_of(s_, l);
-    for (auto& m : pieces) {
-      m.owner = owner.is_host() ? Mapping::kHost : owner.index;
-      if (!gpus.empty()) m.gpus = 0;
+    for (auto& m : pieces) m.owner = owner.is_host() ? Mapping::kHost : owner.index;
+    for (std::uint32_t n = 0; n < spaces_.size(); ++n) {
+      std::uint64_t here = gpus.empty() ? ~std::uint64_t{0} : 0;
       for (const auto g : gpus)
-        if (!g.is_host()) m.gpus |= std::uint64_t{1} << g.index;
+        if (!g.is_host() && g.index / kOfSpace == n) here |= std::uint64_t{1} << g.index % kOfSpace;
+      for (auto m : pieces) m.gpus = here, spaces_[n].later.push_back(m);
     }
-    if (const auto e = space_.map(pieces); e != Errc::ok)
-      findings_.push_back(
-          {.where = name_of(s_, l), .message = std::string("cannot be mapped: ") + std::string(message(e))});
+  }
+  /// All at once, because each change of a space makes a new list of what it maps.
+  void map_all() {
+    for (auto& space : spaces_)
+      if (const auto e = space.map(std::exchange(space.later, {})); e != Errc::ok)
+        findings_.push_back({.where = "memory", .message = "cannot be mapped: " + std::string(message(e))});
   }
 
   const Schedule& s_;
   std::vector<Diagnostic> findings_;
   std::vector<Piece> buffers_, signals_;
   std::vector<std::uint64_t> words_;  ///< signals' memory
-  AddressSpace space_;
+  /// A mapping says for 64 GPUs whether they may use it, so there is a space for so many.
+  static constexpr std::uint32_t kOfSpace = 64;
+  struct Space : AddressSpace {
+    std::vector<Mapping> later{};  ///< what `map_all` maps
+  };
+  std::deque<Space> spaces_;
   std::deque<AddressSpace::Reader> readers_;
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> watched_;  ///< ranges of buffers
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> watched_;  ///< ranges of buffers, sorted by `buffers`
   std::vector<std::pair<std::vector<Region>, bool>> accesses_;    ///< of `accesses`
   std::vector<std::uint64_t> shared_;                             ///< the bytes that do not matter
 };

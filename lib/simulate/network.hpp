@@ -113,6 +113,11 @@ class Network {
   const std::vector<std::uint32_t>& settle(double now) {
     changed_.clear();
     joined_.clear();
+    crossed_.clear();
+    crossings_.clear();
+    others_.clear();
+    entered_ = 0;
+    places_.resize(resources_.size(), kNone);
     ++mark_;
     for (const auto id : began_) join(id);
     for (const auto r : touched_)
@@ -120,6 +125,7 @@ class Network {
     do fill();
     while (widen());
     for (const auto& j : joined_) take(now, j);
+    for (const auto& c : crossed_) places_[c.resource] = kNone;
     began_.clear();
     touched_.clear();
     ended_ = false;
@@ -165,11 +171,11 @@ class Network {
  private:
   struct Flow {
     double left{}, rate{}, alone{}, updated{};
-    std::vector<Use> uses{};         ///< those of tight resources first
-    std::uint32_t tight{};           ///< how many these are
-    std::uint32_t bound{};           ///< the last resource that has limited its rate
-    std::uint32_t full = kNone;      ///< the one that limits it now, where no flow is faster; kNone: it is as if alone
-    std::uint32_t mark{}, joined{};  ///< the last settling that included this flow, and where that has it
+    std::vector<Use> uses{};     ///< those of tight resources first
+    std::uint32_t tight{};       ///< how many these are
+    std::uint32_t bound{};       ///< the last resource that has limited its rate
+    std::uint32_t full = kNone;  ///< the one that limits it now, where no flow is faster; kNone: it is as if alone
+    std::uint32_t mark{};        ///< the last settling that included this flow
   };
   static constexpr std::uint32_t kNone = ~0u;
   static constexpr double kSlack = 1 + 1e-9, kEqual = 1e-12;
@@ -209,14 +215,30 @@ class Network {
     std::uint32_t flow{}, begin{}, end{}, full{};
     bool fixed{};
   };
+  /// A use of a tight resource by such a flow.
+  struct Crossing {
+    std::uint32_t crossed{}, joined{};
+    double weight{};
+    std::uint32_t next = kNone;  ///< of the same resource
+  };
+  /// A flow that uses such a resource, too, and keeps its rate.
+  struct Other {
+    std::uint32_t flow{}, full{};
+    double rate{}, weight{};
+  };
   /// A tight resource of such flows.
   struct Crossed {
     std::uint32_t resource{};
-    std::uint32_t open{};                                    ///< how many of them have no rate yet
-    double left{};                                           ///< of its rate
-    double weight{};                                         ///< of these
-    double fastest{};                                        ///< of those that have a rate
-    double level = std::numeric_limits<double>::infinity();  ///< of those that it limits
+    std::uint32_t first = kNone, last = kNone;  ///< its crossings
+    std::uint32_t uses{};                       ///< how many these are
+    std::uint32_t begin{}, end{};               ///< which of `others_` use it
+    double weights{};                           ///< of the crossings
+    // In one filling:
+    std::uint32_t open{};  ///< how many of them have no rate yet
+    double left{};         ///< of its rate
+    double weight{};       ///< of these
+    double fastest{};      ///< of those that have a rate
+    double level{};        ///< of those that it limits
     double fair() const noexcept { return left / weight; }
   };
   /// When a resource may be full: never later than `fair` says, which only grows.
@@ -230,43 +252,57 @@ class Network {
     auto& f = flows_[id];
     if (f.mark == mark_ || f.uses.empty()) return;
     f.mark = mark_;
-    f.joined = static_cast<std::uint32_t>(joined_.size());
     joined_.push_back({.alone = f.alone, .flow = id});
   }
-  /// The tight resources of the flows that have joined, and what the others leave of them.
+  /// The tight resources of the flows that have joined, and what the others leave of them. Most are known from the
+  /// last time.
   void cross() {
-    crossed_.clear();
-    crossings_.clear();
-    places_.resize(resources_.size(), kNone);
-    for (auto& j : joined_) {
+    for (; entered_ < joined_.size(); ++entered_) {
+      auto& j = joined_[entered_];
       const auto& f = flows_[j.flow];
-      j.fixed = false;
       j.begin = static_cast<std::uint32_t>(crossings_.size());
       for (std::uint32_t k = 0; k < f.tight; ++k) {
         const auto& u = f.uses[k];
         auto& place = places_[u.resource];
-        if (place == kNone) {
-          place = static_cast<std::uint32_t>(crossed_.size());
-          auto& c = crossed_.emplace_back();
-          c.resource = u.resource;
-          c.left = resources_[u.resource].rate;
-          for (const auto& m : resources_[u.resource].flows)
-            if (!joins(m.flow)) c.left -= m.weight * flows_[m.flow].rate;
-        }
-        ++crossed_[place].open;
-        crossed_[place].weight += u.weight;
-        crossings_.push_back({place, u.weight});
+        if (place == kNone) place = crosses(u.resource);
+        auto& c = crossed_[place];
+        const auto at = static_cast<std::uint32_t>(crossings_.size());
+        (c.first == kNone ? c.first : crossings_[c.last].next) = at;
+        c.last = at;
+        ++c.uses;
+        c.weights += u.weight;
+        crossings_.push_back({place, entered_, u.weight});
       }
       j.end = static_cast<std::uint32_t>(crossings_.size());
     }
-    for (const auto& c : crossed_) places_[c.resource] = kNone;
+    for (auto& j : joined_) j.fixed = false;
+    for (auto& c : crossed_) {
+      c.left = resources_[c.resource].rate;
+      auto kept = c.begin;
+      for (auto k = c.begin; k < c.end; ++k)
+        if (!joins(others_[k].flow)) c.left -= others_[k].weight * others_[k].rate, others_[kept++] = others_[k];
+      c.end = kept;
+      c.open = c.uses;
+      c.weight = c.weights;
+      c.fastest = 0;
+      c.level = std::numeric_limits<double>::infinity();
+    }
+  }
+  std::uint32_t crosses(std::uint32_t resource) {
+    auto& c = crossed_.emplace_back();
+    c.resource = resource;
+    c.begin = static_cast<std::uint32_t>(others_.size());
+    for (const auto& m : resources_[resource].flows)
+      if (const auto& f = flows_[m.flow]; f.mark != mark_) others_.push_back({m.flow, f.full, f.rate, m.weight});
+    c.end = static_cast<std::uint32_t>(others_.size());
+    return static_cast<std::uint32_t>(crossed_.size() - 1);
   }
   void fix(Joined& j, double rate, std::uint32_t full) {
     j.fixed = true;
     j.rate = rate;
     j.full = full;
     for (auto k = j.begin; k < j.end; ++k) {
-      auto& c = crossed_[crossings_[k].resource];
+      auto& c = crossed_[crossings_[k].crossed];
       c.left -= rate * crossings_[k].weight;
       c.weight -= crossings_[k].weight;
       c.fastest = std::max(c.fastest, rate);
@@ -309,9 +345,8 @@ class Network {
       }
       auto& c = crossed_[full_.front().crossed];
       c.level = rate;
-      for (const auto& m : resources_[c.resource].flows)
-        if (joins(m.flow) && !joined_[flows_[m.flow].joined].fixed)
-          fix(joined_[flows_[m.flow].joined], rate, c.resource);
+      for (auto k = c.first; k != kNone; k = crossings_[k].next)
+        if (auto& open = joined_[crossings_[k].joined]; !open.fixed) fix(open, rate, c.resource);
     }
   }
   /// The rates are right if each flow is as fast as alone, or no flow is faster in a full resource that it uses. Other
@@ -319,12 +354,11 @@ class Network {
   bool widen() {
     const auto joined = joined_.size();
     for (const auto& c : crossed_) {
-      const auto& r = resources_[c.resource];
-      const bool full = c.left <= r.rate * kEqual;
-      for (const auto& m : r.flows) {
-        const auto& f = flows_[m.flow];
-        const bool limited = f.full == c.resource && full && f.rate >= c.fastest * (1 - kEqual);
-        if (!joins(m.flow) && (f.rate > c.level * (1 + kEqual) || (f.full == c.resource && !limited))) join(m.flow);
+      const bool full = c.left <= resources_[c.resource].rate * kEqual;
+      for (auto k = c.begin; k < c.end; ++k) {
+        const auto& f = others_[k];
+        const bool limited = full && f.rate >= c.fastest * (1 - kEqual);
+        if (f.rate > c.level * (1 + kEqual) || (f.full == c.resource && !limited)) join(f.flow);
       }
     }
     return joined_.size() > joined;
@@ -348,7 +382,9 @@ class Network {
   std::vector<Joined> joined_;
   std::vector<std::uint32_t> order_;  ///< of these
   std::vector<Crossed> crossed_;
-  std::vector<Use> crossings_;         ///< uses of `crossed_`, by their place in it
+  std::vector<Crossing> crossings_;
+  std::vector<Other> others_;
+  std::uint32_t entered_ = 0;          ///< how many of `joined_` have their crossings
   std::vector<Full> full_;             ///< a heap
   std::vector<std::uint32_t> places_;  ///< of each resource in `crossed_`; kNone between settlings
   std::uint32_t mark_ = 0;

@@ -248,12 +248,7 @@ class Blocks : protected Parser {
     const auto count = all.count();
     names_.define(variable, all.at(0));
     if (count > Number{names_.rounds.left()} || !names_.rounds.take(static_cast<std::uint64_t>(count)))
-      fail(begin.at,
-           "this loop has " + to_string(count) + " rounds; the loops of a text can have " +
-               std::to_string(names_.rounds.limit()) + " together" +
-               (names_.rounds.left() == names_.rounds.limit()
-                    ? ""
-                    : ", of which " + std::to_string(names_.rounds.left()) + " are left"),
+      fail(begin.at, "this loop has " + names_.too_many(count),
            "let a program print the lines, and divide them among several texts");
     loops_.push_back(known);
     for (Number i = 0; i < count && source_.count() == errors; ++i) {

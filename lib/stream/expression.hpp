@@ -19,6 +19,7 @@
 #include "../core/wide.hpp"
 #include "lexer.hpp"
 #include "sdma/core/diagnostic.hpp"
+#include "sdma/core/number.hpp"
 #include "sdma/core/result.hpp"
 #include "source.hpp"
 
@@ -71,6 +72,16 @@ class Names {
   /// The text of a file, by the name that the language gives. Empty: the text may not read other files.
   std::function<Result<std::string, Diagnostic>(const std::string& name)> read{};
   std::map<std::string, ListOf, std::less<>> files{};  ///< those that were read: `table("moe.csv")`
+
+  /// Why there is no room for `count` rounds: what follows "this loop has ".
+  std::string too_many(Number count) const {
+    // What a round may keep: numbers of a list, or the values of its loops and the places of its lines, for messages.
+    constexpr std::uint64_t kBytes = 64;
+    return to_string(count) + " rounds; the loops of a text can have " + std::to_string(rounds.limit()) +
+           " together (" + size_text(rounds.limit() * kBytes) + " of memory, " + size_text(kBytes) +
+           " bytes for each)" +
+           (rounds.left() == rounds.limit() ? "" : ", of which " + std::to_string(rounds.left()) + " are left");
+  }
 
   /// For schedules: no text may define `epoch`, and Parser::linear accepts it.
   void reserve_epoch() noexcept { epoch_ = true; }

@@ -101,10 +101,14 @@ bool Parser::each_of(std::size_t begin, const std::function<bool()>& value) {
   skip_to("]");
   const auto end = lex_.position();
   const auto count = over->count();
-  if (count > Number{names_.rounds.left()} || !names_.rounds.take(static_cast<std::uint64_t>(count)) ||
-      !names_.text.take(static_cast<std::uint64_t>(count) * (end - begin)))
-    return fail(loop.at, "this list has more rounds than the loops and lists of a text can have together",
-                "let a program print the numbers: file(\"numbers.txt\")");
+  constexpr std::string_view kHint = "let a program print the numbers: file(\"numbers.txt\")";
+  if (count > Number{names_.rounds.left()} || !names_.rounds.take(static_cast<std::uint64_t>(count)))
+    return fail(loop.at, "this list has " + names_.too_many(count), std::string(kHint));
+  if (!names_.text.take(static_cast<std::uint64_t>(count) * (end - begin)))
+    return fail(
+        loop.at,
+        "the loops and lists of this text expand to more than " + size_text(names_.text.limit()) + " bytes of text",
+        std::string(kHint));
 
   const bool epoch = std::exchange(epoch_, false), sample = std::exchange(sample_, false), compared = compared_;
   bool good = true;

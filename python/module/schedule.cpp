@@ -357,7 +357,8 @@ void add_schedule(py::module_& m) {
   add_script(m);
   py::class_<Box, BoxPtr>(m, "Schedule")
       .def(py::init([](std::uint32_t gpus) {
-             if (gpus > 64) throw py::value_error("a schedule has at most 64 GPUs");
+             if (gpus > Schedule::kMostGpus)
+               throw py::value_error("a schedule has at most " + std::to_string(Schedule::kMostGpus) + " GPUs");
              return Box{{.schedule = {.gpus = gpus}}};
            }),
            arg("gpus") = 1)

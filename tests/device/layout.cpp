@@ -115,14 +115,14 @@ TEST_CASE("names that are refused, and why") {
   CHECK(refuses("mesh:0", "this is not the name of a layout"));
   CHECK(refuses("mesh:8x", "this is not the name of a layout"));
   CHECK(refuses("mesh", "layouts are mi300x:8"));
-  CHECK(refuses("mesh:65", "65 are more than 64 GPUs"));
-  CHECK(refuses("nodes:9x8", "72 are more than 64 GPUs"));
+  CHECK(refuses("mesh:1025", "1025 are more than 1024 GPUs"));
+  CHECK(refuses("nodes:129x8", "1032 are more than 1024 GPUs"));
   CHECK(refuses("nodes:4294967297x2", "this is not the name of a layout"));
   CHECK(refuses("nodes:8", "nodes need two numbers"));
   CHECK(refuses("nodes:3+2x2", "nodes need two numbers"));
   CHECK(refuses("nodes:3+2G", "this is not the name of a layout"));
   CHECK(refuses("nodes:3+0", "this is not the name of a layout"));
-  CHECK(refuses("nodes:60+5", "65 are more than 64 GPUs"));
+  CHECK(refuses("nodes:1020+5", "1025 are more than 1024 GPUs"));
   CHECK(refuses("mesh:3+2", "this is not the name of a layout"));
   CHECK(refuses("ring:2x8", "takes one number"));
   CHECK(refuses("mi300x:9", "at most 8"));

@@ -149,7 +149,7 @@ def test_formatting():
     (lambda: sdma.Schedule.parse("sdma 1\ngpus 2", N=1.5), TypeError, "param N"),
     (lambda: sdma.Schedule.parse(7), TypeError, ""),
     (lambda: sdma.Schedule.read("/nowhere/x.sdma"), FileNotFoundError, "/nowhere"),
-    (lambda: sdma.Schedule(65), ValueError, "at most 64"),
+    (lambda: sdma.Schedule(1025), ValueError, "at most 1024"),
     (lambda: sdma.Schedule(-1), TypeError, ""),
     (lambda: sdma.Schedule(2).add_buffer("a", 64, place="gpu0"), ValueError, 'or "host"'),
     (lambda: sdma.Schedule(2).add_buffer("a", 64, place=-1), ValueError, "is not a place"),

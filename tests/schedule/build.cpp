@@ -109,7 +109,7 @@ TEST_CASE("problems name what contradicts itself") {
     change(s);
     return first(s);
   };
-  CHECK(with([](auto& s) { s.gpus = 65; }) == "gpus: a schedule can have at most 64 GPUs, not 65");
+  CHECK(with([](auto& s) { s.gpus = 1025; }) == "gpus: a schedule can have at most 1024 GPUs, not 1025");
   CHECK(with([](auto& s) { s.gpus = 1; }) == "buffer gpu1.out: gpu1 is not in this schedule: gpus 1");
   CHECK(with([](auto& s) { s.buffers[0].name = "1st"; }) == "buffer gpu0.1st: '1st' is not a valid name");
   CHECK(with([](auto& s) { s.signals[0] = {.place = Place::gpu(0), .name = "in"}; }) ==

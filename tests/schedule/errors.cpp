@@ -98,7 +98,7 @@ TEST_CASE("declarations say what they miss") {
   CHECK(all("sdma 1\nbuffer gpu0.x bytes=1\n") ==
         "2:8: gpu0 is not in this schedule, which has no GPUs yet | declare them first: gpus 2");
   CHECK(all("sdma 1\ngpus 2\ngpus 2\n") == "3:1: duplicate 'gpus' | the first is on line 2");
-  CHECK(all("sdma 1\ngpus 65\n") == "2:6: 'gpus' must be from 0 to 64, got 65");
+  CHECK(all("sdma 1\ngpus 1025\n") == "2:6: 'gpus' must be from 0 to 1024, got 1025");
   CHECK(all("sdma 1\nbuffer host.x\n") == "2:14: a buffer needs 'bytes=' | its fields: bytes align at map init");
   CHECK(all("sdma 1\nbuffer host.x bytes=0\n") == "2:21: 'bytes' must be from 1 to 1099511627776, got 0");
   CHECK(all("sdma 1\nbuffer host.x bytes=1 bytes=1\n") == "2:23: duplicate field 'bytes'");
@@ -235,9 +235,18 @@ TEST_CASE("what is wrong twice is said once, in the order of the lines") {
         "7:21: 'bytes' must be from 1 to 1099511627776, got 0");
 }
 
+TEST_CASE("loops may have millions of rounds") {
+  const auto s =
+      parse_schedule("sdma 1\ngpus 1\nfor i in 0..1M+1\n  when i == 1M: buffer gpu0.b{i} bytes=1\nend\n", "t");
+  REQUIRE(s);
+  REQUIRE(s->buffers.size() == 1);
+  CHECK(s->buffers[0].name == "b1048576");
+}
+
 TEST_CASE("a small text cannot ask for much") {
   CHECK(all("sdma 1\nfor i in 0..1G\nend\n")
-            .starts_with("2:1: this loop has 1073741824 rounds; the loops of a text can have 1048576"));
+            .starts_with("2:1: this loop has 1073741824 rounds; the loops of a text can have 67108864 together "
+                         "(4G of memory, 64 bytes for each)"));
   CHECK(all("sdma 1\ngpus 1\nqueue gpu0.q engine=0\n  nop times=4G-1\nend\n").find("more dwords than allowed") !=
         std::string::npos);
   CHECK(all("sdma 1\ngpus 64\nfor i in 0..1M-1\n  buffer gpu*.b{i} bytes=1\nend\n", {.max_items = 1000})

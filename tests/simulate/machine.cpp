@@ -162,7 +162,7 @@ TEST_CASE("a layout is a machine with the parameters of its GPUs") {
     CHECK(to_json(*m).find("\"topology\": \"" + std::string(name) + "\"") != std::string::npos);
     CHECK(*machine_from_json(to_json(*m)) == *m);
   }
-  CHECK(to_string(layout_machine("ring:65").error()).find("65 are more than 64 GPUs") != std::string::npos);
+  CHECK(to_string(layout_machine("ring:1025").error()).find("1025 are more than 1024 GPUs") != std::string::npos);
   CHECK(error(replaced(file(), "{\"mi300x\": 8}", "\"rings:8\"")).find("'rings:8': error: there is no such layout") !=
         std::string::npos);
 }

@@ -141,16 +141,21 @@ TEST_CASE("statements") {
 }
 
 TEST_CASE("a small text cannot become unbounded") {
-  const std::string together = " rounds; the loops of a text can have 1048576 together";
-  CHECK(one("for i in 0..2000000\nend") == "1:1: this loop has 2000000" + together);
-  CHECK(one("for i in 0..1048577\nend") == "1:1: this loop has 1048577" + together);
-  CHECK(one("for i in 0..2000\nfor k in 0..2000\nend\nend") ==
+  CHECK(one("for i in 0..67108865\nend") ==
+        "1:1: this loop has 67108865 rounds; the loops of a text can have 67108864 "
+        "together (4G of memory, 64 bytes for each)");
+  const auto few = [](std::string_view text) { return one(text, {.max_rounds = 1 << 20}); };
+  const std::string together =
+      " rounds; the loops of a text can have 1048576 together (64M of memory, 64 bytes for each)";
+  CHECK(few("for i in 0..2000000\nend") == "1:1: this loop has 2000000" + together);
+  CHECK(few("for i in 0..1048577\nend") == "1:1: this loop has 1048577" + together);
+  CHECK(few("for i in 0..2000\nfor k in 0..2000\nend\nend") ==
         "2:1: this loop has 2000" + together + ", of which 576 are left [i=523]");
   // A loop takes all its rounds before the first: the outer one
   // leaves none for the inner one, the first one few for the second.
-  CHECK(one("for i in 0..1048576\nfor k in 0..1\nend\nend") ==
+  CHECK(few("for i in 0..1048576\nfor k in 0..1\nend\nend") ==
         "2:1: this loop has 1" + together + ", of which 0 are left [i=0]");
-  CHECK(one("for i in 0..1000000\nend\nfor i in 0..1000000\nend") ==
+  CHECK(few("for i in 0..1000000\nend\nfor i in 0..1000000\nend") ==
         "3:1: this loop has 1000000" + together + ", of which 48576 are left");
   // Long rounds count by their text, however it is divided among loops.
   CHECK(one("for i in 0..9\nlet a = 1 # " + std::string(100, '.') + "\nend", {.max_text = 900}) ==

@@ -9,8 +9,8 @@ using namespace sdma;
 namespace {
 
 /// The values of an expression in a text, or the first error.
-std::string assembled_list(const std::string& text) {
-  const auto r = assemble(text, "a");
+std::string assembled_list(const std::string& text, const AssembleOptions& options = {}) {
+  const auto r = assemble(text, "a", options);
   if (!r) return r.error().front().message + (r.error().front().hint.empty() ? "" : " | " + r.error().front().hint);
   std::string all;
   for (const auto d : *r) all += (all.empty() ? "" : " ") + std::to_string(d);
@@ -57,9 +57,14 @@ TEST_CASE("a list may be computed from another one, or from a range") {
 }
 
 TEST_CASE("lists cannot repeat more than loops, nor nest without a limit", "[long]") {
-  CHECK(each("[i for i in 0..2000000]").starts_with("this list has more rounds"));
-  CHECK(assembled_list("for a in 0..1000\nlet l = [len([i for i in 0..1000]) for j in 0..1000]\nend\n")
-            .starts_with("this list has more rounds"));
+  const std::string together = " rounds; the loops of a text can have ";
+  CHECK(
+      each("[i for i in 0..67108865]")
+          .starts_with("this list has 67108865" + together + "67108864 together (4G of memory, 64 bytes for each) | "));
+  const auto nested = "for a in 0..1000\nlet l = [len([i for i in 0..1000]) for j in 0..1000]\nend\n";
+  CHECK(assembled_list(nested, {.max_rounds = 1 << 20}).starts_with("this list has 1000" + together + "1048576"));
+  CHECK(assembled_list("let l = [i+1000 for i in 0..1000]\n", {.max_text = 6999})
+            .starts_with("the loops and lists of this text expand to more than 6999 bytes of text | "));
   std::string deep;
   for (int i = 0; i < 100000; ++i) deep += "len([";
   CHECK(assembled_list(".dword " + deep).find("nested too deeply") != std::string::npos);

@@ -128,7 +128,8 @@ class XmlReader {
     a_.out_of_place = !has("outofplace") || number("outofplace", 0, 1) == 1;
     for (const auto* bytes : {"minBytes", "maxBytes"})
       if (has(bytes)) number(bytes, 0, std::int64_t{1} << 62);
-    if (!wrong_ && gpus_ > 64) fail(fmt::format("a schedule has at most 64 GPUs, and this has {}", gpus_));
+    if (!wrong_ && gpus_ > Schedule::kMostGpus)
+      fail(fmt::format("a schedule has at most {} GPUs, and this has {}", Schedule::kMostGpus, gpus_));
     if (!wrong_ && !a_.in_place && !a_.out_of_place)
       fail("inplace=0 and outofplace=0: no call may use this algorithm", "set one of them to 1");
   }

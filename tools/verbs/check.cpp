@@ -108,7 +108,8 @@ int judge(Findings& to, const Schedule& s, const CheckOptions& options, const Ch
 
 /// The node whose engines and links the checker assumes; null: MI300X.
 Result<std::optional<Topology>, Diagnostic> topology(const CheckArguments& o) {
-  if (o.cuda) return std::optional(cuda_layout(kMostLaidOut));
+  constexpr std::uint32_t kMostOfCuda = 64;  // CudaOptions::gpus
+  if (o.cuda) return std::optional(cuda_layout(kMostOfCuda));
   if (o.topology.empty()) return std::optional<Topology>();
   if (names_layout(o.topology)) {
     auto t = layout(o.topology);

@@ -169,7 +169,7 @@ inline constexpr std::string_view kSysfsTopology = "/sys/devices/virtual/kfd/kfd
 Result<Topology, Diagnostic> mi300x(std::uint32_t n = 8);
 
 /// The most GPUs of a built layout: as many as a schedule can have.
-inline constexpr std::uint32_t kMostLaidOut = 64;
+inline constexpr std::uint32_t kMostLaidOut = 1024;
 
 /// A layout of each kind.
 inline constexpr std::string_view kLayoutExamples[] = {"mi300x:8",      "mi308x:8",      "mi325x:8", "mi350x:8",

@@ -135,6 +135,7 @@ enum class Init : std::uint8_t {
 inline constexpr std::uint8_t kPoison = 0xdb;  ///< each byte of a buffer with Init::poison
 
 struct Schedule {
+  static constexpr std::uint32_t kMostGpus = 1024;  ///< the most GPUs that a schedule can have
   /// Memory of a GPU or of the host.
   struct Buffer {
     Place place{};                ///< where it is
@@ -418,7 +419,7 @@ struct Schedule {
     friend bool operator==(const Expectation&, const Expectation&) = default;
   };
 
-  std::uint32_t gpus{};                     ///< 0 to 64
+  std::uint32_t gpus{};                     ///< 0 to kMostGpus
   std::vector<Buffer> buffers{};            ///< by index
   std::vector<Signal> signals{};            ///< by index
   std::deque<Queue> queues{};               ///< by index; references stay valid

@@ -96,11 +96,12 @@ struct ParseOptions {
   struct Setting {
     std::string name{}, value{};  ///< of the `param` or `choose`, and its new value
   };
-  std::vector<Setting> set{};                     ///< these replace the values in the text
-  std::uint32_t max_rounds = 1u << 20;            ///< of all loops together
-  std::size_t max_text = std::size_t{1} << 27;    ///< bytes of text that the rounds of loops repeat
-  std::size_t max_dwords = std::size_t{1} << 26;  ///< of all queues
-  std::size_t max_items = std::size_t{1} << 20;   ///< declarations, actions, queues of each submit, and expectations
+  std::vector<Setting> set{};  ///< these replace the values in the text
+  // Limits of memory: 4 GiB for rounds, of which each may keep 64 bytes; 1 GiB for packets; and as much for items.
+  std::uint64_t max_rounds = std::uint64_t{1} << 26;  ///< of all loops together
+  std::uint64_t max_text = std::uint64_t{1} << 31;    ///< bytes of text that the rounds of loops repeat
+  std::size_t max_dwords = std::size_t{1} << 28;      ///< of all queues
+  std::size_t max_items = std::size_t{1} << 23;  ///< declarations, actions, queues of each submit, and expectations
   /// The text of a file that the schedule names: `for b in file("blocks.txt")`. Empty: it may not read other files.
   std::function<Result<std::string, Diagnostic>(const std::string& name)> read{};
   SourceMap* map = nullptr;        ///< filled if the text has no error

@@ -96,10 +96,10 @@ std::string disassemble(std::span<const std::uint32_t>, const TextOptions& = {})
 
 /// Limits of the output, because a small text can request a large one.
 struct AssembleOptions {
-  std::size_t max_dwords = std::size_t{1} << 28;  ///< the most dwords of the result: 1 GiB
-  std::uint32_t max_rounds = 1u << 20;            ///< of all loops together
-  std::size_t max_text = std::size_t{1} << 27;    ///< bytes of text that the rounds of loops repeat
-  Generation generation = kDefaultGeneration;     ///< whose packets the text names, and whose dwords it becomes
+  std::size_t max_dwords = std::size_t{1} << 28;      ///< the most dwords of the result: 1 GiB
+  std::uint64_t max_rounds = std::uint64_t{1} << 26;  ///< of all loops together: 4 GiB, at 64 bytes each
+  std::uint64_t max_text = std::uint64_t{1} << 31;    ///< bytes of text that the rounds of loops repeat
+  Generation generation = kDefaultGeneration;         ///< whose packets the text names, and whose dwords it becomes
 };
 
 /// The dwords of a text, or all of its errors (the first 100). `file`: the name of the text in errors.
