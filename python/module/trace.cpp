@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Recordings: read, drawn, converted and compared.
 #include "answer.hpp"
+#include "described.hpp"
 #include "json/json.hpp"
 #include "module.hpp"
 #include "sdma/trace/compare.hpp"
@@ -52,7 +53,7 @@ py::object compare(const Recording& measured, const Recording& other, bool simul
 }  // namespace
 
 void add_trace(py::module_& m) {
-  py::class_<Recording>(m, "Trace")
+  Described<Recording>(m, "Trace")
       .def_static("parse", parse_trace, py::arg("text"), py::arg("file") = "trace.jsonl")
       .def("to_string", text_of, py::arg("form") = "jsonl")
       .def("to_svg", svg, py::arg("title") = "")

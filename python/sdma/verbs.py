@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import Any, Mapping, Sequence
 
-from . import _sdma, results
+from . import _sdma, manual, results
 from ._sdma import Machine
 from .devices import Device
 from .schedules import Schedule, settings
@@ -28,7 +28,7 @@ def _read_machine(path):
     return Machine.parse(_file(path), os.fspath(path))
 
 
-Machine.read = staticmethod(_read_machine)
+manual.add(Machine, "read", _read_machine, static=True)
 Machine.__repr__ = lambda machine: f"<Machine {machine.name}>"
 
 

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// The docstrings of the extension: rows that manual.py makes from the manual of its classes.
+#include "described.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace sdma::python {
+namespace {
+
+struct ManualRow {
+  std::string_view name;
+  const char* text;
+};
+
+constexpr ManualRow kManual[] = {
+#include "manual_rows.hpp"
+};
+
+}  // namespace
+
+const char* manual(std::string_view name) {
+  const auto at = std::lower_bound(std::begin(kManual), std::end(kManual), name,
+                                   [](const ManualRow& w, std::string_view n) { return w.name < n; });
+  return at != std::end(kManual) && at->name == name ? at->text : "";
+}
+
+}  // namespace sdma::python
