@@ -330,6 +330,7 @@ sdma::Result<Settings, Diagnostic> settings_of(const Request& a, Where found, st
   s.options.root = a.root;
   s.iterations = a.iterations, s.warmups = a.warmups, s.checks = a.checks;
   read_ranks(c, s);
+  if (s.processes == 1) c.simulated_nodes = nodes_to_simulate(a);
   if (c.one_node()) read_ways(c, s);
   read_sizes(c, s);
   read_matrix(c, s);
