@@ -155,6 +155,10 @@ void read_files(Checked& c, Settings& s) {
         c.refuse(option, in_quotes(given) + " is also the file of " + other, "name another file");
     path = given;
   }
+  if (a.figure.given() && a.plot.empty())
+    c.refuse("--title and --size", "they say how the picture of --plot is drawn, and there is none",
+             "add --plot=FILE.svg");
+  s.figure = a.figure;
   if (!s.best.empty() && s.where == sdma::DeviceKind::soft)
     c.refuse("--best", "times of software engines do not say which variant is the fastest on GPUs",
              "use it with hardware or with --device=simulate");
