@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The docstrings of the extension, as rows of a table of C++: from the manual of its classes, _sdma.pyi.
 
-  manual.py PYI OUT    exit code 1 and a line each, if a class, a method or a property has no docstring
+  manual.py PYI FORM OUT    writes OUT: FORM with the rows in it; exit code 1 and a line each, if a class, a method or a property has no docstring
 
 A method of the extension begins with its signature, in the form in which CPython keeps that of its own (`inspect.signature` and
 help() read it there). Properties, and methods that Python adds (sdma/manual.py), have none: they are read without one.
@@ -43,14 +43,15 @@ def rows(text):
                 yield name, doc and f"{signature(node, 'staticmethod' in words)}\n--\n\n{doc}"
 
 
-def main(pyi, out):
+def main(pyi, form, out):
     all = sorted(rows(pathlib.Path(pyi).read_text(encoding="utf-8")))
     missing = [name for name, doc in all if doc is None]
     for name in missing:
         print(f"{pyi}: {name} has no docstring", file=sys.stderr)
     # A string of JSON is one of C++, too, as long as it is ASCII.
     lines = [f"    {{{json.dumps(name)}, {json.dumps(doc)}}},\n" for name, doc in all if doc]
-    pathlib.Path(out).write_text("".join(lines), encoding="utf-8")
+    text = pathlib.Path(form).read_text(encoding="utf-8")
+    pathlib.Path(out).write_text(text.replace("@rows@", "".join(lines)), encoding="utf-8")
     return 1 if missing else 0
 
 

@@ -7,8 +7,8 @@ from typing import Any, Sequence
 from .packets import Packet
 from .schedules import Epoch, Sampled
 
-Params = int | str
-"""The value of a schedule's param: a number, or text such as "64K" or "4*chunk"."""
+Params = int | str | Sequence[Any] | Any
+"""The value of a schedule's param: a number; text such as "64K" or "4*chunk"; a list, or for a table a list of rows; or an array."""
 Place = int | str
 """The number of a GPU in the schedule, from 0, or "host"."""
 Value = int | Epoch
@@ -171,8 +171,9 @@ class Trace:
         """The number of events."""
     def to_string(self, form: str = "jsonl") -> str:
         """`form`: "jsonl", "perfetto" (for ui.perfetto.dev), "html" or "text"."""
-    def to_svg(self, title: str = "") -> str:
-        """The timeline, as a picture in SVG."""
+    def to_svg(self, title: str = "", *, size: tuple[float, float] | None = None, beside: Sequence[Trace] = ()) -> str:
+        """The timeline, as a picture in SVG. `size`: (width, height) in pixels; the picture is larger where its text needs that.
+        `beside`: other recordings in the same picture, over the same axis; each begins at 0."""
     def save(self, path: str | os.PathLike[str]) -> None:
         """The form follows the suffix: NAME.jsonl, NAME.html, or any other name for ui.perfetto.dev."""
 

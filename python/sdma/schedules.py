@@ -6,6 +6,7 @@ import os
 
 from . import _sdma, manual
 from ._sdma import Queue, Schedule, Script
+from .matrices import is_sequence, list_text
 
 
 class Epoch:
@@ -75,6 +76,8 @@ def sampled(name: str) -> Sampled:
 
 
 def _text_of(name, value):
+    if is_sequence(value):
+        return list_text(f"param {name}", value)
     if isinstance(value, bool) or not isinstance(value, str) and not hasattr(value, "__index__"):
         raise TypeError(f"param {name}: pass a number or text such as '64K', not {type(value).__name__}")
     return value if isinstance(value, str) else str(value.__index__())
