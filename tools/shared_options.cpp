@@ -47,6 +47,20 @@ void add_position(VerbOptions& verb, const std::string& name, std::optional<std:
   add_parsed(verb, name, value, parse_position, "a position, such as 0x40 (bytes) or 16dw (dwords)", doc).type("N");
 }
 
+constexpr std::uint64_t kLeastPixels = 200, kMostPixels = 10'000;
+
+/// WIDTHxHEIGHT
+std::optional<std::pair<double, double>> parse_pixels(const std::string& given) {
+  const auto x = given.find('x');
+  if (x == given.npos) return {};
+  const auto side = [](const std::string& text) {
+    const auto n = parse_size(text);
+    return n && *n >= kLeastPixels && *n <= kMostPixels ? std::optional(static_cast<double>(*n)) : std::nullopt;
+  };
+  const auto width = side(given.substr(0, x)), height = side(given.substr(x + 1));
+  return width && height ? std::optional(std::pair(*width, *height)) : std::nullopt;
+}
+
 /// Numbers with commas.
 std::optional<std::vector<std::uint32_t>> parse_shown_gpus(const std::string& given) {
   std::vector<std::uint32_t> out;
@@ -84,6 +98,13 @@ void add_pairs(VerbOptions& verb, const std::string& option, const std::string& 
   add_each(verb, option, pairs, parse_pair<std::pair<std::string, std::string>>, form, doc).type(form);
 }
 
+void add_figure(VerbOptions& verb, FigureOptions& figure, const std::string& picture) {
+  verb.value("--title", figure.title, "with " + picture + ": the title of the picture").type("TEXT");
+  add_parsed(verb, "--size", figure.size, parse_pixels,
+             fmt::format("a width and a height from {} to {} pixels, such as 800x400", kLeastPixels, kMostPixels),
+             "with " + picture + ": the size of the picture in pixels; it is larger where its text needs that")
+      .type("WIDTHxHEIGHT");
+}
 void add_shown_gpus(VerbOptions& verb, std::vector<std::uint32_t>& gpus) {
   add_parsed(verb, "--gpu", gpus, parse_shown_gpus, "a list of GPUs, such as 0,3",
              "show only these GPUs, the links from and to them, and the host")

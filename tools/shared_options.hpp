@@ -5,6 +5,7 @@
 //   add_size(verb, "--bytes", o->bytes, "bytes to move");    --bytes 64K
 //   add_settings(verb, o->parse.set);                  --set N=8 --set chunk=1M
 //   add_shown_gpus(verb, o->gpus);                     --gpu=0,3
+//   add_figure(verb, o->figure, "--plot");             --title TEXT, --size 800x400
 //   auto s = load_schedule(path, text, o->parse);
 //   add_device(verb, o->device, "device to run on", "soft");    --device soft|kfd|cuda|rocr
 //   add_machine(verb, o->machine);                     --machine PATH, --parameter NAME=VALUE
@@ -16,6 +17,7 @@
 //   add_buffers(verb, o->buffers, "file that holds the memory at VA; may be repeated");    --ib FILE@VA
 //
 // What `load_...` returns nothing for has been reported.
+#include "figure.hpp"
 #include "msccl/msccl.hpp"
 #include "options.hpp"
 #include "ring_text.hpp"
@@ -60,6 +62,9 @@ void add_pairs(VerbOptions&, const std::string& option, const std::string& form,
 
 /// --gpu=0,3: which GPUs a picture or a trace shows; empty: all.
 void add_shown_gpus(VerbOptions&, std::vector<std::uint32_t>&);
+
+/// --title and --size. `picture`: the option that draws it, such as --plot.
+void add_figure(VerbOptions&, FigureOptions&, const std::string& picture);
 
 /// A warning that a trace lacks events, and its hint: how to record them all. `where`: the trace.
 Diagnostic lost_events(const std::string& where, std::uint64_t lost, const std::string& hint);

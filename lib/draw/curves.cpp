@@ -16,8 +16,8 @@ using namespace detail;
 
 constexpr std::string_view kColours[] = {kBlue, kVermilion, kGreen, kPurple, kOrange, kSky, kBlack};
 // In pixels.
-constexpr double kHeight = 400, kLeft = 60, kRight = 20, kTop = 44, kBottom = 56, kKey = 34, kKeyGap = 22,
-                 kKeyLine = 20;
+constexpr double kHeight = 400, kLeastHeight = 160, kLeft = 60, kRight = 20, kTop = 44, kBottom = 56, kKey = 34,
+                 kKeyGap = 22, kKeyLine = 20;
 
 std::string x_text(const Curves& c, double x) {
   constexpr std::string_view kUnits[] = {"", "K", "M", "G", "T"};
@@ -29,7 +29,8 @@ std::string y_text(double y) { return fmt::format("{:.4g}", y); }
 
 /// One plot: its title, its numbers at the left, and the names of its curves below it.
 struct Plot {
-  explicit Plot(const Curves& curves) : c(curves), y(y_axis()) {
+  Plot(const Curves& curves, double width, double of_axes)
+      : c(curves), axes(of_axes), y(y_axis()), title(title_lines(c.title, width - 24)) {
     for (const auto v : y.ticks()) left = std::max(left, text_width(y_text(v)) + 34);
   }
 
@@ -46,7 +47,7 @@ struct Plot {
     }
     return {std::move(at), c.series.empty() ? 0 : line + kKeyLine};
   }
-  double height(double from, double to) const { return title_height() + kHeight + keys(from, to).second; }
+  double height(double from, double to) const { return title_height() + axes + keys(from, to).second; }
   /// What does not fit into a column, because a name is that long.
   double widest() const {
     double out = 0;
@@ -58,7 +59,7 @@ struct Plot {
   void draw(Svg& svg, double from, double to, double top) const {
     svg.title(top + 22, title);
     top += title_height();
-    const auto bottom = top + kHeight - kBottom, middle = (top + kTop + bottom) / 2;
+    const auto bottom = top + axes - kBottom, middle = (top + kTop + bottom) / 2;
     for (const auto v : y.ticks()) {
       svg.line(from, top + y.at(v), to, top + y.at(v), Svg::kGrid);
       svg.text(from - 6, top + y.at(v) + 4, y_text(v), "end");
@@ -78,14 +79,15 @@ struct Plot {
     svg.text(16, middle, c.y_label, "middle", fmt::format("transform=\"rotate(-90 16 {:.0f})\"", middle));
     const auto names = keys(from, to).first;
     for (std::size_t i = 0; i < c.series.size(); ++i)
-      curve(svg, x, i, top, names[i].first, top + kHeight + names[i].second);
+      curve(svg, x, i, top, names[i].first, top + axes + names[i].second);
   }
 
   const Curves& c;
+  double axes;  // the height without title and legend
   std::set<double> sizes{};
   Axis y;
+  std::vector<std::string> title;
   double left = kLeft;
-  std::vector<std::string> title = title_lines(c.title, kColumn - 24);
 
  private:
   bool shown(double size, double v) const {
@@ -101,10 +103,10 @@ struct Plot {
       for (const auto& [low, high] : s.band)
         if (std::isfinite(high)) most = std::max(most, high);
     if (c.ratios) least = std::min(least, 1.0), most = std::max(most, 1.0);
-    if (!c.log_y) return {Axis::Scale::linear, 0, most > 0 ? most * 1.08 : 1, kHeight - kBottom, kTop};
+    if (!c.log_y) return {Axis::Scale::linear, 0, most > 0 ? most * 1.08 : 1, axes - kBottom, kTop};
     if (sizes.empty()) least = most = 1;
     least = std::exp2(std::floor(std::log2(least))), most = std::exp2(std::ceil(std::log2(most)));
-    return {Axis::Scale::log, least, most, kHeight - kBottom, kTop};
+    return {Axis::Scale::log, least, most, axes - kBottom, kTop};
   }
 
   /// Along the upper ends, and back along the lower ones.
@@ -146,10 +148,22 @@ struct Plot {
 std::string curves_svg(const Curves& c) { return stacked_curves_svg({&c, 1}); }
 
 std::string stacked_curves_svg(std::span<const Curves> all) {
-  const std::vector<Plot> plots(all.begin(), all.end());
-  double left = kLeft, right = kColumn - kRight, height = 0, top = 0;
-  for (const auto& p : plots) left = std::max(left, p.left), right = std::max(right, p.widest());
-  for (const auto& p : plots) height += p.height(left, right);
+  const auto width = all.empty() || all[0].width <= 0 ? kColumn : all[0].width;
+  double left{}, right{}, height{}, top = 0;
+  const auto arranged = [&](double axes) {
+    std::vector<Plot> plots;
+    for (const auto& c : all) plots.emplace_back(c, width, axes);
+    left = kLeft, right = width - kRight, height = 0;
+    for (const auto& p : plots) left = std::max(left, p.left), right = std::max(right, p.widest());
+    for (const auto& p : plots) height += p.height(left, right);
+    return plots;
+  };
+  auto plots = arranged(kHeight);
+  // What titles and legends leave is divided between the axes.
+  if (!all.empty() && all[0].height > 0) {
+    const auto axes = kHeight + (all[0].height - height) / static_cast<double>(all.size());
+    plots = arranged(std::max(axes, kLeastHeight));
+  }
   Svg svg(right + kRight, height);
   for (const auto& p : plots) p.draw(svg, left, right, top), top += p.height(left, right);
   return svg.close();

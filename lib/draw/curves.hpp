@@ -33,9 +33,11 @@ struct Curves {
   bool bytes = true;                          ///< x values are sizes, written as 1K, 1M
   bool log_y = false;   ///< y on a logarithmic axis: 0.5 is as far from 1 as 2 is; otherwise the axis begins at 0
   bool ratios = false;  ///< y values are ratios: a line shows where they are 1
+  /// Of the picture, in pixels; 0: 680 wide, and 400 high, and the legend. It is larger where its text needs that.
+  double width = 0, height = 0;
 };
 std::string curves_svg(const Curves&);
-/// Several plots in one picture, from top to bottom.
+/// Several plots in one picture, from top to bottom. The first says how large it is.
 std::string stacked_curves_svg(std::span<const Curves>);
 
 }}  // namespace sdma::v0_3

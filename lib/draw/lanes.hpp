@@ -5,6 +5,8 @@
 //   Lanes l{.title = "run", .end = 12, .lanes = {{"engine 0", {{.begin = 2, .end = 9, .colour = "#3b78b5"}}}}};
 //   save_file("run.svg", lanes_svg(l));
 //
+// The axis has the unit in which a table writes its end.
+//
 //   run
 //          us 0    2    4    6    8    10   12
 //    engine 0      [==================]
@@ -33,6 +35,7 @@ struct Lanes {
   struct Lane {
     std::string name{};       ///< shown at its left
     std::vector<Bar> bars{};  ///< in any order
+    std::string heading{};    ///< a line above it: what the lanes from here on are of
   };
   /// An arrow from a moment in one lane to a moment in another.
   struct Arrow {
@@ -53,6 +56,8 @@ struct Lanes {
   std::vector<Key> keys{};      ///< the meaning of the colours
   std::string arrows_are{};     ///< the meaning of the arrows
   std::string note{};           ///< a line at the bottom
+  /// Of the picture, in pixels; 0: 680 wide, and as high as its rows. It is larger where its text and rows need that.
+  double width = 0, height = 0;
 };
 std::string lanes_svg(const Lanes&);
 

@@ -127,7 +127,8 @@ void ScheduleParser::skip_inner(const Token& begin) {
   else broken_ = true;
 }
 
-/// Gives `d` the value that ParseOptions::set has for it: a list for a list, otherwise a number or one of these words.
+/// Gives `d` the value that ParseOptions::set has for it: a list for a list, otherwise a number or one of these words,
+/// computed from what the text defines above this line.
 /// False if there is none, or a wrong one.
 bool ScheduleParser::setting(Names::Entry& d, std::span<const Names::Entry> words) {
   bool good = false;
@@ -140,10 +141,8 @@ bool ScheduleParser::setting(Names::Entry& d, std::span<const Names::Entry> word
     const auto file = "set " + given.name, value = bare ? "[" + given.value + "]" : given.value;
     Source text{value, file};
     Lexer lex{value};
-    Names known;
-    known.read = names_.read;
-    for (const auto& w : words) known.define(w.name, w.value);
-    Parser parser{lex, known, text};
+    Names above = names_;
+    Parser parser{lex, above, text};
     if (d.list) d.list = parser.list();
     else d.value = parser.expression().value_or(0);
     if (text.count() == 0 && lex.peek().kind != Token::end)

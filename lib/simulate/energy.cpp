@@ -107,11 +107,16 @@ Bounds energy_between(const Simulation& a, const Simulation& b, const MachineDes
   return out;
 }
 
+JoulesUnit joules_unit(double joules) noexcept {
+  constexpr JoulesUnit kUnits[] = {{"J", 1}, {"mJ", 1e-3}, {"uJ", 1e-6}};
+  for (const auto& unit : kUnits)
+    if (std::abs(joules) >= unit.joules || joules == 0) return unit;
+  return {"nJ", 1e-9};
+}
+
 std::string joules_text(double j) {
-  constexpr std::pair<double, std::string_view> kUnits[] = {{1, "J"}, {1e-3, "mJ"}, {1e-6, "uJ"}, {1e-9, "nJ"}};
-  for (const auto& [one, text] : kUnits)
-    if (std::abs(j) >= one) return fmt::format("{:.3g} {}", j / one, text);
-  return j == 0 ? "0 J" : fmt::format("{:.3g} nJ", j / 1e-9);
+  const auto unit = joules_unit(j);
+  return fmt::format("{:.3g} {}", j / unit.joules, unit.name);
 }
 
 std::string to_text(const Bounds& b) {

@@ -3,6 +3,7 @@
 #include "sdma/simulate/simulate.hpp"
 
 #include "../core/json.hpp"
+#include "../core/time_unit.hpp"
 
 #include <fmt/format.h>
 
@@ -52,10 +53,8 @@ constexpr std::string_view kAtBound =
 std::string bound_text(Cost c) { return fmt::format("{}: {}", name(c), kAtBound); }
 
 std::string time_text(double ns) {
-  if (ns < 1000) return fmt::format("{:.0f} ns", ns);
-  if (ns < 1e6) return fmt::format("{:.2f} us", ns / 1e3);
-  if (ns < 1e9) return fmt::format("{:.3f} ms", ns / 1e6);
-  return fmt::format("{:.3f} s", ns / 1e9);
+  const auto unit = detail::time_unit(ns);
+  return fmt::format("{:.{}f} {}", ns / unit.ns, unit.decimals, unit.name);
 }
 
 std::string judged_text(CopyPattern p, const MachineDescription& m) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "sdma/simulate/sweep.hpp"
 
+#include "../stream/expression.hpp"
 #include "sdma/core/number.hpp"
 
 #include <fmt/format.h>
@@ -17,6 +18,16 @@ namespace {
 std::optional<double> swept_number(std::string_view text) {
   if (const auto size = parse_size(text)) return static_cast<double>(*size);
   return parse_real(text);
+}
+/// The same, or arithmetic of numbers as in a schedule.
+std::optional<double> swept_value(std::string_view text) {
+  if (const auto number = swept_number(text)) return number;
+  detail::Source source{text, "value"};
+  detail::Lexer lex{text};
+  detail::Names none;
+  const auto value = detail::Parser{lex, none, source}.expression();
+  if (!value || *value < 0 || source.count() != 0 || lex.peek().kind != detail::Token::end) return {};
+  return static_cast<double>(static_cast<std::uint64_t>(*value));
 }
 
 std::string not_a_size(std::string_view word) { return fmt::format("'{}' is not a size", word); }
@@ -59,7 +70,7 @@ std::variant<SweepAxis, std::string> sweep_axis(std::string_view text) {
   if (dots == rest.npos) {
     while (true) {
       const auto word = rest.substr(0, rest.find(','));
-      const auto v = swept_number(word);
+      const auto v = swept_value(word);
       if (!v || !fits(*v))
         return rest.find(',') == rest.npos && axis.values.empty() && !v ? "this is not NAME=A..B" : not_a_size(word);
       axis.values.push_back(*v);

@@ -302,6 +302,7 @@ class Parser {
   };
   Skipped skip_index();
   std::optional<std::vector<Number>> elements();
+  std::optional<List> rows();
   SDMA_COLD bool not_added(const Token& op);
   bool bounded(const Token& op, const Linear& v) { return (fits(v.constant) && fits(v.factor)) || not_bounded(op); }
   SDMA_COLD bool not_bounded(const Token& op);

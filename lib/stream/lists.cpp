@@ -43,9 +43,40 @@ ListOf Parser::list() {
   }
   if (depth_ > kDeepestExpression) return none(begin.at, "this expression is nested too deeply"), nullptr;
   ++depth_;
-  auto all = elements();
+  lex_.skip_lines();
+  const bool table = lex_.peek().is("[");
+  auto all = table ? rows() : std::nullopt;
+  if (!table)
+    if (auto values = elements()) all = List{.values = std::move(*values)};
   --depth_;
-  return all ? std::make_shared<const List>(List{.values = std::move(*all)}) : nullptr;
+  return all ? std::make_shared<const List>(std::move(*all)) : nullptr;
+}
+
+/// The rest of a table, from the first row: [1, 2], [3, 4]]
+std::optional<List> Parser::rows() {
+  List all;
+  for (std::size_t row = 0;; ++row) {
+    lex_.skip_lines();
+    const Token begin = lex_.peek();
+    if (!begin.is("[")) return expected("a row", "a table is written [[0, 1], [2, 3]]"), std::nullopt;
+    lex_.take();
+    const auto values = elements();
+    if (!values) return {};
+    if (row == 0) all.columns = values->size();
+    if (values->empty()) return none(begin.at, "a row of a table has at least one number");
+    if (values->size() != all.columns)
+      return none(begin.at,
+                  "row " + std::to_string(row) + " has " + plural(values->size(), "number") + ", and row 0 has " +
+                      std::to_string(all.columns),
+                  "the rows of a table have the same length");
+    all.values.insert(all.values.end(), values->begin(), values->end());
+    lex_.skip_lines();
+    if (lex_.peek().is("]")) break;
+    if (!lex_.peek().is(",")) return expected("',' or ']'", "a table is written [[0, 1], [2, 3]]"), std::nullopt;
+    lex_.take();
+  }
+  lex_.take();
+  return all;
 }
 
 /// The rest of a list, from the first value.

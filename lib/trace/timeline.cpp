@@ -171,6 +171,41 @@ class TimelineBars {
   std::size_t drawn_ = 0, left_out_ = 0, blocks_ = 0, merged_ = 0;
 };
 
+/// The arrows of a trace, or every n-th of them.
+void add_arrows(const Trace& t, const detail::Bars& packets, Lanes& picture, const std::vector<std::size_t>& place,
+                std::vector<std::string>& notes) {
+  const auto us = [&](auto ns) { return (static_cast<double>(ns) - static_cast<double>(packets.first)) / 1e3; };
+  // At the same time, the end of an arrow may come before its beginning.
+  std::map<std::uint64_t, std::pair<const Event*, const Event*>> flows;
+  for (const auto& e : t.events)
+    if (e.kind == Kind::flow_begin) flows[e.value].first = &e;
+    else if (e.kind == Kind::flow_end) flows[e.value].second = &e;
+  std::erase_if(flows, [&](const auto& flow) {
+    const auto [from, to] = flow.second;
+    return !from || !to || us(from->ns) < picture.begin || us(to->ns) > picture.end;
+  });
+  const auto step = (flows.size() + kMostArrows - 1) / kMostArrows;
+  if (step > 1) notes.push_back(fmt::format("1 of {} arrows is drawn", step));
+  std::size_t next = 0;
+  for (const auto& [number, flow] : flows)
+    if (const auto [from, to] = flow; next++ % step == 0)
+      picture.arrows.push_back({place[from->lane.value], us(from->ns), place[to->lane.value], us(to->ns),
+                                packets.lanes[to->lane.value].row_at(to->ns).value_or(0)});
+}
+
+/// The lanes of a trace, below those that the picture has.
+void add_timeline(const Titled& of, const detail::Bars& packets, Lanes& picture, std::vector<std::string>& notes) {
+  const auto& t = *of.trace;
+  const auto before = picture.lanes.size();
+  const auto place = add_lanes(t.lanes, picture);
+  if (t.lost != 0) notes.push_back(fmt::format("{} events were lost", t.lost));
+  if (auto note = TimelineBars(t, packets, picture, place).add(); !note.empty()) notes.push_back(std::move(note));
+  add_arrows(t, packets, picture, place, notes);
+  const auto first = std::find_if(picture.lanes.begin() + static_cast<std::ptrdiff_t>(before), picture.lanes.end(),
+                                  [](const auto& lane) { return !lane.bars.empty(); });
+  if (first != picture.lanes.end()) first->heading = of.title;
+}
+
 }  // namespace
 
 Trace of_gpus(Trace t, std::span<const std::uint32_t> gpus) {
@@ -189,36 +224,28 @@ Trace of_gpus(Trace t, std::span<const std::uint32_t> gpus) {
 }
 
 std::string timeline_svg(const Trace& t, const TimelineOptions& o) {
-  const detail::Bars packets(t);
-  const auto us = [&](auto ns) { return (static_cast<double>(ns) - static_cast<double>(packets.first)) / 1e3; };
-  const bool all = o.begin_ns == 0 && o.end_ns == 0;
+  const Titled one{.trace = &t};
+  return timelines_svg({&one, 1}, o);
+}
+
+std::string timelines_svg(std::span<const Titled> all, const TimelineOptions& o) {
   Lanes picture{.title = o.title.empty() ? "timeline" : o.title,
-                .begin = all ? 0 : us(o.begin_ns),
-                .end = all ? us(packets.last) : us(o.end_ns),
-                .arrows_are = "from trigger to completion"};
+                .arrows_are = "from trigger to completion",
+                .width = o.width,
+                .height = o.height};
   for (const auto& [key, packet] : kKeys) picture.keys.push_back({key, colour(packet)});
-  const auto place = add_lanes(t.lanes, picture);
-
+  std::vector<detail::Bars> packets;
+  packets.reserve(all.size());
+  for (const auto& each : all) packets.emplace_back(*each.trace);
+  if (!all.empty() && (o.begin_ns != 0 || o.end_ns != 0)) {
+    const auto first = static_cast<double>(packets.front().first);
+    picture.begin = (o.begin_ns - first) / 1e3, picture.end = (o.end_ns - first) / 1e3;
+  } else {
+    for (const auto& p : packets)
+      picture.end = std::max(picture.end, (static_cast<double>(p.last) - static_cast<double>(p.first)) / 1e3);
+  }
   std::vector<std::string> notes;
-  if (t.lost != 0) notes.push_back(fmt::format("{} events were lost", t.lost));
-  if (auto note = TimelineBars(t, packets, picture, place).add(); !note.empty()) notes.push_back(std::move(note));
-
-  // At the same time, the end of an arrow may come before its beginning.
-  std::map<std::uint64_t, std::pair<const Event*, const Event*>> flows;
-  for (const auto& e : t.events)
-    if (e.kind == Kind::flow_begin) flows[e.value].first = &e;
-    else if (e.kind == Kind::flow_end) flows[e.value].second = &e;
-  std::erase_if(flows, [&](const auto& flow) {
-    const auto [from, to] = flow.second;
-    return !from || !to || us(from->ns) < picture.begin || us(to->ns) > picture.end;
-  });
-  const auto step = (flows.size() + kMostArrows - 1) / kMostArrows;
-  if (step > 1) notes.push_back(fmt::format("1 of {} arrows is drawn", step));
-  std::size_t next = 0;
-  for (const auto& [number, flow] : flows)
-    if (const auto [from, to] = flow; next++ % step == 0)
-      picture.arrows.push_back({place[from->lane.value], us(from->ns), place[to->lane.value], us(to->ns),
-                                packets.lanes[to->lane.value].row_at(to->ns).value_or(0)});
+  for (std::size_t i = 0; i < all.size(); ++i) add_timeline(all[i], packets[i], picture, notes);
   for (const auto& note : notes) picture.note += (picture.note.empty() ? "" : ", ") + note;
   return lanes_svg(picture);
 }

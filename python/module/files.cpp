@@ -83,9 +83,12 @@ py::object fitted(const std::string& path, const MachineDescription& start, doub
 /// The plan of a collective: its schedule, the variant that was chosen, and notes about fallbacks.
 py::object plan(const Words& settings) {
   collectives::Options o;
-  for (const auto& [name, value] : settings)
-    if (const auto wrong = collectives::set(o, name, value); !wrong.empty())
-      fail(wrong, "docs/collectives.md lists the options");
+  for (const auto& [name, value] : settings) {
+    const bool matrix = name == "matrix";
+    const auto wrong = matrix ? collectives::set_matrix(o, value) : collectives::set(o, name, value);
+    if (!wrong.empty())
+      fail(wrong, matrix ? std::string(collectives::kMatrixForm) : "docs/collectives.md lists the options");
+  }
   auto p = value_or_fail(collectives::plan(o));
   const auto variant = collectives::name(p.options.variant);
   Content c{.schedule = std::move(p.schedule), .file = fmt::format("{}_{}", collectives::name(o.collective), variant)};

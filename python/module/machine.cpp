@@ -2,6 +2,7 @@
 // Machines to simulate, and the nodes that they are.
 #include "answer.hpp"
 #include "core/nearest.hpp"
+#include "described.hpp"
 #include "json/json.hpp"
 #include "module.hpp"
 #include "sdma/device/kfd.hpp"
@@ -70,7 +71,7 @@ bool names_node(const std::string& word) {
 }  // namespace
 
 void add_machine(py::module_& m) {
-  py::class_<MachineDescription>(m, "Machine")
+  Described<MachineDescription>(m, "Machine")
       .def(py::init(&named), py::arg("layout") = "")
       .def_static(
           "parse",

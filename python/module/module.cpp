@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "module.hpp"
+#include "described.hpp"
 #include "sdma/core/version.hpp"
 
 namespace {
@@ -13,6 +14,10 @@ PYBIND11_MODULE(_sdma, m) {
     const pybind11::gil_scoped_release unlocked;
     sdma::python::Running::all().wait_for_all(kLastWait);
   }));
+  // A docstring begins with the signature that the manual gives.
+  pybind11::options options;
+  options.disable_function_signatures();
+  m.def("manual", [](const std::string& name) { return sdma::python::manual(name); });
   m.attr("version") = sdma::version().string;
   sdma::python::add_packets(m);
   sdma::python::add_schedule(m);

@@ -3,6 +3,7 @@
 // The extension `sdma._sdma`: what the package in python/sdma consists of below its classes. The manual of its
 // classes is python/sdma/_sdma.pyi. Nothing else imports this extension, so the names of its functions may change.
 //
+//   manual.cpp     docstrings, from that manual
 //   packets.cpp    dwords and values
 //   schedule.cpp   schedules: read, built and printed
 //   verbs.cpp      calculations: check, simulate, sweep, explore

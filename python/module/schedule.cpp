@@ -3,6 +3,7 @@
 #include "schedule.hpp"
 #include "answer.hpp"
 #include "bytes.hpp"
+#include "described.hpp"
 #include "module.hpp"
 
 #include "core/nearest.hpp"
@@ -305,7 +306,7 @@ std::string formatted(Box& b, bool as_flat) {
 
 void add_script(py::module_& m) {
   using py::arg;
-  py::class_<ScriptRef>(m, "Script")
+  Described<ScriptRef>(m, "Script")
       .def("submit", &ScriptRef::submit)
       .def("set", &ScriptRef::set, arg("signal"), arg("value"))
       .def("add", &ScriptRef::add, arg("signal"), arg("value"))
@@ -329,10 +330,10 @@ void add_script(py::module_& m) {
 }
 
 void add_queue_class(py::module_& m) {
-  py::class_<QueueRef>(m, "Queue")
+  Described<QueueRef>(m, "Queue")
       .def_property_readonly("name", &QueueRef::name)
       .def_property_readonly("dwords", &QueueRef::dwords)
-      .def("append", &QueueRef::append)
+      .def("_append", &QueueRef::append)
       .def("copy", &QueueRef::copy, py::kw_only(), py::arg("src"), py::arg("dst"), py::arg("bytes"));
 }
 
@@ -355,7 +356,7 @@ void add_schedule(py::module_& m) {
   using py::arg;
   add_queue_class(m);
   add_script(m);
-  py::class_<Box, BoxPtr>(m, "Schedule")
+  Described<Box, BoxPtr>(m, "Schedule")
       .def(py::init([](std::uint32_t gpus) {
              if (gpus > Schedule::kMostGpus)
                throw py::value_error("a schedule has at most " + std::to_string(Schedule::kMostGpus) + " GPUs");
@@ -435,7 +436,7 @@ void add_schedule(py::module_& m) {
       });
   m.def("parse", parse);
   m.def(
-      "fmt", [](const std::string& text) { return format_source(text); }, arg("text"));
+      "fmt", [](const std::string& text) { return format_source(text); }, arg("text"), manual("fmt"));
 }
 
 }  // namespace sdma::python

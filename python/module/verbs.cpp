@@ -7,10 +7,15 @@
 #include "json/json.hpp"
 #include "json/sweep.hpp"
 #include "module.hpp"
+#include "picture.hpp"
 #include "schedule.hpp"
 
 #include <fmt/format.h>
 #include <pybind11/stl.h>
+
+#include <optional>
+#include <tuple>
+#include <utility>
 
 namespace sdma::python {
 namespace {
@@ -81,7 +86,7 @@ Recording recorded(Box& box, const MachineDescription& machine) {
     if (!r) return of_file(s->file, r.error());
     return recorder.snapshot();
   }));
-  return {"the simulation", std::make_shared<const trace::Trace>(std::move(t))};
+  return {s->file + ", simulated", std::make_shared<const trace::Trace>(std::move(t))};
 }
 
 /// (speed-up, half of its 68 % interval, tie) of each schedule over the baseline.
@@ -100,7 +105,8 @@ py::object faster(Box& baseline, const std::vector<std::shared_ptr<Box>>& others
   return to_python(found);
 }
 
-/// `files`: (path, text) of each schedule. Returns the answer, and its curves as SVG.
+/// `files`: (path, text) of each schedule. Returns the answer, and a function that draws its curves: (title, size) to
+/// SVG.
 py::object sweep(const Words& files, const std::vector<std::string>& axes, const MachineDescription& machine,
                  const Words& params) {
   json::SweepInput in{.parse = parse_options(params, ""), .machine = machine};
@@ -118,15 +124,22 @@ py::object sweep(const Words& files, const std::vector<std::string>& axes, const
   if (points > kMostSwept) fail(fmt::format("the sweep has more than {} points", kMostSwept), "give a larger factor");
   if (in.axes.size() == 2 && in.axes[0].name == in.axes[1].name)
     fail(fmt::format("{} appears twice", in.axes[0].name), "write a list: NAME=A,B,C");
-  using Found = Result<std::pair<Json, std::string>, Diagnostics>;
+  using Found = Result<std::pair<Json, Curves>, Diagnostics>;
   const auto found = value_or_fail(long_call([=](const Stop& stop) -> Found {
     auto request = in;
     request.proceed = [&] { return !stop; };
     const auto r = json::swept(request);
     if (!r) return r.error().all;
-    return std::pair{json::of(*r, request.machine), curves_svg(json::curves(*r))};
+    return std::pair{json::of(*r, request.machine), json::curves(*r)};
   }));
-  return py::make_tuple(to_python(found.first), found.second);
+  const auto draw = [curves = found.second](const std::string& title,
+                                            const std::optional<std::pair<double, double>>& size) {
+    auto picture = curves;
+    if (!title.empty()) picture.title = title;
+    if (size) std::tie(picture.width, picture.height) = pixels(*size);
+    return curves_svg(picture);
+  };
+  return py::make_tuple(to_python(found.first), py::cpp_function(draw));
 }
 
 /// `budget`: seconds; 0: none.

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""The manual of the extension's classes, with what modules of the package add to them, and the types that its functions take. Of what else
-the extension has, the package is the only user."""
+"""The manual of the extension's classes, with what modules of the package add to them, and the types that its functions take. The build
+makes the docstrings of the classes from this file (python/module/manual.py). Of what else the extension has, the package is the only user."""
 import os
 from typing import Any, Sequence
 
 from .packets import Packet
 from .schedules import Epoch, Sampled
 
-Params = int | str
-"""The value of a schedule's param: a number, or text such as "64K" or "4*chunk"."""
+Params = int | str | Sequence[Any] | Any
+"""The value of a schedule's param: a number; text such as "64K" or "4*chunk"; a list, or for a table a list of rows; or an array."""
 Place = int | str
 """The number of a GPU in the schedule, from 0, or "host"."""
 Value = int | Epoch
@@ -27,10 +27,13 @@ def fmt(text: str) -> str:
 class Queue:
     """The packets for one engine. Each method appends, and returns the queue."""
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Its place and its name: "gpu0.push"."""
     @property
-    def dwords(self) -> list[int]: ...
-    def put(self, *packets: Packet) -> Queue: ...
+    def dwords(self) -> list[int]:
+        """The packets that the queue has so far, as 32-bit numbers. Addresses are those of the schedule."""
+    def put(self, *packets: Packet) -> Queue:
+        """Appends packets of sdma.packets."""
     def copy(self, *, src: int, dst: int, bytes: int) -> Queue:
         """A copy of any length: a long one becomes several packets."""
 
@@ -38,8 +41,10 @@ class Script:
     """The actions of a host thread or a kernel. Each method appends, and returns the script."""
     def submit(self, *queues: Queue) -> Script:
         """A doorbell for each of these queues, or for all queues that the schedule has now."""
-    def set(self, signal: int, value: Value | Sampled) -> Script: ...
-    def add(self, signal: int, value: Value | Sampled) -> Script: ...
+    def set(self, signal: int, value: Value | Sampled) -> Script:
+        """Stores the value in the signal's word."""
+    def add(self, signal: int, value: Value | Sampled) -> Script:
+        """Adds the value to the signal's word."""
     def wait(self, signal: int, func: str, value: Value | Sampled) -> Script:
         """`func`: "eq", "ge", ..., as in a poll_mem packet."""
     def wait_rptr(self, queue: Queue) -> Script:
@@ -48,8 +53,10 @@ class Script:
         """Reads the signal now: `h.sample("n", count).submit(q).wait(count, "ge", sampled("n") + 4)`."""
     def compute(self, ns: int, hbm: int = 0) -> Script:
         """Only in a kernel."""
-    def load(self, address: int, bytes: int) -> Script: ...
-    def store(self, address: int, bytes: int, byte: int | None = None) -> Script: ...
+    def load(self, address: int, bytes: int) -> Script:
+        """Reads these bytes. What they hold has no effect; `check` compares the access with their writers."""
+    def store(self, address: int, bytes: int, byte: int | None = None) -> Script:
+        """Writes these bytes. `byte`: the value of each; None: random ones."""
     def store_sum(self, address: int, bytes: int, *parts: int, type: str = "f32", any_order: bool = False) -> Script:
         """Only in a kernel: adds ranges of `bytes` bytes that begin at `parts`, and stores the sum. `type`: "f32", "bf16" or "i32".
         `any_order`: the order of the additions is left open."""
@@ -59,7 +66,8 @@ class Script:
         """The buffer no longer exists, and nothing may use it."""
     def map(self, buffer: int, gpu: int) -> Script:
         """The GPU may access the buffer."""
-    def unmap(self, buffer: int, gpu: int) -> Script: ...
+    def unmap(self, buffer: int, gpu: int) -> Script:
+        """The GPU may no longer access the buffer."""
     def export_handle(self, buffer: int) -> Script:
         """GPUs other than its own may access the buffer."""
     def close_handle(self, buffer: int) -> Script:
@@ -91,15 +99,18 @@ class Schedule:
     def parse(text: str, file: str = "text", /, **params: Params) -> Schedule:
         """Raises Error with all errors of the text. `file`: its name in errors, and the folder of the files that it names."""
     @staticmethod
-    def read(path: str | os.PathLike[str], /, **params: Params) -> Schedule: ...
+    def read(path: str | os.PathLike[str], /, **params: Params) -> Schedule:
+        """The schedule in a file, with these params: read("all_gather.sdma", N=8, chunk="64K")."""
     def add_buffer(self, name: str, bytes: int, *, place: Place = "host", init: str = "poison", alignment: int = 1,
                    map: Sequence[Place] = ()) -> int:
         """`init`: "poison", "random" or "zero"."""
-    def add_signal(self, name: str, *, place: Place = "host", value: int = 0, bits: int = 64) -> int: ...
+    def add_signal(self, name: str, *, place: Place = "host", value: int = 0, bits: int = 64) -> int:
+        """A word of `bits` (32 or 64) bits, which holds `value` before the run. Returns its address."""
     def add_queue(self, name: str, *, place: int, peer: Place | None = None, engine: int = 0, ring_bytes: int = 0,
                   from_host: bool = False, doorbell_each: bool = False, network: bool = False) -> Queue:
         """`peer`: use the engine that the node recommends for it; without a peer, `engine`."""
-    def add_host(self, name: str = "main") -> Script: ...
+    def add_host(self, name: str = "main") -> Script:
+        """Another host thread. The schedule has no other order between threads than their waits."""
     def add_kernel(self, name: str, *, place: int, share: int = 100, workgroups: int = 0,
                    protocol: str = "plain") -> Script:
         """`share`: the percent of the GPU's compute units that it needs. `workgroups`: that move its bytes (0: not said).
@@ -108,13 +119,16 @@ class Schedule:
         """A run expects equal bytes at the end. `old`: `right` as it was before the run."""
     def expect_sum(self, left: int, bytes: int, *parts: int, type: str = "f32", any_order: bool = False) -> None:
         """A run expects at `left`, at the end, the sum of what the ranges at `parts` held before the run."""
-    def expect_value(self, signal: int, value: int) -> None: ...
+    def expect_value(self, signal: int, value: int) -> None:
+        """A run expects this value of the signal at the end."""
     def __getitem__(self, name: str) -> int:
         """The address of a buffer or a signal: s["gpu0.a"]."""
     @property
-    def gpus(self) -> int: ...
+    def gpus(self) -> int:
+        """How many GPUs the schedule is for."""
     @property
-    def file(self) -> str: ...
+    def file(self) -> str:
+        """The name of the text in errors."""
     @property
     def source(self) -> str | None:
         """The text that was read; None if the schedule was built or changed here."""
@@ -128,9 +142,11 @@ class Schedule:
     def buffers(self) -> list[dict[str, Any]]:
         """name, place, bytes and address of each."""
     @property
-    def signals(self) -> list[dict[str, Any]]: ...
+    def signals(self) -> list[dict[str, Any]]:
+        """name, place, bytes, address and first value of each."""
     @property
-    def queues(self) -> list[Queue]: ...
+    def queues(self) -> list[Queue]:
+        """The queues, in the order in which they were added."""
     def problems(self) -> list[dict[str, Any]]:
         """What is wrong; empty for a schedule that was parsed. `str`, `check`, `simulate` and `run` raise it as an Error."""
     def fmt(self, *, flat: bool = False) -> str:
@@ -139,11 +155,14 @@ class Schedule:
 class Trace:
     """A recording. A notebook shows its timeline."""
     @staticmethod
-    def read(path: str | os.PathLike[str]) -> Trace: ...
+    def read(path: str | os.PathLike[str]) -> Trace:
+        """The recording in a .jsonl file."""
     @staticmethod
-    def parse(text: str, file: str = "trace.jsonl") -> Trace: ...
+    def parse(text: str, file: str = "trace.jsonl") -> Trace:
+        """The recording in the text of a .jsonl file. `file`: its name in errors."""
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The name of the recording: that of its file or of its schedule."""
     @property
     def lost(self) -> int:
         """Events that the recorder had no room for."""
@@ -154,7 +173,9 @@ class Trace:
         """The number of events."""
     def to_string(self, form: str = "jsonl") -> str:
         """`form`: "jsonl", "perfetto" (for ui.perfetto.dev), "html" or "text"."""
-    def to_svg(self, title: str = "") -> str: ...
+    def to_svg(self, title: str = "", *, size: tuple[float, float] | None = None, beside: Sequence[Trace] = ()) -> str:
+        """The timeline, as a picture in SVG. `size`: (width, height) in pixels; the picture is larger where its text needs that.
+        `beside`: other recordings in the same picture, over the same axis; each begins at 0."""
     def save(self, path: str | os.PathLike[str]) -> None:
         """The form follows the suffix: NAME.jsonl, NAME.html, or any other name for ui.perfetto.dev."""
 
@@ -163,16 +184,22 @@ class Machine:
     def __init__(self, layout: str = "") -> None:
         """"": eight MI300X; or the name of a layout, such as "mi300x:4" or "ring:8"."""
     @staticmethod
-    def read(path: str | os.PathLike[str]) -> Machine: ...
+    def read(path: str | os.PathLike[str]) -> Machine:
+        """The machine of a file: a machine file, or what `sdma topology --json` prints (docs/simulate.md)."""
     @staticmethod
-    def parse(text: str, file: str = "machine") -> Machine: ...
-    def copy(self) -> Machine: ...
+    def parse(text: str, file: str = "machine") -> Machine:
+        """The machine that the text of a file describes. `file`: its name in errors."""
+    def copy(self) -> Machine:
+        """Another machine, which changes by itself."""
     def __getitem__(self, parameter: str) -> float: ...
     def __setitem__(self, parameter: str, value: float) -> None: ...
     def to_json(self) -> str:
         """The text of a file that `read` reads."""
-    def to_dict(self) -> dict[str, Any]: ...
+    def to_dict(self) -> dict[str, Any]:
+        """What `to_json` writes, as a dict."""
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """What the machine is called: "8 x MI300X, SPX"."""
     @property
-    def gpus(self) -> int: ...
+    def gpus(self) -> int:
+        """How many GPUs the machine has."""

@@ -29,14 +29,17 @@ class Device:
         self.close()
 
     def close(self) -> None:
+        """No run uses the device any more. Its memory stays while an array is in it."""
         self._opened.close()
 
     @property
     def closed(self) -> bool:
+        """Has `close` been called?"""
         return self._opened.closed
 
     @property
     def topology(self) -> dict[str, Any]:
+        """The GPUs, engines and links of the device, as sdma.topology has them."""
         return self._opened.topology
 
     def array(self, shape: int | Sequence[int], dtype: Any = "uint8", *, place: _sdma.Place = "host") -> Any:

@@ -25,7 +25,8 @@ class Packet:
     """Any packet. It never changes. Fields are attributes, and keyword arguments of the class. `generation`: the engines that it is for;
     `epochs`: the fields whose value depends on the epoch (sdma.EPOCH)."""
 
-    __slots__ = ("_data", "_fields", "generation", "epochs")
+    __slots__ = {"_data": None, "_fields": None, "generation": "The generation of engines that it is for: \"4.4.2\".",
+                 "epochs": "The fields whose value depends on the epoch (sdma.EPOCH), with these values."}
     name: str | None = None
     """Its name in text; None of what is not a packet."""
     generation: str
@@ -53,6 +54,7 @@ class Packet:
 
     @property
     def dwords(self) -> list[int]:
+        """The packet as an engine reads it, in 32-bit numbers."""
         return list(struct.unpack(f"={len(self._data) // 4}I", self._data))
 
     def __bytes__(self) -> bytes:

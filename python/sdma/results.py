@@ -63,8 +63,15 @@ class Simulation(Answer):
         """The recording of this simulation. The simulation runs again, with the same result."""
         return self._record()
 
+    def to_svg(self, title: str = "", *, size: tuple[float, float] | None = None, beside: Sequence[_sdma.Trace] = ()) -> str:
+        """The timeline of this simulation, as Trace.to_svg draws it."""
+        return self.trace().to_svg(title or self._title(), size=size, beside=beside)
+
+    def _title(self):
+        return f"{self['ns'] / 1000:.2f} us, simulated"
+
     def _repr_svg_(self):
-        return self.trace().to_svg(f"{self['ns'] / 1000:.2f} us, simulated")
+        return self.to_svg()
 
 
 class Sweep(Answer):
@@ -72,6 +79,11 @@ class Sweep(Answer):
 
     svg = ""
     """The curves: speed-ups over the first schedule, or the times of a single one."""
+    _draw: Callable[[str, tuple[float, float] | None], str]
+
+    def to_svg(self, title: str = "", *, size: tuple[float, float] | None = None) -> str:
+        """The curves with this title, and of this size: (width, height) in pixels."""
+        return self._draw(title, size)
 
     @property
     def rows(self) -> list[dict[str, Any]]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 
-from . import _sdma
+from . import _sdma, manual
 from ._sdma import Queue, Schedule, Script
+from .matrices import is_sequence, list_text
 
 
 class Epoch:
     """A value that depends on how often its queue was submitted, or on the round of a repeat: `EPOCH * 2 + 1`."""
 
-    __slots__ = ("factor", "constant")
+    __slots__ = {"factor": "What the epoch is multiplied by.", "constant": "What is added to the product."}
 
     def __init__(self, factor: int = 1, constant: int = 0):
         self.factor, self.constant = factor, constant
@@ -44,7 +45,7 @@ EPOCH = Epoch()
 class Sampled:
     """What a thread has sampled, plus a number or a value that depends on the epoch: `sampled("n") + 4`."""
 
-    __slots__ = ("sample", "factor", "constant")
+    __slots__ = {"sample": "The name of the sample.", "factor": "How often the epoch is added.", "constant": "What is added."}
 
     def __init__(self, sample: str, factor: int = 0, constant: int = 0):
         self.sample, self.factor, self.constant = sample, factor, constant
@@ -75,6 +76,8 @@ def sampled(name: str) -> Sampled:
 
 
 def _text_of(name, value):
+    if is_sequence(value):
+        return list_text(f"param {name}", value)
     if isinstance(value, bool) or not isinstance(value, str) and not hasattr(value, "__index__"):
         raise TypeError(f"param {name}: pass a number or text such as '64K', not {type(value).__name__}")
     return value if isinstance(value, str) else str(value.__index__())
@@ -99,7 +102,7 @@ def _put(queue, *packets):
             raise TypeError(f"{packet!r} is not a packet: pass one of sdma.packets")
         if packet.generation != _sdma.default_generation:
             raise ValueError(f"a schedule has packets of {_sdma.default_generation}, not of {packet.generation}")
-        queue.append(bytes(packet), packet.epochs)
+        queue._append(bytes(packet), packet.epochs)
     return queue
 
 
@@ -108,8 +111,8 @@ def _repr(schedule):
     return f"<Schedule {schedule.file}: {counts}>"
 
 
-Schedule.parse = staticmethod(_parse)
-Schedule.read = staticmethod(_read)
+manual.add(Schedule, "parse", _parse, static=True)
+manual.add(Schedule, "read", _read, static=True)
 Schedule.__repr__ = _repr
-Queue.put = _put
+manual.add(Queue, "put", _put)
 Queue.__repr__ = lambda queue: f"<Queue {queue.name}: {len(queue.dwords)} dwords>"

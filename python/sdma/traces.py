@@ -2,6 +2,7 @@
 """Recordings of runs and simulations; _sdma.pyi is the manual of their class."""
 import os
 
+from . import manual
 from ._sdma import Trace
 
 _FORMS = {".html": "html", ".jsonl": "jsonl"}
@@ -19,7 +20,7 @@ def _save(trace, path):
         file.write(text)
 
 
-Trace.read = staticmethod(_read)
-Trace.save = _save
+manual.add(Trace, "read", _read, static=True)
+manual.add(Trace, "save", _save)
 Trace._repr_svg_ = lambda trace: trace.to_svg(trace.name)
 Trace.__repr__ = lambda trace: f"<Trace {trace.name}: {len(trace)} events>"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import Any, Mapping, Sequence
 
-from . import _sdma, results
+from . import _sdma, manual, matrices, results
 from ._sdma import Machine
 from .devices import Device
 from .schedules import Schedule, settings
@@ -28,7 +28,7 @@ def _read_machine(path):
     return Machine.parse(_file(path), os.fspath(path))
 
 
-Machine.read = staticmethod(_read_machine)
+manual.add(Machine, "read", _read_machine, static=True)
 Machine.__repr__ = lambda machine: f"<Machine {machine.name}>"
 
 
@@ -111,9 +111,9 @@ def sweep(schedules: _sdma.AnySchedule | Sequence[_sdma.AnySchedule], *axes: str
         schedules = [schedules]
     given = {}
     files = [_source(s, given) for s in schedules]
-    answer, svg = _sdma.sweep(files, list(axes), _machine(machine), settings({**given, **params}))
+    answer, draw = _sdma.sweep(files, list(axes), _machine(machine), settings({**given, **params}))
     answer = results.Sweep(answer)
-    answer.svg = svg
+    answer.svg, answer._draw = draw("", None), draw
     return answer
 
 
@@ -229,19 +229,22 @@ def doctor(*sources: Trace | bytes | str | os.PathLike[str]) -> dict[str, Any]:
     return answer
 
 
-def plan(collective: str, *, bytes: _sdma.Params | None = None, gpus: int = 8, matrix: Sequence[Sequence[int]] | None = None, **options: Any) -> Plan:
+def plan(collective: str, *, bytes: _sdma.Params | None = None, gpus: int | None = None, matrix: Sequence[Sequence[int]] | Any = None,
+         **options: Any) -> Plan:
     """The schedule of a collective (docs/collectives.md): plan("all_gather", bytes="1M", variant="b2b", prelaunch="shared").
 
-    `matrix`: of an alltoallv, instead of `bytes` and `gpus`: rows of numbers, or an array. GPU i sends matrix[i][d] bytes to GPU d.
+    `gpus`: 8, if nothing says how many. `matrix`: of an alltoallv: GPU i sends matrix[i][d] bytes to GPU d. It is a list of rows, or an
+    array (NumPy, PyTorch, or what has a buffer), and says how many GPUs there are. `bytes` scales it, as in `sdma plan`: the GPU that sends
+    the most sends so many.
     """
+    words = [("collective", collective)]
     if matrix is not None:
-        rows = [[int(n) for n in row] for row in matrix]
-        if bytes is not None or any(len(row) != len(rows) for row in rows):
-            raise ValueError(f"a matrix has as many numbers in each row as it has rows ({len(rows)}), and takes the place of bytes=")
-        bytes, gpus, options["sizes"] = max(map(sum, rows), default=0), len(rows), [n for row in rows for n in row]
+        words.append(("matrix", ",".join(cell for row in matrices.matrix("matrix", matrix, square=True) for cell in row)))
     elif bytes is None:
         raise TypeError("plan() needs bytes=, or matrix= for an alltoallv")
-    words = [("collective", collective), ("bytes", str(bytes)), ("gpus", str(gpus))]
+    elif gpus is None:
+        gpus = 8
+    words += [(name, str(value)) for name, value in (("bytes", bytes), ("gpus", gpus)) if value is not None]
     for name, value in options.items():
         if isinstance(value, bool):
             value = "yes" if value else "no"

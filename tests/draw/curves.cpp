@@ -46,6 +46,26 @@ TEST_CASE("curves: a path a series, a mark a point, nothing for what is not a nu
   CHECK(count(none, "nan") + count(none, "inf") == 0);
 }
 
+TEST_CASE("curves: a picture has the size that was asked for, as far as its texts allow it") {
+  Curves c{.title = "speed-up", .series = {{"a", {{1024, 1}, {4096, 2}}}, {"b", {{1024, 2}, {4096, 1}}}}};
+  const auto plain = curves_svg(c);
+  CHECK(number(plain, "width") == 680);
+  c.width = 900, c.height = 300;
+  const auto svg = curves_svg(c);
+  CHECK(number(svg, "width") == 900);
+  CHECK(number(svg, "height") == 300);
+  auto second = c;
+  second.width = 1, second.height = 1;  // the first says it
+  const Curves both[] = {c, second};
+  c.height = 700;
+  const Curves tall[] = {c, second};
+  CHECK(number(stacked_curves_svg(both), "height") > 300);  // two plots need more
+  CHECK(number(stacked_curves_svg(tall), "height") == 700);
+  c.width = 200, c.height = 200;
+  const auto small = curves_svg(c);
+  for (const auto& e : elements(small, "text")) CHECK(number(e, "y") < number(small, "height"));
+}
+
 TEST_CASE("curves: a band lies around its curve, within the picture") {
   const Curves::Series plain{"a", {{1024, 1}, {4096, 2}}};
   auto banded = plain;

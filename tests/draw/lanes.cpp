@@ -46,6 +46,41 @@ TEST_CASE("lanes: bars stand in their lane and row, and are as wide as they last
   CHECK(number(end, "cy") < number(b, "y") + number(b, "height"));
 }
 
+TEST_CASE("lanes: a picture has the size that was asked for, as far as its rows and texts allow it") {
+  auto l = kTwo;
+  l.width = 900, l.height = 420;
+  const auto svg = lanes_svg(l);
+  CHECK(number(svg, "width") == 900);
+  CHECK(number(svg, "height") == 420);
+  CHECK(number(bar(svg, "#222222"), "width") == Approx(0.8 * (900 - 140)).margin(0.02));
+  CHECK(number(bar(svg, "#222222"), "height") > 30);  // rows fill the height
+  l.width = l.height = 200;
+  const auto small = lanes_svg(l);
+  CHECK(number(small, "width") >= 200);
+  for (const auto& e : elements(small, "text")) CHECK(number(e, "y") < number(small, "height"));
+  CHECK(number(bar(small, "#222222"), "height") >= 2);
+}
+
+TEST_CASE("lanes: the axis has the unit of a table, and a heading stands above its lane") {
+  auto l = kTwo;
+  CHECK(count(lanes_svg(l), ">us</text>") == 1);
+  CHECK(count(lanes_svg(l), ">10</text>") == 1);
+  l.end = 10'000;
+  CHECK(count(lanes_svg(l), ">ms</text>") == 1);
+  CHECK(count(lanes_svg(l), ">10</text>") == 1);
+  l.end = 0.5;
+  CHECK(count(lanes_svg(l), ">ns</text>") == 1);
+  CHECK(count(lanes_svg(l), ">500</text>") == 1);
+  l = kTwo;
+  const auto before = number(bar(lanes_svg(l), "#333333"), "y");
+  l.lanes[2].heading = "second.sdma";
+  l.lanes[1].heading = "of a lane that is not drawn";
+  const auto svg = lanes_svg(l);
+  CHECK(number(bar(svg, "#333333"), "y") == Approx(before + 20));
+  CHECK(count(svg, ">second.sdma</text>") == 1);
+  CHECK(count(svg, "not drawn") == 0);
+}
+
 TEST_CASE("lanes: what lies outside the times shown is cut off") {
   auto l = kTwo;
   l.begin = 6, l.end = 8;

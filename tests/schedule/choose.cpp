@@ -36,6 +36,26 @@ const std::string kOrder = "for k in 1..4 choose order\nsignal host.s{k} value=k
 
 }  // namespace
 
+TEST_CASE("a value that is set may be computed from what stands above its line") {
+  const auto first = [&](std::vector<ParseOptions::Setting> set) -> std::string {
+    const auto s = parse_schedule(
+        "sdma 1\nparam N = 8\nlet half = N/2\nparam M = 1\nparam L = [1]\n"
+        "param way = push of [push, pull]\nchoose c in 1..N\nparam K = 4\n"
+        "gpus 1\nbuffer gpu0.{way}{M}{c} bytes=K*sum(L)\n",
+        "text", {.set = std::move(set)});
+    if (!s) return "! " + s.error().front().message;
+    return s->buffers[0].name + " " + std::to_string(s->buffers[0].bytes);
+  };
+  CHECK(first({}) == "push11 4");
+  CHECK(first({{"M", "N/2"}}) == "push41 4");
+  CHECK(first({{"N", "16"}, {"M", "half+1"}, {"c", "N-1"}}) == "push915 4");
+  CHECK(first({{"L", "N,M"}, {"way", "pull"}}) == "pull11 36");
+  CHECK(first({{"L", "[i for i in 0..N]"}}) == "push11 112");
+  CHECK(first({{"c", "N"}}) == "! 8 is not one of the values of 'c'");
+  CHECK(first({{"N", "K"}}) == "! 'K' is not defined");  // it stands below
+  CHECK(first({{"M", "N/"}}).starts_with("! "));
+}
+
 TEST_CASE("the first alternative is the default, and --set takes another") {
   CHECK(values(kTwo) == "4 1");
   CHECK(values(kTwo, {.set = {{"a", "9"}, {"b", "8"}}}) == "9 8");

@@ -59,6 +59,16 @@ TEST_CASE("an axis is a range or a list") {
   CHECK(texts("xgmi.rate=nan") == "! this is not NAME=A..B");
 }
 
+TEST_CASE("values of a list may be computed") {
+  CHECK(texts("N=2*4,16") == "N: 8 16");
+  CHECK(texts("N=1<<3,(2+2)*4") == "N: 8 16");
+  CHECK(texts("chunk=4*1K,16K/2") == "chunk: 4K 8K");
+  CHECK(texts("N=2-4,8").starts_with("! '2-4' is not"));
+  CHECK(texts("N=M/2,8") == "! 'M/2' is not a size");
+  CHECK(texts("N=2*,8") == "! '2*' is not a size");
+  CHECK(texts("N=1/0,8") == "! '1/0' is not a size");
+}
+
 TEST_CASE("rates of links are parameters like any other") {
   auto m = *mi300x_machine(2);
   const auto s = copy("16M");

@@ -56,6 +56,23 @@ TEST_CASE("a list may be computed from another one, or from a range") {
   CHECK(each("[1/i for i in 0..2]") == "division by zero");
 }
 
+TEST_CASE("a table may be written in rows") {
+  const auto table = [](const std::string& rows, const std::string& value) {
+    return assembled_list("let t = " + rows + "\n.dword " + value + "\n");
+  };
+  CHECK(table("[[0, 1, 2], [3, 4, 5]]", "(t[1, 2])") == "5");
+  CHECK(table("[[0, 1], [2, 3]]", "len(t)") == "2");
+  CHECK(table("[[i*2 for i in 0..3], [7, 8, 9]]", "sum(t[0])") == "6");
+  CHECK(table("[\n  [1, 2],\n  [3, 4]\n]", "sum(t[0..2, 1])") == "6");
+  CHECK(table("[[0, 1], [2]]", "1") ==
+        "row 1 has 1 number, and row 0 has 2 | the rows of a table have the same length");
+  CHECK(table("[[]]", "1") == "a row of a table has at least one number");
+  CHECK(table("[[1], 2]", "1").starts_with("expected a row, got '2'"));
+  CHECK(table("[[1] 2]", "1").starts_with("expected ',' or ']'"));
+  CHECK(table("[[1]", "1") != "1");
+  CHECK(table("[[[1]]]", "1") != "1");
+}
+
 TEST_CASE("lists cannot repeat more than loops, nor nest without a limit", "[long]") {
   const std::string together = " rounds; the loops of a text can have ";
   CHECK(

@@ -21,6 +21,24 @@ constexpr std::uint64_t kStart = 86'400'000'000'000;  // a day after the machine
 
 }  // namespace
 
+TEST_CASE("two traces share one axis: each begins at 0, and has its title above its lanes") {
+  Trace a{.lanes = {{"gpu0", "engine 0"}, {"gpu1", "unused"}}}, b{.lanes = {{"gpu0", "engine 0"}}};
+  packet(a, 0, kStart, kStart + 1000);
+  packet(b, 0, 500, 4500);
+  b.lost = 3;
+  const Titled both[] = {{"first.sdma", &a}, {"second.sdma", &b}};
+  const auto svg = timelines_svg(both, {.title = "both", .width = 900});
+  CHECK(count(svg, "<title>packet engine 0 0.000 to 1.000 us</title>") == 1);
+  CHECK(count(svg, "<title>packet engine 0 0.000 to 4.000 us</title>") == 1);
+  CHECK(count(svg, ">4</text>") == 1);
+  CHECK(svg.find(">first.sdma<") < svg.find("0.000 to 1.000"));
+  CHECK(svg.find("0.000 to 1.000") < svg.find(">second.sdma<"));
+  CHECK(svg.find(">second.sdma<") < svg.find("0.000 to 4.000"));
+  CHECK(count(svg, "3 events were lost") == 1);
+  CHECK(test::number(svg, "width") == 900);
+  CHECK(timelines_svg({}).ends_with("</svg>\n"));
+}
+
 TEST_CASE("a picture's times count from the first event, whatever the clock") {
   Trace t{.lanes = {{"gpu0", "engine 0"}, {"host", "main"}}};
   packet(t, 0, kStart, kStart + 1000);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include "check.hpp"
+#include "core/time_unit.hpp"
 #include "explore.hpp"
 #include "sdma/core/number.hpp"
 #include "sdma/simulate/simulate.hpp"
@@ -252,10 +253,16 @@ Result<Swept, SweepError> swept(const SweepInput& in) { return Sweeping(in).run(
 Curves curves(const Swept& s) {
   const bool one = s.names.size() == 1;
   const auto& x = s.axes[0];
+  double longest = 0;
+  for (const auto& r : s.rows)
+    for (const auto& f : r.files) longest = std::max(longest, f.ns);
+  const auto time = detail::time_unit(longest);
+  const auto cost = cost_named(x.name);
+  const auto of_x = cost != kCosts ? unit(static_cast<Cost>(cost)) : x.of_machine() ? "GB/s" : "";
   Curves c{.title = (one ? s.names[0] : "Speed-up over " + s.names[0]) + ", simulated on " + s.machine,
-           .x_label = x.name,
-           .y_label = one ? "time, us" : "speed-up",
-           .bytes = !x.of_machine() || x.name.ends_with("_bytes"),
+           .x_label = x.name + (of_x.empty() || of_x == "bytes" ? "" : fmt::format(", {}", of_x)),
+           .y_label = one ? fmt::format("time, {}", time.name) : "speed-up",
+           .bytes = !x.of_machine() || of_x == "bytes",
            .ratios = !one};
   const auto others = s.axes.size() > 1 ? s.axes[1].values : std::vector<double>{0};
   for (std::size_t i = 0; i < s.names.size(); ++i)
@@ -266,7 +273,7 @@ Curves curves(const Swept& s) {
       for (const auto& r : s.rows)
         if (r.values.size() == 1 || r.values[1] == w) {
           const auto& f = r.files[i];
-          const auto y = one ? f.ns / 1e3 : f.value, off = one ? f.uncertainty_ns / 1e3 : f.uncertainty;
+          const auto y = one ? f.ns / time.ns : f.value, off = one ? f.uncertainty_ns / time.ns : f.uncertainty;
           series.points.emplace_back(r.values[0], y);
           if (s.intervals) series.band.emplace_back(y - off, y + off);
         }

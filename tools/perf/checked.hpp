@@ -46,12 +46,19 @@ struct Checked {
   void refuse(std::string where, std::string message, std::string hint) {
     if (!wrong) wrong = {.where = std::move(where), .message = std::move(message), .hint = std::move(hint)};
   }
-  bool one_node() const noexcept { return !asked.ranks_per_node; }
+  std::optional<sdma::NodeSizes> simulated_nodes{};  ///< of the machine to simulate, if it has several
+  bool one_node() const noexcept { return !asked.ranks_per_node && !simulated_nodes; }
 };
+
+/// The nodes of the machine that --device=simulate names, if it has several; a machine that cannot be read is refused
+/// where it is opened.
+std::optional<sdma::NodeSizes> nodes_to_simulate(const Request&);
 
 // Parts of `settings_of`, in the order of their calls.
 void read_habits(Checked&, Settings&);  ///< of nccl-tests, which scripts give; after sizes and GPUs
-void read_nodes(Checked&, Settings&);   ///< --ranks-per-node; after processes, GPUs, collective and root
-void read_axes(Checked&, Settings&);    ///< --sweep; after all others
+void read_nodes(
+    Checked&,
+    Settings&);  ///< --ranks-per-node, or a machine of several nodes; after processes, GPUs, collective and root
+void read_axes(Checked&, Settings&);  ///< --sweep; after all others
 
 }  // namespace collectives::perf

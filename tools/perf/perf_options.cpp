@@ -160,6 +160,7 @@ void add_files(VerbOptions& verb, Request& r) {
   verb.value("--best", r.best, "write the fastest variants by size, with and without prelaunch, as a table for --table")
       .type("FILE");
   verb.value("--plot", r.plot, "draw curves: speed-up over pcpy, and busbw").type("FILE.svg");
+  add_figure(verb, r.figure, "--plot");
 }
 
 }  // namespace

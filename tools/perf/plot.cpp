@@ -80,6 +80,7 @@ std::string plot_svg(const Settings& s, std::string_view device, std::span<const
   plots.push_back(std::move(busbw));
   plots.front().title = std::string(name(s.options.collective)) + ", " + std::to_string(s.options.gpus) + " GPUs, " +
                         std::string(device) + (!s.where ? "" : ", measured");
+  s.figure.apply(plots.front());
   return sdma::stacked_curves_svg(plots);
 }
 

@@ -8,6 +8,7 @@
 //
 // What is empty was not given. Plain values; any thread may use them.
 #include "collectives/options.hpp"
+#include "figure.hpp"
 #include "sdma/core/node_sizes.hpp"
 #include "sdma/core/units.hpp"
 #include "sdma/device/open.hpp"
@@ -70,6 +71,7 @@ struct Request {
   std::optional<double> energy_seconds{}, beside_seconds{};
 
   Format format = Format::table;
+  sdma::tool::FigureOptions figure{};                               ///< of `plot`
   std::string csv{}, save{}, plot{}, table{}, best{}, published{};  ///< files
   std::string command{};  ///< the options as given, without --gpus: the same in all ranks
 };

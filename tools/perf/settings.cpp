@@ -155,6 +155,10 @@ void read_files(Checked& c, Settings& s) {
         c.refuse(option, in_quotes(given) + " is also the file of " + other, "name another file");
     path = given;
   }
+  if (a.figure.given() && a.plot.empty())
+    c.refuse("--title and --size", "they say how the picture of --plot is drawn, and there is none",
+             "add --plot=FILE.svg");
+  s.figure = a.figure;
   if (!s.best.empty() && s.where == sdma::DeviceKind::soft)
     c.refuse("--best", "times of software engines do not say which variant is the fastest on GPUs",
              "use it with hardware or with --device=simulate");
@@ -330,6 +334,7 @@ sdma::Result<Settings, Diagnostic> settings_of(const Request& a, Where found, st
   s.options.root = a.root;
   s.iterations = a.iterations, s.warmups = a.warmups, s.checks = a.checks;
   read_ranks(c, s);
+  if (s.processes == 1) c.simulated_nodes = nodes_to_simulate(a);
   if (c.one_node()) read_ways(c, s);
   read_sizes(c, s);
   read_matrix(c, s);

@@ -120,6 +120,7 @@ struct Settings {
   std::optional<std::chrono::duration<double>> energy{};  ///< measured that long for each row; nothing: not measured
   std::optional<Gemm> beside{};
   std::string csv{}, save{}, plot{}, table{}, best{};  ///< files; "": none
+  sdma::tool::FigureOptions figure{};                  ///< of `plot`
   std::string brought{};                               ///< a file of times to compare with; "": none
   std::string published{};                             ///< a table of measurements to show beside; "": none
   std::string machine{};                               ///< machine description to simulate: a file; "": MI300X

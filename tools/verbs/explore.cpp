@@ -2,6 +2,7 @@
 // sdma explore: the best variant of a schedule with open choices: the fastest, or the one that takes least energy.
 #include "json/explore.hpp"
 #include "core/plural.hpp"
+#include "core/time_unit.hpp"
 #include "draw/curves.hpp"
 #include "input.hpp"
 #include "interrupt.hpp"
@@ -26,6 +27,7 @@ namespace {
 
 struct ExploreArguments {
   std::string path, folder, sweep, front;
+  FigureOptions figure;
   ParseOptions parse;
   MachineOptions machine;
   Profile profile;
@@ -158,20 +160,27 @@ std::string explore_file(const Explored& e, std::size_t i, const std::string& co
 }
 
 /// Time and energy of each search's front; a point's band has the bounds of its joules.
-std::string front_svg(const std::vector<Explored>& all, const std::string& file, const MachineDescription& m) {
+std::string front_svg(const std::vector<Explored>& all, const std::string& file, const MachineDescription& m,
+                      const FigureOptions& figure) {
+  double ns = 0, joules = 0;
+  for (const auto& e : all)
+    for (const auto& c : e.result.front) ns = std::max(ns, c.ns), joules = std::max(joules, c.energy.joules.value);
+  const auto time = detail::time_unit(ns);
+  const auto energy = joules_unit(joules);
   Curves out{.title = fmt::format("{}: no candidate is faster and takes less energy, {}", file, m.name),
-             .x_label = "time, us",
-             .y_label = "energy of the round, mJ",
+             .x_label = fmt::format("time, {}", time.name),
+             .y_label = fmt::format("energy of the round, {}", energy.name),
              .bytes = false,
              .log_y = all.size() > 1};
   for (const auto& e : all) {
     auto& s = out.series.emplace_back();
     s.name = e.title.empty() ? "front" : e.title;
     for (const auto& c : e.result.front) {
-      s.points.emplace_back(c.ns / 1e3, c.energy.joules.value * 1e3);
-      s.band.emplace_back(c.energy.joules.low * 1e3, c.energy.joules.high * 1e3);
+      s.points.emplace_back(c.ns / time.ns, c.energy.joules.value / energy.joules);
+      s.band.emplace_back(c.energy.joules.low / energy.joules, c.energy.joules.high / energy.joules);
     }
   }
+  figure.apply(out);
   return curves_svg(out);
 }
 
@@ -223,7 +232,9 @@ class Exploring {
               .message = fmt::format("interrupted: {} of {} values were not searched", left.size(), n)});
     if (const auto code = write_files(); code != kOk) return code;
     if (!options_.front.empty())
-      if (const auto code = write_text(options_.front, front_svg(found_, shown(options_.path), machine_)); code != kOk)
+      if (const auto code =
+              write_text(options_.front, front_svg(found_, shown(options_.path), machine_, options_.figure));
+          code != kOk)
         return code;
     const bool cut = interrupted != 0;
     auto out = options_.json ? json::document(json::of(found_, machine_, {cut, left}))
@@ -268,7 +279,9 @@ class Exploring {
     auto r = search(text_, shown(options_.path), machine_, o);
     searched_ += Deadline::Clock::now() - begin;
     if (!r) return report(r.error()), kInput;
-    if (r->candidates <= 1)
+    open_ = open_ || r->candidates > 1;
+    // One value of several may leave only the default, as N=2 leaves engines in 1..N.
+    if (!open_ && left == 1)
       return report({.where = shown(options_.path),
                      .message = "this schedule leaves nothing open",
                      .hint = "write choose n in 1..5 instead of param n = 1 (docs/explore.md)"}),
@@ -316,6 +329,7 @@ class Exploring {
   const MachineDescription& machine_;
   const std::string text_;
   std::vector<Explored> found_{};
+  bool open_ = false;  // has a search had more than one candidate?
   std::chrono::nanoseconds searched_{};
 };
 
@@ -323,6 +337,8 @@ int explore_verb(const ExploreArguments& o) {
   const auto m = load_machine(o.machine);
   if (!m) return exit_code(o.machine);
   if (o.front == "-") return complain("--pareto needs a file, not -", "standard output is for the report"), kUsage;
+  if (o.figure.given() && o.front.empty())
+    return complain("--title and --size need --pareto", "they say how its picture is drawn"), kUsage;
   if (overwrites({{"--pareto", o.front}}, {o.path})) return kUsage;
   auto text = read_text(o.path);
   if (!text) return report(text.error()), kInput;
@@ -342,6 +358,7 @@ void add_explore(VerbOptions& verb, Action& action) {
   verb.value("--pareto", o->front,
              "draw an SVG: time and joules of the candidates that no other beats in both. All of them are proved")
       .type("PATH");
+  add_figure(verb, o->figure, "--pareto");
   add_settings(verb, o->parse.set);
   add_machine(verb, o->machine);
   const auto assumed = add_profile(verb, o->profile);

@@ -37,6 +37,7 @@ struct SimulateArguments {
   ParseOptions parse;
   MachineOptions machine;
   std::string trace, plot, csv;
+  FigureOptions figure;
   std::vector<std::string> sweeps;
   bool json = false, show_machine = false, contents = false, no_sensitivity = false, explain = false, verbose = false;
   std::uint64_t seed = 0;
@@ -57,11 +58,16 @@ class SweepReport {
     if (!r_.csv.empty())
       if (const auto code = write_text(r_.csv, csv()); code != kOk) return code;
     if (!r_.plot.empty())
-      if (const auto code = write_text(r_.plot, curves_svg(json::curves(s_))); code != kOk) return code;
+      if (const auto code = write_text(r_.plot, curves_svg(curves())); code != kOk) return code;
     return write_text("-", r_.json ? json::document(json::of(s_, machine_)) : table());
   }
 
  private:
+  Curves curves() const {
+    auto c = json::curves(s_);
+    r_.figure.apply(c);
+    return c;
+  }
   std::string table() const {
     std::string out;
     const auto width = [&](const SweepAxis& a) { return std::max(kNameWidth, a.name.size()); };
@@ -181,8 +187,17 @@ std::string runtimes_text(const std::vector<std::pair<std::string, double>>& all
       time_text(batch), time_text(calls), calls / batch, time_text(hsa));
 }
 
+/// What one FILE adds to the output.
+struct Reported {
+  std::string text{};                  ///< its report
+  std::vector<Diagnostic> findings{};  ///< after the report
+  std::string title{};                 ///< of its timeline
+  std::optional<trace::Trace> trace{};
+};
+
 /// The round under --power-limit, and how much longer or shorter it is than without.
-int limited(const SimulateArguments& o, const MachineDescription& m, const Schedule& s, const SourceMap& map) {
+int limited(const SimulateArguments& o, const MachineDescription& m, const Schedule& s, const SourceMap& map,
+            Reported& out) {
   const auto& path = o.paths[0];
   const PowerLimit limit{*o.watts, o.policy};
   const auto free = simulate(s, m, {.map = &map});
@@ -198,18 +213,16 @@ int limited(const SimulateArguments& o, const MachineDescription& m, const Sched
                         {"held", r->held},
                         {"ns", json::of(r->ns)},
                         {"unlimited_ns", free->ns}};
-    return write_text("-", json::document(j));
+    return out.text = json::document(j), kOk;
   }
-  const auto text = to_text(*r, limit, free->ns) + "\n" + to_table(r->simulation) + "\n" + to_table(r->energy);
-  if (const auto code = write_text("-", text); code != kOk) return code;
-  report(r->simulation.findings);
+  out.text = to_text(*r, limit, free->ns) + "\n" + to_table(r->simulation) + "\n" + to_table(r->energy);
+  out.findings = std::move(r->simulation.findings);
   return kOk;
 }
 
 constexpr const char* kOutOfMemory = "there was no memory for them, and nothing is written: simulate fewer packets";
 
-int one(const SimulateArguments& o, const MachineDescription& m) {
-  const auto& path = o.paths[0];
+int one(const SimulateArguments& o, const MachineDescription& m, const std::string& path, Reported& out) {
   const auto text = read_text(path);
   if (!text) return report(text.error()), kInput;
   SourceMap map;
@@ -217,7 +230,7 @@ int one(const SimulateArguments& o, const MachineDescription& m) {
   if (!s) return kInput;
   if (const auto why = json::deliberate(*s, shown(path))) return report(*why), kInput;
   const Doing simulating("simulating " + shown(path));
-  if (o.watts) return limited(o, m, *s, map);
+  if (o.watts) return limited(o, m, *s, map, out);
   std::optional<trace::Recorder> recorder;
   if (!o.trace.empty() || !o.plot.empty()) recorder.emplace(trace::Recorder::kGrows, "virtual");
   auto r = simulate(*s, m,
@@ -231,21 +244,14 @@ int one(const SimulateArguments& o, const MachineDescription& m) {
     found = std::move(*h);
   }
   const auto* const why = found ? &*found : nullptr;
-  // Files first: the reader of the table may exit before its end.
   if (recorder) {
-    const auto all = recorder->snapshot();
+    auto all = recorder->snapshot();
     if (all.lost != 0) return report(lost_events(o.trace.empty() ? o.plot : o.trace, all.lost, kOutOfMemory)), kInput;
-    const auto t = o.gpus.empty() ? all : trace::of_gpus(all, o.gpus);
-    if (!o.trace.empty())
-      if (const auto code = write_text(o.trace, trace::to_string(t, trace::form_of(o.trace), o.trace)); code != kOk)
-        return code;
-    if (!o.plot.empty())
-      if (const auto code = write_text(o.plot, trace::timeline_svg(t, {.title = title(path, o.gpus, *r, m)}));
-          code != kOk)
-        return code;
+    out.trace = o.gpus.empty() ? std::move(all) : trace::of_gpus(std::move(all), o.gpus);
+    out.title = title(path, o.gpus, *r, m);
   }
   const auto batches = runtimes(o, *s, *r);
-  std::string answer;
+  auto& answer = out.text;
   if (o.json) {
     auto j = json::of(*r, m, why);
     for (const auto& [key, ns] : batches) j["through"][key] = ns;
@@ -254,13 +260,50 @@ int one(const SimulateArguments& o, const MachineDescription& m) {
     answer = to_table(*r, why, &m) + runtimes_text(batches) + "\n" + to_table(energy(*r, m, why));
   }
   if (o.explain && !o.json) answer += "\n" + explain(*r, *why);
-  if (o.verbose && !o.json) answer += "\n" + machine_text(m);
-  if (const auto code = write_text("-", std::move(answer)); code != kOk) return code;
-  if (!o.json) report(r->findings);
+  if (!o.json) out.findings = r->findings;
   return std::any_of(r->findings.begin(), r->findings.end(),
                      [](const auto& d) { return d.severity == Severity::error; })
              ? kRefuted
              : kOk;
+}
+
+/// The files that are asked for, then the reports: the reader of the reports may exit before their end.
+int write(const SimulateArguments& o, const MachineDescription& m, const std::vector<Reported>& all) {
+  if (!o.trace.empty())
+    if (const auto code = write_text(o.trace, trace::to_string(*all[0].trace, trace::form_of(o.trace), o.trace));
+        code != kOk)
+      return code;
+  if (!o.plot.empty()) {
+    std::vector<trace::Titled> traces;
+    for (const auto& r : all) traces.push_back({all.size() > 1 ? r.title : "", &*r.trace});
+    trace::TimelineOptions picture{.title = all.size() > 1 ? fmt::format("{} schedules over one axis", all.size())
+                                                           : all[0].title};
+    o.figure.apply(picture);
+    if (const auto code = write_text(o.plot, trace::timelines_svg(traces, picture)); code != kOk) return code;
+  }
+  std::string text;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all.size() > 1 && !o.json) text += (i > 0 ? "\n" : "") + shown(o.paths[i]) + ":\n";
+    text += all[i].text;
+  }
+  if (o.verbose && !o.json && !o.watts) text += "\n" + machine_text(m);
+  if (const auto code = write_text("-", std::move(text)); code != kOk) return code;
+  for (const auto& r : all) report(r.findings);
+  return kOk;
+}
+
+/// The report of each FILE: several share a picture.
+int each(const SimulateArguments& o, const MachineDescription& m) {
+  std::vector<Reported> all;
+  int worst = kOk;
+  for (const auto& path : o.paths) {
+    auto& r = all.emplace_back();
+    const auto code = one(o, m, path, r);
+    if (r.text.empty()) return code;
+    worst = std::max(worst, code);
+  }
+  const auto code = write(o, m, all);
+  return code != kOk ? code : worst;
 }
 
 /// One axis or two; nothing after a usage error.
@@ -299,6 +342,8 @@ int simulate_verb(const SimulateArguments& o) {
     return complain("--power-limit does not take --sweep, --trace, --plot, --contents or --explain",
                     "the report is about the round at the clock that follows"),
            kUsage;
+  if (o.figure.given() && o.plot.empty())
+    return complain("--title and --size need --plot", "they say how its picture is drawn"), kUsage;
   if (!o.sweeps.empty()) {
     if (!o.trace.empty() || o.contents || o.explain || !o.gpus.empty())
       return complain("--sweep does not take --trace, --contents, --explain or --gpu",
@@ -313,15 +358,18 @@ int simulate_verb(const SimulateArguments& o) {
   if (!o.csv.empty()) return complain("--csv needs --sweep", "--json prints the report of one FILE"), kUsage;
   if (o.explain && o.no_sensitivity)
     return complain("--explain needs the sensitivity", "omit --no-sensitivity"), kUsage;
-  if (o.paths.size() > 1) return complain("more than one FILE", "--sweep takes several"), kUsage;
-  return one(o, *m);
+  if (o.paths.size() > 1 && (o.plot.empty() || !o.trace.empty() || o.watts))
+    return complain("more than one FILE", "--sweep takes several, and --plot without --trace draws them over one axis"),
+           kUsage;
+  if (std::count(o.paths.begin(), o.paths.end(), "-") > 1) return complain("- can be read only once"), kUsage;
+  return each(o, *m);
 }
 
 }  // namespace
 
 void add_simulate(VerbOptions& verb, Action& action) {
   const auto o = std::make_shared<SimulateArguments>();
-  verb.values("FILE", o->paths, "a schedule, or several with --sweep");
+  verb.values("FILE", o->paths, "a schedule, or several with --sweep or --plot");
   add_settings(verb, o->parse.set);
   add_machine(verb, o->machine);
   verb.flag("--show-machine", o->show_machine, "list the machine's parameters and their sources");
@@ -333,8 +381,12 @@ void add_simulate(VerbOptions& verb, Action& action) {
   verb.value("--csv", o->csv, "write the times of --sweep as CSV").type("PATH");
   add_format(verb, "table", o->json, "form of the report (default: table)");
   verb.value("--trace", o->trace, kTraceDoc).type("PATH");
-  verb.value("--plot", o->plot, "draw an SVG: the timeline, or with --sweep the speed-ups, or the times of one FILE")
+  verb.value(
+          "--plot", o->plot,
+          "draw an SVG: the timeline, of several FILEs over one axis; with --sweep the speed-ups, or the times of one "
+          "FILE")
       .type("PATH");
+  add_figure(verb, o->figure, "--plot");
   add_shown_gpus(verb, o->gpus);
   verb.flag("--contents", o->contents, "also move the bytes, and check the expectations");
   add_count(verb, "--seed", o->seed, 0, ~std::uint64_t{}, "seed for random contents, with --contents");
@@ -366,6 +418,7 @@ void add_simulate(VerbOptions& verb, Action& action) {
       "Examples:\n"
       "  sdma simulate --set chunk=64K examples/schedules/2_allgather_b2b.sdma\n"
       "  sdma simulate --trace run.html --plot run.svg copy.sdma\n"
+      "  sdma simulate --plot both.svg --title 'a and b' --size 900x500 a.sdma b.sdma\n"
       "  sdma simulate --sweep chunk=1K..1G*4 --plot speedup.svg a.sdma b.sdma\n"
       "  sdma simulate --sweep engine.window_bytes=16K..256K --csv window.csv a.sdma\n"
       "  sdma simulate --explain copy.sdma\n"

@@ -127,6 +127,12 @@ Energy energy(const Simulation&, const MachineDescription&, const Sensitivity* =
 /// By how many joules the second round exceeds the first: with the same value of each term for both.
 Bounds energy_between(const Simulation&, const Simulation&, const MachineDescription&);
 
+/// The unit in which joules are written.
+struct JoulesUnit {
+  std::string_view name{};  ///< "mJ"
+  double joules{};          ///< how much it is
+};
+JoulesUnit joules_unit(double joules) noexcept;
 /// "1.25 mJ", "340 J".
 std::string joules_text(double joules);
 /// "1.25 mJ (0.9 mJ to 2.1 mJ)".

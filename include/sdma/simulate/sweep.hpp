@@ -37,7 +37,8 @@ struct SweepAxis {
 /// The most values of an axis.
 inline constexpr std::size_t kMostSwept = 10'000;
 
-/// The axis of "NAME=A..B" (doubled at each step), "NAME=A..B*F", or "NAME=A,B,C"; or what is wrong with the text.
+/// The axis of "NAME=A..B" (doubled at each step), "NAME=A..B*F", or "NAME=A,B,C"; or what is wrong with the text. A, B
+/// and C may be arithmetic of numbers: "N=2*4,16".
 std::variant<SweepAxis, std::string> sweep_axis(std::string_view text);
 
 /// Sets the machine's parameter of this axis to one of its values. Refuses a name that is neither a parameter nor a

@@ -66,9 +66,18 @@ Trace of_gpus(Trace, std::span<const std::uint32_t> gpus);
 struct TimelineOptions {
   std::string title{};              ///< above the picture
   double begin_ns = 0, end_ns = 0;  ///< by the trace's clock; both 0: the whole trace
+  double width = 0, height = 0;     ///< in pixels; 0: 680 wide, and as high as the rows; larger where the text needs it
 };
 /// The picture of a trace.
 std::string timeline_svg(const Trace&, const TimelineOptions& = {});
+/// A trace of several in one picture, and the line above its lanes.
+struct Titled {
+  std::string title{};   ///< such as the name of its schedule
+  const Trace* trace{};  ///< not null
+};
+/// Several traces in one picture, from top to bottom, over one axis: each begins at 0 with its first event. `begin_ns`
+/// and `end_ns` are by the clock of the first.
+std::string timelines_svg(std::span<const Titled>, const TimelineOptions& = {});
 
 /// The trace that a text of JSON Lines holds. `file`: the name of the text in errors.
 Result<Trace, Diagnostic> from_json_lines(std::string_view text, std::string_view file = "trace.jsonl");
