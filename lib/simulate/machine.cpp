@@ -68,9 +68,10 @@ constexpr std::array<Entry, kCosts> kEntries{{
     {"engine.large_swap_efficiency", "fraction", 1},
     {"engine.command_ns", "ns", 0},
     {"engine.command_bytes", "bytes", 16 << 10},
+    {"nic.message_ns", "ns", {}, Cost::engine_packet},
 }};
-static_assert(static_cast<std::size_t>(Cost::engine_command_size) + 1 == kCosts);
-static_assert(kEntries.back().name == "engine.command_bytes");
+static_assert(static_cast<std::size_t>(Cost::nic_message) + 1 == kCosts);
+static_assert(kEntries.back().name == "nic.message_ns");
 constexpr std::array<std::string_view, kPatterns> kPatternNames{"a pair",   "own sources", "one source", "swaps",
                                                                 "the host", "a relay",     "a network"};
 

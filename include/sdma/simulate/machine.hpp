@@ -102,8 +102,9 @@ enum class Cost : std::uint8_t {
   engine_large_swap,      ///< fraction of engine_swap that swaps of 64 MiB and more get
   engine_command,         ///< time that an engine is kept from other copies after one that a runtime chains by a signal
   engine_command_size,    ///< bytes of the largest copy that a runtime leaves to a kernel instead, and does not chain
+  nic_message,            ///< time that the thread of a network's queue needs to pass on a message
 };
-inline constexpr std::size_t kCosts = 42;  ///< how many costs there are
+inline constexpr std::size_t kCosts = 43;  ///< how many costs there are
 /// The rates that MachineDescription::set knows beside the parameters.
 struct LinkRate {
   std::string_view name;  ///< in GB/s, of all links of this type
