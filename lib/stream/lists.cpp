@@ -134,7 +134,9 @@ bool Parser::each_of(std::size_t begin, const std::function<bool()>& value) {
   const auto count = over->count();
   if (count > Number{names_.rounds.left()} || !names_.rounds.take(static_cast<std::uint64_t>(count)) ||
       !names_.text.take(static_cast<std::uint64_t>(count) * (end - begin)))
-    return fail(loop.at, "this list has more rounds than the loops and lists of a text can have together",
+    return fail(loop.at,
+                "this list has more rounds than the " + std::to_string(names_.rounds.limit()) +
+                    " that loops and lists of a text can have together",
                 "let a program print the numbers: file(\"numbers.txt\")");
 
   const bool epoch = std::exchange(epoch_, false), sample = std::exchange(sample_, false), compared = compared_;
@@ -204,7 +206,9 @@ bool Parser::folded(const Token& word, Linear& v) {
       const auto some = list();
       if (!some) return false;
       if (!names_.text.take(some->values.size() * sizeof(Number)))
-        return fail(word.at, "the lists of this text have too many values to go through them so often",
+        return fail(word.at,
+                    "the lists of this text have too many values to go through them so often: " +
+                        std::to_string(names_.text.limit() / sizeof(Number)) + " in all",
                     "let a program print the numbers: file(\"numbers.txt\")");
       for (const auto n : some->values) with(n);
     } else {
@@ -273,7 +277,9 @@ bool Parser::part(const List& all, const Token& word, Part& p) {
   }
   if (!take("]")) return false;
   return names_.text.take((p.rows.to - p.rows.from) * (p.columns.to - p.columns.from) * sizeof(Number)) ||
-         fail(word.at, "the lists of this text have too many values to take them so often",
+         fail(word.at,
+              "the lists of this text have too many values to take them so often: " +
+                  std::to_string(names_.text.limit() / sizeof(Number)) + " in all",
               "let a program print the numbers: file(\"numbers.txt\")");
 }
 
