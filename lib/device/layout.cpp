@@ -4,6 +4,7 @@
 
 #include "../core/nearest.hpp"
 #include "cuda_engines.hpp"
+#include "partitions.hpp"
 #include "product.hpp"
 #include "sdma/core/number.hpp"
 
@@ -217,6 +218,7 @@ Result<Topology, Diagnostic> layout(std::string_view name) {
   const auto kind = name.substr(0, colon);
   const auto size = colon == name.npos ? std::nullopt : size_of(name.substr(colon + 1));
   const auto several = kind == "nodes";
+  if (const auto why = detail::not_public(kind)) return refuse(name, std::string(*why));
   if (!size || size->counts.empty() || (size->nodes.grouped() && !several))
     return refuse(name, "this is not the name of a layout");
   const auto n = size->counts[0];
@@ -235,6 +237,10 @@ Result<Topology, Diagnostic> layout(std::string_view name) {
     return nodes(name, sizes, static_cast<std::uint32_t>(all), nic);
   }
   if (size->rate) return refuse(name, "a product's links have their own rate");
+  if (const auto each = detail::partitions_of(kind)) {
+    if (n > 8) return refuse(name, "a node has at most 8 MI300X, each of them divided");
+    return detail::partitioned(name, n, *each);
+  }
   return product(kind, n);
 }
 

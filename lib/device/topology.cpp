@@ -70,7 +70,10 @@ void append_links(std::string& out, const Topology& t) {
                    gb_text(l.rate), l.atomics_64 ? "64-bit" : "none", engines_of(l.engine_mask));
   }
   for (std::uint32_t s = 0; s < t.shared.size(); ++s)
-    detail::append(out, "{}: {} GB/s, shared by {} links\n", t.shared[s].name, gb_text(t.shared[s].rate),
+    detail::append(out, "{}: {}{} GB/s{}, shared by {} links\n", t.shared[s].name,
+                   t.shared[s].type == LinkType::other ? "" : fmt::format("{}, ", name(t.shared[s].type)),
+                   gb_text(t.shared[s].rate),
+                   t.shared[s].message_ns == 0 ? "" : fmt::format(", a message in {} ns", t.shared[s].message_ns),
                    std::count_if(t.links.begin(), t.links.end(), [&](const Link& l) {
                      return std::find(l.shares.begin(), l.shares.end(), s) != l.shares.end();
                    }));

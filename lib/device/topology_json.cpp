@@ -36,6 +36,14 @@ Json json_of(const Link& l) {
   return j;
 }
 
+/// Names the type and the time of a message only if they are not the usual ones.
+Json json_of(const SharedPath& s) {
+  Json j{{"name", s.name}, {"mb_per_s", number_of(s.rate)}};
+  if (s.type != LinkType::other) j["type"] = name(s.type);
+  if (s.message_ns != 0) j["message_ns"] = s.message_ns;
+  return j;
+}
+
 /// Names the dead engines only if there are any, and the node only if it is not the first.
 Json json_of(const Gpu& g) {
   Json j{{"name", g.name},
@@ -102,15 +110,32 @@ void load_gpu(JsonReader& in, const Json& j, const std::string& where, Gpu& g) {
     g.dead_engines = load_engines(in, j, "dead_engines", where, "this GPU", g.engines());
 }
 
+void load_type(JsonReader& in, const Json& j, const std::string& where, LinkType& to) {
+  std::string type;
+  in.string(j, "type", where, type);
+  if (type == "pcie") to = LinkType::pcie;
+  else if (type == "xgmi") to = LinkType::xgmi;
+  else if (type != "other") in.complain(where, fmt::format("\"type\" is \"{}\"", type), "write pcie, xgmi or other");
+}
+
+void load_path(JsonReader& in, const Json& j, const std::string& where, SharedPath& s) {
+  constexpr std::uint32_t kMostNs = 1'000'000'000;
+  if (!in.object(j, where, {"name", "mb_per_s", "type", "message_ns"})) return;
+  in.string(j, "name", where, s.name);
+  load_rate(in, j, where, s.rate);
+  if (!in.failed() && !s.rate.known()) in.complain(where, "\"mb_per_s\" is 0", "write the rate of this path");
+  if (j.contains("type")) load_type(in, j, where, s.type);
+  if (j.contains("message_ns")) in.number(j, "message_ns", where, s.message_ns);
+  if (s.message_ns > kMostNs)
+    in.complain(where, fmt::format("\"message_ns\" is {}, and a message takes at most {} ns", s.message_ns, kMostNs),
+                "write the time of one message: 1000 / (messages per us)");
+}
+
 void load_link(JsonReader& in, const Json& j, const std::string& where, const Topology& t, Link& l) {
   if (!in.object(j, where, {"from", "to", "type", "mb_per_s", "atomics_64", "engines", "shares"})) return;
   l.from = load_end(in, j, "from", where, t);
   l.to = load_end(in, j, "to", where, t);
-  std::string type;
-  in.string(j, "type", where, type);
-  if (type == "pcie") l.type = LinkType::pcie;
-  else if (type == "xgmi") l.type = LinkType::xgmi;
-  else if (type != "other") in.complain(where, fmt::format("\"type\" is \"{}\"", type), "write pcie, xgmi or other");
+  load_type(in, j, where, l.type);
   load_rate(in, j, where, l.rate);
   in.boolean(j, "atomics_64", where, l.atomics_64);
   if (j.contains("shares"))
@@ -137,7 +162,7 @@ std::string to_json(const Topology& t) {
   append_lines(out, "cpus", cpus);
   append_lines(out, "gpus", gpus);
   append_lines(out, "links", links);
-  for (const auto& s : t.shared) shared.push_back({{"name", s.name}, {"mb_per_s", number_of(s.rate)}});
+  for (const auto& s : t.shared) shared.push_back(json_of(s));
   if (!shared.empty()) append_lines(out, "shared", shared);
   return out + "\n}\n";
 }
@@ -155,13 +180,8 @@ Result<Topology, Diagnostic> topology_from_json(std::string_view text, std::stri
     });
     in.each(j, "gpus", [&](const Json& e, const std::string& where) { load_gpu(in, e, where, t.gpus.emplace_back()); });
     if (j.contains("shared"))
-      in.each(j, "shared", [&](const Json& e, const std::string& where) {
-        if (!in.object(e, where, {"name", "mb_per_s"})) return;
-        in.string(e, "name", where, t.shared.emplace_back().name);
-        load_rate(in, e, where, t.shared.back().rate);
-        if (!in.failed() && !t.shared.back().rate.known())
-          in.complain(where, "\"mb_per_s\" is 0", "write the rate of this path");
-      });
+      in.each(j, "shared",
+              [&](const Json& e, const std::string& where) { load_path(in, e, where, t.shared.emplace_back()); });
     in.each(j, "links",
             [&](const Json& e, const std::string& where) { load_link(in, e, where, t, t.links.emplace_back()); });
   }

@@ -93,6 +93,14 @@ bool World::begins_later(Program& q) {
   return !q.later.empty() && q.later.front() == q.front->current().position;
 }
 
+/// When the paths of a network take a message that is ready then. Each takes one at a time, in the order of the calls.
+double World::sent(const Engine& e, double ready) {
+  const auto& paths = turns_[e.link];
+  for (const auto path : paths) ready = std::max(ready, path_free_[path]);
+  for (const auto path : paths) path_free_[path] = ready + m_.topology.shared[path].message_ns;
+  return ready;
+}
+
 void World::next_front(Engine& e) {
   const auto blocked = [&](std::uint32_t queue) { return !programs_[queue].occupies && held(e, queue); };
   while (!e.wants.empty() && blocked(e.wants.front())) e.wants.pop_front();
@@ -104,9 +112,13 @@ void World::next_front(Engine& e) {
   if (q.occupies) return at(now_ + cost(Cost::engine_occupied), Event::front, queue);
   const auto& next = q.front->current();
   const bool data = next.role == Role::data;
-  const auto end = now_ + cost(data ? Cost::engine_packet : Cost::engine_control) +
-                   (next.info == &info_of<CopyBroadcast>() ? cost(Cost::engine_broadcast_time) : 0) +
-                   (begins_later(q) ? cost(Cost::engine_doorbell) : 0) + (chained(q) ? cost(Cost::engine_command) : 0);
+  const auto whole = e.network ? Cost::nic_message : Cost::engine_packet;
+  const auto taken = now_ + cost(data ? whole : Cost::engine_control) +
+                     (next.info == &info_of<CopyBroadcast>() ? cost(Cost::engine_broadcast_time) : 0) +
+                     (begins_later(q) ? cost(Cost::engine_doorbell) : 0) +
+                     (chained(q) ? cost(Cost::engine_command) : 0);
+  const bool message = e.network && (data || next.role == Role::release || next.role == Role::stamp);
+  const auto end = message ? sent(e, taken) : taken;
   const auto phase = data                                                       ? Phase::copy
                      : next.role == Role::acquire || next.role == Role::control ? Phase::schedule
                                                                                 : Phase::sync;

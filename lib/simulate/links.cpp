@@ -23,14 +23,17 @@ void World::links() {
     memories_.push_back(resource(Busy::Kind::memory, fmt::format("gpu{} memory", g), Cost::hbm_rate));
   memories_.push_back(resource(Busy::Kind::memory, "host memory", Cost::host_memory));
   shares_.resize(links_.size());
+  turns_.resize(links_.size());
+  path_free_.assign(m_.topology.shared.size(), 0);
   masks_.resize(links_.size());
   flights_between_.assign(links_.size(), Cost::xgmi_flight);
   pages_.resize(s_.gpus);
   std::vector<std::optional<std::uint32_t>> shared;
   for (const auto& s : m_.topology.shared) {
     const auto rate = s.rate.gb_per_s();
-    shared.push_back(rate ? std::optional(resource(Busy::Kind::link, "link " + s.name, Cost::nic_efficiency, *rate))
-                          : std::nullopt);
+    shared.push_back(
+        rate ? std::optional(resource(Busy::Kind::link, "link " + s.name, link_rate(s.type).efficiency, *rate))
+             : std::nullopt);
   }
   const auto unrated = [](const Link& l) { return Unrated{path_of(l), link_rate(l.type).name}; };
   const auto cpu = [](LinkEnd e) { return e.kind == LinkEnd::Kind::cpu; };
@@ -61,6 +64,7 @@ void World::links() {
     masks_[index] = l.engine_mask;
     for (const auto i : l.shares) {
       if (i >= shared.size()) continue;
+      if (m_.topology.shared[i].message_ns != 0) turns_[index].push_back(i);
       if (shared[i]) shares_[index].push_back(*shared[i]);
       else unrated_.try_emplace(index, Unrated{"path " + m_.topology.shared[i].name});
     }

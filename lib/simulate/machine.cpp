@@ -72,9 +72,10 @@ constexpr std::array<Entry, kCosts> kEntries{{
     {"kernel.link_efficiency", "fraction", 1},
     {"kernel.step_ns", "ns", 0},
     {"kernel.ll_ns", "ns", 0},
+    {"nic.message_ns", "ns", {}, Cost::engine_packet},
 }};
-static_assert(static_cast<std::size_t>(Cost::kernel_ll) + 1 == kCosts);
-static_assert(kEntries.back().name == "kernel.ll_ns");
+static_assert(static_cast<std::size_t>(Cost::nic_message) + 1 == kCosts);
+static_assert(kEntries.back().name == "nic.message_ns");
 constexpr std::array<std::string_view, kPatterns> kPatternNames{"a pair",   "own sources", "one source", "swaps",
                                                                 "the host", "a relay",     "a network"};
 

@@ -130,6 +130,7 @@ std::optional<std::uint32_t> World::network_of(const Schedule::Queue& q, const s
   auto& e = engines_.emplace_back();
   e.gpu = q.place.index;
   e.network = true;
+  e.link = static_cast<std::uint32_t>(link(q.place, *q.peer));
   const auto name = "network " + queue_name(q);
   auto as_link = net_.resources()[*between];
   as_link.kind = Busy::Kind::engine;
@@ -254,6 +255,7 @@ void World::restart(const MachineDescription& m) {
   needs_ = {};
   memory_->clear();
   net_.restart(costs_);
+  std::fill(path_free_.begin(), path_free_.end(), 0);
   nodes_.resize(1);
   events_ = {};
   ends_ = {};

@@ -192,6 +192,7 @@ class World {
   struct Engine : EngineProgress {
     std::uint32_t gpu{}, id{}, resource{}, where{};
     bool network = false;  ///< no engine: it keeps sending, and completions follow the bytes
+    std::uint32_t link{};  ///< of the network
   };
 
   // world.cpp
@@ -297,6 +298,7 @@ class World {
 
   // engines.cpp
   void want_front(std::uint32_t queue);
+  double sent(const Engine&, double ready);
   bool chained(const Program&);
   bool held(Engine&, std::uint32_t queue);
   std::uint32_t peer_of(const Program&);
@@ -360,6 +362,9 @@ class World {
     return links_[link(from, to)] != ~0u || unrated_.count(link(from, to)) != 0;
   }
   std::vector<std::vector<std::uint32_t>> shares_;  ///< resources that a link crosses beside itself; as links_
+  /// Paths of the topology that take the messages of a link in turn, as links_; and when each is free again.
+  std::vector<std::vector<std::uint32_t>> turns_;
+  std::vector<double> path_free_;
   /// A link whose rate, or that of a path which it shares, is unknown; by index, as links_, which do not have it.
   struct Unrated {
     std::string path{};       ///< "link host->gpu0", "path gpu0 NIC out"

@@ -208,7 +208,9 @@ bool Parser::folded(const Token& word, Linear& v) {
       const auto some = list();
       if (!some) return false;
       if (!names_.text.take(some->values.size() * sizeof(Number)))
-        return fail(word.at, "the lists of this text have too many values to go through them so often",
+        return fail(word.at,
+                    "the lists of this text have too many values to go through them so often: " +
+                        std::to_string(names_.text.limit() / sizeof(Number)) + " in all",
                     "let a program print the numbers: file(\"numbers.txt\")");
       for (const auto n : some->values) with(n);
     } else {
@@ -277,7 +279,9 @@ bool Parser::part(const List& all, const Token& word, Part& p) {
   }
   if (!take("]")) return false;
   return names_.text.take((p.rows.to - p.rows.from) * (p.columns.to - p.columns.from) * sizeof(Number)) ||
-         fail(word.at, "the lists of this text have too many values to take them so often",
+         fail(word.at,
+              "the lists of this text have too many values to take them so often: " +
+                  std::to_string(names_.text.limit() / sizeof(Number)) + " in all",
               "let a program print the numbers: file(\"numbers.txt\")");
 }
 

@@ -29,7 +29,7 @@ Place place_of(const py::object& o) {
     PyErr_Clear();
   }
   throw py::value_error(
-      fmt::format("{} is not a place: pass the number of a GPU, or \"host\"", std::string(py::repr(o))));
+      fmt::format("{} is not a place: pass the number of a GPU, 0 to 63, or \"host\"", std::string(py::repr(o))));
 }
 
 Init init_of(const std::string& word) {

@@ -53,6 +53,39 @@ TEST_CASE("MI308X: only even engines work, and a pair whose engine is dead gets 
   }
 }
 
+TEST_CASE("partitions: the engines of a GPU are divided, and its links are shared") {
+  struct Mode {
+    const char* name;
+    std::uint32_t each, host, xgmi;
+  };
+  for (const auto& m : {Mode{"dpx:2", 2, 2, 6}, Mode{"qpx:2", 4, 2, 2}, Mode{"cpx:2", 8, 2, 0}}) {
+    CAPTURE(m.name);
+    const auto t = *layout(m.name);
+    REQUIRE(t.gpus.size() == 2 * m.each);
+    CHECK(t.gpus[0].host_engines == m.host);
+    CHECK(t.gpus[0].xgmi_engines == m.xgmi);
+    CHECK(m.each * t.gpus[0].engines() == 16);
+    CHECK(t.gpus[0].memory_bytes == 0);  // unknown
+    const auto far = t.link(LinkEnd::gpu(0), LinkEnd::gpu(m.each)),
+               same = t.link(LinkEnd::gpu(1), LinkEnd::gpu(m.each));
+    REQUIRE((far && same));
+    CHECK(far->shares == same->shares);  // one xGMI link for all of them
+    CHECK(t.shared[far->shares.at(0)].name == "MI300X 0->1 xGMI");
+    CHECK(t.shared[far->shares.at(0)].type == LinkType::xgmi);
+    CHECK_FALSE(t.link(LinkEnd::gpu(0), LinkEnd::gpu(1))->rate.known());  // within one GPU
+    const auto e = t.engine_for(GpuId{0}, GpuId{m.each});
+    REQUIRE(e);
+    CHECK(e->value == (m.xgmi > 0 ? 2u : 0u));
+    CHECK(*topology_from_json(to_json(t)) == t);
+  }
+  CHECK(layout("cpx:8")->gpus.size() == 64);
+  CHECK(refuses("cpx:9", "at most 8 MI300X"));
+  CHECK(refuses("mi300a:4", "is not public"));
+  CHECK(refuses("nps4:8", "is not public"));
+  CHECK(refuses("mi308xcpx:8", "is not public"));
+  CHECK(refuses("cpx:2x100G", "their own rate"));
+}
+
 TEST_CASE("a mesh links every pair, a ring the neighbours") {
   const auto mesh = *layout("mesh:16");
   CHECK(mesh.gpus.size() == 16);

@@ -106,10 +106,14 @@ struct Link {
   friend bool operator==(const Link&, const Link&) = default;
 };
 
-/// What several links cross, such as one direction of a port to a switch, or of a NIC. These links share its rate.
+/// What several links cross, such as one direction of a port to a switch, of a NIC, or of a PCIe switch. These links
+/// share its rate. Copies of engines and messages of the network cross it alike.
 struct SharedPath {
   std::string name{};  ///< as reports show it
   Rate rate{};         ///< as Link::rate; a file has to state it
+  LinkType type =
+      LinkType::other;         ///< which efficiency its rate has: pcie.efficiency, xgmi.efficiency or nic.efficiency
+  std::uint32_t message_ns{};  ///< it takes one message of the network in so many ns, of any size; 0: no limit
   friend bool operator==(const SharedPath&, const SharedPath&) = default;
 };
 
@@ -172,9 +176,9 @@ Result<Topology, Diagnostic> mi300x(std::uint32_t n = 8);
 inline constexpr std::uint32_t kMostLaidOut = 1024;
 
 /// A layout of each kind.
-inline constexpr std::string_view kLayoutExamples[] = {"mi300x:8",      "mi308x:8",      "mi325x:8", "mi350x:8",
-                                                       "mi355x:8",      "mi250x:2",      "mesh:16",  "ring:8",
-                                                       "switch:8x400G", "nodes:2x8x400G"};
+inline constexpr std::string_view kLayoutExamples[] = {"mi300x:8", "mi308x:8",      "mi325x:8",      "mi350x:8",
+                                                       "mi355x:8", "mi250x:2",      "cpx:8",         "mesh:16",
+                                                       "ring:8",   "switch:8x400G", "nodes:2x8x400G"};
 
 /// Could this be the name of a layout, rather than that of a file? True for "word:digits...".
 bool names_layout(std::string_view) noexcept;
@@ -184,6 +188,8 @@ bool names_layout(std::string_view) noexcept;
 ///
 ///   mi300x:8             a product's own node, 1 to 8 GPUs: mi300x, mi308x,
 ///                        mi325x, mi350x, mi355x; or mi250x, one module of two dies
+///   cpx:8                eight MI300X in CPX: 8 partitions per GPU, of two engines each; also qpx:8 (4, of four)
+///                        and dpx:8 (2, of eight). Partition p of GPU g is number g * partitions + p
 ///   mesh:16              a link from each GPU to each other
 ///   ring:8               a link to the next and to the previous GPU
 ///   switch:8x400G        a port of 400 Gbit/s a GPU into one switch: whatever enters or leaves a GPU shares its port

@@ -106,8 +106,9 @@ enum class Cost : std::uint8_t {
   kernel_link,            ///< fraction of what engines get of a link that is left for such kernels
   kernel_step,            ///< protocol=simple: additional time of each `set` and `add` of a kernel
   kernel_ll,              ///< protocol=ll: time of each `set` and `add`, instead of a release and an acquire
+  nic_message,            ///< time that the thread of a network's queue needs to pass on a message
 };
-inline constexpr std::size_t kCosts = 46;  ///< how many costs there are
+inline constexpr std::size_t kCosts = 47;  ///< how many costs there are
 /// The rates that MachineDescription::set knows beside the parameters.
 struct LinkRate {
   std::string_view name;  ///< in GB/s, of all links of this type
