@@ -13,6 +13,7 @@
 #include "sdma/simulate/sweep.hpp"
 #include "shared_options.hpp"
 #include "verb.hpp"
+#include "verbs/explore_synthesized.hpp"
 
 #include <fmt/format.h>
 
@@ -33,6 +34,8 @@ struct ExploreArguments {
   std::uint64_t tries = 0, seed = 0, best = 5;
   Goal goal = Goal::time;
   bool force = false, json = false, verbose = false;
+  SynthesizeArguments made;
+  std::function<std::string()> given{};  ///< the options on the command line
 };
 
 using json::Explored;
@@ -92,6 +95,12 @@ std::string aligned(const std::vector<std::vector<std::string>>& rows) {
   return out;
 }
 
+/// How far the best is from what any schedule needs.
+std::string bound_note(const Explored& e) {
+  const auto times = e.least && e.simulated ? times_of(*e.least, *e.simulated) : std::nullopt;
+  return times ? "the best: at least " + to_text(*e.least, *times) + "\n" : "";
+}
+
 /// What the joules leave out, and what a tie of them is.
 std::string energy_note(const Explored& e) {
   if (!e.energy) return "";
@@ -118,7 +127,7 @@ std::string explore_table(const Explored& e) {
                     choices(c) + others(c)});
     if (e.energy) rows.back().insert(rows.back().begin() + 2, energy_of(e, i));
   }
-  return aligned(rows) + "\n" + sentences(e) + proved(e.result.assumes) + energy_note(e);
+  return aligned(rows) + "\n" + bound_note(e) + sentences(e) + proved(e.result.assumes) + energy_note(e);
 }
 
 /// The best candidate of each search, one per line, and sentences about the searches.
@@ -319,9 +328,27 @@ class Exploring {
   std::chrono::nanoseconds searched_{};
 };
 
+/// A schedule from the topology alone.
+int synthesize_verb(const ExploreArguments& o, const MachineDescription& m) {
+  if (!o.path.empty() || !o.sweep.empty() || !o.front.empty() || !o.folder.empty() || !o.parse.set.empty() ||
+      o.goal != Goal::time)
+    return complain("--synthesize makes a schedule: it takes no FILE, --set, --sweep, --goal, --pareto or --write",
+                    "sdma explore --synthesize all_gather --machine=ring:8 > ring.sdma"),
+           kUsage;
+  auto made = o.made;
+  made.profile = o.profile;
+  made.budget = o.budget;
+  made.json = o.json;
+  made.command = "sdma explore " + o.given();
+  keep_what_is_known();
+  return explore_synthesized(made, m);
+}
+
 int explore_verb(const ExploreArguments& o) {
+  if (o.path.empty() && !o.made.collective) return complain("no FILE given", "sdma explore --help"), kUsage;
   const auto m = load_machine(o.machine);
   if (!m) return exit_code(o.machine);
+  if (o.made.collective) return synthesize_verb(o, *m);
   if (o.front == "-") return complain("--pareto needs a file, not -", "standard output is for the report"), kUsage;
   if (overwrites({{"--pareto", o.front}}, {o.path})) return kUsage;
   auto text = read_text(o.path);
@@ -336,7 +363,16 @@ int explore_verb(const ExploreArguments& o) {
 
 void add_explore(VerbOptions& verb, Action& action) {
   const auto o = std::make_shared<ExploreArguments>();
-  verb.value("FILE", o->path, "a schedule with open choices (choose)").required();
+  verb.value("FILE", o->path, "a schedule with open choices (choose)");
+  std::vector<std::pair<std::string, Synthesized>> collectives;
+  for (const auto c : kSynthesized) collectives.emplace_back(name(c), c);
+  add_choice<std::optional<Synthesized>>(verb, "--synthesize", o->made.collective,
+                                         {collectives.begin(), collectives.end()},
+                                         "instead of a FILE: make a schedule for this collective from the machine's "
+                                         "links, and print it with its distance from the least time");
+  add_size(verb, "--bytes", o->made.bytes, "with --synthesize: size of the collective (default: 1M)");
+  add_count(verb, "--root", o->made.root, 0, 63, "with --synthesize broadcast: the GPU that has the bytes");
+  o->given = verb.given_but("");
   add_choice<Goal>(verb, "--goal", o->goal, {{"time", Goal::time}, {"energy", Goal::energy}, {"edp", Goal::edp}},
                    "what to minimise: the time, the joules of the last round, or the product of both (default: time)");
   verb.value("--pareto", o->front,
@@ -377,6 +413,7 @@ void add_explore(VerbOptions& verb, Action& action) {
       "  sdma explore --sweep chunk=128..128M*4 ag.sdma\n"
       "  sdma explore --goal=energy --pareto front.svg ag.sdma\n"
       "  sdma explore --budget 60s --best 3 --write found ag.sdma\n"
+      "  sdma explore --synthesize broadcast --machine=mesh:8 --bytes 256M > broadcast.sdma\n"
       "  sdma explore --tries 500 --seed 7 --json ag.sdma");
   action = [o, assumed] {
     assumed();
