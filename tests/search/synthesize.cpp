@@ -54,7 +54,7 @@ TEST_CASE("bytes go around a link that is missing") {
   });
   const auto r = made(Synthesized::all_gather, m, std::uint64_t{64} << 20);
   CHECK(r.ns / r.bound.ns < 1.1);
-  CHECK(r.bound.rate == Catch::Approx(2 * 64 * m[Cost::xgmi_efficiency]));
+  CHECK(r.bound.rate == Approx(2 * 64 * m[Cost::xgmi_efficiency]));
 }
 
 TEST_CASE("a rival that is faster is the result, and one that is wrong is not") {

@@ -33,8 +33,8 @@ TEST_CASE("bytes that several GPUs need leave their source once") {
   REQUIRE(b);
   CHECK(b->cut == "out of gpu0");
   CHECK(b->bytes == std::uint64_t{48} << 20);
-  CHECK(b->rate == Catch::Approx(3 * 64 * m[Cost::xgmi_efficiency]));
-  CHECK(b->ns == Catch::Approx(b->latency_ns + static_cast<double>(b->bytes) / b->rate));
+  CHECK(b->rate == Approx(3 * 64 * m[Cost::xgmi_efficiency]));
+  CHECK(b->ns == Approx(b->latency_ns + static_cast<double>(b->bytes) / b->rate));
 }
 
 TEST_CASE("no schedule is faster than the bound") {
@@ -70,7 +70,7 @@ TEST_CASE("a run of GPUs is a cut, and a way over several GPUs has a copy for ea
   const auto whole = lower_bound(read(text), m);
   REQUIRE(whole);
   CHECK(whole->bytes == std::uint64_t{16 * 8} << 20);
-  CHECK(whole->rate == Catch::Approx(2 * 64 * m[Cost::xgmi_efficiency]));
+  CHECK(whole->rate == Approx(2 * 64 * m[Cost::xgmi_efficiency]));
 }
 
 TEST_CASE("a sum enters a GPU as one range, and its parts leave theirs") {

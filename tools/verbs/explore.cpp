@@ -35,7 +35,8 @@ struct ExploreArguments {
   Goal goal = Goal::time;
   bool force = false, json = false, verbose = false;
   SynthesizeArguments made;
-  std::function<std::string()> given{};  ///< the options on the command line
+  std::function<std::string()> given{};        ///< the options on the command line
+  std::vector<Option> of_search{}, of_made{};  ///< options for one of the two alone
 };
 
 using json::Explored;
@@ -328,13 +329,20 @@ class Exploring {
   std::chrono::nanoseconds searched_{};
 };
 
+bool given(const std::vector<Option>& all) {
+  return std::any_of(all.begin(), all.end(), [](const Option& o) { return o.given(); });
+}
+
 /// A schedule from the topology alone.
 int synthesize_verb(const ExploreArguments& o, const MachineDescription& m) {
-  if (!o.path.empty() || !o.sweep.empty() || !o.front.empty() || !o.folder.empty() || !o.parse.set.empty() ||
-      o.goal != Goal::time)
-    return complain("--synthesize makes a schedule: it takes no FILE, --set, --sweep, --goal, --pareto or --write",
-                    "sdma explore --synthesize all_gather --machine=ring:8 > ring.sdma"),
+  if (given(o.of_search) || !o.parse.set.empty() || o.verbose)
+    return complain(
+               "--synthesize makes a schedule: it takes no FILE, --set, --sweep, --goal, --pareto, --tries, --seed, "
+               "--best, --write, --force or --verbose",
+               "sdma explore --synthesize all_gather --machine=ring:8 > ring.sdma"),
            kUsage;
+  if (o.made.root > 0 && o.made.collective != Synthesized::broadcast)
+    return complain("--root is for a broadcast", "leave it out"), kUsage;
   auto made = o.made;
   made.profile = o.profile;
   made.budget = o.budget;
@@ -363,37 +371,44 @@ int explore_verb(const ExploreArguments& o) {
 
 void add_explore(VerbOptions& verb, Action& action) {
   const auto o = std::make_shared<ExploreArguments>();
-  verb.value("FILE", o->path, "a schedule with open choices (choose)");
+  auto& search = o->of_search;
+  search.push_back(verb.value("FILE", o->path, "a schedule with open choices (choose)"));
   std::vector<std::pair<std::string, Synthesized>> collectives;
   for (const auto c : kSynthesized) collectives.emplace_back(name(c), c);
   add_choice<std::optional<Synthesized>>(verb, "--synthesize", o->made.collective,
                                          {collectives.begin(), collectives.end()},
                                          "instead of a FILE: make a schedule for this collective from the machine's "
                                          "links, and print it with its distance from the least time");
-  add_size(verb, "--bytes", o->made.bytes, "with --synthesize: size of the collective (default: 1M)");
-  add_count(verb, "--root", o->made.root, 0, 63, "with --synthesize broadcast: the GPU that has the bytes");
+  o->of_made = {
+      add_size(verb, "--bytes", o->made.bytes, "with --synthesize: size of the collective (default: 1M)"),
+      add_count(verb, "--root", o->made.root, 0, 63, "with --synthesize broadcast: the GPU that has the bytes")};
   o->given = verb.given_but("");
-  add_choice<Goal>(verb, "--goal", o->goal, {{"time", Goal::time}, {"energy", Goal::energy}, {"edp", Goal::edp}},
-                   "what to minimise: the time, the joules of the last round, or the product of both (default: time)");
-  verb.value("--pareto", o->front,
-             "draw an SVG: time and joules of the candidates that no other beats in both. All of them are proved")
-      .type("PATH");
+  search.push_back(add_choice<Goal>(
+      verb, "--goal", o->goal, {{"time", Goal::time}, {"energy", Goal::energy}, {"edp", Goal::edp}},
+      "what to minimise: the time, the joules of the last round, or the product of both (default: time)"));
+  search.push_back(
+      verb.value("--pareto", o->front,
+                 "draw an SVG: time and joules of the candidates that no other beats in both. All of them are proved")
+          .type("PATH"));
   add_settings(verb, o->parse.set);
   add_machine(verb, o->machine);
   const auto assumed = add_profile(verb, o->profile);
-  add_parsed(verb, "--budget", o->budget, parse_time, "a time: write 10s, 250ms or 50us",
-             "time to search, for all values of --sweep together (default: 10s, or no limit with --tries)")
+  add_parsed(
+      verb, "--budget", o->budget, parse_time, "a time: write 10s, 250ms or 50us",
+      "time to search, for all values of --sweep together (default: 10s, or no limit with --tries; 50s with --synthesize)")
       .type("TIME");
-  add_count(verb, "--tries", o->tries, 1, kMostTries,
-            "maximum number of candidates to simulate; without --budget, the result is always the same")
-      .shown("");
-  add_count(verb, "--seed", o->seed, 0, ~std::uint64_t{}, "seed of the random candidates");
-  add_count(verb, "--best", o->best, 1, 100, "number of candidates to print and write");
-  verb.value("--sweep", o->sweep, "search for each value of a param, and print the best for each").type("NAME=A..B");
-  verb.value("--write", o->folder,
-             "write the best candidates as schedules into this folder: FILE_1.sdma, FILE_2.sdma, ..")
-      .type("FOLDER");
-  verb.flag("--force", o->force, "allow --write to replace files");
+  search.push_back(
+      add_count(verb, "--tries", o->tries, 1, kMostTries,
+                "maximum number of candidates to simulate; without --budget, the result is always the same")
+          .shown(""));
+  search.push_back(add_count(verb, "--seed", o->seed, 0, ~std::uint64_t{}, "seed of the random candidates"));
+  search.push_back(add_count(verb, "--best", o->best, 1, 100, "number of candidates to print and write"));
+  search.push_back(verb.value("--sweep", o->sweep, "search for each value of a param, and print the best for each")
+                       .type("NAME=A..B"));
+  search.push_back(verb.value("--write", o->folder,
+                              "write the best candidates as schedules into this folder: FILE_1.sdma, FILE_2.sdma, ..")
+                       .type("FOLDER"));
+  search.push_back(verb.flag("--force", o->force, "allow --write to replace files"));
   add_format(verb, "table", o->json, "form of the report (default: table)");
   add_verbose(verb, o->verbose);
   verb.exits(
