@@ -77,8 +77,8 @@ std::string to_table(const Simulation& s, const Sensitivity* hangs, const Machin
   if (s.rounds.size() > 1) out += fmt::format("  (the last of {} rounds)", s.rounds.size());
   for (const auto& a : hangs ? hangs->alternatives : std::vector<Sensitivity::Alternative>{})
     out += fmt::format("\nor          {} if {} ({}={})", time_text(a.ns), a.when, name(a.cost), a.value);
-  if (const auto times = least ? times_of(*least, s) : std::nullopt) out += "\nat least    " + to_text(*least, *times);
   if (m && s.bytes > 0) out += "\nlike it     " + judged_text(s.pattern, *m);
+  if (const auto times = least ? times_of(*least, s) : std::nullopt) out += "\nat least    " + to_text(*least, *times);
   out += fmt::format("\nbottleneck  {}\nwork        packets: {}, bytes moved: {}, doorbells: {}; {} in total\n",
                      s.bottleneck.empty() ? "none: nothing ran" : s.bottleneck, s.packets, s.bytes, s.doorbells,
                      time_text(s.total_ns));
