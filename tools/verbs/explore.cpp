@@ -354,6 +354,8 @@ int synthesize_verb(const ExploreArguments& o, const MachineDescription& m) {
 
 int explore_verb(const ExploreArguments& o) {
   if (o.path.empty() && !o.made.collective) return complain("no FILE given", "sdma explore --help"), kUsage;
+  if (!o.made.collective && given(o.of_made))
+    return complain("--bytes and --root are for --synthesize", "--set gives a param of a FILE its value"), kUsage;
   const auto m = load_machine(o.machine);
   if (!m) return exit_code(o.machine);
   if (o.made.collective) return synthesize_verb(o, *m);
@@ -428,7 +430,7 @@ void add_explore(VerbOptions& verb, Action& action) {
       "  sdma explore --sweep chunk=128..128M*4 ag.sdma\n"
       "  sdma explore --goal=energy --pareto front.svg ag.sdma\n"
       "  sdma explore --budget 60s --best 3 --write found ag.sdma\n"
-      "  sdma explore --synthesize broadcast --machine=mesh:8 --bytes 256M > broadcast.sdma\n"
+      "  sdma explore --synthesize broadcast --machine=mesh:8 --bytes 256M\n"
       "  sdma explore --tries 500 --seed 7 --json ag.sdma");
   action = [o, assumed] {
     assumed();
