@@ -4,6 +4,7 @@
 
 #include "../core/json.hpp"
 #include "../core/time_unit.hpp"
+#include "sdma/simulate/lower_bound.hpp"
 
 #include <fmt/format.h>
 
@@ -68,13 +69,15 @@ std::string judged_text(CopyPattern p, const MachineDescription& m) {
   return out;
 }
 
-std::string to_table(const Simulation& s, const Sensitivity* hangs, const MachineDescription* m) {
+std::string to_table(const Simulation& s, const Sensitivity* hangs, const MachineDescription* m,
+                     const LowerBound* least) {
   std::string out = "time        " + time_text(s.ns);
   if (hangs) out += " +- " + time_text(hangs->uncertainty_ns);
   if (s.rounds.size() > 1) out += fmt::format("  (the last of {} rounds)", s.rounds.size());
   for (const auto& a : hangs ? hangs->alternatives : std::vector<Sensitivity::Alternative>{})
     out += fmt::format("\nor          {} if {} ({}={})", time_text(a.ns), a.when, name(a.cost), a.value);
   if (m && s.bytes > 0) out += "\nlike it     " + judged_text(s.pattern, *m);
+  if (const auto times = least ? times_of(*least, s) : std::nullopt) out += "\nat least    " + to_text(*least, *times);
   out += fmt::format("\nbottleneck  {}\nwork        packets: {}, bytes moved: {}, doorbells: {}; {} in total\n",
                      s.bottleneck.empty() ? "none: nothing ran" : s.bottleneck, s.packets, s.bytes, s.doorbells,
                      time_text(s.total_ns));

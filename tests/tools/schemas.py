@@ -50,7 +50,7 @@ UNSEEN = {
     f"{place}/properties/complete": INTERRUPTED
     for place in (
         "calibrate.json /$defs/fit",
-        "explore.json ",
+        "explore.json /$defs/searched",
         "interrupted.json ",
         "reduce.json ",
         "run.json ",

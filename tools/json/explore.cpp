@@ -34,6 +34,10 @@ Explored explored(std::string title, SearchResult result, const MachineDescripti
   std::vector<std::optional<SpeedUp>> over_default(schedules.size()), over_best;
   if (r.initial) over_default = compared(*r.initial);
   if (!r.best.empty()) over_best = compared(r.best.front());
+  if (!r.best.empty()) {
+    e.least = lower_bound(r.best.front().schedule, m);
+    if (auto t = simulate(r.best.front().schedule, m)) e.simulated = *std::move(t);
+  }
   for (std::size_t i = 0; i < r.best.size(); ++i) {
     const auto s = sensitivity(r.best[i].schedule, m);
     e.rows.push_back({.over_default = over_default[i], .over_best = over_best[i]});
@@ -67,6 +71,7 @@ Json of(const Explored& e) {
                           {"where", f->reason.where},
                           {"message", f->reason.message},
                           {"hint", f->reason.hint}};
+  j["at_least"] = e.simulated ? of(e.least, *e.simulated) : Json();
   j["default_ns"] = r.initial ? Json(r.initial->ns) : Json();
   auto& best = j["best"] = Json::array();
   const auto known = [](const auto& v) { return v ? Json(of(*v)) : Json(); };

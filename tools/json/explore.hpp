@@ -7,6 +7,7 @@
 //   j["searches"][0]["best"][0]["ns"]
 #include "json.hpp"
 #include "sdma/search/search.hpp"
+#include "sdma/simulate/lower_bound.hpp"
 
 #include <string>
 #include <vector>
@@ -23,8 +24,10 @@ struct Explored {
   };
   std::string title{};  ///< the swept value, "chunk=64K", or ""
   SearchResult result{};
-  std::vector<Row> rows{};  ///< of result.best
-  bool energy = false;      ///< joules were asked for
+  std::vector<Row> rows{};                ///< of result.best
+  std::optional<LowerBound> least{};      ///< of the best
+  std::optional<Simulation> simulated{};  ///< the best
+  bool energy = false;                    ///< joules were asked for
 };
 
 Explored explored(std::string title, SearchResult, const MachineDescription&);

@@ -84,6 +84,13 @@ Json of(const Simulation& s, const MachineDescription& m, const Sensitivity* why
   j["findings"] = of(std::span<const Diagnostic>(s.findings));
   return j;
 }
+Json of(const std::optional<LowerBound>& b, const Simulation& s) {
+  const auto times = b ? times_of(*b, s) : std::nullopt;
+  if (!times) return {};
+  Json j{{"ns", b->ns}, {"times", *times}, {"latency_ns", b->latency_ns}, {"copies_in_a_row", b->hops}};
+  j["cut"] = b->cut.empty() ? Json() : Json{{"name", b->cut}, {"bytes", b->bytes}, {"bytes_per_ns", b->rate}};
+  return j;
+}
 Json of(const MachineDescription& m) { return Json::parse(to_json(m)); }
 Json of(const Topology& t) { return Json::parse(to_json(t)); }
 Json of(const doctor::Diagnosis& d) { return Json::parse(to_json(d)); }

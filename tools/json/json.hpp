@@ -22,6 +22,7 @@
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/device/topology.hpp"
 #include "sdma/doctor/diagnose.hpp"
+#include "sdma/simulate/lower_bound.hpp"
 #include "sdma/simulate/simulate.hpp"
 #include "sdma/trace/compare.hpp"
 #include "sdma/trace/trace.hpp"
@@ -56,6 +57,8 @@ Json of(const Energy&);
 /// `findings` has the expectations that fail, and `defaults` what was not said about the machine; the library's text
 /// leaves them out.
 Json of(const Simulation&, const MachineDescription&, const Sensitivity* = nullptr);
+/// The bound, and how many times it the simulation takes; null if there is none, or it does not hold for this one.
+Json of(const std::optional<LowerBound>&, const Simulation&);
 Json of(const MachineDescription&);
 Json of(const Topology&);
 Json of(const doctor::Diagnosis&);

@@ -10,6 +10,7 @@
 #include "json/check.hpp"
 #include "msccl/msccl.hpp"
 #include "output.hpp"
+#include "repeat.hpp"
 #include "sdma/core/number.hpp"
 #include "sdma/device/topology.hpp"
 #include "sdma/stream/rules.hpp"
@@ -239,6 +240,18 @@ int check_together(Findings& to, const CheckArguments& o, const CheckOptions& op
   return judge(to, *s, open, sdma::check(*s, open));
 }
 
+/// A bundle says what it was checked with.
+int check_bundle(const CheckArguments& o, Input& in) {
+  if (!o.parse.set.empty() || !o.sweep.values.empty() || !o.topology.empty() || !o.gpus.empty() || o.cuda ||
+      o.form == FindingsForm::sarif || !(o.profile == Profile{}))
+    return complain("a bundle has its own node, values and assumptions, and is only repeated",
+                    "sdma check BUNDLE, without other options but --json"),
+           kUsage;
+  const auto text = in.whole_text();
+  if (!text) return report(text.error()), kInput;
+  return repeat(in.name(), *text, o.json());
+}
+
 int check_verb(const CheckArguments& o) {
   if (o.rules) return list_rules(o.json());
   if (o.covered) return list_covered(o.json());
@@ -263,6 +276,7 @@ int check_verb(const CheckArguments& o) {
   }
   auto in = Input::open(o.input);
   if (!in) return to.unread(in.error()), to.close(kInput);
+  if (o.input.form == Form::automatic && is_bundle(in->beginning())) return check_bundle(o, *in);
   if (const auto code = check_schedule(to, o, whole, o.input.path, *in))
     return *code == kUsage || !o.sweep.values.empty() ? *code : to.close(*code);
   if (!o.sweep.values.empty()) return complain("--sweep is for schedules, and this is a ring", "leave it out"), kUsage;
@@ -389,7 +403,9 @@ void add_check(VerbOptions& verb, Action& action) {
   verb.exits(
       {{kOk,
         "proved, or only the findings that the schedule expects; for one stream of packets, no error and no warning"},
-       {kRefuted, "an error; for a schedule that expects findings: one is missing, or there is another error"},
+       {kRefuted,
+        "an error; for a schedule that expects findings: one is missing, or there is another error; of a bundle,\n"
+        "something differs"},
        {kInput, "errors in the text of a schedule, or an error of the input or output"},
        {kUndecided, "no error, but a warning says what is assumed, not known or not examined"}});
   verb.manual("docs/check.md, docs/rules.md, docs/museum.md, docs/msccl.md");

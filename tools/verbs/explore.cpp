@@ -14,6 +14,7 @@
 #include "sdma/simulate/sweep.hpp"
 #include "shared_options.hpp"
 #include "verb.hpp"
+#include "verbs/explore_synthesized.hpp"
 
 #include <fmt/format.h>
 
@@ -35,6 +36,9 @@ struct ExploreArguments {
   std::uint64_t tries = 0, seed = 0, best = 5;
   Goal goal = Goal::time;
   bool force = false, json = false, verbose = false;
+  SynthesizeArguments made;
+  std::function<std::string()> given{};        ///< the options on the command line
+  std::vector<Option> of_search{}, of_made{};  ///< options for one of the two alone
 };
 
 using json::Explored;
@@ -94,6 +98,12 @@ std::string aligned(const std::vector<std::vector<std::string>>& rows) {
   return out;
 }
 
+/// How far the best is from what any schedule needs.
+std::string bound_note(const Explored& e) {
+  const auto times = e.least && e.simulated ? times_of(*e.least, *e.simulated) : std::nullopt;
+  return times ? "the best: at least " + to_text(*e.least, *times) + "\n" : "";
+}
+
 /// What the joules leave out, and what a tie of them is.
 std::string energy_note(const Explored& e) {
   if (!e.energy) return "";
@@ -120,7 +130,7 @@ std::string explore_table(const Explored& e) {
                     choices(c) + others(c)});
     if (e.energy) rows.back().insert(rows.back().begin() + 2, energy_of(e, i));
   }
-  return aligned(rows) + "\n" + sentences(e) + proved(e.result.assumes) + energy_note(e);
+  return aligned(rows) + "\n" + bound_note(e) + sentences(e) + proved(e.result.assumes) + energy_note(e);
 }
 
 /// The best candidate of each search, one per line, and sentences about the searches.
@@ -333,9 +343,36 @@ class Exploring {
   std::chrono::nanoseconds searched_{};
 };
 
+bool given(const std::vector<Option>& all) {
+  return std::any_of(all.begin(), all.end(), [](const Option& o) { return o.given(); });
+}
+
+/// A schedule from the topology alone.
+int synthesize_verb(const ExploreArguments& o, const MachineDescription& m) {
+  if (given(o.of_search) || !o.parse.set.empty() || o.verbose)
+    return complain(
+               "--synthesize makes a schedule: it takes no FILE, --set, --sweep, --goal, --pareto, --tries, --seed, "
+               "--best, --write, --force or --verbose",
+               "sdma explore --synthesize all_gather --machine=ring:8 > ring.sdma"),
+           kUsage;
+  if (o.made.root > 0 && o.made.collective != Synthesized::broadcast)
+    return complain("--root is for a broadcast", "leave it out"), kUsage;
+  auto made = o.made;
+  made.profile = o.profile;
+  made.budget = o.budget;
+  made.json = o.json;
+  made.command = "sdma explore " + o.given();
+  keep_what_is_known();
+  return explore_synthesized(made, m);
+}
+
 int explore_verb(const ExploreArguments& o) {
+  if (o.path.empty() && !o.made.collective) return complain("no FILE given", "sdma explore --help"), kUsage;
+  if (!o.made.collective && given(o.of_made))
+    return complain("--bytes and --root are for --synthesize", "--set gives a param of a FILE its value"), kUsage;
   const auto m = load_machine(o.machine);
   if (!m) return exit_code(o.machine);
+  if (o.made.collective) return synthesize_verb(o, *m);
   if (o.front == "-") return complain("--pareto needs a file, not -", "standard output is for the report"), kUsage;
   if (o.figure.given() && o.front.empty())
     return complain("--title and --size need --pareto", "they say how its picture is drawn"), kUsage;
@@ -352,29 +389,45 @@ int explore_verb(const ExploreArguments& o) {
 
 void add_explore(VerbOptions& verb, Action& action) {
   const auto o = std::make_shared<ExploreArguments>();
-  verb.value("FILE", o->path, "a schedule with open choices (choose)").required();
-  add_choice<Goal>(verb, "--goal", o->goal, {{"time", Goal::time}, {"energy", Goal::energy}, {"edp", Goal::edp}},
-                   "what to minimise: the time, the joules of the last round, or the product of both (default: time)");
-  verb.value("--pareto", o->front,
-             "draw an SVG: time and joules of the candidates that no other beats in both. All of them are proved")
-      .type("PATH");
+  auto& search = o->of_search;
+  search.push_back(verb.value("FILE", o->path, "a schedule with open choices (choose)"));
+  std::vector<std::pair<std::string, Synthesized>> collectives;
+  for (const auto c : kSynthesized) collectives.emplace_back(name(c), c);
+  add_choice<std::optional<Synthesized>>(verb, "--synthesize", o->made.collective,
+                                         {collectives.begin(), collectives.end()},
+                                         "instead of a FILE: make a schedule for this collective from the machine's "
+                                         "links, and print it with its distance from the least time");
+  o->of_made = {
+      add_size(verb, "--bytes", o->made.bytes, "with --synthesize: size of the collective (default: 1M)"),
+      add_count(verb, "--root", o->made.root, 0, 63, "with --synthesize broadcast: the GPU that has the bytes")};
+  o->given = verb.given_but("");
+  search.push_back(add_choice<Goal>(
+      verb, "--goal", o->goal, {{"time", Goal::time}, {"energy", Goal::energy}, {"edp", Goal::edp}},
+      "what to minimise: the time, the joules of the last round, or the product of both (default: time)"));
+  search.push_back(
+      verb.value("--pareto", o->front,
+                 "draw an SVG: time and joules of the candidates that no other beats in both. All of them are proved")
+          .type("PATH"));
   add_figure(verb, o->figure, "--pareto");
   add_settings(verb, o->parse.set);
   add_machine(verb, o->machine);
   const auto assumed = add_profile(verb, o->profile);
-  add_parsed(verb, "--budget", o->budget, parse_time, "a time: write 10s, 250ms or 50us",
-             "time to search, for all values of --sweep together (default: 10s, or no limit with --tries)")
+  add_parsed(
+      verb, "--budget", o->budget, parse_time, "a time: write 10s, 250ms or 50us",
+      "time to search, for all values of --sweep together (default: 10s, or no limit with --tries; 50s with --synthesize)")
       .type("TIME");
-  add_count(verb, "--tries", o->tries, 1, kMostTries,
-            "maximum number of candidates to simulate; without --budget, the result is always the same")
-      .shown("");
-  add_count(verb, "--seed", o->seed, 0, ~std::uint64_t{}, "seed of the random candidates");
-  add_count(verb, "--best", o->best, 1, 100, "number of candidates to print and write");
-  verb.value("--sweep", o->sweep, "search for each value of a param, and print the best for each").type("NAME=A..B");
-  verb.value("--write", o->folder,
-             "write the best candidates as schedules into this folder: FILE_1.sdma, FILE_2.sdma, ..")
-      .type("FOLDER");
-  verb.flag("--force", o->force, "allow --write to replace files");
+  search.push_back(
+      add_count(verb, "--tries", o->tries, 1, kMostTries,
+                "maximum number of candidates to simulate; without --budget, the result is always the same")
+          .shown(""));
+  search.push_back(add_count(verb, "--seed", o->seed, 0, ~std::uint64_t{}, "seed of the random candidates"));
+  search.push_back(add_count(verb, "--best", o->best, 1, 100, "number of candidates to print and write"));
+  search.push_back(verb.value("--sweep", o->sweep, "search for each value of a param, and print the best for each")
+                       .type("NAME=A..B"));
+  search.push_back(verb.value("--write", o->folder,
+                              "write the best candidates as schedules into this folder: FILE_1.sdma, FILE_2.sdma, ..")
+                       .type("FOLDER"));
+  search.push_back(verb.flag("--force", o->force, "allow --write to replace files"));
   add_format(verb, "table", o->json, "form of the report (default: table)");
   add_verbose(verb, o->verbose);
   verb.exits(
@@ -394,6 +447,7 @@ void add_explore(VerbOptions& verb, Action& action) {
       "  sdma explore --sweep chunk=128..128M*4 ag.sdma\n"
       "  sdma explore --goal=energy --pareto front.svg ag.sdma\n"
       "  sdma explore --budget 60s --best 3 --write found ag.sdma\n"
+      "  sdma explore --synthesize broadcast --machine=mesh:8 --bytes 256M\n"
       "  sdma explore --tries 500 --seed 7 --json ag.sdma");
   action = [o, assumed] {
     assumed();

@@ -10,8 +10,10 @@
 #include "json/json.hpp"
 #include "json/sweep.hpp"
 #include "output.hpp"
+#include "repeat.hpp"
 #include "sdma/core/number.hpp"
 #include "sdma/schedule/text.hpp"
+#include "sdma/simulate/lower_bound.hpp"
 #include "sdma/simulate/power_limit.hpp"
 #include "sdma/simulate/sweep.hpp"
 #include "sdma/trace/write.hpp"
@@ -36,7 +38,7 @@ struct SimulateArguments {
   std::vector<std::string> paths;
   ParseOptions parse;
   MachineOptions machine;
-  std::string trace, plot, csv;
+  std::string trace, plot, csv, bundle;
   FigureOptions figure;
   std::vector<std::string> sweeps;
   bool json = false, show_machine = false, contents = false, no_sensitivity = false, explain = false, verbose = false;
@@ -225,6 +227,14 @@ constexpr const char* kOutOfMemory = "there was no memory for them, and nothing 
 int one(const SimulateArguments& o, const MachineDescription& m, const std::string& path, Reported& out) {
   const auto text = read_text(path);
   if (!text) return report(text.error()), kInput;
+  if (is_bundle(*text)) {
+    if (o.machine.given() || !o.parse.set.empty() || !o.trace.empty() || !o.plot.empty() || !o.bundle.empty() ||
+        o.contents || o.explain || o.watts)
+      return complain("a bundle has its own machine and values, and is only repeated",
+                      "sdma simulate BUNDLE, without other options but --json"),
+             kUsage;
+    return repeat(shown(path), *text, o.json);
+  }
   SourceMap map;
   const auto s = load_schedule(path, *text, o.parse, &map);
   if (!s) return kInput;
@@ -250,14 +260,22 @@ int one(const SimulateArguments& o, const MachineDescription& m, const std::stri
     out.trace = o.gpus.empty() ? std::move(all) : trace::of_gpus(std::move(all), o.gpus);
     out.title = title(path, o.gpus, *r, m);
   }
+  if (!o.bundle.empty()) {
+    auto bundle = bundle_text(*s, shown(path), m);
+    if (!bundle) return report(in_file(path, bundle.error())), kInput;
+    if (const auto code = write_text(o.bundle, *std::move(bundle)); code != kOk) return code;
+  }
   const auto batches = runtimes(o, *s, *r);
+  const auto least = lower_bound(*s, m);
   auto& answer = out.text;
   if (o.json) {
     auto j = json::of(*r, m, why);
+    j["at_least"] = json::of(least, *r);
     for (const auto& [key, ns] : batches) j["through"][key] = ns;
     answer = json::document(j);
   } else {
-    answer = to_table(*r, why, &m) + runtimes_text(batches) + "\n" + to_table(energy(*r, m, why));
+    answer =
+        to_table(*r, why, &m, least ? &*least : nullptr) + runtimes_text(batches) + "\n" + to_table(energy(*r, m, why));
   }
   if (o.explain && !o.json) answer += "\n" + explain(*r, *why);
   if (!o.json) out.findings = r->findings;
@@ -332,21 +350,24 @@ int simulate_verb(const SimulateArguments& o) {
   if (!m) return exit_code(o.machine);
   if (o.show_machine) return write_text("-", o.json ? to_json(*m) : to_table(*m));
   if (o.paths.empty()) return complain("no schedule given", "sdma simulate FILE"), kUsage;
-  for (const auto* path : {&o.trace, &o.plot, &o.csv})
+  for (const auto* path : {&o.trace, &o.plot, &o.csv, &o.bundle})
     if (*path == "-")
-      return complain("--trace, --plot and --csv need a file, not -", "standard output is for the report"), kUsage;
+      return complain("--trace, --plot, --csv and --bundle need a file, not -", "standard output is for the report"),
+             kUsage;
   auto read = o.paths;
   if (!o.machine.path.empty()) read.push_back(o.machine.path);
-  if (overwrites({{"--trace", o.trace}, {"--plot", o.plot}, {"--csv", o.csv}}, read)) return kUsage;
-  if (o.watts && (!o.sweeps.empty() || !o.trace.empty() || !o.plot.empty() || o.contents || o.explain))
-    return complain("--power-limit does not take --sweep, --trace, --plot, --contents or --explain",
+  if (overwrites({{"--trace", o.trace}, {"--plot", o.plot}, {"--csv", o.csv}, {"--bundle", o.bundle}}, read))
+    return kUsage;
+  if (o.watts &&
+      (!o.sweeps.empty() || !o.trace.empty() || !o.plot.empty() || !o.bundle.empty() || o.contents || o.explain))
+    return complain("--power-limit does not take --sweep, --trace, --plot, --bundle, --contents or --explain",
                     "the report is about the round at the clock that follows"),
            kUsage;
   if (o.figure.given() && o.plot.empty())
     return complain("--title and --size need --plot", "they say how its picture is drawn"), kUsage;
   if (!o.sweeps.empty()) {
-    if (!o.trace.empty() || o.contents || o.explain || !o.gpus.empty())
-      return complain("--sweep does not take --trace, --contents, --explain or --gpu",
+    if (!o.trace.empty() || !o.bundle.empty() || o.contents || o.explain || !o.gpus.empty())
+      return complain("--sweep does not take --trace, --bundle, --contents, --explain or --gpu",
                       "simulate one FILE at one value to use them"),
              kUsage;
     if (std::count(o.paths.begin(), o.paths.end(), "-") > 1) return complain("- can be read only once"), kUsage;
@@ -358,8 +379,9 @@ int simulate_verb(const SimulateArguments& o) {
   if (!o.csv.empty()) return complain("--csv needs --sweep", "--json prints the report of one FILE"), kUsage;
   if (o.explain && o.no_sensitivity)
     return complain("--explain needs the sensitivity", "omit --no-sensitivity"), kUsage;
-  if (o.paths.size() > 1 && (o.plot.empty() || !o.trace.empty() || o.watts))
-    return complain("more than one FILE", "--sweep takes several, and --plot without --trace draws them over one axis"),
+  if (o.paths.size() > 1 && (o.plot.empty() || !o.trace.empty() || !o.bundle.empty() || o.watts))
+    return complain("more than one FILE",
+                    "--sweep takes several, and --plot without --trace and --bundle draws them over one axis"),
            kUsage;
   if (std::count(o.paths.begin(), o.paths.end(), "-") > 1) return complain("- can be read only once"), kUsage;
   return each(o, *m);
@@ -380,6 +402,10 @@ void add_simulate(VerbOptions& verb, Action& action) {
       .type("NAME=A..B");
   verb.value("--csv", o->csv, "write the times of --sweep as CSV").type("PATH");
   add_format(verb, "table", o->json, "form of the report (default: table)");
+  verb.value("--bundle", o->bundle,
+             "also write one file with the schedule, the machine, the verdict of sdma check, the prediction and the "
+             "version. sdma check and sdma simulate repeat such a file, and say what differs")
+      .type("PATH");
   verb.value("--trace", o->trace, kTraceDoc).type("PATH");
   verb.value(
           "--plot", o->plot,
@@ -407,7 +433,8 @@ void add_simulate(VerbOptions& verb, Action& action) {
       "has them");
   add_verbose(verb, o->verbose);
   verb.exits(
-      {{kRefuted, "the schedule does not end, an engine refuses a packet, or an expectation fails"},
+      {{kRefuted,
+        "the schedule does not end, an engine refuses a packet, or an expectation fails; of a bundle, something differs"},
        {kInput,
         "errors in the schedule or the machine description, a schedule that is wrong on purpose or does not fit the\n"
         "machine, a link of unknown rate that bytes cross, or an error of the input or output"},
@@ -422,6 +449,7 @@ void add_simulate(VerbOptions& verb, Action& action) {
       "  sdma simulate --sweep chunk=1K..1G*4 --plot speedup.svg a.sdma b.sdma\n"
       "  sdma simulate --sweep engine.window_bytes=16K..256K --csv window.csv a.sdma\n"
       "  sdma simulate --explain copy.sdma\n"
+      "  sdma simulate --bundle cite.json copy.sdma; sdma simulate cite.json\n"
       "  sdma simulate --show-machine");
   action = [o] { return simulate_verb(*o); };
 }

@@ -190,9 +190,11 @@ Result<std::vector<SpeedUp>, std::vector<Diagnostic>> speed_ups(const Schedule& 
 // The result as text for people and as JSON for programs. timeline_svg (trace/write.hpp) draws what
 // SimulateOptions::recorder has recorded.
 
+struct LowerBound;  // lower_bound.hpp
 /// Ends with a newline. The table has the uncertainty, and what it depends on, only if a Sensitivity is given; how far
-/// schedules of this pattern were off, only if the machine is.
-std::string to_table(const Simulation&, const Sensitivity* = nullptr, const MachineDescription* = nullptr);
+/// schedules of this pattern were off, only if the machine is; the distance from a bound, only if that is, and holds.
+std::string to_table(const Simulation&, const Sensitivity* = nullptr, const MachineDescription* = nullptr,
+                     const LowerBound* = nullptr);
 /// How far schedules of this pattern were off: "one source: 85 published cells were off by 7.1 % (worst 56 %), ...".
 std::string judged_text(CopyPattern, const MachineDescription&);
 /// Per phase of the critical path, the parameters that it depends on most: by how much the phase and the time grow if
