@@ -30,16 +30,17 @@ struct Claims {
   /// ns, total_ns, packets, bytes, doorbells; empty: it cannot be simulated.
   std::vector<std::pair<std::string, double>> prediction{};
 };
+/// What the file says.
 struct Bundle {
-  std::string version{};  ///< of the sdma that made it
-  std::string file{};     ///< what the schedule was called
-  Schedule schedule{};
-  MachineDescription machine{};
-  Claims claims{};
+  std::string version{};         ///< of the sdma that made it
+  std::string file{};            ///< what the schedule was called
+  Schedule schedule{};           ///< with nothing left open
+  MachineDescription machine{};  ///< with each parameter
+  Claims claims{};               ///< when it was made
 };
 /// A bundle, as it is now.
 struct Repeated {
-  Claims claims{};
+  Claims claims{};                         ///< of this version
   std::vector<std::string> differences{};  ///< a sentence each; empty: everything is as the bundle says
 };
 
@@ -48,6 +49,7 @@ bool is_bundle(std::string_view text) noexcept;
 /// Checks and simulates the schedule. Nothing that cannot be simulated has a bundle.
 Result<std::string, std::vector<Diagnostic>> bundle_text(const Schedule&, const std::string& file,
                                                          const MachineDescription&);
+/// What a file holds; `file`: its name in errors.
 Result<Bundle, std::vector<Diagnostic>> read_bundle(std::string_view text, const std::string& file);
 /// Checks and simulates again.
 Repeated repeat_bundle(const Bundle&);

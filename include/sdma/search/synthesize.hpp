@@ -42,12 +42,13 @@ std::string_view name(Synthesized) noexcept;
 
 /// A schedule that somebody else made for the same, and its name.
 struct Rival {
-  std::string name{};
-  Schedule schedule{};
+  std::string name{};   ///< what the result is called, if it is this one
+  Schedule schedule{};  ///< with the expectation of the collective
 };
 
+/// What to make, beside what, and for how long.
 struct SynthesizeOptions {
-  Synthesized collective{};
+  Synthesized collective{};            ///< what the schedule does
   std::uint64_t bytes = 1 << 20;       ///< as in collectives/options.hpp; a reduce_scatter adds so many on each GPU
   std::uint32_t root = 0;              ///< of a broadcast
   Profile profile{};                   ///< what the checker assumes
@@ -57,12 +58,13 @@ struct SynthesizeOptions {
   std::function<bool(std::size_t done, double best_ns)> proceed{};
 };
 
+/// A schedule that was made, and how good it is.
 struct Synthesis {
   Schedule schedule{};  ///< proved
   std::string how{};    ///< for people: "trees over all links, 8 pieces"; or the name of one of the others
   bool rival{};         ///< it is one of the others
   double ns{};          ///< the time until the last byte and word are there
-  LowerBound bound{};
+  LowerBound bound{};   ///< of what it moves
   std::optional<std::string> best_other{};  ///< the fastest of the others that is proved
   double other_ns{};                        ///< its time
   std::size_t simulated{};                  ///< schedules
