@@ -115,7 +115,7 @@ std::string lanes_svg(const Lanes& l) {
     svg.line(left, top - kGap / 2, right, top - kGap / 2, "stroke=\"#eeeeee\"");
     draw_bars(svg, l, l.lanes[i], x, top, row);
   }
-  const auto drawn = [&](std::size_t lane) { return lane < places.size() && places[lane].height != 0; };
+  const auto drawn = [&all = places](std::size_t lane) { return lane < all.size() && all[lane].height != 0; };
   for (const auto& a : l.arrows)
     if (drawn(a.from) && drawn(a.to) && a.begin >= l.begin && a.end <= l.end)
       draw_arrow(svg, x.at(a.begin), places[a.from].top + places[a.from].height - 2, x.at(a.end),

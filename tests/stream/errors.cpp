@@ -144,7 +144,7 @@ TEST_CASE("a small text cannot become unbounded") {
   CHECK(one("for i in 0..67108865\nend") ==
         "1:1: this loop has 67108865 rounds; the loops of a text can have 67108864 "
         "together (4G of memory, 64 bytes for each)");
-  const auto few = [](std::string_view text) { return one(text, {.max_rounds = 1 << 20}); };
+  const auto few = [](const std::string& text) { return one(text, {.max_rounds = 1 << 20}); };
   const std::string together =
       " rounds; the loops of a text can have 1048576 together (64M of memory, 64 bytes for each)";
   CHECK(few("for i in 0..2000000\nend") == "1:1: this loop has 2000000" + together);

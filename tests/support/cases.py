@@ -6,7 +6,8 @@
 
 CASES are *.test files, or folders of them; they run in parallel, each in a folder of its own, where each PROGRAM (or another
 file) lies under its own name. The exit code is 1, with a diff for each case that differs. With --bless each file gets what
-its command prints now. --without-needs runs the cases without a line NEEDS, and no others.
+its command prints now. --without-needs runs the cases without a line NEEDS, and no others; they find the commands of COMMANDS alone, so a case that
+only this machine can run fails here, too.
 
 A case has these lines, in any order, and ends with `--- stdout`, `--- stderr` and `--- exit N`:
   # RUN: command     for bash; several such lines are one script
@@ -29,7 +30,7 @@ import tempfile
 
 BEGIN = "--- stdout\n"
 SECONDS = 120  # for one case
-# What a case may call without naming it in NEEDS: what every Debian has that builds this tree. No other program is in its PATH.
+# What a bare case may call without naming it in NEEDS: what every Debian has that builds this tree.
 COMMANDS = """awk base64 basename bash cat chmod cmp comm cp cut date dd diff dirname echo env find getconf grep gunzip gzip head
 id kill ldd ln ls mkdir mkfifo mktemp mv od paste printf ps python3 readlink realpath rm rmdir script sed seq
 setpriv setsid sh sha256sum sleep sort split stat stty tac tail tar tee test timeout touch tr true truncate ulimit
@@ -80,7 +81,7 @@ def link_commands(folder, names):
 
 
 def outcome(programs, commands, head):
-    """What the case prints, or None where a program that it needs is missing. `commands`: the folder with those of COMMANDS."""
+    """What the case prints, or None where a program that it needs is missing. `commands`: the folder with those of COMMANDS; "": all."""
     script, env, files, needs = parse(head)
     if not script:
         return "a case without '# RUN: '\n"
@@ -92,8 +93,9 @@ def outcome(programs, commands, head):
                 pathlib.Path(folder, name).write_text(text, encoding="utf-8")
         for program in programs:
             pathlib.Path(folder, program.name).symlink_to(program)
-        link_commands(folder, {need.split()[0] for need in needs} - set(COMMANDS.split()))
-        env = {"PATH": f"{folder}:{commands}", "LC_ALL": "C", "TERM": "dumb", **passed_on(), **env}
+        if commands:
+            link_commands(folder, {need.split()[0] for need in needs} - set(COMMANDS.split()))
+        env = {"PATH": f"{folder}:{commands or '/usr/bin:/bin'}", "LC_ALL": "C", "TERM": "dumb", **passed_on(), **env}
         # In a session of its own: at a time-out what it has started must end, too.
         run = subprocess.Popen(["bash", "-c", script.strip()], cwd=folder, env=env, start_new_session=True,
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
@@ -121,12 +123,12 @@ def found_in(path):
     return sorted(path.rglob("*.test")) if path.is_dir() else [path]
 
 
-def run(programs, cases, bless=False):
+def run(programs, cases, bless=False, bare=False):
     """Runs the cases in parallel, prints a diff for each that differs, and returns the exit code."""
     heads, wanted = zip(*(split(case.read_text(encoding="utf-8")) for case in cases))
     with tempfile.TemporaryDirectory() as commands, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         link_commands(commands, COMMANDS.split())
-        found = list(pool.map(lambda head: outcome(programs, commands, head), heads))
+        found = list(pool.map(lambda head: outcome(programs, commands if bare else "", head), heads))
     failed, skipped = 0, 0
     for case, head, expected, actual in zip(cases, heads, wanted, found):
         if actual is None:
@@ -156,7 +158,7 @@ def main(arguments):
         cases = [case for case in cases if not parse(split(case.read_text(encoding="utf-8"))[0])[3]]
     if not cases or not programs:
         sys.exit(__doc__)
-    return run(programs, cases, bless)
+    return run(programs, cases, bless, bare=without_needs)
 
 
 if __name__ == "__main__":

@@ -109,7 +109,7 @@ def keep(program, all_cases):
         keeper = pathlib.Path(folder, "sdma")
         keeper.write_text(KEEPER.format(program=shlex.quote(str(program)), folder=shlex.quote(str(records))))
         keeper.chmod(0o755)
-        code = cases.run([keeper], all_cases)
+        code = cases.run([keeper], all_cases, bare=True)
         return code, [Call(each) for each in sorted(records.iterdir()) if (each / "code").exists()]
 
 
