@@ -82,7 +82,7 @@ bool may_be_dump_row(std::string_view line) noexcept {
 bool begins_with_number(std::string_view text) noexcept {
   constexpr std::size_t kDword = 8;
   const auto word = trimmed(text).substr(0, trimmed(text).find_first_of(" :"));
-  return std::any_of(word.begin(), word.end(), is_digit) ||
+  return std::any_of(word.begin(), word.end(), [](char c) { return c >= '0' && c <= '9'; }) ||
          (word.size() >= kDword && std::all_of(word.begin(), word.end(), is_hex));
 }
 

@@ -73,7 +73,9 @@ py::object simulated(Box& box, const MachineDescription& machine, bool sensitive
       if (!h) return of_file(s->file, h.error());
       why = *std::move(h);
     }
-    return json::of(*r, machine, why ? &*why : nullptr);
+    auto j = json::of(*r, machine, why ? &*why : nullptr);
+    j["at_least"] = json::of(lower_bound(s->schedule, machine), *r);
+    return j;
   }));
   return to_python(found);
 }

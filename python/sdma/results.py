@@ -55,7 +55,7 @@ class Run(Answer):
 
 
 class Simulation(Answer):
-    """ns, uncertainty_ns, phases, path, busy, defaults: the members of `sdma simulate --json`. A notebook shows the timeline."""
+    """ns, uncertainty_ns, at_least, phases, path, busy, defaults: the members of `sdma simulate --json`. A notebook shows the timeline."""
 
     _record: Callable[[], _sdma.Trace]
 

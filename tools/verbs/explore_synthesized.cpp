@@ -20,7 +20,7 @@
 namespace sdma::tool {
 namespace {
 
-constexpr std::chrono::seconds kBudget{50};
+constexpr std::chrono::seconds kTimeToMake{50};
 
 void add_text(std::vector<Rival>& all, std::string name, const collectives::Source& text) {
   if (auto s = parse_schedule(text.text, text.name, {.set = text.set})) all.push_back({std::move(name), *std::move(s)});
@@ -131,7 +131,7 @@ int explore_synthesized(const SynthesizeArguments& o, const MachineDescription& 
                             .root = o.root,
                             .profile = o.profile,
                             .others = rivals(o, m.topology),
-                            .deadline = Deadline::in(o.budget.value_or(std::chrono::nanoseconds(kBudget)))};
+                            .deadline = Deadline::in(o.budget.value_or(std::chrono::nanoseconds(kTimeToMake)))};
   const auto made = [&] {
     Doing searching("searching");
     options.proceed = [&](std::size_t done, double best_ns) {

@@ -4,7 +4,7 @@
 // prediction, and the version that made it. `sdma simulate --bundle` writes one; `sdma check` and `sdma simulate`
 // repeat it.
 //
-//   save_file("cite.json", bundle_text(schedule, "ag.sdma", machine));
+//   if (auto made = bundle_text(schedule, "ag.sdma", machine)) save_file("cite.json", *made);
 //   auto b = read_bundle(text, "cite.json");
 //   if (!b) puts(to_string(b.error().front()).c_str());
 //   for (const auto& d : repeat_bundle(*b).differences) puts(d.c_str());    // "prediction: ns was 6540, and is 7100"

@@ -35,6 +35,7 @@ enum class Synthesized : std::uint8_t {
   broadcast,       ///< all GPUs get all bytes of one
   reduce_scatter,  ///< each GPU gets the sum of its part of all
 };
+/// All of them.
 inline constexpr Synthesized kSynthesized[] = {Synthesized::all_gather, Synthesized::all_to_all, Synthesized::broadcast,
                                                Synthesized::reduce_scatter};
 /// "all_gather", ...

@@ -132,6 +132,7 @@ struct JoulesUnit {
   std::string_view name{};  ///< "mJ"
   double joules{};          ///< how much it is
 };
+/// The unit in which so many joules have at most three digits before the point.
 JoulesUnit joules_unit(double joules) noexcept;
 /// "1.25 mJ", "340 J".
 std::string joules_text(double joules);

@@ -5,7 +5,8 @@
 // from it.
 //
 //   auto t = simulate(schedule, *m);
-//   if (auto least = lower_bound(schedule, *m)) puts(to_text(*least, times_of(*least, *t)).c_str());
+//   if (auto least = lower_bound(schedule, *m))
+//     if (auto times = times_of(*least, *t)) puts(to_text(*least, *times).c_str());
 //   // 6.71 us (cut: 56K into gpu0 at 338 GB/s, beside 6.54 us of latency): this is 1.29 times that
 //
 // What has to move follows from the expectations: each range that has to hold what random memory of another place held
