@@ -64,7 +64,7 @@ class Synthesizing {
     else shapes("the shortest ways", detail::shortest_routes(routed_on, items_));
     std::set<std::vector<std::uint64_t>> known;
     for (const auto units : {1, 2, 4, 12, 60, 240}) {
-      const auto trees = std::uint64_t{task_.gpus - 1} * units;
+      const auto trees = std::uint64_t{task_.gpus - 1} * static_cast<std::uint64_t>(units);
       for (const auto n : {std::uint64_t(units), trees}) {
         if (!goes_on()) break;
         auto routes = detail::balanced_routes(routed_on, items_, kGranule, n);

@@ -9,8 +9,8 @@
 // random contents counts: anything else could be made where it is needed. Bytes that several places beyond a cut need
 // cross it once. A sum counts only if it has a part of which no earlier one has a byte, so that it does not follow from
 // the others.
-#include "../schedule/symbols.hpp"
 #include "../engine/execute.hpp"
+#include "../schedule/symbols.hpp"
 #include "sdma/packets/footprint.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The docstrings of the extension: rows that manual.py makes from the manual of its classes.
-#include "manual_rows.hpp"
 #include "described.hpp"
+#include "manual_rows.hpp"
 
 #include <algorithm>
 #include <iterator>

@@ -390,12 +390,13 @@ void add_schedule(py::module_& m) {
             k.share = share;
             k.workgroups = workgroups;
             k.protocol = one_of<Schedule::Protocol>(protocol, "a protocol",
-                                                   {{"plain", Schedule::Protocol::plain},
-                                                    {"simple", Schedule::Protocol::simple},
-                                                    {"ll", Schedule::Protocol::ll}});
+                                                    {{"plain", Schedule::Protocol::plain},
+                                                     {"simple", Schedule::Protocol::simple},
+                                                     {"ll", Schedule::Protocol::ll}});
             return ScriptRef{b, true, s.kernels.size() - 1};
           },
-          arg("name"), py::kw_only(), arg("place"), arg("share") = 100, arg("workgroups") = 0, arg("protocol") = "plain")
+          arg("name"), py::kw_only(), arg("place"), arg("share") = 100, arg("workgroups") = 0,
+          arg("protocol") = "plain")
       .def(
           "expect_equal",
           [](Box& b, std::uint64_t left, std::uint64_t right, std::uint64_t bytes, bool old) {

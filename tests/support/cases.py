@@ -80,7 +80,7 @@ def link_commands(folder, names):
             pathlib.Path(folder, name).symlink_to(found)
 
 
-def outcome(programs, commands, head):
+def outcome(programs, head, commands=""):
     """What the case prints, or None where a program that it needs is missing. `commands`: the folder with those of COMMANDS; "": all."""
     script, env, files, needs = parse(head)
     if not script:
@@ -128,7 +128,7 @@ def run(programs, cases, bless=False, bare=False):
     heads, wanted = zip(*(split(case.read_text(encoding="utf-8")) for case in cases))
     with tempfile.TemporaryDirectory() as commands, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         link_commands(commands, COMMANDS.split())
-        found = list(pool.map(lambda head: outcome(programs, commands if bare else "", head), heads))
+        found = list(pool.map(lambda head: outcome(programs, head, commands if bare else ""), heads))
     failed, skipped = 0, 0
     for case, head, expected, actual in zip(cases, heads, wanted, found):
         if actual is None:
