@@ -84,6 +84,17 @@ std::optional<Source> over_nodes(std::string_view collective) {
   return s;
 }
 
+sdma::NodeSizes nodes_of(const sdma::Topology& t) {
+  sdma::NodeSizes nodes;
+  std::optional<std::uint32_t> last;
+  for (const auto& g : t.gpus) {
+    if (g.node != last) nodes.sizes.push_back(0);
+    ++nodes.sizes.back();
+    last = g.node;
+  }
+  return nodes;
+}
+
 bool set_param(Source& s, std::string_view param, std::string value) {
   if (s.text.find(line_of(param)) == s.text.npos) return false;
   s.set.push_back({std::string(param), std::move(value)});

@@ -15,6 +15,8 @@
 //
 // Pure functions that allocate. No errors.
 #include "options.hpp"
+#include "sdma/core/node_sizes.hpp"
+#include "sdma/device/topology.hpp"
 #include "sdma/schedule/text.hpp"
 
 #include <optional>
@@ -31,6 +33,8 @@ Source source_of(const Options&);
 std::optional<Source> reduction(std::string_view collective);
 /// The text of all_gather, all_to_all or broadcast over several nodes (docs/nodes.md); nothing for any other name.
 std::optional<Source> over_nodes(std::string_view collective);
+/// How many GPUs each node has, as these texts take them.
+sdma::NodeSizes nodes_of(const sdma::Topology&);
 /// Gives a param of the text this value. False if the text has no such param.
 bool set_param(Source&, std::string_view param, std::string value);
 

@@ -2,6 +2,7 @@
 #include "sdma/search/bundle.hpp"
 
 #include "../core/json.hpp"
+#include "../core/words.hpp"
 #include "sdma/core/version.hpp"
 #include "sdma/schedule/text.hpp"
 
@@ -19,24 +20,27 @@ constexpr const char* kKey = "sdma_bundle";
 constexpr std::uint64_t kForm = 1;
 constexpr const char* kExample = "sdma simulate --bundle=OUT.json FILE writes one";
 constexpr double kRounded = 1e-9;  ///< times that differ by less, relatively, differ by rounding
-constexpr const char* kPredicted[] = {"ns", "total_ns", "packets", "bytes", "doorbells"};
+struct Predicted {
+  const char* key;
+  double (*of)(const Simulation&);
+};
+constexpr Predicted kPredicted[] = {
+    {"ns", [](const Simulation& t) { return t.ns; }},
+    {"total_ns", [](const Simulation& t) { return t.total_ns; }},
+    {"packets", [](const Simulation& t) { return static_cast<double>(t.packets); }},
+    {"bytes", [](const Simulation& t) { return static_cast<double>(t.bytes); }},
+    {"doorbells", [](const Simulation& t) { return static_cast<double>(t.doorbells); }},
+};
 
 Claims claims_of(const Schedule& s, const MachineDescription& m, std::vector<Diagnostic>& errors) {
   Claims out;
   const auto report = check(s, {.topology = &m.topology});
-  switch (report.verdict()) {
-    case Verdict::proved: out.verdict = "proved"; break;
-    case Verdict::unproved: out.verdict = "unproved"; break;
-    case Verdict::refuted: out.verdict = "refuted"; break;
-  }
+  out.verdict = name(report.verdict());
   out.assumes = report.assumes;
   for (const auto& f : report.findings) out.findings.push_back(f.diagnostic.rule);
-  if (const auto t = simulate(s, m))
-    out.prediction = {{"ns", t->ns},
-                      {"total_ns", t->total_ns},
-                      {"packets", static_cast<double>(t->packets)},
-                      {"bytes", static_cast<double>(t->bytes)},
-                      {"doorbells", static_cast<double>(t->doorbells)}};
+  const auto t = simulate(s, m);
+  if (t)
+    for (const auto& p : kPredicted) out.prediction.emplace_back(p.key, p.of(*t));
   else errors = t.error();
   return out;
 }
@@ -89,7 +93,7 @@ class Reading {
     in_.each(verdict, "assumes", [&](const Json& x, const std::string& where) { take(x, where, to.assumes); });
     in_.each(verdict, "findings", [&](const Json& x, const std::string& where) { take(x, where, to.findings); });
     if (!in_.object(prediction, "prediction", {"ns", "total_ns", "packets", "bytes", "doorbells"})) return;
-    for (const auto* key : kPredicted) {
+    for (const auto& [key, of] : kPredicted) {
       if (prediction.find(key) == prediction.end())
         return in_.complain("prediction", fmt::format("\"{}\" is missing", key), kExample);
       in_.number(prediction, key, "prediction", to.prediction.emplace_back(key, 0).second);
@@ -119,11 +123,7 @@ Result<std::string, std::vector<Diagnostic>> bundle_text(const Schedule& s, cons
   Json j{{kKey, kForm}, {"version", version().string}, {"file", file}};
   auto& lines = j["schedule"] = Json::array();
   const auto text = to_text(s);
-  for (std::size_t at = 0; at < text.size();) {
-    const auto end = std::min(text.find('\n', at), text.size());
-    lines.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
+  for (std::string_view rest = text; !rest.empty();) lines.push_back(std::string(detail::take_line(rest)));
   j["verdict"] = {{"verdict", c.verdict}, {"assumes", c.assumes}, {"findings", c.findings}};
   for (const auto& [key, value] : c.prediction) j["prediction"][key] = value;
   auto machine = detail::parse_json(to_json(m));

@@ -2,11 +2,12 @@
 // Trees for the bytes of a collective: the cheapest for each unit, where full links are dear.
 #include "routes.hpp"
 
+#include "../simulate/data_rate.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
-#include <queue>
 
 namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
@@ -193,17 +194,16 @@ Net Net::reversed() const {
 
 Net net_of(const MachineDescription& m, std::uint32_t gpus) {
   Net out{.gpus = gpus};
-  for (const auto& s : m.topology.shared)
-    out.shared.push_back(s.rate.gb_per_s().value_or(1e9) * m[Cost::nic_efficiency]);
+  for (const auto& s : m.topology.shared) out.shared.push_back(data_rate(m, s.type, s.rate).value_or(1e9));
   std::vector<bool> known(std::size_t{gpus} * gpus);
   for (const auto& l : m.topology.links) {
     if (l.from.kind != LinkEnd::Kind::gpu || l.to.kind != LinkEnd::Kind::gpu) continue;
     const auto from = l.from.index, to = l.to.index;
-    if (from >= gpus || to >= gpus || from == to || !l.rate.known() || known[from * gpus + to]) continue;
+    const auto rate = data_rate(m, l.type, l.rate);
+    if (from >= gpus || to >= gpus || from == to || !rate || known[from * gpus + to]) continue;
     known[from * gpus + to] = true;
     const bool network = m.topology.gpus[from].node != m.topology.gpus[to].node;
-    const auto rate = *l.rate.gb_per_s() * m[link_rate(l.type).efficiency];
-    out.edges.push_back({from, to, network ? rate : std::min(rate, m[Cost::engine_rate]), l.shares, network});
+    out.edges.push_back({from, to, network ? *rate : std::min(*rate, m[Cost::engine_rate]), l.shares, network});
   }
   return out;
 }

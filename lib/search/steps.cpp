@@ -87,7 +87,8 @@ std::vector<Step> steps_of(const Task& t, const Net& net, const Routes& routes, 
 void order(const Task& t, const Net& net, const Routes& routes, std::vector<Step>& steps) {
   const auto& m = *t.machine;
   const auto hop = [&](const NetEdge& e) {
-    return m[Cost::engine_packet] + m[Cost::engine_poll] + (is_sum(t) ? m[Cost::kernel_release] : 0) +
+    return m[e.network ? Cost::nic_message : Cost::engine_packet] + m[Cost::engine_poll] +
+           (is_sum(t) ? m[Cost::kernel_release] : 0) +
            (e.network ? m[Cost::nic_flight] : m[Cost::engine_latency] + m[Cost::engine_release] + m[Cost::xgmi_flight]);
   };
   const auto busy = busy_ns(net, routes);

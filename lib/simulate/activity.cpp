@@ -17,7 +17,7 @@ Activity World::activity() const {
     at(Power::engine_byte) += all[e.resource].moved;
   }
   for (const auto& t : threads_) {
-    if (t.kernel()) at(Power::kernel_active) += t.share * all[t.pace].bytes;
+    if (t.kernel()) at(Power::kernel_active) += t.share() * all[t.pace].bytes;
     else at(Power::host_active) += t.busy_ns;
   }
   at(Power::kernel_byte) = kernel_bytes_;

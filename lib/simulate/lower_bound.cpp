@@ -3,6 +3,7 @@
 #include "sdma/simulate/lower_bound.hpp"
 
 #include "../schedule/symbols.hpp"
+#include "data_rate.hpp"
 #include "needed.hpp"
 #include "sdma/core/number.hpp"
 
@@ -14,7 +15,6 @@
 namespace sdma { inline namespace v0_3 {
 namespace {
 
-using detail::Need;
 using detail::PlaceSet;
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr std::uint32_t kMostInRuns = 32;
@@ -40,12 +40,12 @@ class Bounding {
     PlaceSet in(s_.gpus + std::size_t{1});
     for (std::uint32_t g = 0; g < s_.gpus; ++g) {
       in[g] = true;
-      cut(in, to_string(Place::gpu(g)), needs_.at(g), best);
+      cut(in, to_string(Place::gpu(g)), best);
       in[g] = false;
     }
     if (needs_.host()) {
       in[host_] = true;
-      cut(in, "the host", needs_.at(host_), best);
+      cut(in, "the host", best);
       in[host_] = false;
     }
     nodes(best);
@@ -68,13 +68,11 @@ class Bounding {
       const auto at = from * (s_.gpus + std::size_t{1}) + to;
       if (known[at]) continue;
       known[at] = true;
-      const auto raw = l.rate.gb_per_s();
-      const auto part = cost(link_rate(l.type).efficiency);
       const bool network = from != host_ && to != host_ && m_.topology.gpus[from].node != m_.topology.gpus[to].node;
       const auto flight = l.type == LinkType::other      ? Cost::nic_flight
                           : from == host_ || to == host_ ? Cost::pcie_flight
                                                          : Cost::xgmi_flight;
-      ways_.push_back({from, to, raw ? std::optional(*raw * part) : std::nullopt, network, cost(flight), &l.shares});
+      ways_.push_back({from, to, detail::data_rate(m_, l.type, l.rate), network, cost(flight), &l.shares});
     }
     leaving_.resize(s_.gpus + std::size_t{1});
     for (const auto& w : ways_) leaving_[w.from].push_back(&w);
@@ -95,8 +93,8 @@ class Bounding {
   }
   /// A copy, until its release leaves; over a network, until the word is there.
   double copy(const Way& w) const {
-    return cost(Cost::engine_packet) +
-           (w.network ? cost(Cost::nic_flight) : cost(Cost::engine_latency) + cost(Cost::engine_release));
+    return w.network ? cost(Cost::nic_message) + cost(Cost::nic_flight)
+                     : cost(Cost::engine_packet) + cost(Cost::engine_latency) + cost(Cost::engine_release);
   }
   /// Then, until an engine or a kernel at its destination could see the word.
   double seen(const Way& w) const { return w.network ? 0 : w.flight; }
@@ -180,13 +178,13 @@ class Bounding {
       else all += *w.rate;
     }
     for (std::size_t i = 0; i < through.size(); ++i)
-      if (through[i] > 0)
-        all += std::min(through[i], *m_.topology.shared[i].rate.gb_per_s() * cost(Cost::nic_efficiency));
+      if (const auto& path = m_.topology.shared[i]; through[i] > 0)
+        all += std::min(through[i], *detail::data_rate(m_, path.type, path.rate));
     return all;
   }
 
-  template <class Indices>
-  void cut(const PlaceSet& in, const std::string& name, const Indices& which, LowerBound& best) {
+  void cut(const PlaceSet& in, const std::string& name, LowerBound& best) {
+    const auto which = needs_.at(in);
     for (const bool out : {false, true}) {
       const auto bytes = needs_.crossing(in, out, which);
       if (bytes == 0) continue;
@@ -210,7 +208,7 @@ class Bounding {
     for (std::uint32_t n = 0; n <= last && last > 0; ++n) {
       PlaceSet in(s_.gpus + std::size_t{1});
       for (std::uint32_t g = 0; g < s_.gpus; ++g) in[g] = m_.topology.gpus[g].node == n;
-      cut(in, fmt::format("node {}", n), needs_.every(), best);
+      cut(in, fmt::format("node {}", n), best);
     }
   }
 
@@ -221,7 +219,7 @@ class Bounding {
       for (std::uint32_t first = 0; first < n; ++first) {
         PlaceSet in(n + std::size_t{1});
         for (std::uint32_t k = 0; k < length; ++k) in[(first + k) % n] = true;
-        cut(in, fmt::format("gpu{} to gpu{}", first, (first + length - 1) % n), needs_.every(), best);
+        cut(in, fmt::format("gpu{} to gpu{}", first, (first + length - 1) % n), best);
       }
   }
 

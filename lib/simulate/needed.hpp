@@ -3,7 +3,7 @@
 // What a schedule's expectations need from other places, and who may move it. Internal.
 //
 //   Needed needs{schedule};
-//   needs.crossing(in, out, needs.every())       the bytes that have to leave, or to enter, a set of places
+//   needs.crossing(in, out, needs.at(in))        the bytes that have to leave, or to enter, a set of places
 //
 // A need is a range of one place that has to hold what other ranges held before the run, or their sum. Only memory with
 // random contents counts: anything else could be made where it is needed. Bytes that several places beyond a cut need
@@ -72,9 +72,15 @@ class Needed {
   }
 
   const std::vector<Need>& all() const noexcept { return all_; }
-  const Indices& every() const noexcept { return every_; }
-  /// The needs of this place, and of others for what it has.
-  const Indices& at(std::uint32_t place) const noexcept { return at_[place]; }
+  /// The needs of these places, and of others for what they have, in their order.
+  Indices at(const PlaceSet& in) const {
+    Indices out;
+    for (std::size_t p = 0; p < in.size(); ++p)
+      if (in[p]) out.insert(out.end(), at_[p].begin(), at_[p].end());
+    std::sort(out.begin(), out.end());
+    out.erase(std::unique(out.begin(), out.end()), out.end());
+    return out;
+  }
   std::uint64_t parts() const noexcept { return parts_; }
   bool host() const noexcept { return host_; }
   bool kernels() const noexcept { return !s_.kernels.empty(); }
@@ -144,7 +150,6 @@ class Needed {
       if (at_[p.place].empty() || at_[p.place].back() != index) at_[p.place].push_back(index);
     }
     parts_ += n.parts.size();
-    every_.push_back(index);
     all_.push_back(std::move(n));
   }
 
@@ -202,7 +207,6 @@ class Needed {
 
   const Schedule& s_;
   std::vector<Need> all_{};
-  Indices every_{};
   std::vector<Indices> at_;
   ByteSet written_{};
   std::uint64_t parts_ = 0;

@@ -258,7 +258,7 @@ void World::works(Thread& t, std::uint32_t id, double ns, const std::map<std::ui
 void World::share_units(Place gpu) {
   double needed = 0;
   for (const auto& t : threads_)
-    if (t.place == gpu && t.works) needed += t.share;
+    if (t.place == gpu && t.works) needed += t.share();
   const auto pace = o_.clock / std::max(1.0, needed);
   for (const auto& t : threads_)
     if (t.place == gpu && net_.resources()[t.pace].rate != pace) net_.limit(t.pace, pace);

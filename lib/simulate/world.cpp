@@ -206,7 +206,6 @@ void World::prepare() {
     t.name = a.title();
     t.place = a.place;
     t.of = a.of;
-    t.share = a.of ? a.of->share / 100.0 : 1;
     t.where = named(t.name);
     t.actions = a.actions;
     if (o_.recorder) t.lane = o_.recorder->lane(to_string(a.place), a.name);

@@ -119,10 +119,11 @@ class World {
     std::uint32_t where{};
     const std::vector<Schedule::Action>* actions{};
     std::uint32_t pace{};          ///< a kernel's resource of its own: the ns that it computes alone
-    double share{};                ///< of the compute units of its GPU, while it computes
     const Schedule::Kernel* of{};  ///< a kernel
     trace::LaneId lane{};
-    bool kernel() const noexcept { return !place.is_host(); }
+    bool kernel() const noexcept { return of != nullptr; }
+    /// Of the compute units of a kernel's GPU, while it computes.
+    double share() const noexcept { return of->share / 100.0; }
   };
   enum class State : std::uint8_t { idle, front, room, drain, look, waits };
   /// What a run changes in a queue.

@@ -25,11 +25,11 @@ Place place_of(const py::object& o) {
   } else if (PyIndex_Check(o.ptr())) {
     const auto n = py::reinterpret_steal<py::object>(PyNumber_Index(o.ptr()));
     const auto v = n ? PyLong_AsLong(n.ptr()) : -1;
-    if (!PyErr_Occurred() && v >= 0 && v < 64) return Place::gpu(static_cast<std::uint32_t>(v));
+    if (!PyErr_Occurred() && v >= 0 && v < Schedule::kMostGpus) return Place::gpu(static_cast<std::uint32_t>(v));
     PyErr_Clear();
   }
-  throw py::value_error(
-      fmt::format("{} is not a place: pass the number of a GPU, 0 to 63, or \"host\"", std::string(py::repr(o))));
+  throw py::value_error(fmt::format("{} is not a place: pass the number of a GPU, 0 to {}, or \"host\"",
+                                    std::string(py::repr(o)), Schedule::kMostGpus - 1));
 }
 
 Init init_of(const std::string& word) {

@@ -94,3 +94,16 @@ TEST_CASE("a link of unknown rate gives no rate to a cut") {
   REQUIRE(b);
   CHECK(b->cut != "out of gpu0");
 }
+
+TEST_CASE("the bound follows what a network's thread needs for a message, and the type of a path that links share") {
+  auto m = *layout_machine("nodes:2x1");
+  const auto s = read("sdma 1\ngpus 2\nbuffer gpu*.b bytes=64M init=random\nexpect gpu1.b == old gpu0.b\n");
+  const auto usual = lower_bound(s, m);
+  REQUIRE(usual);
+  CHECK(usual->rate == Approx(50 * m[Cost::nic_efficiency]));
+  REQUIRE(m.set("nic.message_ns", m[Cost::nic_message] - 100) == Errc::ok);
+  CHECK(usual->latency_ns - lower_bound(s, m)->latency_ns == Approx(100));
+  REQUIRE(m.set("xgmi.efficiency", m[Cost::nic_efficiency] / 2) == Errc::ok);
+  for (auto& path : m.topology.shared) path.type = LinkType::xgmi;
+  CHECK(lower_bound(s, m)->rate == Approx(usual->rate / 2));
+}

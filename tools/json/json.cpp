@@ -86,9 +86,11 @@ Json of(const Simulation& s, const MachineDescription& m, const Sensitivity* why
 }
 Json of(const std::optional<LowerBound>& b, const Simulation& s) {
   const auto times = b ? times_of(*b, s) : std::nullopt;
-  if (!times) return {};
-  Json j{{"ns", b->ns}, {"times", *times}, {"latency_ns", b->latency_ns}, {"copies_in_a_row", b->hops}};
-  j["cut"] = b->cut.empty() ? Json() : Json{{"name", b->cut}, {"bytes", b->bytes}, {"bytes_per_ns", b->rate}};
+  return times ? of(*b, *times) : Json();
+}
+Json of(const LowerBound& b, double times) {
+  Json j{{"ns", b.ns}, {"times", times}, {"latency_ns", b.latency_ns}, {"copies_in_a_row", b.hops}};
+  j["cut"] = b.cut.empty() ? Json() : Json{{"name", b.cut}, {"bytes", b.bytes}, {"bytes_per_ns", b.rate}};
   return j;
 }
 Json of(const MachineDescription& m) { return Json::parse(to_json(m)); }

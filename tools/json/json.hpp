@@ -59,6 +59,7 @@ Json of(const Energy&);
 Json of(const Simulation&, const MachineDescription&, const Sensitivity* = nullptr);
 /// The bound, and how many times it the simulation takes; null if there is none, or it does not hold for this one.
 Json of(const std::optional<LowerBound>&, const Simulation&);
+Json of(const LowerBound&, double times);
 Json of(const MachineDescription&);
 Json of(const Topology&);
 Json of(const doctor::Diagnosis&);

@@ -17,13 +17,7 @@ std::optional<sdma::NodeSizes> nodes_to_simulate(const Request& a) {
   if (!a.device_given || a.device || a.machine.empty() || a.tune) return {};
   const auto m = sdma::machine_named(a.machine);
   if (!m) return {};
-  sdma::NodeSizes nodes;
-  std::optional<std::uint32_t> last;
-  for (const auto& g : m->topology.gpus) {
-    if (g.node != last) nodes.sizes.push_back(0);
-    ++nodes.sizes.back();
-    last = g.node;
-  }
+  const auto nodes = collectives::nodes_of(m->topology);
   return nodes.sizes.size() > 1 ? std::optional(nodes) : std::nullopt;
 }
 

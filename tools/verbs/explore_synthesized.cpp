@@ -56,18 +56,13 @@ void add_reductions(std::vector<Rival>& all, const SynthesizeArguments& o, std::
   }
 }
 
-void add_over_nodes(std::vector<Rival>& all, const SynthesizeArguments& o, const Topology& t) {
-  std::vector<std::uint32_t> sizes;
-  for (const auto& g : t.gpus) {
-    if (g.node >= sizes.size()) sizes.resize(g.node + std::size_t{1});
-    ++sizes[g.node];
-  }
+void add_over_nodes(std::vector<Rival>& all, const SynthesizeArguments& o, std::uint32_t gpus, const NodeSizes& nodes) {
   for (const auto* algorithm : {"hierarchical", "flat", "ring"})
     for (const auto* pieces : {"1", "4", "16"}) {
       auto text = collectives::over_nodes(name(*o.collective));
       if (!text) return;
-      set_param(*text, "N", std::to_string(t.gpus.size()));
-      set_param(*text, "per_node", fmt::format("[{}]", fmt::join(sizes, ", ")));
+      set_param(*text, "N", std::to_string(gpus));
+      set_param(*text, "per_node", fmt::format("[{}]", fmt::join(nodes.sizes, ", ")));
       set_param(*text, "bytes", size_text(o.bytes));
       set_param(*text, "root", std::to_string(o.root));
       set_param(*text, "algorithm", algorithm);
@@ -79,9 +74,8 @@ void add_over_nodes(std::vector<Rival>& all, const SynthesizeArguments& o, const
 std::vector<Rival> rivals(const SynthesizeArguments& o, const Topology& t) {
   std::vector<Rival> all;
   const auto gpus = static_cast<std::uint32_t>(t.gpus.size());
-  bool several = false;
-  for (const auto& g : t.gpus) several = several || g.node != t.gpus.front().node;
-  if (several) add_over_nodes(all, o, t);
+  const auto nodes = collectives::nodes_of(t);
+  if (nodes.sizes.size() > 1) add_over_nodes(all, o, gpus, nodes);
   else if (*o.collective == Synthesized::reduce_scatter) add_reductions(all, o, gpus);
   else add_variants(all, o, gpus);
   return all;
@@ -106,12 +100,11 @@ std::string text_of(const SynthesizeArguments& o, const MachineDescription& m, c
 }
 
 json::Json json_of(const SynthesizeArguments& o, const MachineDescription& m, const Synthesis& r) {
-  const auto t = simulate(r.schedule, m);
   json::Json j{{"collective", name(*o.collective)},
                {"bytes", o.bytes},
                {"machine", m.name},
                {"ns", r.ns},
-               {"at_least", t ? json::of(std::optional(r.bound), *t) : json::Json()},
+               {"at_least", json::of(r.bound, r.ns / r.bound.ns)},
                {"how", r.how},
                {"hand_written", r.rival}};
   j["best_hand_written"] = r.best_other ? json::Json{{"name", *r.best_other}, {"ns", r.other_ns}} : json::Json();
