@@ -15,13 +15,13 @@
 namespace sdma { inline namespace v0_3 {
 namespace {
 
-constexpr std::uint64_t kElement = 2;  ///< bytes of bf16
+constexpr std::uint64_t kElementBytes = 2;  ///< bytes of bf16
 constexpr std::uint32_t kMostPieces = 16;
-constexpr std::uint32_t kMostGpus = 8;  ///< the rule was judged up to here
-constexpr std::array<std::string_view, std::size(kOverlaps)> kNames{"none", "turns", "rows", "steps", "columns"};
+constexpr std::uint32_t kMostAdvisedGpus = 8;  ///< the rule was judged up to here
+constexpr std::array<std::string_view, std::size(kOverlapWays)> kWayNames{"none", "turns", "rows", "steps", "columns"};
 
 /// What the rule has to know of a node: bytes/ns that each flow gets.
-struct Paths {
+struct NodePaths {
   bool ring{};
   double alone{};     ///< of a link whose GPUs send nothing else
   double in_turns{};  ///< if each GPU sends to one peer at a time; on a ring to both neighbours
@@ -49,7 +49,7 @@ std::optional<double> least_rate(const detail::Net& net,
   return least;
 }
 
-std::optional<Paths> paths_of(const MachineDescription& m, std::uint32_t gpus) {
+std::optional<NodePaths> paths_of(const MachineDescription& m, std::uint32_t gpus) {
   const auto net = detail::net_of(m, gpus);
   const auto least = [&](std::uint32_t first, std::uint32_t last) {
     std::vector<std::pair<std::uint32_t, std::uint32_t>> all;
@@ -57,7 +57,7 @@ std::optional<Paths> paths_of(const MachineDescription& m, std::uint32_t gpus) {
       for (auto k = first; k <= last; ++k) all.emplace_back(g, (g + k) % gpus);
     return least_rate(net, all);
   };
-  Paths out;
+  NodePaths out;
   for (const auto& e : net.edges) out.alone = out.alone > 0 ? std::min(out.alone, e.rate) : e.rate;
   for (const auto& l : m.topology.links)
     if (l.from.kind == LinkEnd::Kind::gpu && l.to.kind == LinkEnd::Kind::gpu)
@@ -81,36 +81,36 @@ std::optional<Paths> paths_of(const MachineDescription& m, std::uint32_t gpus) {
 }
 
 /// When bytes come: the first that a product needs, and the last.
-struct Arrival {
+struct Arrivals {
   double first{}, last{};
 };
 
 class Advising {
  public:
   Advising(const GemmShape& shape, const GemmTimes& times, const MachineDescription& m, std::uint32_t gpus,
-           const Paths& paths)
+           const NodePaths& paths)
       : shape_(shape),
         times_(times),
         m_(m),
         gpus_(gpus),
         paths_(paths),
         own_rows_(shape.m / gpus),
-        shard_(static_cast<double>(own_rows_ * shape.k * kElement)) {}
+        shard_(static_cast<double>(own_rows_ * shape.k * kElementBytes)) {}
 
   OverlapAdvice run() {
     const auto whole = product(shape_, false), own = product(own_part(1), false);
     out_.product_ns = whole;
-    out_.gather_ns = arrival(Overlap::none, 1).last;
+    out_.gather_ns = arrival(OverlapWay::none, 1).last;
     std::vector<std::vector<std::int64_t>> lists;
-    add(Overlap::none, 1, 0, whole);
-    for (const auto way : {Overlap::turns, Overlap::rows, Overlap::steps, Overlap::columns}) {
+    add(OverlapWay::none, 1, 0, whole);
+    for (const auto way : {OverlapWay::turns, OverlapWay::rows, OverlapWay::steps, OverlapWay::columns}) {
       auto& list = lists.emplace_back();
       for (std::uint32_t pieces = 1; pieces <= kMostPieces; pieces *= 2) {
         const auto part = part_of(way, pieces);
         if (shape_.m % (std::uint64_t{gpus_} * pieces) != 0 || shape_.k % pieces != 0 || !times_.time(part)) break;
-        const auto ns = product(part, way == Overlap::columns && pieces > 1);
+        const auto ns = product(part, way == OverlapWay::columns && pieces > 1);
         add(way, pieces, own, ns);
-        list.push_back(without_load(ns, static_cast<double>(part.m * part.k * kElement)));
+        list.push_back(without_load(ns, static_cast<double>(part.m * part.k * kElementBytes)));
       }
     }
     for (std::size_t i = 1; i < out_.variants.size(); ++i)
@@ -122,7 +122,7 @@ class Advising {
                      {"m", number(shape_.m)},
                      {"n", number(shape_.n)},
                      {"k", number(shape_.k)},
-                     {"element", number(kElement)},
+                     {"element", number(kElementBytes)},
                      {"whole_ns", number(without_load(whole, shard_ * (gpus_ - 1)))},
                      {"own_ns", number(std::llround(own))},
                      {"rows_ns", in_brackets(lists[1])},
@@ -146,10 +146,10 @@ class Advising {
 
   GemmShape own_part(std::uint32_t pieces) const { return {own_rows_ / pieces, shape_.n, shape_.k}; }
   /// What one product has: a piece of one peer, or of all.
-  GemmShape part_of(Overlap way, std::uint32_t pieces) const {
+  GemmShape part_of(OverlapWay way, std::uint32_t pieces) const {
     const auto others = own_rows_ * (gpus_ - 1);
-    if (way == Overlap::columns) return {others, shape_.n, shape_.k / pieces};
-    if (way == Overlap::steps) return {others / pieces, shape_.n, shape_.k};
+    if (way == OverlapWay::columns) return {others, shape_.n, shape_.k / pieces};
+    if (way == OverlapWay::steps) return {others / pieces, shape_.n, shape_.k};
     return own_part(pieces);
   }
 
@@ -165,11 +165,11 @@ class Advising {
     return cost(Cost::engine_packet) + cost(Cost::engine_control) + bytes / rate + cost(Cost::engine_latency);
   }
 
-  Arrival arrival(Overlap way, std::uint32_t pieces) const {
+  Arrivals arrival(OverlapWay way, std::uint32_t pieces) const {
     constexpr double kPacketsOfPiece = 2;
     const auto bytes = shard_ / pieces;
     if (paths_.ring) return on_a_ring(way, pieces, bytes);
-    if (way == Overlap::turns) {
+    if (way == OverlapWay::turns) {
       const auto count = static_cast<double>(pieces) * (gpus_ - 1);
       const auto begin = start(1, kPacketsOfPiece * count), each = one(bytes, paths_.in_turns);
       return {begin + each + word(), begin + count * each + word()};
@@ -180,30 +180,30 @@ class Advising {
     const auto first = start(gpus_ - 1, kPacketsOfPiece * pieces) + each + word();
     return {first, first + (pieces - 1) * gap};
   }
-  Arrival on_a_ring(Overlap way, std::uint32_t pieces, double bytes) const {
+  Arrivals on_a_ring(OverlapWay way, std::uint32_t pieces, double bytes) const {
     constexpr double kPacketsOfPiece = 2;
     const double hops = gpus_ / 2, p = pieces;
     const auto begin = start(2, kPacketsOfPiece * p * hops), each = one(bytes, paths_.in_turns);
     // A GPU polls for a piece that it passes on. The poll is late, unless the GPU has had others to send meanwhile.
     const auto passed = each + word() + cost(Cost::engine_poll) + cost(Cost::engine_control);
-    if (way == Overlap::turns && pieces > 1)
+    if (way == OverlapWay::turns && pieces > 1)
       return {begin + each + word(),
               begin + p * each + (hops - 1) * std::max(p * (each + cost(Cost::engine_control)), passed) + word()};
     const auto step = each + (hops - 1) * passed;
-    const auto each_peer = way == Overlap::turns || way == Overlap::rows;
+    const auto each_peer = way == OverlapWay::turns || way == OverlapWay::rows;
     return {begin + (each_peer ? each : step) + word(), begin + p * step + word()};
   }
 
-  void add(Overlap way, std::uint32_t pieces, double own, double product_ns) {
+  void add(OverlapWay way, std::uint32_t pieces, double own, double product_ns) {
     const auto at = arrival(way, pieces);
-    const bool each_peer = way == Overlap::turns || way == Overlap::rows;
+    const bool each_peer = way == OverlapWay::turns || way == OverlapWay::rows;
     const double waits = paths_.ring && !each_peer ? 2 : 1;
     const auto each = product_ns + waits * cost(Cost::kernel_poll);
     const double count = static_cast<double>(pieces) * (each_peer ? gpus_ - 1 : 1);
     // Products that cannot begin before the last bytes are there.
     double tail = 1;
     if (each_peer && paths_.ring) tail = gpus_ % 2 == 0 ? 1 : 2;
-    else if (way == Overlap::rows) tail = gpus_ - 1;
+    else if (way == OverlapWay::rows) tail = gpus_ - 1;
     out_.variants.push_back(
         {way, pieces, std::max({own + count * each, at.first + count * each, at.last + tail * each})});
   }
@@ -212,7 +212,7 @@ class Advising {
   const GemmTimes& times_;
   const MachineDescription& m_;
   const std::uint32_t gpus_;
-  const Paths paths_;
+  const NodePaths paths_;
   const std::uint64_t own_rows_;
   const double shard_;
   OverlapAdvice out_{};
@@ -222,14 +222,15 @@ std::string shape_text(const GemmShape& s) { return fmt::format("{}x{}x{}", s.m,
 
 }  // namespace
 
-std::string_view name(Overlap way) noexcept { return kNames[static_cast<std::size_t>(way)]; }
+std::string_view name(OverlapWay way) noexcept { return kWayNames[static_cast<std::size_t>(way)]; }
 
 Result<OverlapAdvice, Diagnostic> advise(const GemmShape& shape, const GemmTimes& times, const MachineDescription& m) {
   const auto gpus = static_cast<std::uint32_t>(m.topology.gpus.size());
-  if (gpus < 2 || gpus > kMostGpus)
-    return Diagnostic{.where = m.name,
-                      .message = fmt::format("the rule is for 2 to {} GPUs, and the machine has {}", kMostGpus, gpus),
-                      .hint = "sdma explore share/sdma/overlap/all_gather_gemm.sdma searches"};
+  if (gpus < 2 || gpus > kMostAdvisedGpus)
+    return Diagnostic{
+        .where = m.name,
+        .message = fmt::format("the rule is for 2 to {} GPUs, and the machine has {}", kMostAdvisedGpus, gpus),
+        .hint = "sdma explore share/sdma/overlap/all_gather_gemm.sdma searches"};
   if (shape.m % gpus != 0)
     return Diagnostic{.where = shape_text(shape),
                       .message = fmt::format("{} rows are not equal parts of {} GPUs", shape.m, gpus),

@@ -15,13 +15,13 @@
 namespace sdma { inline namespace v0_3 {
 namespace {
 
-constexpr std::array<std::string_view, 6> kColumns{"shapes", "op", "m", "n", "k", "us"};
-constexpr std::array<std::string_view, 2> kOps{"mm", "mm_add"};
+constexpr std::array<std::string_view, 6> kGemmColumns{"shapes", "op", "m", "n", "k", "us"};
+constexpr std::array<std::string_view, 2> kGemmOps{"mm", "mm_add"};
 /// The public rate of an MI300X in bf16, with normal random data (AMD, February 2025).
 constexpr GemmShape kPublicShape{.m = 4096, .n = 4864, .k = 32896};
 constexpr double kPublicFlopsPerNs = 708e3;
 
-using Key = std::array<std::uint64_t, 3>;
+using GemmKey = std::array<std::uint64_t, 3>;
 
 class GemmTable {
  public:
@@ -49,16 +49,16 @@ class GemmTable {
     const auto all = detail::csv_fields(line);
     if (!all) return complain("a quote is not closed, or is inside a field");
     if (width_ == 0) {
-      if (all->size() < kColumns.size() || !std::equal(kColumns.begin(), kColumns.end(), all->begin()))
-        return complain(fmt::format("the first line does not begin with {}", fmt::join(kColumns, ",")),
+      if (all->size() < kGemmColumns.size() || !std::equal(kGemmColumns.begin(), kGemmColumns.end(), all->begin()))
+        return complain(fmt::format("the first line does not begin with {}", fmt::join(kGemmColumns, ",")),
                         "share/measured/h200/gemm.py writes such a table");
       width_ = all->size();
       return;
     }
     if (all->size() != width_) return complain(fmt::format("{} fields, but {} columns", all->size(), width_));
-    const auto op = std::find(kOps.begin(), kOps.end(), (*all)[1]);
-    if (op == kOps.end()) return complain(fmt::format("'{}' is neither mm nor mm_add", (*all)[1]));
-    Key key{};
+    const auto op = std::find(kGemmOps.begin(), kGemmOps.end(), (*all)[1]);
+    if (op == kGemmOps.end()) return complain(fmt::format("'{}' is neither mm nor mm_add", (*all)[1]));
+    GemmKey key{};
     for (std::size_t i = 0; i < key.size(); ++i) {
       const auto v = parse_count((*all)[2 + i]);
       if (!v || *v == 0) return complain(fmt::format("'{}' is not a number of rows or columns", (*all)[2 + i]));
@@ -68,7 +68,7 @@ class GemmTable {
     if (!us || *us <= 0) return complain(fmt::format("'{}' is not a time in us", (*all)[5]));
     constexpr double kNsPerUs = 1e3;
     const auto ns = *us * kNsPerUs;
-    const auto which = static_cast<std::size_t>(op - kOps.begin());
+    const auto which = static_cast<std::size_t>(op - kGemmOps.begin());
     if ((*all)[0] != "grid") return void(others_.push_back({{key[0], key[1], key[2]}, which != 0, ns}));
     if (!ns_[which].try_emplace(key, ns).second) complain("this product is there twice");
   }
@@ -82,13 +82,13 @@ class GemmTable {
       side.erase(std::unique(side.begin(), side.end()), side.end());
       if (side.size() < 2) return complain("the rows of grid need two values of m, n and k at least");
     }
-    for (std::size_t op = 0; op < kOps.size(); ++op)
+    for (std::size_t op = 0; op < kGemmOps.size(); ++op)
       for (const auto m : out_.grid[0])
         for (const auto n : out_.grid[1])
           for (const auto k : out_.grid[2]) {
             const auto at = ns_[op].find({m, n, k});
             if (at == ns_[op].end())
-              return complain(fmt::format("the grid has no row {},{},{},{}", kOps[op], m, n, k),
+              return complain(fmt::format("the grid has no row {},{},{},{}", kGemmOps[op], m, n, k),
                               "it needs all combinations of its m, n and k, each as mm and as mm_add");
             out_.ns[op].push_back(at->second);
           }
@@ -118,7 +118,7 @@ class GemmTable {
     bool adds{};
     double ns{};
   };
-  std::array<std::map<Key, double>, 2> ns_{};
+  std::array<std::map<GemmKey, double>, 2> ns_{};
   std::vector<Row> others_{};
   GemmTimes out_{};
   std::vector<Diagnostic> errors_{};

@@ -76,7 +76,7 @@ TEST_CASE("the model of an MI300X has the public rate at the public shape") {
 }
 
 TEST_CASE("a table that is wrong says where") {
-  CHECK(why("") == "t.csv:0: error: the rows of grid need two values of m, n and k at least");
+  CHECK(why("") == "t.csv: error: the rows of grid need two values of m, n and k at least");
   CHECK(why("op,m\n").find("t.csv:1: error: the first line does not begin with shapes,op,m,n,k,us") == 0);
   CHECK(why(kHead + "grid,mm,1,2\n") == "t.csv:2: error: 4 fields, but 6 columns");
   CHECK(why(kHead + "grid,add,1,2,3,4\n") == "t.csv:2: error: 'add' is neither mm nor mm_add");

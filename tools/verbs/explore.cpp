@@ -446,8 +446,8 @@ void add_explore(VerbOptions& verb, Action& action) {
       {{kOk, "a proved candidate was found, or the advice is printed"},
        {kRefuted, "every candidate is refuted"},
        {kInput,
-        "errors in the schedule or the machine description, a schedule that leaves nothing open, or an error of the\n"
-        "input or output"},
+        "errors in the schedule or the machine description, a schedule that leaves nothing open, a product or\n"
+        "a node that --advise knows nothing of, or an error of the input or output"},
        {kUndecided, "no candidate is proved, but not all are refuted, or not all were searched"},
        {kInterrupted, "Ctrl-C ended the search; the best so far is printed"}});
   verb.manual("docs/explore.md");

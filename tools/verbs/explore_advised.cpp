@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace sdma::tool {
 namespace {
@@ -22,7 +23,7 @@ struct Advised {
 };
 
 std::string choice(const OverlapEstimate& e) {
-  if (e.way == Overlap::none) return "none";
+  if (e.way == OverlapWay::none) return "none";
   return fmt::format("{}, {} piece{}", name(e.way), e.pieces, e.pieces == 1 ? "" : "s");
 }
 
@@ -78,7 +79,9 @@ std::string table(const AdviseArguments& o, const std::vector<Advised>& all, con
   return out;
 }
 
-json::Json json_of(const OverlapEstimate& e) { return {{"way", name(e.way)}, {"pieces", e.pieces}, {"ns", e.ns}}; }
+json::Json json_of(const OverlapEstimate& e) {
+  return {{"way", name(e.way)}, {"pieces", e.pieces}, {"ns", std::llround(e.ns)}};
+}
 
 json::Json json_of(const AdviseArguments& o, const std::vector<Advised>& all, const GemmTimes& times,
                    const MachineDescription& m) {
@@ -97,8 +100,8 @@ json::Json json_of(const AdviseArguments& o, const std::vector<Advised>& all, co
                  {"k", shape.k},
                  {"pick", json_of(a.pick())},
                  {"beyond", a.beyond},
-                 {"product_ns", a.product_ns},
-                 {"gather_ns", a.gather_ns}};
+                 {"product_ns", std::llround(a.product_ns)},
+                 {"gather_ns", std::llround(a.gather_ns)}};
     for (const auto& v : a.variants) j["variants"].push_back(json_of(v));
     j["set"] = json::Json::object();
     for (const auto& [name, value] : a.settings) j["set"][name] = value;
@@ -120,7 +123,7 @@ std::optional<std::vector<GemmShape>> parse_shapes(std::string_view text) {
     const auto n = parse_size(one.substr(first + 1, second - first - 1)), k = parse_size(one.substr(second + 1));
     const auto rows = sweep_axis("m=" + std::string(one.substr(0, first)));
     const auto* axis = std::get_if<SweepAxis>(&rows);
-    constexpr std::uint64_t kMostSide = 1 << 24;
+    constexpr std::uint64_t kMostSide = 16'777'216;
     if (axis == nullptr || !n || !k || *n == 0 || *k == 0 || *n > kMostSide || *k > kMostSide) return {};
     for (const auto m : axis->values) {
       if (m < 1 || m > static_cast<double>(kMostSide)) return {};

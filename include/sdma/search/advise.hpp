@@ -28,7 +28,7 @@
 namespace sdma { inline namespace v0_3 {
 
 /// How much of the product begins before all rows are there.
-enum class Overlap : std::uint8_t {
+enum class OverlapWay : std::uint8_t {
   none,     ///< nothing: all bytes, then the whole product
   turns,    ///< one peer after another; a product for each piece of a peer
   rows,     ///< piece by piece to all peers at once; a product for each piece of a peer
@@ -36,13 +36,14 @@ enum class Overlap : std::uint8_t {
   columns,  ///< the same, and a piece is columns: k is cut, and C accumulates
 };
 /// All of them.
-inline constexpr Overlap kOverlaps[] = {Overlap::none, Overlap::turns, Overlap::rows, Overlap::steps, Overlap::columns};
+inline constexpr OverlapWay kOverlapWays[] = {OverlapWay::none, OverlapWay::turns, OverlapWay::rows, OverlapWay::steps,
+                                              OverlapWay::columns};
 /// "none", "turns", ...
-std::string_view name(Overlap) noexcept;
+std::string_view name(OverlapWay) noexcept;
 
 /// A variant, and how long it should take.
 struct OverlapEstimate {
-  Overlap way{};            ///< how
+  OverlapWay way{};         ///< how
   std::uint32_t pieces{1};  ///< of each shard: a power of two
   double ns{};              ///< from the first doorbell until each GPU has its C
 };

@@ -5,9 +5,10 @@
   python3 gemm.py OUT.csv
 
 C (m x n) = A (m x k) times B (k x n), and, as mm_add, C += A times B. A grid of powers of two, and shapes of layers that models have, drawn
-with seed 20261130. Each figure is the median of seven replays of one CUDA graph, with the least and the most, over the number of products in
-it. Products take their A and C in turn from a pool of 192 MiB, so that they find neither in the L2 (50 MiB), and share B, as pieces of one
-operator do. Elements are normal random numbers. The order of the rows' measurement is random, so that a warmer GPU does not favour a size.
+with seed 20261130. Each figure is the median of seven replays of one CUDA graph, with the least and the most, over the number of products
+in it. Products take their A and C in turn from a pool of 192 MiB, so that they find neither in the L2 (50 MiB), and share B, as pieces of
+one operator do. Elements are normal random numbers. The order of the rows' measurement is random, so that a warmer GPU does not favour a
+size.
 """
 import itertools
 import random
