@@ -50,7 +50,7 @@ std::string judged_text(const GemmTimes& t) {
 }
 
 /// The command that simulates the pick.
-std::string command(const AdviseArguments& o, const OverlapAdvice& a) {
+std::string simulating(const AdviseArguments& o, const OverlapAdvice& a) {
   std::string out = "sdma simulate";
   if (!o.given.path.empty()) out += " --machine=" + o.given.path;
   for (const auto& [name, value] : o.given.changes) out += fmt::format(" --parameter {}={}", name, value);
@@ -75,7 +75,7 @@ std::string table(const AdviseArguments& o, const std::vector<Advised>& all, con
   if (beyond) out += "*: a product is beyond the table, so it has the rate of the table's end\n";
   out += fmt::format("times of products: {}\nlookup of products: {}\n", times.source, judged_text(times));
   out += "times of schedules: estimates by formulas (docs/overlap.md); nothing was simulated\n";
-  if (all.size() == 1) out += "to simulate the pick: " + command(o, all.front().advice) + "\n";
+  if (all.size() == 1) out += "to simulate the pick: " + simulating(o, all.front().advice) + "\n";
   return out;
 }
 
@@ -105,7 +105,7 @@ json::Json json_of(const AdviseArguments& o, const std::vector<Advised>& all, co
     for (const auto& v : a.variants) j["variants"].push_back(json_of(v));
     j["set"] = json::Json::object();
     for (const auto& [name, value] : a.settings) j["set"][name] = value;
-    j["command"] = command(o, a);
+    j["command"] = simulating(o, a);
     out["advice"].push_back(std::move(j));
   }
   return out;
