@@ -34,9 +34,10 @@ std::optional<double> least_rate(const detail::Net& net,
                                  const std::vector<std::pair<std::uint32_t, std::uint32_t>>& all) {
   std::vector<const detail::NetEdge*> edges;
   std::vector<double> sharing(net.shared.size());
-  for (const auto& [from, to] : all) {
-    const auto e = std::find_if(net.edges.begin(), net.edges.end(),
-                                [&](const auto& x) { return x.from == from && x.to == to && !x.network; });
+  for (const auto& ends : all) {
+    const auto e = std::find_if(net.edges.begin(), net.edges.end(), [&](const auto& x) {
+      return x.from == ends.first && x.to == ends.second && !x.network;
+    });
     if (e == net.edges.end()) return {};
     edges.push_back(&*e);
     for (const auto s : e->shares) ++sharing[s];
