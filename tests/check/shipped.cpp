@@ -42,6 +42,7 @@ void check_folder(const std::string& folder, std::size_t least, const std::vecto
 
 TEST_CASE("examples are proved, or have the finding that they expect") {
   check_folder("share/sdma/collectives", 4);
+  check_folder("share/sdma/overlap", 1);
   check_folder("examples/schedules", 8);
   check_folder("share/published/dma-latte", 4);
   check_folder("share/published/dma-latte", 4, {{"prelaunch", "1"}});

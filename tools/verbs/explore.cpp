@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // sdma explore: the best variant of a schedule with open choices: the fastest, or the one that takes least energy.
 #include "json/explore.hpp"
+#include "aligned.hpp"
 #include "core/plural.hpp"
 #include "core/time_unit.hpp"
 #include "draw/curves.hpp"
@@ -14,6 +15,7 @@
 #include "sdma/simulate/sweep.hpp"
 #include "shared_options.hpp"
 #include "verb.hpp"
+#include "verbs/explore_advised.hpp"
 #include "verbs/explore_synthesized.hpp"
 
 #include <fmt/format.h>
@@ -37,8 +39,9 @@ struct ExploreArguments {
   Goal goal = Goal::time;
   bool force = false, json = false, verbose = false;
   SynthesizeArguments made;
-  std::function<std::string()> given{};        ///< the options on the command line
-  std::vector<Option> of_search{}, of_made{};  ///< options for one of the two alone
+  AdviseArguments advised;
+  std::function<std::string()> given{};                      ///< the options on the command line
+  std::vector<Option> of_search{}, of_made{}, of_advised{};  ///< options for one of the three alone
 };
 
 using json::Explored;
@@ -79,22 +82,6 @@ std::string sentences(const Explored& e) {
                                 r.unproved > 0 ? fmt::format(", {} without an error", r.unproved) : "",
                                 open.empty() ? ", which is the default" : ", with " + open, to_string(first->reason));
   }
-  return out;
-}
-
-std::string line(const std::vector<std::string>& cells, const std::vector<std::size_t>& widths) {
-  std::string out;
-  for (std::size_t i = 0; i < cells.size(); ++i)
-    out += i + 1 < cells.size() ? fmt::format("{:<{}}  ", cells[i], widths[i]) : cells[i];
-  return out.substr(0, out.find_last_not_of(' ') + 1) + "\n";
-}
-
-std::string aligned(const std::vector<std::vector<std::string>>& rows) {
-  std::vector<std::size_t> widths(rows.front().size());
-  for (const auto& row : rows)
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  std::string out;
-  for (const auto& row : rows) out += line(row, widths);
   return out;
 }
 
@@ -366,12 +353,29 @@ int synthesize_verb(const ExploreArguments& o, const MachineDescription& m) {
   return explore_synthesized(made, m);
 }
 
+/// No search at all.
+int advise_verb(const ExploreArguments& o, const MachineDescription& m) {
+  if (given(o.of_search) || given(o.of_made) || o.made.collective || !o.parse.set.empty() || o.budget ||
+      o.profile != Profile{} || o.machine.through != Through::rings || o.verbose)
+    return complain("--advise takes --machine, --parameter, --gemm-times and --json, and no other option or FILE",
+                    "sdma explore --advise=8192x1024x8192 --machine=mesh:8"),
+           kUsage;
+  auto advised = o.advised;
+  advised.json = o.json;
+  advised.given = o.machine;
+  return explore_advised(advised, m);
+}
+
 int explore_verb(const ExploreArguments& o) {
-  if (o.path.empty() && !o.made.collective) return complain("no FILE given", "sdma explore --help"), kUsage;
-  if (!o.made.collective && given(o.of_made))
+  const bool advises = !o.advised.shapes.empty();
+  if (o.path.empty() && !o.made.collective && !advises) return complain("no FILE given", "sdma explore --help"), kUsage;
+  if (!advises && given(o.of_advised))
+    return complain("--gemm-times is for --advise", "a FILE has the times of its kernels itself"), kUsage;
+  if (!advises && !o.made.collective && given(o.of_made))
     return complain("--bytes and --root are for --synthesize", "--set gives a param of a FILE its value"), kUsage;
   const auto m = load_machine(o.machine);
   if (!m) return exit_code(o.machine);
+  if (advises) return advise_verb(o, *m);
   if (o.made.collective) return synthesize_verb(o, *m);
   if (o.front == "-") return complain("--pareto needs a file, not -", "standard output is for the report"), kUsage;
   if (o.figure.given() && o.front.empty())
@@ -400,6 +404,14 @@ void add_explore(VerbOptions& verb, Action& action) {
   o->of_made = {
       add_size(verb, "--bytes", o->made.bytes, "with --synthesize: size of the collective (default: 1M)"),
       add_count(verb, "--root", o->made.root, 0, 63, "with --synthesize broadcast: the GPU that has the bytes")};
+  add_parsed(verb, "--advise", o->advised.shapes, parse_shapes, "shapes: write 8192x1024x8192, or 1K..16Kx1024x8192",
+             "instead of a FILE: how an all-gather should overlap a product of M rows that it gathers, N columns and "
+             "an inner side of K, in bf16; several with commas, and M as a range that doubles")
+      .type("MxNxK,..");
+  o->of_advised = {verb.value("--gemm-times", o->advised.times,
+                              "with --advise: a table of products' times, such as share/measured/h200/gemm.csv "
+                              "(default: a model of an MI300X)")
+                       .type("PATH")};
   o->given = verb.given_but("");
   search.push_back(add_choice<Goal>(
       verb, "--goal", o->goal, {{"time", Goal::time}, {"energy", Goal::energy}, {"edp", Goal::edp}},
@@ -431,11 +443,11 @@ void add_explore(VerbOptions& verb, Action& action) {
   add_format(verb, "table", o->json, "form of the report (default: table)");
   add_verbose(verb, o->verbose);
   verb.exits(
-      {{kOk, "a proved candidate was found"},
+      {{kOk, "a proved candidate was found, or the advice is printed"},
        {kRefuted, "every candidate is refuted"},
        {kInput,
-        "errors in the schedule or the machine description, a schedule that leaves nothing open, or an error of the\n"
-        "input or output"},
+        "errors in the schedule or the machine description, a schedule that leaves nothing open, a product or\n"
+        "a node that --advise knows nothing of, or an error of the input or output"},
        {kUndecided, "no candidate is proved, but not all are refuted, or not all were searched"},
        {kInterrupted, "Ctrl-C ended the search; the best so far is printed"}});
   verb.manual("docs/explore.md");
@@ -448,6 +460,7 @@ void add_explore(VerbOptions& verb, Action& action) {
       "  sdma explore --goal=energy --pareto front.svg ag.sdma\n"
       "  sdma explore --budget 60s --best 3 --write found ag.sdma\n"
       "  sdma explore --synthesize broadcast --machine=mesh:8 --bytes 256M\n"
+      "  sdma explore --advise=1K..16Kx1024x8192 --machine=mesh:8\n"
       "  sdma explore --tries 500 --seed 7 --json ag.sdma");
   action = [o, assumed] {
     assumed();
