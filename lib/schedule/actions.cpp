@@ -41,7 +41,7 @@ bool ScheduleParser::kernel() {
          if (t.text == "protocol") return protocol(k.protocol);
          if (t.text != "share" && t.text != "workgroups") return {};
          const bool share = t.text == "share";
-         const auto n = number(share ? "share" : "workgroups", 1, share ? 100 : kMostWorkgroups);
+         const auto n = number(share ? "share" : "workgroups", share ? 0 : 1, share ? 100 : kMostWorkgroups);
          if (n) (share ? k.share : k.workgroups) = static_cast<std::uint32_t>(*n);
          return n.has_value();
        });
@@ -55,7 +55,7 @@ bool ScheduleParser::protocol(Schedule::Protocol& p) {
   if (!text) return false;
   const auto at = std::find(std::begin(kProtocols), std::end(kProtocols), *text) - std::begin(kProtocols);
   if (at == std::ssize(kProtocols))
-    return fail(word.at, quote(word) + " is not a protocol of kernels", "write protocol=plain, simple or ll");
+    return fail(word.at, quote(word) + " is not a protocol of kernels", "write protocol=plain, simple, ll or tracked");
   p = static_cast<Schedule::Protocol>(at);
   return true;
 }

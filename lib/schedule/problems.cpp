@@ -46,7 +46,7 @@ class Check {
       const auto where = "kernel " + to_string(k.place) + "." + k.name;
       name(where, k.place, k.name, kernels_);
       if (k.place.is_host()) add(where, "a kernel runs on a GPU");
-      if (k.share < 1 || k.share > 100) add(where, "its share of the compute units must be from 1 to 100 percent");
+      if (k.share > 100) add(where, "its share of the compute units must be from 0 to 100 percent");
       if (k.workgroups > kMostWorkgroups)
         add(where, "it has more than " + std::to_string(kMostWorkgroups) + " workgroups");
       actions(where, k.actions, 1, true);

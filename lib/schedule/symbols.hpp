@@ -37,8 +37,8 @@ inline std::string queue_name(const Schedule::Queue& q) { return to_string(q.pla
 /// "buffer gpu1.buf", "signal host.done".
 std::string title(const Schedule&, const SymbolOffset&);
 
-inline constexpr std::uint32_t kMostWorkgroups = 4096;                       ///< of a kernel
-inline constexpr std::string_view kProtocols[] = {"plain", "simple", "ll"};  ///< in the order of Schedule::Protocol
+inline constexpr std::uint32_t kMostWorkgroups = 4096;                                  ///< of a kernel
+inline constexpr std::string_view kProtocols[] = {"plain", "simple", "ll", "tracked"};  ///< as Schedule::Protocol
 constexpr std::string_view name(Schedule::Protocol p) noexcept { return kProtocols[static_cast<std::size_t>(p)]; }
 
 /// A host thread or a kernel.

@@ -73,9 +73,11 @@ constexpr std::array<Entry, kCosts> kEntries{{
     {"kernel.step_ns", "ns", 0},
     {"kernel.ll_ns", "ns", 0},
     {"nic.message_ns", "ns", {}, Cost::engine_packet},
+    {"kernel.tracked_ns", "ns", 0},
+    {"hbm.compute_weight", "ratio", 1},
 }};
-static_assert(static_cast<std::size_t>(Cost::nic_message) + 1 == kCosts);
-static_assert(kEntries.back().name == "nic.message_ns");
+static_assert(static_cast<std::size_t>(Cost::hbm_weight) + 1 == kCosts);
+static_assert(kEntries.back().name == "hbm.compute_weight");
 constexpr std::array<std::string_view, kPatterns> kPatternNames{"a pair",   "own sources", "one source", "swaps",
                                                                 "the host", "a relay",     "a network"};
 

@@ -46,7 +46,8 @@ bool World::perform(Thread& t, std::uint32_t id) {
     const auto round = f.round;
     begin_action(t, [&] { return action_text(s_, a); });
     if (a.kind == Kind::compute)
-      works(t, id, static_cast<double>(a.ns), {{memories_[t.place.index], static_cast<double>(a.hbm)}});
+      works(t, id, static_cast<double>(a.ns), {{memories_[t.place.index], static_cast<double>(a.hbm)}},
+            cost(Cost::hbm_weight));
     else if (a.kind == Kind::store && a.sum) add(t, id, a);
     else access(t, id, a, round);
     return false;
@@ -118,10 +119,12 @@ void World::look(Thread& t, std::uint32_t id, std::size_t signal, std::uint32_t 
 double World::release(const Thread& t) const noexcept {
   using Protocol = Schedule::Protocol;
   if (t.of->protocol == Protocol::ll) return cost(Cost::kernel_ll);
+  if (t.of->protocol == Protocol::tracked) return cost(Cost::kernel_tracked);
   return cost(Cost::kernel_release) + (t.of->protocol == Protocol::simple ? cost(Cost::kernel_step) : 0);
 }
 double World::acquire(const Thread& t) const noexcept {
-  return t.of->protocol == Schedule::Protocol::ll ? 0 : cost(Cost::kernel_poll);
+  if (t.of->protocol == Schedule::Protocol::ll) return 0;
+  return cost(t.of->protocol == Schedule::Protocol::tracked ? Cost::kernel_tracked : Cost::kernel_poll);
 }
 
 /// Records that a thread begins an action now, which `text` describes. `end_action` ends it.
@@ -238,13 +241,15 @@ void World::compute(Thread& t, std::uint32_t id, double ns, What what, Phase pha
 }
 
 /// A kernel computes for a time that it takes alone, and meanwhile exchanges bytes with some resources. They flow at
-/// the rate at which it computes alone, or slower if others need a resource, or the compute units, too.
-void World::works(Thread& t, std::uint32_t id, double ns, const std::map<std::uint32_t, double>& bytes) {
+/// the rate at which it computes alone, or slower if others need a resource, or the compute units, too. The kernel gets
+/// `weight` times as much of a full resource as another flow: rates grow together, and a byte of its flow is so many.
+void World::works(Thread& t, std::uint32_t id, double ns, const std::map<std::uint32_t, double>& bytes, double weight) {
   if (ns == 0) return compute(t, id, 0, What::computes, Phase::compute);
   t.since = now_;
   double most = 0;
   for (const auto& [resource, n] : bytes) most = std::max(most, n);
   if (most == 0) most = ns;
+  most /= weight;
   std::vector<Network::Use> uses{{t.pace, ns / most}};
   for (const auto& [resource, n] : bytes)
     if (n > 0) uses.push_back({resource, n / most});
@@ -275,6 +280,8 @@ void World::add(Thread& t, std::uint32_t id, const Schedule::Action& a) {
   double crossing = 0;
   const auto moves = [&](const Schedule::Range& r, bool reads) {
     const auto home = memory_->home(memory_->resolve(r.va));
+    // What arrives is added where it is, and `hbm=` of the compute has what a tracked kernel itself exchanges.
+    if (t.of->protocol == Schedule::Protocol::tracked && home == t.place) return;
     // With a flag in each word, as many bytes again go to another GPU.
     const bool flags = t.of->protocol == Schedule::Protocol::ll && home != t.place;
     const auto n = static_cast<double>(r.bytes) * (flags ? 2 : 1);

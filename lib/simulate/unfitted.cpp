@@ -66,7 +66,7 @@ constexpr Assumed kAssumptions[] = {
     {Cost::nic_efficiency, 1},     {Cost::engine_page_size, 2 << 20},
     {Cost::engine_large_swap, 1},  {Cost::engine_command_size, 16 << 10},
     {Cost::kernel_workgroup, 1e6}, {Cost::kernel_link, 1},
-    {Cost::nic_message, 263},
+    {Cost::nic_message, 263},      {Cost::hbm_weight, 1},
 };
 
 bool has_rows(const Measurements& m, std::string_view prefix) {

@@ -246,7 +246,7 @@ class World {
   void step(std::uint32_t thread);
   bool perform(Thread&, std::uint32_t id);
   void compute(Thread&, std::uint32_t id, double ns, What, Phase);
-  void works(Thread&, std::uint32_t id, double ns, const std::map<std::uint32_t, double>& bytes);
+  void works(Thread&, std::uint32_t id, double ns, const std::map<std::uint32_t, double>& bytes, double weight = 1);
   void share_units(Place gpu);
   void add(Thread&, std::uint32_t id, const Schedule::Action&);
   void computed(std::uint32_t id);

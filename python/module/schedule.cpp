@@ -392,7 +392,8 @@ void add_schedule(py::module_& m) {
             k.protocol = one_of<Schedule::Protocol>(protocol, "a protocol",
                                                     {{"plain", Schedule::Protocol::plain},
                                                      {"simple", Schedule::Protocol::simple},
-                                                     {"ll", Schedule::Protocol::ll}});
+                                                     {"ll", Schedule::Protocol::ll},
+                                                     {"tracked", Schedule::Protocol::tracked}});
             return ScriptRef{b, true, s.kernels.size() - 1};
           },
           arg("name"), py::kw_only(), arg("place"), arg("share") = 100, arg("workgroups") = 0,

@@ -114,7 +114,7 @@ class Schedule:
     def add_kernel(self, name: str, *, place: int, share: int = 100, workgroups: int = 0,
                    protocol: str = "plain") -> Script:
         """`share`: the percent of the GPU's compute units that it needs. `workgroups`: that move its bytes (0: not said).
-        `protocol`: "plain", "simple" or "ll"."""
+        `protocol`: "plain", "simple", "ll" or "tracked"."""
     def expect_equal(self, left: int, right: int, bytes: int, *, old: bool = False) -> None:
         """A run expects equal bytes at the end. `old`: `right` as it was before the run."""
     def expect_sum(self, left: int, bytes: int, *parts: int, type: str = "f32", any_order: bool = False) -> None:

@@ -74,8 +74,8 @@ TEST_CASE("a sum in C++ is the one of the text") {
   sum.parts[1] = {GpuVa{7}, 4 << 10};
   CHECK(lines(problems(s)) == "kernel gpu0.add: adds bytes that are in neither a buffer nor a signal");
   sum.parts.pop_back();
-  s.kernels[0].share = 0;
-  CHECK(lines(problems(s)) == "kernel gpu0.add: its share of the compute units must be from 1 to 100 percent");
+  s.kernels[0].share = 101;
+  CHECK(lines(problems(s)) == "kernel gpu0.add: its share of the compute units must be from 0 to 100 percent");
   s.kernels[0].share = 100;
   s.expectations[0].sum.type = Schedule::Sum::Type::bf16;
   CHECK(lines(problems(s)).find("a run fills its buffers with numbers of one type") != std::string::npos);
@@ -96,7 +96,7 @@ TEST_CASE("what is wrong with a sum is said") {
         "the elements of the sum do not fill its bytes");
   CHECK(wrong(kernel("store gpu0.out = sum(gpu0.a) type=f32\nstore gpu0.out = sum(gpu0.a) type=bf16"))
             .starts_with("the schedule adds f32 and bf16"));
-  CHECK(wrong(kBuffers + "kernel gpu0.add share=0\nend\n").starts_with("'share' must be from 1 to 100"));
+  CHECK(wrong(kBuffers + "kernel gpu0.add share=101\nend\n").starts_with("'share' must be from 0 to 100"));
   CHECK(wrong(kBuffers + "kernel gpu0.add units=4\nend\n") == "a kernel has no field 'units'");
   CHECK(wrong(kBuffers + "kernel gpu0.add workgroups=0\nend\n").starts_with("'workgroups' must be from 1 to 4096"));
   CHECK(wrong(kBuffers + "kernel gpu0.add protocol=l1\nend\n") == "'l1' is not a protocol of kernels");

@@ -4,17 +4,21 @@
 #include "sdma/simulate/simulate.hpp"
 #include "support/catch.hpp"
 
+#include <algorithm>
 #include <string>
+#include <utility>
 
 using namespace sdma;
 
 namespace {
 
-Simulation timed(const std::string& text, bool contents = false) {
+Simulation timed(const std::string& text, bool contents = false, const std::string& parameter = "", double value = 0) {
   const auto s = parse_schedule("sdma 1\n" + text, "t.sdma");
   for (const auto& e : s ? std::vector<Diagnostic>{} : s.error()) UNSCOPED_INFO(to_string(e));
   REQUIRE(s);
-  auto t = simulate(*s, *mi300x_machine(), {.contents = contents});
+  auto m = *mi300x_machine();
+  if (!parameter.empty()) REQUIRE(m.set(parameter, value) == Errc::ok);
+  auto t = simulate(*s, m, {.contents = contents});
   REQUIRE(t);
   return std::move(*t);
 }
@@ -82,6 +86,56 @@ TEST_CASE("a protocol says what a step between kernels costs") {
   CHECK(steps("plain") == Approx(plain));
   CHECK(steps("simple") == Approx(plain + of(Cost::kernel_step)));
   CHECK(steps("ll") == Approx(of(Cost::kernel_ll) + flight));
+}
+
+TEST_CASE("where hardware tracks stores, nothing is released, and sums within a GPU's memory take no time") {
+  const double bytes = 64 << 20, link = 64 * of(Cost::xgmi_efficiency);
+  const auto tracked = [](const std::string& actions, double ns = 0) {
+    return timed("gpus 2\nbuffer gpu*.a bytes=64M init=random\nbuffer gpu*.out bytes=64M\nsignal gpu*.got value=0\n" +
+                     actions,
+                 false, "kernel.tracked_ns", ns)
+        .total_ns;
+  };
+  const auto flight = of(Cost::xgmi_flight);
+  const std::string step =
+      "kernel gpu0.k protocol=tracked\nset gpu1.got = 1\nend\n"
+      "kernel gpu1.k protocol=tracked\nwait gpu1.got == 1\nend\n";
+  CHECK(tracked(step) == Approx(flight));
+  CHECK(tracked(step, 50) == Approx(flight + 100));
+  const auto sum = [&](const std::string& store) {
+    return tracked("kernel gpu0.k share=0 protocol=tracked\nstore " + store + " type=f32\nend\n");
+  };
+  CHECK(sum("gpu0.out = sum(gpu0.out, gpu0.a)") < 1);
+  CHECK(sum("gpu1.out = sum(gpu0.a)") == Approx(bytes / link));
+  // It needs no compute unit, so a product beside it takes as long as alone.
+  CHECK(tracked("kernel gpu0.gemm\ncompute ns=1000000\nend\nkernel gpu0.k share=0 protocol=tracked\n"
+                "store gpu1.out = sum(gpu0.a) type=f32\nend\n") == Approx(std::max(1e6, bytes / link)));
+}
+
+TEST_CASE("a memory that prefers the traffic of compute gives it its weight") {
+  const auto full = of(Cost::hbm_rate);
+  const auto product = [&](double weight, const std::string& hbm) {
+    const auto t = timed(
+        "gpus 1\nbuffer gpu0.a bytes=64M init=random\nbuffer gpu0.out bytes=64M\nsignal host.end value=0\n"
+        "kernel gpu0.gemm\ncompute ns=1000 hbm=" +
+            hbm +
+            "\nend\n"
+            "kernel gpu0.add share=0\nstore gpu0.out = sum(gpu0.a) type=f32\nend\n",
+        false, "hbm.compute_weight", weight);
+    const auto gemm =
+        std::find_if(t.busy.begin(), t.busy.end(), [](const auto& b) { return b.name == "kernel gpu0.gemm"; });
+    return std::pair{gemm->busy_ns, t.total_ns};
+  };
+  const auto all = std::to_string(static_cast<std::uint64_t>(1000 * full));
+  CHECK(product(1, all).first == Approx(2000));
+  CHECK(product(3, all).first == Approx(4000.0 / 3));
+  CHECK(product(1e6, all).first == Approx(1000).epsilon(1e-4));
+  // The memory does the same work in the same time, whoever comes first.
+  CHECK(product(1, all).second == Approx(product(1000, all).second));
+  // A product that needs less than its fair part is never slowed.
+  const auto less = std::to_string(static_cast<std::uint64_t>(400 * full));
+  CHECK(product(1, less).first == Approx(1000));
+  CHECK(product(1000, less).first == Approx(1000));
 }
 
 TEST_CASE("a sum adds the bytes, if they are moved") {

@@ -386,6 +386,9 @@ struct Schedule {
     plain,   ///< a release before each `set`, an acquire after each `wait`
     simple,  ///< the same, by workgroups that wait for each other at each step
     ll,      ///< each word that is stored carries a flag: twice the bytes, and neither release nor acquire
+    /// Hardware counts stores as they reach the memory, which adds: neither a release nor an acquire, and within the
+    /// memory of its own GPU its sums take no time.
+    tracked,
   };
 
   /// A compute kernel on a GPU. It starts when the host threads do.
@@ -393,8 +396,8 @@ struct Schedule {
     Place place{};                  ///< a GPU
     std::string name{};             ///< of the kernel
     std::vector<Action> actions{};  ///< in order
-    /// The part of the GPU's compute units that it keeps busy while it computes or adds, in percent: 1 to 100. Kernels
-    /// that together need more than all are slowed alike.
+    /// The part of the GPU's compute units that it keeps busy while it computes or adds, in percent: 0 to 100. Kernels
+    /// that together need more than all are slowed alike. 0: others do the work, such as the memory.
     std::uint32_t share = 100;
     /// How many workgroups move its bytes: they limit its rate (simulate/machine.hpp). 0: it is not said.
     std::uint32_t workgroups = 0;

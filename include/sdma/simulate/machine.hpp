@@ -107,8 +107,10 @@ enum class Cost : std::uint8_t {
   kernel_step,            ///< protocol=simple: additional time of each `set` and `add` of a kernel
   kernel_ll,              ///< protocol=ll: time of each `set` and `add`, instead of a release and an acquire
   nic_message,            ///< time that the thread of a network's queue needs to pass on a message
+  kernel_tracked,  ///< protocol=tracked: time of each `set`, `add` and `wait`, in place of a release and an acquire
+  hbm_weight,      ///< how many times as much of a full memory a `compute` gets as a copy; 1: both the same
 };
-inline constexpr std::size_t kCosts = 47;  ///< how many costs there are
+inline constexpr std::size_t kCosts = 49;  ///< how many costs there are
 /// The rates that MachineDescription::set knows beside the parameters.
 struct LinkRate {
   std::string_view name;  ///< in GB/s, of all links of this type
