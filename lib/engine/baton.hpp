@@ -15,6 +15,8 @@
 //   asleep             no turn until no other agent can act; then the sleeper with the lowest rank wakes. A thread
 //                      falls asleep before one in two of its first actions, and more rarely later
 //
+// When the last thread has ended, what is still in flight stays there in one run of two; in the others, all of it lands.
+//
 // Time is virtual: it passes with turns. So the same seed gives the same run, whatever else the machine does, and a nap
 // is as long as it has to be to show a race. If no agent can act and none sleeps, the run is stuck: `run` then
 // asks its argument from time to time, and once that is true, every wait ends.
@@ -22,12 +24,17 @@
 // A thread calls only the functions of its own Hand; `run` and the agents' functions run on the thread that made the
 // baton. At most one thread at a time is not waiting here, so what they share needs no further lock. Errors: what
 // std::thread and the allocator throw, from the constructor.
+//
+// With a Seat, the run is a part of one: the batons of several processes act in turn (conductor.hpp), and `run` returns
+// when the threads of all have ended.
+#include "conductor.hpp"
 #include "sleepiness.hpp"
 
 #include <condition_variable>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 namespace sdma { inline namespace v0_3 { namespace detail {
@@ -41,9 +48,12 @@ class Baton {
     virtual bool step() noexcept = 0;  ///< one action; false: none is possible
     virtual bool asleep() noexcept = 0;
     virtual void awaken() noexcept = 0;
+    /// Asked once for each nap: does it wake after all others that have not answered so?
+    virtual bool wakes_last() noexcept { return false; }
   };
 
-  Baton(std::uint64_t seed, std::vector<std::unique_ptr<Agent>> queues, std::size_t threads);
+  Baton(std::uint64_t seed, std::vector<std::unique_ptr<Agent>> queues, std::size_t threads,
+        std::optional<Conductor::Seat> seat = {});
   Baton(const Baton&) = delete;
   Baton& operator=(const Baton&) = delete;
 
@@ -91,8 +101,18 @@ class Baton {
   bool go(std::size_t thread);
   /// Ends the turn of this thread, and waits for the next one.
   void give(std::size_t thread, State);
+  bool ended() const;
+  /// One action of an agent; false: none is possible.
+  bool act();
   bool step(std::size_t agent);
   bool wake_next();
+  bool asleep(std::size_t agent) const;
+  /// The agent that wakes next; all of them: none sleeps.
+  std::size_t first_sleeper();
+  void look(const std::function<bool()>& over);
+  /// The same with a Seat.
+  void run_in_turn(const std::function<bool()>& over);
+  Conductor::Outcome take(Conductor::Turn, const std::function<bool()>& over);
 
   const std::vector<std::unique_ptr<Agent>> queues_;
   std::vector<std::unique_ptr<Thread>> threads_;
@@ -102,6 +122,7 @@ class Baton {
   std::condition_variable returned_;
   std::size_t holder_ = kNobody;  ///< the thread whose turn it is
   bool ending_ = false;
+  std::optional<Conductor::Seat> seat_;
 };
 
 }}}  // namespace sdma::v0_3::detail

@@ -33,7 +33,14 @@ class HostThreads {
 
   void all() {
     const auto all = actors(s_);
-    if (run_.held) baton_.emplace(run_.held->seed(), run_.held->agents(), all.size());
+    if (run_.held) {
+      auto agents = run_.held->agents();
+      if (run_.held_network)
+        for (auto& a : run_.held_network->agents()) agents.push_back(std::move(a));
+      std::optional<Conductor::Seat> seat;
+      if (run_.team) seat.emplace(*run_.team->turns(), bound_.rank(), [this] { return run_.over(); });
+      baton_.emplace(run_.held->seed(), std::move(agents), all.size(), std::move(seat));
+    }
     if (all.size() == 1 && !baton_) return perform(all[0], 0);
     constexpr std::size_t kMostThreads = 1024;
     if (all.size() > kMostThreads)
@@ -85,6 +92,8 @@ class HostThreads {
       t.turn.emplace(*run_.team, index);
     }
     if (!actions(t, *a.actions, 0)) run_.stop = true;
+    // The others take turns with this rank until its threads have ended, and theirs.
+    if (run_.team && t.hand && run_.stop) run_.team->stop();
     if (run_.team) run_.team->ended(index, t.turn->step());
   }
 
@@ -95,7 +104,7 @@ class HostThreads {
       if (run_.stop || late(h, a, round)) return false;
       std::uint64_t ranks = 0;
       if (t.hand) t.hand->pass();
-      if (t.turn && t.look.passed()) {
+      if (t.turn && !t.hand && t.look.passed()) {
         if (run_.fault()) return false;
         t.look = Deadline::in(kLook);
       }

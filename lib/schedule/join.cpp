@@ -51,7 +51,7 @@ class Joiner {
     Ranks ranks{s_, options_.ranks, options_.ranks_per_node};
     if (nodes() > 1) divide(ranks);
     if (!errors_.empty()) return std::move(errors_);
-    out_.team.emplace(std::move(ranks), options_.rank, out_.device);
+    out_.team.emplace(std::move(ranks), options_.rank, out_.device, options_.exchange->conductor());
     list();
     memory_.resize(pieces_.size());
     greetings_.resize(options_.ranks);

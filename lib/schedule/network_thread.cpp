@@ -25,9 +25,11 @@ using namespace std::chrono_literals;
 constexpr std::uint32_t kSteps = 64;                            // of a queue before the next one's turn
 constexpr std::uint64_t kMostUnsent = std::uint64_t{64} << 20;  // queues wait until less is left
 constexpr std::uint64_t kPiece = std::uint64_t{1} << 20;        // of a message
-constexpr std::uint64_t kLateness = 18;                         // a stream of random numbers
-constexpr std::uint32_t kMostRounds = 64;                       // rounds
-constexpr auto kLeave = 2s;                                     // for what was handed over, when the Bound is destroyed
+constexpr std::uint64_t kSmallPiece = std::uint64_t{1}
+                                      << 16;  // the same, of an adversarial device: a socket has room for it
+constexpr std::uint64_t kLateness = 18, kNaps = 20, kAdditions = 21;  // streams of random numbers
+constexpr std::uint32_t kMostRounds = 64;                             // rounds
+constexpr auto kLeave = 2s;  // for what was handed over, when the Bound is destroyed
 
 std::uint64_t page() noexcept { return static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)); }
 
@@ -64,6 +66,7 @@ struct NetworkThread::Late {
   Transport::Message message;
   Header header;
   std::uint32_t rounds;
+  bool sleeps;  ///< until nothing else can happen
 };
 
 struct NetworkThread::Sender {
@@ -82,7 +85,11 @@ NetworkThread::NetworkThread(Bound::Impl& out, Transport& t, std::uint64_t run, 
       run_(run),
       processes_(std::move(processes)),
       worker_(*this, {.spin = 20us, .first_nap = 20us, .longest_nap = 200us, .pauses = 4}) {
-  if (const auto seed = adversarial_seed(out_.device)) lateness_.emplace(*seed, kLateness);
+  if (const auto seed = adversarial_seed(out_.device)) {
+    lateness_.emplace(*seed, kLateness);
+    sleepiness_.emplace(*seed, kNaps, nullptr, 1);
+    of_additions_.emplace(*seed, kAdditions, nullptr, 0);
+  }
 }
 
 NetworkThread::~NetworkThread() {
@@ -162,6 +169,8 @@ Queue NetworkThread::queue(std::size_t index, GpuId gpu, std::uint64_t ring_byte
 Progress NetworkThread::round() noexcept {
   ticket_ = parking_.ticket();
   auto result = Progress::idle;
+  const auto mode = mode_.load(std::memory_order_acquire);
+  if (mode == Mode::turns) return result;
   for (std::uint32_t i = 0; i < kSteps; ++i) {
     auto m = transport_.receive();
     if (!m) break;
@@ -169,12 +178,11 @@ Progress NetworkThread::round() noexcept {
     else arrived(*m);
     result = Progress::progressed;
   }
-  deliver();
+  if (begun_ && mode == Mode::free) finish_addition();
+  deliver(~std::size_t{});
   if (!late_.empty()) result = busier(result, Progress::waiting);
-  for (std::uint32_t r = 0; r < processes_.size(); ++r)
-    if (is_far(r) && transport_.ended(r) &&
-        std::none_of(late_.begin(), late_.end(), [&](const Late& l) { return l.message.from == r; }))
-      ended_.fetch_or(std::uint64_t{1} << r, std::memory_order_release);
+  note_ended();
+  if (mode == Mode::words) return result;
   for (const auto& s : senders_) {
     if (transport_.unsent() > kMostUnsent) return busier(result, Progress::waiting);
     s->pipeline->doorbell(s->published->position());
@@ -182,6 +190,13 @@ Progress NetworkThread::round() noexcept {
     if (p != Progress::stopped) result = busier(result, p);
   }
   return result;
+}
+
+void NetworkThread::note_ended() {
+  for (std::uint32_t r = 0; r < processes_.size(); ++r)
+    if (is_far(r) && transport_.ended(r) &&
+        std::none_of(late_.begin(), late_.end(), [&](const Late& l) { return l.message.from == r; }))
+      ended_.fetch_or(std::uint64_t{1} << r, std::memory_order_release);
 }
 
 /// The transport wakes no thread, so a nap is short.
@@ -209,8 +224,9 @@ void NetworkThread::sent(const Sender& s, const PacketEvent& e) {
     const auto p = decode<CopyLinear>(e.view.dwords);
     const auto& shadow = shadow_at(p.dst);
     const auto begin = p.dst.value - reinterpret_cast<std::uintptr_t>(shadow.pages.data());
-    for (std::uint64_t at = 0; at < p.bytes; at += kPiece) {
-      const auto n = std::min<std::uint64_t>(kPiece, p.bytes - at);
+    const auto piece = lateness_ ? kSmallPiece : kPiece;
+    for (std::uint64_t at = 0; at < p.bytes; at += piece) {
+      const auto n = std::min<std::uint64_t>(piece, p.bytes - at);
       to(p.dst + at);
       send(s.peer, h, {shadow.pages.data() + begin + at, static_cast<std::size_t>(n)});
     }
@@ -238,13 +254,19 @@ void NetworkThread::hold(Transport::Message m) {
   std::memcpy(&h, m.bytes.data(), sizeof h);
   // Half of them come at once; of the others, each is late by up to kMostRounds rounds.
   const auto rounds = lateness_->choose(Choice::sleep, 2) == 0 ? 0 : lateness_->choose(Choice::schedule, kMostRounds);
-  late_.push_back({std::move(m), h, rounds});
+  const bool sleeps = mode_ == Mode::turns && h.kind != Header::Kind::team && sleepiness_->falls_asleep();
+  late_.push_back({std::move(m), h, rounds, sleeps});
 }
 
-void NetworkThread::deliver() {
+bool NetworkThread::deliver(std::size_t most) {
   using Kind = Header::Kind;
-  for (auto& l : late_) l.rounds -= l.rounds != 0;
-  for (std::size_t i = 0; i < late_.size();) {
+  bool acted = false;
+  for (auto& l : late_) {
+    acted = acted || l.rounds != 0;
+    l.rounds -= l.rounds != 0;
+  }
+  const auto mode = mode_.load();
+  for (std::size_t i = 0; i < late_.size() && most != 0;) {
     const auto& me = late_[i];
     const auto before = [&](const Late& other) {
       if (other.message.from != me.message.from) return false;
@@ -253,14 +275,19 @@ void NetworkThread::deliver() {
       return same && me.header.kind != Kind::bytes;
     };
     const auto end = late_.begin() + static_cast<std::ptrdiff_t>(i);
-    if (me.rounds != 0 || std::any_of(late_.begin(), end, before)) {
+    const bool waits = mode == Mode::words ? me.header.kind != Kind::team
+                                           : me.rounds != 0 || me.sleeps || std::any_of(late_.begin(), end, before);
+    if (waits) {
       ++i;
       continue;
     }
     const auto m = std::move(late_[i].message);
     late_.erase(end);
     arrived(m);
+    acted = true;
+    --most;
   }
+  return acted;
 }
 
 void NetworkThread::arrived(const Transport::Message& m) {
@@ -297,13 +324,114 @@ bool NetworkThread::store(const Header& h, std::span<const std::byte> bytes) {
     return stored_ = true;
   }
   if (std::exchange(stored_, false)) flush();
+  auto& wide = *reinterpret_cast<std::uint64_t*>(at);
   if (h.kind == Kind::fence)
     atomic_ref(*reinterpret_cast<std::uint32_t*>(at))
         .store(static_cast<std::uint32_t>(h.value), std::memory_order_release);
-  else atomic_ref(*reinterpret_cast<std::uint64_t*>(at)).fetch_add(h.value, std::memory_order_acq_rel);
+  else if (mode_ == Mode::turns && !place_of(out_.schedule, l).is_host())
+    return begun_ = Addition{.link = GpuVa{h.link},
+                             .sum = atomic_ref(wide).load(std::memory_order_acquire) + h.value,
+                             .sleeps = of_additions_->falls_asleep()},
+           true;
+  else atomic_ref(wide).fetch_add(h.value, std::memory_order_acq_rel);
   if (!place_of(out_.schedule, l).is_host()) flush();
   out_.team->wake(out_.home(l).va + l.offset);
   return true;
+}
+
+void NetworkThread::finish_addition() {
+  const auto l = *find_symbol(out_.schedule, begun_->link);
+  atomic_ref(*reinterpret_cast<std::uint64_t*>(out_.home(l).host + l.offset))
+      .store(begun_->sum, std::memory_order_release);
+  begun_.reset();
+  flush();
+  out_.team->wake(out_.home(l).va + l.offset);
+}
+
+bool NetworkThread::receive_turn() {
+  const std::lock_guard lock(worker_);
+  if (begun_) return !begun_->sleeps && (finish_addition(), true);
+  bool acted = false;
+  while (auto m = transport_.receive()) {
+    hold(std::move(*m));
+    acted = true;
+  }
+  if (std::exchange(unsent_, transport_.unsent()) != unsent_) acted = true;
+  if (deliver(1)) acted = true;
+  note_ended();
+  return acted;
+}
+
+bool NetworkThread::message_sleeps() const noexcept {
+  return (begun_ && begun_->sleeps) || std::any_of(late_.begin(), late_.end(), [](const Late& l) { return l.sleeps; });
+}
+
+void NetworkThread::awaken_message() noexcept {
+  if (begun_) return void(begun_->sleeps = false);
+  const auto all = std::count_if(late_.begin(), late_.end(), [](const Late& l) { return l.sleeps; });
+  auto n = lateness_->choose(Choice::schedule, static_cast<std::uint32_t>(all));
+  for (auto& l : late_)
+    if (l.sleeps && n-- == 0) l.sleeps = false;
+}
+
+/// What has come, and how late it is.
+class NetworkThread::Receiving final : public Baton::Agent {
+ public:
+  explicit Receiving(NetworkThread& n) noexcept : n_(n) {}
+  bool step() noexcept override { return n_.receive_turn(); }
+  bool asleep() noexcept override { return n_.message_sleeps(); }
+  void awaken() noexcept override { n_.awaken_message(); }
+  bool wakes_last() noexcept override { return n_.lateness_->choose(Choice::sleep, 2) != 0; }
+
+ private:
+  NetworkThread& n_;
+};
+
+/// A queue.
+class NetworkThread::Sending final : public Baton::Agent {
+ public:
+  Sending(NetworkThread& n, Sender& s) noexcept : n_(n), s_(s) {}
+  bool step() noexcept override {
+    const std::lock_guard lock(n_.worker_);
+    if (n_.transport_.unsent() > kMostUnsent) return false;
+    s_.pipeline->doorbell(s_.published->position());
+    return s_.pipeline->step(1) == Progress::progressed;
+  }
+  bool asleep() noexcept override { return false; }
+  void awaken() noexcept override {}
+
+ private:
+  NetworkThread& n_;
+  Sender& s_;
+};
+
+HeldNetwork::HeldNetwork(NetworkThread& n) : network_(n) {
+  const std::lock_guard lock(n.worker_);
+  n.mode_ = NetworkThread::Mode::turns;
+}
+
+HeldNetwork::~HeldNetwork() {
+  {
+    const std::lock_guard lock(network_.worker_);
+    for (auto& l : network_.late_) l.sleeps = false;
+    network_.mode_ = NetworkThread::Mode::free;
+  }
+  network_.wake();
+}
+
+std::vector<std::unique_ptr<Baton::Agent>> HeldNetwork::agents() {
+  std::vector<std::unique_ptr<Baton::Agent>> all;
+  all.push_back(std::make_unique<NetworkThread::Receiving>(network_));
+  for (const auto& s : network_.senders_) all.push_back(std::make_unique<NetworkThread::Sending>(network_, *s));
+  return all;
+}
+
+void HeldNetwork::end_turns() {
+  {
+    const std::lock_guard lock(network_.worker_);
+    network_.mode_ = NetworkThread::Mode::words;
+  }
+  network_.wake();
 }
 
 void NetworkThread::flush() const noexcept {

@@ -18,10 +18,13 @@
 //
 // With an adversarial device, a message may be late: bytes pass each other and words, a word waits for all that its
 // queue has sent before it, and the words of a Team for everything. How late is a number of rounds, from the seed
-// alone.
+// alone. In a run whose ranks take turns (conductor.hpp), the queues and the receiver are agents of its baton
+// (HeldNetwork): a round is a turn, a message may come when nothing else can happen, and an addition to the memory of
+// a GPU, which goes over the bus, is a load and a store with the turns of others between them.
 //
 // Any thread may call the functions. The words of a Team that ranks of other nodes read go with `tell`, after what the
 // queues have sent. Errors: those of messages and queues are a `trouble`, and the run ends.
+#include "../engine/baton.hpp"
 #include "../engine/chooser.hpp"
 #include "../engine/park.hpp"
 #include "../engine/worker.hpp"
@@ -79,6 +82,9 @@ class NetworkThread final : private Worker::Served {
   std::optional<Diagnostic> trouble();
 
  private:
+  friend class HeldNetwork;
+  class Receiving;
+  class Sending;
   struct Sender;
   struct Header;
   struct Shadow {
@@ -94,7 +100,14 @@ class NetworkThread final : private Worker::Served {
   void send(std::uint32_t rank, const Header&, std::span<const std::byte> bytes = {});
   void arrived(const Transport::Message&);
   void hold(Transport::Message);
-  void deliver();
+  /// Delivers up to `most` of those that are due. False: none is, and none will be by itself.
+  bool deliver(std::size_t most);
+  void note_ended();
+  /// A turn of the receiver: one message.
+  bool receive_turn();
+  bool message_sleeps() const noexcept;
+  void awaken_message() noexcept;
+  void finish_addition();
   bool store(const Header&, std::span<const std::byte> bytes);
   const Shadow& shadow_at(GpuVa) const noexcept;
   void flush() const noexcept;
@@ -116,9 +129,38 @@ class NetworkThread final : private Worker::Served {
   struct Late;
   std::vector<Late> late_;          ///< messages that have come and are not delivered, in their order
   std::optional<Seeded> lateness_;  ///< of an adversarial device
+  std::optional<Sleepiness> sleepiness_, of_additions_;
+  enum class Mode : std::uint8_t {
+    free,   ///< the thread does all of it
+    turns,  ///< a baton does
+    words,  ///< the thread receives the words of a Team; nothing else moves
+  };
+  std::atomic<Mode> mode_{Mode::free};
+  struct Addition {
+    GpuVa link;
+    std::uint64_t sum;
+    bool sleeps;
+  };
+  std::optional<Addition> begun_;  ///< a word of a GPU was loaded, and the sum is not stored yet
+  std::uint64_t unsent_ = 0;       ///< after the last turn
   std::atomic<std::uint64_t> ended_{0}, owed_{0};
   std::optional<Diagnostic> trouble_;
   Worker worker_;  ///< its lock guards the transport and what the thread uses
+};
+
+/// The network of a rank in the hand of a run. Its thread goes on when this ends.
+class HeldNetwork {
+ public:
+  explicit HeldNetwork(NetworkThread&);
+  ~HeldNetwork();
+  HeldNetwork(const HeldNetwork&) = delete;
+  HeldNetwork& operator=(const HeldNetwork&) = delete;
+  std::vector<std::unique_ptr<Baton::Agent>> agents();
+  /// No more turns, and nothing moves but the words of a Team.
+  void end_turns();
+
+ private:
+  NetworkThread& network_;
 };
 
 }}}  // namespace sdma::v0_3::detail

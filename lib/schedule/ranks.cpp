@@ -3,6 +3,7 @@
 #include "sdma/schedule/exchange.hpp"
 
 #include "../core/write_all.hpp"
+#include "../engine/conductor.hpp"
 #include "sdma/core/deadline.hpp"
 
 #include <fmt/chrono.h>
@@ -73,7 +74,8 @@ constexpr long kGlance = 100, kLongestNap = 1'000'000;
 class Processes {
  public:
   /// `nodes`: with a Transport.
-  Processes(std::uint32_t n, bool nodes) : exchange_(n), transport_(nodes ? n : 0), children_(n) {}
+  Processes(std::uint32_t n, bool nodes)
+      : exchange_(n), transport_(nodes ? n : 0), conductor_(detail::Conductor::shared(n)), children_(n) {}
   Processes(const Processes&) = delete;
   Processes& operator=(const Processes&) = delete;
   ~Processes() {
@@ -91,6 +93,7 @@ class Processes {
     if (::pipe2(ended_, O_CLOEXEC) != 0) return errno;
     if (const int error = exchange_.open(); error != 0) return error;
     if (const int error = transport_.open(); error != 0) return error;
+    if (!conductor_) return ENOMEM;
     const auto parent = ::getpid();
     for (std::uint32_t r = 0; r < children_.size(); ++r) {
       auto& c = children_[r];
@@ -151,7 +154,7 @@ class Processes {
 
   [[noreturn]] void be(std::uint32_t rank, const Work& work) {
     try {
-      SocketExchange exchange(exchange_.of(rank));
+      SocketExchange exchange(exchange_.of(rank), conductor_.get());
       SocketTransport transport(transport_.size() == 0 ? std::vector<int>() : transport_.of(rank));
       const auto text = work(rank, exchange, transport);
       if (detail::write_all(children_[rank].answer, text) != 0) ::_exit(1);
@@ -203,6 +206,7 @@ class Processes {
   }
 
   Mesh exchange_, transport_;
+  std::unique_ptr<detail::Conductor, detail::Conductor::Unmap> conductor_;
   std::vector<Child> children_;
   int ended_[2] = {-1, -1};  ///< a pipe: each rank writes its number when it has an answer
 };

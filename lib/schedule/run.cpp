@@ -61,9 +61,10 @@ class Runner {
     run_.flush_host_path();
     const auto begin = Deadline::Clock::now();
     run_.begins();
-    // Of several ranks, each has agents that the others cannot hold.
-    if (!run_.team) run_.held = HeldQueues::of(bound_.device());
+    if (!run_.team || run_.team->turns()) run_.held = HeldQueues::of(bound_.device());
+    if (auto* const network = run_.held ? network_of(bound_) : nullptr) run_.held_network.emplace(*network);
     perform(run_, rounds_);
+    if (run_.held_network) run_.held_network->end_turns();
     run_.report().elapsed = Deadline::Clock::now() - begin;
     rounds_.ended();
     run_.report().round = rounds_.last();
@@ -157,6 +158,7 @@ class Runner {
     if (text.empty()) return;
     run_.report().wrong += wrong;
     run_.held.reset();
+    run_.held_network.reset();
     std::this_thread::sleep_for(1ms);
     const bool changing = compare(nullptr) != text;
     run_.add(

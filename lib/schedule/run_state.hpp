@@ -32,7 +32,8 @@ class RunState {
   LiveMemory live{bound};
   Team* const team;                    ///< null: this process is the only one
   std::unique_ptr<HeldQueues> held{};  ///< of an adversarial run: nothing moves without a turn, until all is compared
-  std::atomic<bool> stop = false;      ///< every thread ends, in all ranks
+  std::optional<HeldNetwork> held_network{};  ///< the same of its queues between nodes
+  std::atomic<bool> stop = false;             ///< every thread ends, in all ranks
 
   void add(std::string where, std::string message, std::string hint = "", std::string excerpt = "");
   void add_wrong(std::uint64_t bytes);

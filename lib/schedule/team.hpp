@@ -83,16 +83,19 @@ inline std::string to_string(const LostRank& l) {
 
 class Team {
  public:
-  Team(Ranks ranks, std::uint32_t mine, const Device& d)
+  /// `turns`: by which adversarial runs take turns; null: the ranks run side by side.
+  Team(Ranks ranks, std::uint32_t mine, const Device& d, Conductor* turns)
       : ranks_(std::move(ranks)),
         mine_(mine),
         device_(d),
+        turns_(turns),
         pages_(ranks_.count),
         steps_(actors(ranks_.schedule).size()) {}
   static std::uint64_t page_bytes(const Schedule& s) { return 8 * (kSteps + actors(s).size()); }
 
   const Ranks& ranks() const noexcept { return ranks_; }
   std::uint32_t mine() const noexcept { return mine_; }
+  Conductor* turns() const noexcept { return turns_; }
   bool has(const SymbolOffset& l) const noexcept { return ranks_.of(l) == mine_; }
   bool is_far(std::uint32_t rank) const noexcept { return ranks_.node(rank) != ranks_.node(mine_); }
   /// Is it in the memory of this node?
@@ -166,7 +169,8 @@ class Team {
   template <class Stopped>
   bool reached(std::uint32_t rank, std::size_t word, std::uint64_t v, Deadline d, Stopped stopped) const {
     for (;;) {
-      if (wait(at(rank, word), Compare::ge, v, d.within(kLook))) return true;
+      if (auto* const hand = Baton::held()) hand->until([&] { return load(rank, word) >= v; });
+      if (load(rank, word) >= v || wait(at(rank, word), Compare::ge, v, d.within(kLook))) return true;
       if (d.passed() || stopped()) return false;
     }
   }
@@ -174,6 +178,7 @@ class Team {
   Ranks ranks_;
   std::uint32_t mine_;
   const Device& device_;
+  Conductor* turns_;
   std::vector<Signal> pages_;
   std::vector<std::uint64_t> steps_;  // of each actor
   std::uint64_t barriers_ = 0;

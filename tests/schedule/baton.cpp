@@ -4,6 +4,9 @@
 
 #include "schedule/support.hpp"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <set>
@@ -247,4 +250,67 @@ TEST_CASE("a right schedule ends, with a full ring and with two threads that sub
     const auto bound = link(s, *d);
     for (int again = 0; again < 2; ++again) CHECK(lines(run(bound, {.time_limit = 60s, .seed = seed}).findings) == "");
   }
+}
+
+TEST_CASE("batons of several processes act in turn, as the seed says") {
+  const auto log_of = [](std::uint64_t seed, std::chrono::microseconds pause) {
+    constexpr std::uint32_t kProcesses = 3;
+    const auto conductor = detail::Conductor::shared(kProcesses);
+    REQUIRE(conductor);
+    std::string log;  // only one of them has the turn
+    std::vector<std::thread> all;
+    for (std::uint32_t p = 0; p < kProcesses; ++p)
+      all.emplace_back([&, p] {
+        std::this_thread::sleep_for(pause * p);
+        std::vector<std::unique_ptr<Baton::Agent>> queues;
+        queues.push_back(std::make_unique<Counting>(log, static_cast<char>('a' + p), 4, p == 1 ? 2 : -1));
+        Baton baton{seed + p, std::move(queues), 1, detail::Conductor::Seat{*conductor, p, [] { return false; }}};
+        std::thread host([&] {
+          Baton::Hand hand{baton, 0};
+          for (int i = 0; i < 3; ++i) hand.pass(), log += static_cast<char>('A' + p);
+          if (p == 0) hand.until([&] { return std::count(log.begin(), log.end(), 'C') == 3; });
+          log += static_cast<char>('0' + p);
+        });
+        baton.run([] { return false; });
+        host.join();
+      });
+    for (auto& t : all) t.join();
+    return log;
+  };
+  std::set<std::string> seen;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const auto log = log_of(seed, 0us);
+    CAPTURE(seed, log);
+    CHECK(log_of(seed, 300us) == log);
+    for (const char c : std::string("ABC")) CHECK(std::count(log.begin(), log.end(), c) == 3);
+    CHECK(log.find('0') > log.rfind('C'));
+    seen.insert(log);
+  }
+  CHECK(seen.size() > 15);
+}
+
+TEST_CASE("a process whose time is up, or that has ended, keeps no other one waiting") {
+  const auto conductor = detail::Conductor::shared(2);
+  REQUIRE(conductor);
+  detail::Conductor::Seat seat{*conductor, 0, [n = 0]() mutable { return ++n == 2; }};
+  seat.join(1);  // the other never does
+  CHECK(seat.comes() == detail::Conductor::Turn::alone);
+  CHECK(seat.comes() == detail::Conductor::Turn::alone);
+
+  const auto again = detail::Conductor::shared(2);
+  REQUIRE(again);
+  const auto child = ::fork();
+  if (child == 0) {
+    detail::Conductor::Seat other{*again, 1, [] { return false; }};
+    other.join(1);
+    ::_exit(0);
+  }
+  detail::Conductor::Seat mine{*again, 0, [] { return false; }};
+  mine.join(1);
+  auto turn = mine.comes();
+  while (turn != detail::Conductor::Turn::alone) {
+    mine.pass({.acted = true});
+    turn = mine.comes();
+  }
+  CHECK(::waitpid(child, nullptr, 0) == child);
 }

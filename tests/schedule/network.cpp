@@ -54,12 +54,13 @@ struct How {
   NodeSizes per_node{{1}}, odd{};  ///< odd: of rank 1, if it has sizes
   bool slow = false;               ///< rank 1 receives no bytes, and has time
   std::uint32_t gpus = 0;          ///< of each node's device; 0: all
+  std::uint64_t seed = 0;          ///< of rank 0
 };
 /// What the ranks find, in their order.
 std::vector<std::string> found(const std::string& text, std::uint32_t ranks, const How& how = {}) {
   const auto s = parse(text);
   const auto all = in_ranks(ranks, 60s, [&](std::uint32_t rank, Exchange& exchange, Transport& sockets) -> std::string {
-    const auto d = node(how.gpus != 0 ? how.gpus : s.gpus, Ordering::adversarial, rank);
+    const auto d = node(how.gpus != 0 ? how.gpus : s.gpus, Ordering::adversarial, how.seed + rank);
     Slow network(sockets, how.slow && rank == 1);
     const auto b = bind(s, *d,
                         {.rank = rank,
@@ -123,6 +124,36 @@ TEST_CASE("what a rank throws ends its process, and does not go on in a copy of 
   REQUIRE(all->size() == 2);
   CHECK((*all)[0].end.ends_with("ended with code 127 before it had an answer"));
   CHECK((*all)[1].answer == "well");
+}
+
+TEST_CASE("an adversarial run between nodes follows from its seed, and shows words that change in another order") {
+  // The first word travels to the other node and back, so it may come after the answer to the second one.
+  const std::string out_of_order =
+      "sdma 1\ngpus 2\nsignal gpu1.w value=0 bits=32\nsignal host.a value=0 bits=32\nsignal host.z value=0 bits=32\n"
+      "queue gpu0.out peer=gpu1 network=1\n  fence addr=host.a value=1\n  fence addr=gpu1.w value=1\nend\n"
+      "queue gpu1.back peer=gpu0 network=1\n  poll_mem addr=gpu1.w func=eq reference=1\n"
+      "  fence addr=host.z value=1\nend\n"
+      "host a\n  submit gpu0.out\n  wait host.z == 1\n  set host.a = 2\nend\n"
+      "host b rank=1\n  submit gpu1.back\nend\nexpect host.a == 2\n";
+  // An addition by the network to the memory of a GPU goes over the bus: an engine's addition gets lost between.
+  const std::string two_adders =
+      "sdma 1\ngpus 2\nsignal gpu1.w value=0\nsignal host.done value=0\n"
+      "queue gpu0.out peer=gpu1 network=1\n  atomic op=add_rtn_64 addr=gpu1.w value=1\n"
+      "  atomic op=add_rtn_64 addr=host.done value=1\nend\n"
+      "queue gpu1.x engine=0\n  atomic op=add_rtn_64 addr=gpu1.w value=1\nend\n"
+      "host a\n  submit gpu0.out\n  wait host.done == 1\nend\n"
+      "host b rank=1\n  submit gpu1.x\n  wait gpu1.w >= 1\nend\nexpect gpu1.w == 2\n";
+  for (const auto& text : {out_of_order, two_adders}) {
+    std::size_t failed = 0;
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+      const auto first = found(text, 2, {.seed = seed});
+      CAPTURE(seed, text);
+      CHECK(found(text, 2, {.seed = seed}) == first);
+      failed += !joined(first).empty();
+    }
+    CHECK(failed >= 2);
+    CHECK(failed < 20);
+  }
 }
 
 TEST_CASE("bytes of a queue of the network are in the other node before its words change") {

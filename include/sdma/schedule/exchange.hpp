@@ -128,10 +128,16 @@ class SocketTransport final : public Transport {
   std::size_t next_ = 0;           ///< the rank whose messages come first
 };
 
+namespace detail {
+class Conductor;
+}
+
 /// How a rank gives its bytes to the others, and gets theirs.
 class Exchange {
  public:
   virtual ~Exchange();
+  /// By which adversarial runs of these ranks take turns; null: they run side by side. Internal, and of in_ranks alone.
+  virtual detail::Conductor* conductor() const noexcept { return nullptr; }
   /// Gives this rank's bytes to all others, before it receives theirs. FolderExchange: at most once.
   virtual Result<void, Diagnostic> publish(std::span<const std::byte>, Deadline) = 0;
   /// The bytes that this rank has published. Never called for one's own rank.
@@ -160,13 +166,16 @@ class FolderExchange final : public Exchange {
 /// the other ends in this process, so that the end of a rank closes its sockets.
 class SocketExchange final : public Exchange {
  public:
-  explicit SocketExchange(std::vector<int> sockets) : came_(sockets.size()), sockets_(std::move(sockets)) {}
+  explicit SocketExchange(std::vector<int> sockets, detail::Conductor* conductor = nullptr)
+      : came_(sockets.size()), sockets_(std::move(sockets)), conductor_(conductor) {}
   Result<void, Diagnostic> publish(std::span<const std::byte>, Deadline) override;
   Result<std::vector<std::byte>, Diagnostic> receive(std::uint32_t rank, Deadline) override;
+  detail::Conductor* conductor() const noexcept override { return conductor_; }
 
  private:
   std::vector<std::deque<std::vector<std::byte>>> came_;  ///< from each rank: what it has published, then the next
   SocketTransport sockets_;
+  detail::Conductor* conductor_;
 };
 
 /// How the process of a rank has ended.
