@@ -8,7 +8,6 @@
 #include "output.hpp"
 #include "perf/measure_joules.hpp"
 #include "sdma/core/number.hpp"
-#include "sdma/simulate/held_out.hpp"
 #include "shared_options.hpp"
 #include "verb.hpp"
 

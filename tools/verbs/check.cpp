@@ -12,7 +12,6 @@
 #include "output.hpp"
 #include "repeat.hpp"
 #include "sdma/core/number.hpp"
-#include "sdma/device/topology.hpp"
 #include "sdma/stream/rules.hpp"
 #include "shared_options.hpp"
 #include "verb.hpp"
@@ -20,7 +19,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 #include <set>
 #include <utility>
 

@@ -20,8 +20,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <string>
-#include <vector>
 
 namespace sdma::tool {
 namespace {

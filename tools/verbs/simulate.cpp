@@ -12,7 +12,6 @@
 #include "output.hpp"
 #include "repeat.hpp"
 #include "sdma/core/number.hpp"
-#include "sdma/schedule/text.hpp"
 #include "sdma/simulate/lower_bound.hpp"
 #include "sdma/simulate/power_limit.hpp"
 #include "sdma/simulate/sweep.hpp"

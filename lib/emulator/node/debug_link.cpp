@@ -26,7 +26,6 @@
 #include <cstdio>
 #include <cstring>
 #include <utility>
-#include <vector>
 
 namespace sdma::emulator {
 namespace {
