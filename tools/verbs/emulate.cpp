@@ -186,8 +186,7 @@ int emulate_verb(const EmulateArguments& o) {
            kInput;
   if (const auto most = engines_of(o.gpu); o.engines > most)
     return complain(fmt::format("--engines: a GPU of type {} has {} engines, not {}", o.gpu, most, o.engines),
-                    fmt::format("write --engines=1 to --engines={}, or choose another --gpu", most)),
-           kUsage;
+                    fmt::format("write --engines=1 to --engines={}, or choose another --gpu", most));
   const auto program = find_program(o.program[0]);
   if (program.empty()) return kInput;
   if (const auto why = obstacle(program); !why.empty())
@@ -219,8 +218,8 @@ int emulate_verb(const EmulateArguments& o) {
   if (overwrites({{"--trace", o.trace}}, {program.string(), node.string()}, "a part of the program")) return kUsage;
   if (!o.names.empty()) {
     if (o.trace.empty() && !o.watch)
-      return complain("--names needs a recording: --trace or --watch", "add one, or omit --names"), kUsage;
-    if (o.names == "-") return complain("--names needs a file, not -", "the program reads standard input"), kUsage;
+      return complain("--names needs a recording: --trace or --watch", "add one, or omit --names");
+    if (o.names == "-") return complain("--names needs a file, not -", "the program reads standard input");
     if (overwrites({{"--trace", o.trace}}, {o.names})) return kUsage;
     if (const auto names = load_names(o.names); !names) return report(names.error()), kInput;
     std::error_code none;
