@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // sdma emulate: runs a program on a software KFD node.
 #include "core/abstract_address.hpp"
+#include "core/descriptor.hpp"
 #include "core/preloadable.hpp"
 #include "device/product.hpp"
 #include "input.hpp"
@@ -123,22 +124,17 @@ class Refusals {
  public:
   explicit Refusals(const std::string& machine) : socket_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
     const detail::AbstractAddress at("sdma-left-" + machine);
-    if (socket_ < 0 || ::bind(socket_, at.get(), at.bytes()) != 0) error_ = std::strerror(errno);
-  }
-  Refusals(const Refusals&) = delete;
-  Refusals& operator=(const Refusals&) = delete;
-  ~Refusals() {
-    if (socket_ >= 0) ::close(socket_);
+    if (!socket_ || ::bind(socket_.get(), at.get(), at.bytes()) != 0) error_ = std::strerror(errno);
   }
   /// Why nothing can be learned; "" if it can.
   const std::string& error() const noexcept { return error_; }
   bool any() const noexcept {
     char one{};
-    return ::recv(socket_, &one, 1, MSG_DONTWAIT) > 0;
+    return ::recv(socket_.get(), &one, 1, MSG_DONTWAIT) > 0;
   }
 
  private:
-  const int socket_;
+  const detail::Descriptor socket_;
   std::string error_{};
 };
 
