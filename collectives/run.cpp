@@ -7,7 +7,6 @@
 #include "sdma/sync/describe.hpp"
 #include "sdma/sync/wait.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <cstring>
 

@@ -16,7 +16,6 @@
 #include "sdma/trace/page.hpp"
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -5,8 +5,6 @@
 #include "../lib/core/words.hpp"
 #include "sdma/core/file.hpp"
 
-#include <fmt/format.h>
-
 #include <unistd.h>
 
 #include <algorithm>

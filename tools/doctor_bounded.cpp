@@ -14,8 +14,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <optional>
-#include <string_view>
 
 namespace sdma::tool {
 namespace {

@@ -10,7 +10,6 @@
 
 #include <fmt/format.h>
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -209,8 +208,7 @@ int examine_program(const LiveOptions& o,
   if (program.empty()) return kInput;
   if (is_emulate(program, o.program))
     return complain("the doctor has to run on the same node as the program",
-                    "write it the other way round: sdma emulate -- sdma doctor -- PROGRAM"),
-           kUsage;
+                    "write it the other way round: sdma emulate -- sdma doctor -- PROGRAM");
   Stalls stalls(o, show);
   const auto look = [&](pid_t pid, bool asked) { stalls.look(pid, asked); };
   const auto interval =

@@ -166,7 +166,7 @@ int run(int argc, char** argv) {
     for (const auto& w : completions(app, Words(words.begin() + 2, words.end()))) text += w + "\n";
     return write_text("-", text);
   }
-  if (argc < 2) return complain("no subcommand given", "sdma --help lists them"), kUsage;
+  if (argc < 2) return complain("no subcommand given", "sdma --help lists them");
   if (words[1] == std::string_view("emulate")) {
     const auto end = std::find(words.begin(), words.end(), std::string_view("--"));
     if (end != words.end()) *end = kProgramFollows;
@@ -196,7 +196,7 @@ int run(int argc, char** argv) {
     return kUsage;
   }
   if (misunderstood(app, {words.begin() + 1, words.end()})) return kUsage;
-  if (!action) return complain("no subcommand given", "sdma --help lists them"), kUsage;
+  if (!action) return complain("no subcommand given", "sdma --help lists them");
   // Programs that a verb runs get Ctrl-C themselves.
   if (emulate->count() == 0 && after.empty()) end_at_interrupt(json);
   return action();

@@ -71,8 +71,9 @@ void report_as_json() { as_json = true; }
 void keep_reports() { keeps = true; }
 const std::vector<Diagnostic>& kept_reports() { return kept; }
 
-void complain(const std::string& message, const std::string& hint) {
+Exit complain(const std::string& message, const std::string& hint) {
   report({.where = "sdma", .message = message, .hint = hint});
+  return kUsage;
 }
 
 bool Output::succeeded(const Result<void, Diagnostic>& done) {

@@ -15,6 +15,7 @@
 // A file is written completely or not at all, except where sdma/core/file.hpp says otherwise; a note then says so. A
 // full disk is an error, reported with its reason. If the reader has exited, that is not an error: the program ends
 // quietly, as `yes | head` does.
+#include "json/exit.hpp"
 #include "sdma/core/diagnostic.hpp"
 #include "sdma/core/file.hpp"
 
@@ -35,8 +36,8 @@ void keep_reports();
 const std::vector<Diagnostic>& kept_reports();
 /// The name of an input in messages.
 inline std::string shown(const std::string& path) { return path == "-" ? "stdin" : path; }
-/// "sdma: error: message", and the hint.
-void complain(const std::string& message, const std::string& hint = "");
+/// "sdma: error: message", and the hint. Returns the exit code of a usage error.
+Exit complain(const std::string& message, const std::string& hint = "");
 
 class Output {
  public:

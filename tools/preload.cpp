@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "preload.hpp"
 
+#include "core/descriptor.hpp"
+
 #include <fmt/format.h>
 
 #include <fcntl.h>
@@ -34,18 +36,13 @@ class OwnFolder {
       error_ = "any user may rename what is in " + shared;
     } else if (::mkdir(path_.c_str(), kRights) != 0 && errno != EEXIST) {
       error_ = path_ + ": " + reason();
-    } else if ((fd_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0) {
+    } else if (!(fd_ = detail::Descriptor(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)))) {
       error_ = path_ + ": " + reason();
-    } else if (::fstat(fd_, &st) != 0 || st.st_uid != ::geteuid()) {
+    } else if (::fstat(fd_.get(), &st) != 0 || st.st_uid != ::geteuid()) {
       error_ = path_ + " belongs to another user";
-    } else if (::fchmod(fd_, kRights) != 0) {  // whatever the umask is
+    } else if (::fchmod(fd_.get(), kRights) != 0) {  // whatever the umask is
       error_ = path_ + ": " + reason();
     }
-  }
-  OwnFolder(const OwnFolder&) = delete;
-  OwnFolder& operator=(const OwnFolder&) = delete;
-  ~OwnFolder() {
-    if (fd_ >= 0) ::close(fd_);
   }
 
   /// Why links cannot be in it; "" if they can.
@@ -53,10 +50,10 @@ class OwnFolder {
   /// The path of a link to `target`, which is made unless it exists. On failure, `error` says why, and the path is "".
   std::string link_to(const std::string& target) {
     const auto name = fmt::format("{:016x}", std::hash<std::string>{}(target));
-    if (::symlinkat(target.c_str(), fd_, name.c_str()) != 0 && errno != EEXIST)
+    if (::symlinkat(target.c_str(), fd_.get(), name.c_str()) != 0 && errno != EEXIST)
       return error_ = path_ + ": " + reason(), "";
     std::array<char, PATH_MAX> found{};
-    const auto n = ::readlinkat(fd_, name.c_str(), found.data(), found.size());
+    const auto n = ::readlinkat(fd_.get(), name.c_str(), found.data(), found.size());
     if (n < 0 || target != std::string_view(found.data(), static_cast<std::size_t>(n)))
       return error_ = fmt::format("{}/{} is not a link to it", path_, name), "";
     return path_ + '/' + name;
@@ -66,7 +63,7 @@ class OwnFolder {
   static constexpr mode_t kRights = 0755;
 
   const std::string path_;
-  int fd_ = -1;
+  detail::Descriptor fd_{};
   std::string error_{};
 };
 

@@ -3,8 +3,6 @@
 
 #include "verb.hpp"
 
-#include <fmt/format.h>
-
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>

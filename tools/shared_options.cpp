@@ -5,9 +5,7 @@
 #include "core/nearest.hpp"
 #include "input.hpp"
 #include "interrupt.hpp"
-#include "options.hpp"
 #include "sdma/device/topology.hpp"
-#include "verb.hpp"
 
 #include <fmt/format.h>
 

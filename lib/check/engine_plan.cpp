@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 namespace sdma { inline namespace v0_3 { namespace check_detail {
 namespace {

@@ -19,7 +19,6 @@
 #include "../schedule/symbols.hpp"
 #include "sdma/check/check.hpp"
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>

@@ -6,14 +6,12 @@
 #include "../schedule/refused.hpp"
 #include "../engine/admit.hpp"
 #include "reporter.hpp"
-#include "sdma/device/topology.hpp"
 #include "sdma/stream/rules.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
-#include <set>
 
 namespace sdma { inline namespace v0_3 { namespace check_detail {
 namespace {

@@ -8,7 +8,6 @@
 // CheckOptions::max_findings findings per rule are stored; the rest are only counted.
 #include "model.hpp"
 
-#include <initializer_list>
 #include <map>
 #include <optional>
 #include <set>

@@ -3,8 +3,6 @@
 #include "../schedule/link.hpp"
 #include "reporter.hpp"
 
-#include <optional>
-
 namespace sdma { inline namespace v0_3 { namespace check_detail {
 namespace {
 

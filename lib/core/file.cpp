@@ -11,7 +11,6 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <utility>
 
 namespace sdma { inline namespace v0_3 {
 namespace {

@@ -3,7 +3,6 @@
 
 #include "../engine/signals_blocked.hpp"
 #include "request.hpp"
-#include "sdma/core/deadline.hpp"
 #include "share_socket.hpp"
 
 #include <fmt/format.h>

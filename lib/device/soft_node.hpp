@@ -26,11 +26,9 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <bit>
 #include <cstring>
 #include <map>
 #include <memory>
-#include <system_error>
 #include <thread>
 #include <unordered_map>
 #include <vector>

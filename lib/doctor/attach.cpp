@@ -21,7 +21,6 @@
 #include <cstring>
 #include <ctime>
 #include <memory>
-#include <optional>
 #include <thread>
 
 namespace sdma { inline namespace v0_3 { namespace doctor {

@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <optional>
 
 namespace sdma { inline namespace v0_3 { namespace doctor {
 namespace {

@@ -12,7 +12,6 @@
 #include "line.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 
 namespace sdma { inline namespace v0_3 { namespace doctor {

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 namespace sdma { inline namespace v0_3 { namespace doctor {
 namespace {

@@ -7,7 +7,6 @@
 
 #include <iterator>
 #include <set>
-#include <utility>
 
 namespace sdma { inline namespace v0_3 {
 namespace {

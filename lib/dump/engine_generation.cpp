@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <string>
 
 namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {

@@ -10,7 +10,6 @@
 #include "line.hpp"
 
 #include <array>
-#include <optional>
 #include <string>
 #include <string_view>
 

@@ -12,7 +12,6 @@
 // form is a row there. Pure functions; any thread. No errors: what is not known stays in the text.
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 
 namespace sdma { inline namespace v0_3 { namespace detail {

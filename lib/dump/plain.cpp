@@ -5,9 +5,7 @@
 #include "log_forms.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
-#include <cstdint>
 #include <utility>
 
 namespace sdma { inline namespace v0_3 { namespace detail {

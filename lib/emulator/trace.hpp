@@ -18,7 +18,6 @@
 #include "../engine/pipeline.hpp"
 
 #include <cstdint>
-#include <string_view>
 
 namespace sdma::emulator {
 

@@ -5,7 +5,6 @@
 #include "sums.hpp"
 #include "symbols.hpp"
 
-#include <algorithm>
 #include <cstring>
 
 namespace sdma { inline namespace v0_3 { namespace detail {

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <unistd.h>
-#include <utility>
 
 namespace sdma { inline namespace v0_3 {
 namespace {

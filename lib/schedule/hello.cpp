@@ -9,7 +9,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <initializer_list>
 #include <span>
 
 namespace sdma { inline namespace v0_3 { namespace detail {

@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <string_view>
-#include <utility>
 
 namespace sdma { inline namespace v0_3 {
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "parser.hpp"
 
-#include <algorithm>
-
 namespace sdma { inline namespace v0_3 {
 namespace detail {
 namespace {

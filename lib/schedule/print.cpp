@@ -2,13 +2,10 @@
 // Prints schedules as FLAT.
 #include "../stream/print.hpp"
 #include "lifetimes.hpp"
-#include "sdma/core/number.hpp"
 #include "sdma/schedule/text.hpp"
 #include "sdma/stream/text.hpp"
 #include "sums.hpp"
 #include "symbols.hpp"
-
-#include <algorithm>
 
 namespace sdma { inline namespace v0_3 {
 namespace {

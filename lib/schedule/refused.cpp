@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <map>
 
 namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {

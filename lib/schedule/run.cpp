@@ -4,7 +4,6 @@
 #include "compare.hpp"
 #include "contents.hpp"
 #include "host_threads.hpp"
-#include "sdma/schedule/text.hpp"
 #include "symbols.hpp"
 
 #include <fmt/chrono.h>

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <set>
-#include <span>
 #include <utility>
 
 namespace sdma { inline namespace v0_3 {

@@ -2,8 +2,6 @@
 // Engines: one front end each, a window of bytes in flight, requests in order, and the flows that carry their bytes.
 #include "world.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 

@@ -26,7 +26,6 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
-#include <memory>
 #include <utility>
 #include <vector>
 

@@ -5,7 +5,6 @@
 #include "../core/nearest.hpp"
 #include "energy_file.hpp"
 #include "sdma/core/file.hpp"
-#include "sdma/device/topology.hpp"
 
 #include <fmt/format.h>
 

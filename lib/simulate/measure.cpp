@@ -8,8 +8,6 @@
 #include "sdma/sync/describe.hpp"
 #include "sdma/sync/wait.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 

@@ -2,8 +2,6 @@
 // Packets of a queue, in ring order: what each waits for, and the words that it changes.
 #include "world.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 namespace sdma { inline namespace v0_3 { namespace detail {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "lexer.hpp"
 
-#include <utility>
-
 namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 

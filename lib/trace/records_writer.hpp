@@ -13,7 +13,6 @@
 // Errors: `write` returns whether the event is in the file.
 #include "records.hpp"
 
-#include <array>
 #include <cstddef>
 #include <string>
 #include <string_view>

@@ -17,7 +17,6 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
-#include <optional>
 
 namespace sdma::tool::contact {
 namespace {

@@ -12,7 +12,6 @@
 #include "sdma/simulate/held_out.hpp"
 
 #include <functional>
-#include <vector>
 
 namespace sdma::json {
 

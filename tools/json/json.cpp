@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "json.hpp"
 
-#include "sdma/stream/json.hpp"
+#include "core/words.hpp"
 #include "sdma/trace/write.hpp"
 
 namespace sdma::json {
@@ -39,20 +39,6 @@ Diagnostic diagnostic(const Json& j) {
 
 std::string line(const Json& j) { return j.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n"; }
 std::string document(const Json& j) { return j.dump(2, ' ', true, Json::error_handler_t::replace) + "\n"; }
-
-namespace {
-
-std::vector<Json> values_of(std::string_view lines) {
-  std::vector<Json> all;
-  while (!lines.empty()) {
-    const auto end = lines.find('\n');
-    all.push_back(Json::parse(lines.substr(0, end)));
-    lines.remove_prefix(end == lines.npos ? lines.size() : end + 1);
-  }
-  return all;
-}
-
-}  // namespace
 
 Json of(const Bounds& b) { return {{"low", b.low}, {"value", b.value}, {"high", b.high}}; }
 Json of(const Energy& e) {
@@ -98,9 +84,11 @@ Json of(const Topology& t) { return Json::parse(to_json(t)); }
 Json of(const doctor::Diagnosis& d) { return Json::parse(to_json(d)); }
 Json of(const trace::Comparison& c, std::string_view other) { return Json::parse(to_json(c, other)); }
 
-std::vector<Json> lines_of(const trace::Trace& t) { return values_of(trace::to_json_lines(t)); }
-std::vector<Json> packets_of(std::span<const std::uint32_t> dwords, std::uint64_t base, Generation g) {
-  return values_of(to_json_lines(dwords, base, g));
+std::vector<Json> lines_of(const trace::Trace& t) {
+  const auto text = trace::to_json_lines(t);
+  std::vector<Json> all;
+  for (std::string_view rest = text; !rest.empty();) all.push_back(Json::parse(sdma::detail::take_line(rest)));
+  return all;
 }
 
 }  // namespace sdma::json

@@ -67,7 +67,5 @@ Json of(const doctor::Diagnosis&);
 Json of(const trace::Comparison&, std::string_view other = "simulated");
 /// The lines of a recording: header, lanes, texts, ranges and events.
 std::vector<Json> lines_of(const trace::Trace&);
-/// The packets of a stream, as `sdma dis --json` prints them.
-std::vector<Json> packets_of(std::span<const std::uint32_t>, std::uint64_t base = 0, Generation = kDefaultGeneration);
 
 }  // namespace sdma::json

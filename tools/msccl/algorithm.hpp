@@ -7,7 +7,6 @@
 //   return lower(*a, {.slots = 2});                  // lower.cpp: the text of a schedule
 #include "msccl.hpp"
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -21,9 +21,7 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstdio>
 #include <memory>
-#include <optional>
 #include <span>
 
 namespace collectives::perf {

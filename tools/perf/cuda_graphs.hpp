@@ -13,7 +13,6 @@
 #include "sdma/sync/stream_order.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 
 namespace collectives::perf {

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <span>
 #include <tuple>
 
 namespace collectives::perf {

@@ -11,7 +11,6 @@
 #include "sdma/schedule/exchange.hpp"
 
 #include <cstdint>
-#include <memory>
 
 namespace collectives::perf {
 

@@ -52,8 +52,7 @@ int as_verb(const AsArguments& o) {
   if (!text) return report(text.error()), kInput;
   if (o.format == To::binary && o.output.empty() && ::isatty(STDOUT_FILENO) == 1)
     return complain("the ring's bytes would go to a terminal",
-                    "-o FILE writes them to a file, --format=hex shows them as text, and -o - writes them anyway"),
-           kUsage;
+                    "-o FILE writes them to a file, --format=hex shows them as text, and -o - writes them anyway");
   const auto name = shown(o.path);
   const auto dwords = o.input == From::text ? assemble(*text, name, {.generation = chosen(o.generation)})
                                             : from_json_lines(*text, name);

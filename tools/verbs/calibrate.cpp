@@ -8,7 +8,6 @@
 #include "output.hpp"
 #include "perf/measure_joules.hpp"
 #include "sdma/core/number.hpp"
-#include "sdma/simulate/held_out.hpp"
 #include "shared_options.hpp"
 #include "verb.hpp"
 
@@ -190,8 +189,7 @@ int predict_only(const CalibrateArguments& o, const Measured& measured) {
 
 int calibrate_verb(const CalibrateArguments& o) {
   if (o.energy) {
-    if (!o.device)
-      return complain("--energy needs a device", "--device=cuda; or a table of joules: --joules FILE"), kUsage;
+    if (!o.device) return complain("--energy needs a device", "--device=cuda; or a table of joules: --joules FILE");
     keep_what_is_known();
     return calibrate_joules(
         {.start = o.start, .out = o.out, .save = o.measure.save, .json = o.json},
@@ -206,16 +204,14 @@ int calibrate_verb(const CalibrateArguments& o) {
   }
   if (o.from.empty() && !o.device)
     return complain("no measurements given",
-                    "sdma calibrate --from share/published/dma-latte.csv, or sdma calibrate --device=cuda"),
-           kUsage;
+                    "sdma calibrate --from share/published/dma-latte.csv, or sdma calibrate --device=cuda");
   std::vector<std::string> inputs;
   for (const auto& path : {o.from, o.start})
     if (!path.empty() && path != "builtin") inputs.push_back(path);
   if (!o.out.empty() && overwrites({{"-o", o.out}}, inputs)) return kUsage;
   if (o.device && o.start != "builtin")
     return complain("--start has no meaning with --device",
-                    "its start is made from what is measured; --energy takes one"),
-           kUsage;
+                    "its start is made from what is measured; --energy takes one");
   auto measured = o.device ? measure_device(*o.device, o.measure) : read(o);
   if (measured.code == kInterrupted && o.json) (void)write_text("-", json::line({{"complete", false}}));
   if (measured.code != kOk) return measured.code;

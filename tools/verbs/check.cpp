@@ -12,7 +12,6 @@
 #include "output.hpp"
 #include "repeat.hpp"
 #include "sdma/core/number.hpp"
-#include "sdma/device/topology.hpp"
 #include "sdma/stream/rules.hpp"
 #include "shared_options.hpp"
 #include "verb.hpp"
@@ -20,7 +19,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 #include <set>
 #include <utility>
 
@@ -145,8 +143,7 @@ std::optional<int> check_schedule(Findings& to, const CheckArguments& o, const C
   if (o.input.form != Form::automatic || !holds_schedule(path, in)) return {};
   if (o.input.generation || o.check.ring_bytes != 0 || o.check.base != 0 || o.kernel)
     return complain("--gfx, --sdma, --ring-bytes, --base and --kernel are for rings, and this is a schedule",
-                    "a schedule is checked for sDMA 4.4.2, as user queues"),
-           kUsage;
+                    "a schedule is checked for sDMA 4.4.2, as user queues");
   auto text = in.whole_text();
   if (!text) return to.unread(text.error()), kInput;
   auto parse = o.parse;
@@ -179,8 +176,7 @@ struct Named {
 /// one that is not decided.
 int check_schedules(Findings& to, const CheckArguments& o, CheckOptions options, std::span<Named> all) {
   if (!o.sweep.values.empty())
-    return complain("--sweep is for one schedule, and these are " + std::to_string(all.size()), "name one FILE"),
-           kUsage;
+    return complain("--sweep is for one schedule, and these are " + std::to_string(all.size()), "name one FILE");
   constexpr int kWorst[] = {kUsage, kInput, kRefuted, kUndecided, kOk};
   const auto rank = [&](int code) { return std::find(std::begin(kWorst), std::end(kWorst), code); };
   int worst = kOk;
@@ -245,8 +241,7 @@ int check_bundle(const CheckArguments& o, Input& in) {
   if (!o.parse.set.empty() || !o.sweep.values.empty() || !o.topology.empty() || !o.gpus.empty() || o.cuda ||
       o.form == FindingsForm::sarif || !(o.profile == Profile{}))
     return complain("a bundle has its own node, values and assumptions, and is only repeated",
-                    "sdma check BUNDLE, without other options but --json"),
-           kUsage;
+                    "sdma check BUNDLE, without other options but --json");
   const auto text = in.whole_text();
   if (!text) return report(text.error()), kInput;
   return repeat(in.name(), *text, o.json());
@@ -256,9 +251,9 @@ int check_verb(const CheckArguments& o) {
   if (o.rules) return list_rules(o.json());
   if (o.covered) return list_covered(o.json());
   if (o.form == FindingsForm::sarif && !o.sweep.values.empty())
-    return complain("--sarif reports on files, and --sweep on values of a param", "leave one of them out"), kUsage;
+    return complain("--sarif reports on files, and --sweep on values of a param", "leave one of them out");
   if (o.cuda && !o.topology.empty())
-    return complain("--limits=cuda and --topology both say which node it is", "give one of them"), kUsage;
+    return complain("--limits=cuda and --topology both say which node it is", "give one of them");
   const auto node = topology(o);
   if (!node) return report(node.error()), kInput;
   const CheckOptions whole{.profile = o.profile,
@@ -279,7 +274,7 @@ int check_verb(const CheckArguments& o) {
   if (o.input.form == Form::automatic && is_bundle(in->beginning())) return check_bundle(o, *in);
   if (const auto code = check_schedule(to, o, whole, o.input.path, *in))
     return *code == kUsage || !o.sweep.values.empty() ? *code : to.close(*code);
-  if (!o.sweep.values.empty()) return complain("--sweep is for schedules, and this is a ring", "leave it out"), kUsage;
+  if (!o.sweep.values.empty()) return complain("--sweep is for schedules, and this is a ring", "leave it out");
   auto options = o.check;
   options.file = in->name();
   options.user_queue = !o.kernel;

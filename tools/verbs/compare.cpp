@@ -73,7 +73,7 @@ std::optional<double> parse_percent(const std::string& text) {
 /// A recording of another tool beside what the machine needs for each copy alone.
 int recording(const CompareArguments& o) {
   constexpr double kSlower = 10;  // percent
-  if (!o.parse.set.empty()) return complain("--set is for the schedule FILE", "omit it"), kUsage;
+  if (!o.parse.set.empty()) return complain("--set is for the schedule FILE", "omit it");
   const auto m = load_machine(o.machine);
   if (!m) return exit_code(o.machine);
   const auto copies = load_copies(o.measured, {});
@@ -107,16 +107,13 @@ int compare_verb(const CompareArguments& o) {
   if (o.path.empty() && o.with.empty() && !is_own(o.measured)) return recording(o);
   if (!o.page.empty())
     return complain("--page goes with a recording of another tool, without a FILE or --with",
-                    "sdma trace --format=html shows two traces of this SDK"),
-           kUsage;
+                    "sdma trace --format=html shows two traces of this SDK");
   if (o.path.empty() == o.with.empty())
     return complain(o.path.empty() ? "nothing to compare with" : "both a schedule and --with",
-                    "give the FILE of the schedule, or a second trace with --with"),
-           kUsage;
+                    "give the FILE of the schedule, or a second trace with --with");
   if (!o.with.empty() && (!o.parse.set.empty() || !o.machine.path.empty() || !o.machine.changes.empty()))
-    return complain("--with does not take --set, --machine or --parameter", "they are for the simulation of a FILE"),
-           kUsage;
-  if (o.measured == "-" && (o.path == "-" || o.with == "-")) return complain("- can be read only once"), kUsage;
+    return complain("--with does not take --set, --machine or --parameter", "they are for the simulation of a FILE");
+  if (o.measured == "-" && (o.path == "-" || o.with == "-")) return complain("- can be read only once");
   Doing comparing("reading " + shown(o.measured));
   const auto measured = trace::load_json_lines(o.measured);
   if (!measured) return report(measured.error()), kInput;

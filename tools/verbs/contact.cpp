@@ -58,18 +58,18 @@ int read_verb(const ContactArguments& o) {
 
 int contact_verb(ContactArguments& o) {
   if (!o.read.empty()) return read_verb(o);
-  if (o.json) return complain("--json: only with --read", "a run writes answer.json into contact.tar.gz"), kUsage;
-  if (o.paths.size() > 1) return complain("more than one FOLDER", "sdma contact --help"), kUsage;
+  if (o.json) return complain("--json: only with --read", "a run writes answer.json into contact.tar.gz");
+  if (o.paths.size() > 1) return complain("more than one FOLDER", "sdma contact --help");
   auto& s = o.settings;
   for (const auto& step : o.steps)
     if (step != "works" && step != "order" && step != "speed")
-      return complain("--step: '" + step + "' is not works, order or speed", "sdma contact --help"), kUsage;
+      return complain("--step: '" + step + "' is not works, order or speed", "sdma contact --help");
   s.only = {o.steps.begin(), o.steps.end()};
   if (!o.module.empty()) {
     auto module = read_file(o.module);
     if (!module) return report(module.error()), kInput;
     s.module = *std::move(module);
-    if (const auto why = contact::no_kernels(s); !why.empty()) return complain("--module: " + why, {}), kUsage;
+    if (const auto why = contact::no_kernels(s); !why.empty()) return complain("--module: " + why, {});
   }
   const auto folder = o.paths.empty() ? std::string("contact") : o.paths[0];
   std::error_code error;

@@ -49,8 +49,7 @@ int save(const DoctorArguments& o, const doctor::Snapshot& s, const doctor::Diag
 
 /// A program's own output is on stdout, so what is said about it goes to stderr.
 int run_under_doctor(const DoctorArguments& o) {
-  if (!o.files.empty())
-    return complain("a program and FILEs cannot be examined together", "sdma doctor --help"), kUsage;
+  if (!o.files.empty()) return complain("a program and FILEs cannot be examined together", "sdma doctor --help");
   return examine_program(o.live, [&](const doctor::Snapshot& s, const doctor::Diagnosis& d) {
     (void)std::fputs(text_of(o, d).c_str(), stderr);
     (void)save(o, s, d);
@@ -63,9 +62,8 @@ int no_file(const LiveOptions& o) {
   for (const int pid : doctor::gpu_processes_below(0)) list += fmt::format("{}{}", list.empty() ? "" : ", ", pid);
   if (o.attach)
     return complain("which process? " + (list.empty() ? "None uses a GPU" : "These use a GPU: " + list),
-                    "sdma doctor --attach PID, or --processes for all of them"),
-           kUsage;
-  return complain("no FILE given", "sdma doctor --help"), kUsage;
+                    "sdma doctor --attach PID, or --processes for all of them");
+  return complain("no FILE given", "sdma doctor --help");
 }
 
 /// What hangs or faulted comes first; then what could not be read, because it may have said more.
@@ -80,12 +78,11 @@ int doctor_verb(const DoctorArguments& o) {
   if (!o.collect.path.empty()) {
     if (!o.files.empty() || !o.live.program.empty() || o.live.attach || !o.save.empty())
       return complain("--collect takes what this machine shows, and no FILE, process or program",
-                      "sdma doctor --collect " + o.collect.path),
-             kUsage;
+                      "sdma doctor --collect " + o.collect.path);
     return collect(o.collect);
   }
   if (o.collect.anonymous)
-    return complain("--anonymous is a part of --collect", "sdma doctor --collect report.tar.gz --anonymous"), kUsage;
+    return complain("--anonymous is a part of --collect", "sdma doctor --collect report.tar.gz --anonymous");
   if (!o.live.program.empty()) return run_under_doctor(o);
   std::vector<std::string> inputs = o.files;
   for (const auto& b : o.buffers) inputs.push_back(b.path);
@@ -94,8 +91,7 @@ int doctor_verb(const DoctorArguments& o) {
   const auto pids = pids_of(o.files, o.live);
   if (o.live.processes && (pids.empty() || !o.files.empty()))
     return complain(pids.empty() ? "no process uses a GPU" : "--processes takes all processes, and no FILE",
-                    "sdma doctor --help"),
-           kUsage;
+                    "sdma doctor --help");
   Doing watching(pids.empty() ? "reading files"
                               : fmt::format("watching the queues of {} for {} ms",
                                             pids.size() == 1 ? fmt::format("process {}", pids[0])

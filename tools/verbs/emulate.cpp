@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // sdma emulate: runs a program on a software KFD node.
 #include "core/abstract_address.hpp"
+#include "core/descriptor.hpp"
 #include "core/preloadable.hpp"
 #include "device/product.hpp"
 #include "input.hpp"
@@ -123,22 +124,17 @@ class Refusals {
  public:
   explicit Refusals(const std::string& machine) : socket_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
     const detail::AbstractAddress at("sdma-left-" + machine);
-    if (socket_ < 0 || ::bind(socket_, at.get(), at.bytes()) != 0) error_ = std::strerror(errno);
-  }
-  Refusals(const Refusals&) = delete;
-  Refusals& operator=(const Refusals&) = delete;
-  ~Refusals() {
-    if (socket_ >= 0) ::close(socket_);
+    if (!socket_ || ::bind(socket_.get(), at.get(), at.bytes()) != 0) error_ = std::strerror(errno);
   }
   /// Why nothing can be learned; "" if it can.
   const std::string& error() const noexcept { return error_; }
   bool any() const noexcept {
     char one{};
-    return ::recv(socket_, &one, 1, MSG_DONTWAIT) > 0;
+    return ::recv(socket_.get(), &one, 1, MSG_DONTWAIT) > 0;
   }
 
  private:
-  const int socket_;
+  const detail::Descriptor socket_;
   std::string error_{};
 };
 
@@ -186,8 +182,7 @@ int emulate_verb(const EmulateArguments& o) {
            kInput;
   if (const auto most = engines_of(o.gpu); o.engines > most)
     return complain(fmt::format("--engines: a GPU of type {} has {} engines, not {}", o.gpu, most, o.engines),
-                    fmt::format("write --engines=1 to --engines={}, or choose another --gpu", most)),
-           kUsage;
+                    fmt::format("write --engines=1 to --engines={}, or choose another --gpu", most));
   const auto program = find_program(o.program[0]);
   if (program.empty()) return kInput;
   if (const auto why = obstacle(program); !why.empty())
@@ -219,8 +214,8 @@ int emulate_verb(const EmulateArguments& o) {
   if (overwrites({{"--trace", o.trace}}, {program.string(), node.string()}, "a part of the program")) return kUsage;
   if (!o.names.empty()) {
     if (o.trace.empty() && !o.watch)
-      return complain("--names needs a recording: --trace or --watch", "add one, or omit --names"), kUsage;
-    if (o.names == "-") return complain("--names needs a file, not -", "the program reads standard input"), kUsage;
+      return complain("--names needs a recording: --trace or --watch", "add one, or omit --names");
+    if (o.names == "-") return complain("--names needs a file, not -", "the program reads standard input");
     if (overwrites({{"--trace", o.trace}}, {o.names})) return kUsage;
     if (const auto names = load_names(o.names); !names) return report(names.error()), kInput;
     std::error_code none;

@@ -22,8 +22,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <string>
-#include <vector>
 
 namespace sdma::tool {
 namespace {

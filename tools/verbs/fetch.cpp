@@ -129,18 +129,17 @@ int measured_fetch(const FetchArguments& o) {
 
 int fetch_verb(FetchArguments o) {
   auto& c = o.cases;
-  if (!o.sweep.empty() && o.block) return complain("--sweep replaces --block: give one of them"), kUsage;
+  if (!o.sweep.empty() && o.block) return complain("--sweep replaces --block: give one of them");
   if (o.block) c.sizes = {*o.block};
   if (!o.sweep.empty()) c.sizes = o.sweep;
   c.pool = o.pool.value_or(4 * c.blocks);
   if (c.pool < c.blocks)
-    return complain(fmt::format("--pool: {} is less than --blocks, {}", c.pool, c.blocks), "give a larger pool"),
-           kUsage;
+    return complain(fmt::format("--pool: {} is less than --blocks, {}", c.pool, c.blocks), "give a larger pool");
   if (!c.sweeps() && (c.kernel || o.large))
-    return complain("--large and --kernel need a --sweep of at least two sizes", "--sweep 4K..1M"), kUsage;
+    return complain("--large and --kernel need a --sweep of at least two sizes", "--sweep 4K..1M");
   c.large = o.large.value_or(c.large);
   if (o.device && o.machine.given())
-    return complain("--machine, --parameter and --through are for --device=simulate", "add --device=simulate"), kUsage;
+    return complain("--machine, --parameter and --through are for --device=simulate", "add --device=simulate");
   return o.device ? measured_fetch(o) : simulated_fetch(o);
 }
 

@@ -207,11 +207,10 @@ int print_phases(const LatencyArguments& o, const std::string& what, json::Json 
 
 int latency_verb(const LatencyArguments& o) {
   if (o.device && o.machine.given())
-    return complain("--machine, --parameter and --through are for --device=simulate", "add --device=simulate"), kUsage;
+    return complain("--machine, --parameter and --through are for --device=simulate", "add --device=simulate");
   if (o.most < o.least)
-    return complain(fmt::format("-e: {} is less than -b, {}", size_text(o.most), size_text(o.least)), "exchange them"),
-           kUsage;
-  if (o.src == o.dst) return complain("--src and --dst are one GPU", "name two: --src 0 --dst 1"), kUsage;
+    return complain(fmt::format("-e: {} is less than -b, {}", size_text(o.most), size_text(o.least)), "exchange them");
+  if (o.src == o.dst) return complain("--src and --dst are one GPU", "name two: --src 0 --dst 1");
   const auto have = [&](const Topology& t) {
     if (const auto g = std::max(o.src, o.dst); g.value >= t.gpus.size())
       fail(Diagnostic{.where = fmt::format("gpu{}", g.value),

@@ -32,7 +32,7 @@ struct Planned {
   std::vector<std::string> notes{};
 };
 
-int usage_error(const std::string& why) { return complain(why, "sdma plan --help"), kUsage; }
+int usage_error(const std::string& why) { return complain(why, "sdma plan --help"); }
 
 int print_plan(const PlanArguments& o, const Planned& p) {
   if (o.json)

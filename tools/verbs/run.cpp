@@ -128,23 +128,21 @@ std::vector<std::string> read(const RunArguments& o) {
 }
 
 int run_verb(const RunArguments& o, Option events) {
-  if (o.paths.size() > 1 && !o.test) return complain("more than one FILE", "--test takes several"), kUsage;
+  if (o.paths.size() > 1 && !o.test) return complain("more than one FILE", "--test takes several");
   if (o.order && !software(o))
-    return complain("--order needs --device=soft", "sdma emulate --order=... sets it for a software node"), kUsage;
+    return complain("--order needs --device=soft", "sdma emulate --order=... sets it for a software node");
   if (o.test && (!o.inputs.empty() || !o.outputs.empty()))
     return complain("--test does not take --input or --output",
-                    "init= and --seed determine the contents of the buffers"),
-           kUsage;
+                    "init= and --seed determine the contents of the buffers");
   if (!o.trace.empty() && o.test)
-    return complain("--test does not take --trace", "run one FILE without --test to record a trace"), kUsage;
+    return complain("--test does not take --trace", "run one FILE without --test to record a trace");
   if (!o.trace.empty() && o.ranks > 1)
-    return complain("--ranks does not take --trace", "a trace is of one process: run FILE without --ranks"), kUsage;
+    return complain("--ranks does not take --trace", "a trace is of one process: run FILE without --ranks");
   if (!o.ranks_per_node.count(o.ranks))
     return complain(fmt::format("--ranks={} does not make whole nodes of {}", o.ranks, to_string(o.ranks_per_node)),
-                    "let the processes of the nodes add up to --ranks"),
-           kUsage;
-  if (events.given() && o.trace.empty()) return complain("--events needs --trace", "add --trace=run.jsonl"), kUsage;
-  if (o.trace == "-") return complain("--trace needs a file, not -", "standard output is for the report"), kUsage;
+                    "let the processes of the nodes add up to --ranks");
+  if (events.given() && o.trace.empty()) return complain("--events needs --trace", "add --trace=run.jsonl");
+  if (o.trace == "-") return complain("--trace needs a file, not -", "standard output is for the report");
   if (overwrites(written(o), read(o))) return kUsage;
   RunAnswer answer{o};
   int code = kOk;

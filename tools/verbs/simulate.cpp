@@ -12,7 +12,6 @@
 #include "output.hpp"
 #include "repeat.hpp"
 #include "sdma/core/number.hpp"
-#include "sdma/schedule/text.hpp"
 #include "sdma/simulate/lower_bound.hpp"
 #include "sdma/simulate/power_limit.hpp"
 #include "sdma/simulate/sweep.hpp"
@@ -231,8 +230,7 @@ int one(const SimulateArguments& o, const MachineDescription& m, const std::stri
     if (o.machine.given() || !o.parse.set.empty() || !o.trace.empty() || !o.plot.empty() || !o.bundle.empty() ||
         o.contents || o.explain || o.watts)
       return complain("a bundle has its own machine and values, and is only repeated",
-                      "sdma simulate BUNDLE, without other options but --json"),
-             kUsage;
+                      "sdma simulate BUNDLE, without other options but --json");
     return repeat(shown(path), *text, o.json);
   }
   SourceMap map;
@@ -349,11 +347,10 @@ int simulate_verb(const SimulateArguments& o) {
   const auto m = load_machine(o.machine);
   if (!m) return exit_code(o.machine);
   if (o.show_machine) return write_text("-", o.json ? to_json(*m) : to_table(*m));
-  if (o.paths.empty()) return complain("no schedule given", "sdma simulate FILE"), kUsage;
+  if (o.paths.empty()) return complain("no schedule given", "sdma simulate FILE");
   for (const auto* path : {&o.trace, &o.plot, &o.csv, &o.bundle})
     if (*path == "-")
-      return complain("--trace, --plot, --csv and --bundle need a file, not -", "standard output is for the report"),
-             kUsage;
+      return complain("--trace, --plot, --csv and --bundle need a file, not -", "standard output is for the report");
   auto read = o.paths;
   if (!o.machine.path.empty()) read.push_back(o.machine.path);
   if (overwrites({{"--trace", o.trace}, {"--plot", o.plot}, {"--csv", o.csv}, {"--bundle", o.bundle}}, read))
@@ -361,29 +358,25 @@ int simulate_verb(const SimulateArguments& o) {
   if (o.watts &&
       (!o.sweeps.empty() || !o.trace.empty() || !o.plot.empty() || !o.bundle.empty() || o.contents || o.explain))
     return complain("--power-limit does not take --sweep, --trace, --plot, --bundle, --contents or --explain",
-                    "the report is about the round at the clock that follows"),
-           kUsage;
+                    "the report is about the round at the clock that follows");
   if (o.figure.given() && o.plot.empty())
-    return complain("--title and --size need --plot", "they say how its picture is drawn"), kUsage;
+    return complain("--title and --size need --plot", "they say how its picture is drawn");
   if (!o.sweeps.empty()) {
     if (!o.trace.empty() || !o.bundle.empty() || o.contents || o.explain || !o.gpus.empty())
       return complain("--sweep does not take --trace, --bundle, --contents, --explain or --gpu",
-                      "simulate one FILE at one value to use them"),
-             kUsage;
-    if (std::count(o.paths.begin(), o.paths.end(), "-") > 1) return complain("- can be read only once"), kUsage;
+                      "simulate one FILE at one value to use them");
+    if (std::count(o.paths.begin(), o.paths.end(), "-") > 1) return complain("- can be read only once");
     auto axes = axes_of(o);
     return axes ? sweep(o, *m, *std::move(axes)) : kUsage;
   }
   if (!o.gpus.empty() && o.plot.empty() && o.trace.empty())
-    return complain("--gpu needs --plot or --trace", "the report is about all GPUs"), kUsage;
-  if (!o.csv.empty()) return complain("--csv needs --sweep", "--json prints the report of one FILE"), kUsage;
-  if (o.explain && o.no_sensitivity)
-    return complain("--explain needs the sensitivity", "omit --no-sensitivity"), kUsage;
+    return complain("--gpu needs --plot or --trace", "the report is about all GPUs");
+  if (!o.csv.empty()) return complain("--csv needs --sweep", "--json prints the report of one FILE");
+  if (o.explain && o.no_sensitivity) return complain("--explain needs the sensitivity", "omit --no-sensitivity");
   if (o.paths.size() > 1 && (o.plot.empty() || !o.trace.empty() || !o.bundle.empty() || o.watts))
     return complain("more than one FILE",
-                    "--sweep takes several, and --plot without --trace and --bundle draws them over one axis"),
-           kUsage;
-  if (std::count(o.paths.begin(), o.paths.end(), "-") > 1) return complain("- can be read only once"), kUsage;
+                    "--sweep takes several, and --plot without --trace and --bundle draws them over one axis");
+  if (std::count(o.paths.begin(), o.paths.end(), "-") > 1) return complain("- can be read only once");
   return each(o, *m);
 }
 

@@ -53,9 +53,9 @@ json::Json json_of(const StreamsArguments& o, const StreamTimes& t) {
 }
 
 int streams_verb(const StreamsArguments& o) {
-  if (o.options.graph % 2 != 0) return complain("--graph: an odd number", "rounds take turns: --graph 20"), kUsage;
+  if (o.options.graph % 2 != 0) return complain("--graph: an odd number", "rounds take turns: --graph 20");
   if (o.options.iterations % o.options.graph != 0)
-    return complain("-n: not a multiple of --graph", "-n 100 --graph 20"), kUsage;
+    return complain("-n: not a multiple of --graph", "-n 100 --graph 20");
   const auto times = time_streams(o.options);
   const auto object = json::document(json_of(o, times));
   if (!o.save.empty())

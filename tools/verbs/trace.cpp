@@ -151,19 +151,18 @@ int trace_verb(const TraceArguments& o) {
     return kUsage;
   }
   if (o.schedule && (o.follow || o.format || !o.names.empty() || o.inputs.size() > 1))
-    return complain("--schedule takes one FILE, and no --format, --follow or --names", "sdma trace --help"), kUsage;
+    return complain("--schedule takes one FILE, and no --format, --follow or --names", "sdma trace --help");
   if (o.generation && !o.schedule)
-    return complain("--gfx goes with --schedule", "a trace names the version of its packets itself"), kUsage;
+    return complain("--gfx goes with --schedule", "a trace names the version of its packets itself");
   if (!o.gpus.empty() && (o.follow || o.schedule))
-    return complain("--gpu does not go with --follow or --schedule", "sdma trace --help"), kUsage;
+    return complain("--gpu does not go with --follow or --schedule", "sdma trace --help");
   if (!o.names.empty() && o.follow)
-    return complain("--follow does not take --names", "sdma emulate --names=FILE names addresses from the beginning"),
-           kUsage;
+    return complain("--follow does not take --names", "sdma emulate --names=FILE names addresses from the beginning");
   if (o.follow && o.format.value_or(trace::Form::text) != trace::Form::text)
-    return complain("--follow shows text only", "omit --format"), kUsage;
+    return complain("--follow shows text only", "omit --format");
   auto read = o.inputs.empty() ? std::vector{o.input()} : o.inputs;
   if (!o.names.empty()) read.push_back(o.names);
-  if (std::count(read.begin(), read.end(), "-") > 1) return complain("- can be read only once"), kUsage;
+  if (std::count(read.begin(), read.end(), "-") > 1) return complain("- can be read only once");
   if (overwrites({{"-o", o.output}}, read)) return kUsage;
   if (o.follow) return follow(o);
   if (o.schedule) return schedule(o);

@@ -44,7 +44,6 @@
 
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace sdma { inline namespace v0_3 {

@@ -14,7 +14,6 @@
 #include "sdma/check/check.hpp"
 #include "sdma/simulate/simulate.hpp"
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>

@@ -48,7 +48,6 @@
 #include "sdma/simulate/fit.hpp"
 
 #include <functional>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>

@@ -37,7 +37,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace sdma { inline namespace v0_3 {

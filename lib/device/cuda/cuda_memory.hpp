@@ -28,7 +28,6 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
-#include <memory>
 #include <unordered_map>
 #include <vector>
 

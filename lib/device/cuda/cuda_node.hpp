@@ -24,7 +24,6 @@
 #include <algorithm>
 #include <cstring>
 #include <list>
-#include <system_error>
 
 namespace sdma { inline namespace v0_3 { namespace detail::cuda {
 

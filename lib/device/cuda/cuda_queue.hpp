@@ -25,9 +25,7 @@
 #include "commands.hpp"
 #include "sdma/queue/ring.hpp"
 
-#include <array>
 #include <atomic>
-#include <memory>
 #include <mutex>
 
 namespace sdma { inline namespace v0_3 { namespace detail::cuda {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "kernels.hpp"
 
-#include <fmt/format.h>
-
 namespace sdma { inline namespace v0_3 { namespace detail::cuda {
 namespace {
 

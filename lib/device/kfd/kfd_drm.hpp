@@ -12,7 +12,6 @@
 // Internal to the library.
 #include "sdma/device/kfd.hpp"
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 

@@ -14,7 +14,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <optional>
 
 namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {

@@ -100,21 +100,15 @@ struct Client {
       if ((gpus >> g & 1) != 0) out.push_back(gpu_id(g));
     return out;
   }
-  int map(const Memory& m, std::uint64_t gpus) {
+  int map(const Memory& m, std::uint64_t gpus) { return change(Nr::map_memory, m, gpus); }
+  int unmap(const Memory& m, std::uint64_t gpus) { return change(Nr::unmap_memory, m, gpus); }
+  int change(Nr nr, const Memory& m, std::uint64_t gpus) {
     const auto list = ids(gpus);
     kfd::MapMemory a{.handle = m.handle,
                      .gpu_ids = reinterpret_cast<std::uint64_t>(list.data()),
                      .count = static_cast<std::uint32_t>(list.size()),
                      .done = 0};
-    return call(kfd, Nr::map_memory, a);
-  }
-  int unmap(const Memory& m, std::uint64_t gpus) {
-    const auto list = ids(gpus);
-    kfd::MapMemory a{.handle = m.handle,
-                     .gpu_ids = reinterpret_cast<std::uint64_t>(list.data()),
-                     .count = static_cast<std::uint32_t>(list.size()),
-                     .done = 0};
-    return call(kfd, Nr::unmap_memory, a);
+    return call(kfd, nr, a);
   }
   int free(const Memory& m) {
     for (std::uint32_t g = 0; g < node.gpus.size(); ++g)

@@ -11,7 +11,6 @@
 #include "hsa.hpp"
 #include "sdma/device/rocr.hpp"
 
-#include <array>
 #include <optional>
 #include <unordered_map>
 #include <vector>

@@ -2,6 +2,7 @@
 #include "debug_link.hpp"
 
 #include "../../core/abstract_address.hpp"
+#include "../../core/descriptor.hpp"
 #include "../../engine/signals_blocked.hpp"
 #include "../no_memory.hpp"
 #include "../real.hpp"
@@ -26,12 +27,12 @@
 #include <cstdio>
 #include <cstring>
 #include <utility>
-#include <vector>
 
 namespace sdma::emulator {
 namespace {
 
 using kfd::DebugOp;
+using Owned = sdma::detail::Descriptor;
 
 struct Question {
   kfd::DebugTrap args{};
@@ -47,28 +48,15 @@ constexpr std::size_t kMostIds = kfd::kMaxQueues;
 constexpr std::size_t kMostData = kfd::kMaxQueues * sizeof(kfd::QueueEntry);
 constexpr timeval kAnswered{.tv_sec = 10, .tv_usec = 0}, kAsked{.tv_sec = 1, .tv_usec = 0};
 
-class Socket {
- public:
-  explicit Socket(int fd = -1) noexcept : fd_(fd) {}
-  ~Socket() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Socket(Socket&& from) noexcept : fd_(from.release()) {}
-  Socket& operator=(Socket&&) = delete;
-  int get() const noexcept { return fd_; }
-  int release() noexcept { return std::exchange(fd_, -1); }
-  void patience(const timeval& t) const noexcept {
-    for (const int which : {SO_RCVTIMEO, SO_SNDTIMEO}) (void)::setsockopt(fd_, SOL_SOCKET, which, &t, sizeof t);
-  }
-  pid_t peer() const noexcept {
-    ucred who{};
-    socklen_t bytes = sizeof who;
-    return ::getsockopt(fd_, SOL_SOCKET, SO_PEERCRED, &who, &bytes) == 0 ? who.pid : -1;
-  }
-
- private:
-  int fd_;
-};
+void set_patience(const Owned& socket, const timeval& t) noexcept {
+  for (const int which : {SO_RCVTIMEO, SO_SNDTIMEO}) (void)::setsockopt(socket.get(), SOL_SOCKET, which, &t, sizeof t);
+}
+/// The process at the other end.
+pid_t peer_of(const Owned& socket) noexcept {
+  ucred who{};
+  socklen_t bytes = sizeof who;
+  return ::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &who, &bytes) == 0 ? who.pid : -1;
+}
 
 sdma::detail::AbstractAddress address(ino_t arena) noexcept {
   char name[64];
@@ -150,11 +138,12 @@ int connect_to(std::uint32_t pid) {
   // Only root may read this of a process that has ended. Such a process has no memory.
   if (SDMA_REAL(access)(path, R_OK) != 0) return has_memory(static_cast<pid_t>(pid)) ? -EPERM : -ESRCH;
   for (const auto inode : arenas_of(pid)) {
-    Socket s(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    Owned s(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
     if (s.get() < 0) return -errno;
-    s.patience(kAnswered);
+    set_patience(s, kAnswered);
     const auto there = address(inode);
-    if (::connect(s.get(), there.get(), there.bytes()) == 0 && s.peer() == static_cast<pid_t>(pid)) return s.release();
+    if (::connect(s.get(), there.get(), there.bytes()) == 0 && peer_of(s) == static_cast<pid_t>(pid))
+      return s.release();
   }
   return -ESRCH;
 }
@@ -170,12 +159,12 @@ int ask(Node& own, kfd::DebugTrap& a, std::vector<std::byte>& data) {
     if (error != 0 || a.op != static_cast<std::uint32_t>(DebugOp::enable)) return error;
     // The process may have created its node meanwhile, without finding this session.
     at = connect_to(a.pid);
-    const Socket file(at < 0 ? -1 : own.debugged.hand_over(a.pid, again));
-    if (file.get() < 0) return (void)Socket(at), 0;
+    const Owned file(at < 0 ? -1 : own.debugged.hand_over(a.pid, again));
+    if (file.get() < 0) return (void)Owned(at), 0;
     data.clear();
   }
   if (at < 0) return -at;
-  Socket there(at);
+  Owned there(at);
   const bool enables = a.op == static_cast<std::uint32_t>(DebugOp::enable);
   const int fd = enables && is_open(static_cast<int>(a.enable.fd)) ? static_cast<int>(a.enable.fd) : -1;
   if (!send_message(there.get(), Question{a, ::gettid()}, data, fd)) return ESRCH;
@@ -195,7 +184,7 @@ int ask(Node& own, kfd::DebugTrap& a, std::vector<std::byte>& data) {
 int ask_self(Node& own, kfd::DebugTrap& a, std::vector<std::byte>& data) {
   const std::lock_guard lock(own.mutex);
   const bool enables = a.op == static_cast<std::uint32_t>(DebugOp::enable);
-  Socket file(enables ? away(SDMA_REAL(fcntl)(static_cast<int>(a.enable.fd), F_DUPFD_CLOEXEC, 0)) : -1);
+  Owned file(enables ? away(SDMA_REAL(fcntl)(static_cast<int>(a.enable.fd), F_DUPFD_CLOEXEC, 0)) : -1);
   const int error = own.debug.answer(a, file.get(), data);
   if (error == 0) (void)file.release();
   return error;
@@ -286,7 +275,7 @@ int DebugSessions::answer(kfd::DebugTrap& a, bool traced, std::vector<std::byte>
   if (!traced && a.op != static_cast<std::uint32_t>(DebugOp::disable)) return EPERM;
   if (at == early_.end()) at = early_.try_emplace(a.pid, std::make_unique<Early>()).first;
   auto& debug = at->second->debug;
-  Socket file(enables ? away(SDMA_REAL(fcntl)(static_cast<int>(a.enable.fd), F_DUPFD_CLOEXEC, 0)) : -1);
+  Owned file(enables ? away(SDMA_REAL(fcntl)(static_cast<int>(a.enable.fd), F_DUPFD_CLOEXEC, 0)) : -1);
   const int error = debug.answer(a, file.get(), data);
   if (error == 0) (void)file.release();
   if (!debug.session()) early_.erase(at);
@@ -308,14 +297,14 @@ int DebugPort::take_session(Node& n) noexcept {
   const auto tracer = tracer_of(::getpid());
   if (tracer <= 0) return -1;
   return guarded(-1, [&] {
-    Socket there(connect_to(static_cast<std::uint32_t>(status_of(tracer, "Tgid: %d"))));
+    Owned there(connect_to(static_cast<std::uint32_t>(status_of(tracer, "Tgid: %d"))));
     Reply r;
     int received = -1;
     std::vector<std::byte> data;
     if (there.get() < 0 || !send_message(there.get(), Question{{}, ::gettid(), true}, {}, -1) ||
         receive_message(there.get(), r, data, &received) < 0 || r.error != 0)
       return -1;
-    Socket file(away(received));
+    Owned file(away(received));
     const std::lock_guard lock(n.mutex);
     if (n.debug.answer(r.args, file.get(), data) != 0) return -1;
     (void)file.release();
@@ -379,21 +368,21 @@ void DebugPort::serve(Node& n) noexcept {
 }
 
 void DebugPort::answer_one(Node& n, int connection) noexcept {
-  Socket there(connection);
+  Owned there(connection);
   if (connection < 0) return;
-  there.patience(kAsked);
+  set_patience(there, kAsked);
   Question q;
   int received = -1;
   std::array<std::byte, kMostIds * sizeof(std::uint32_t)> ids;
   const auto bytes = receive_message(there.get(), q, ids, &received);
   if (bytes < 0) return;
-  Socket file(away(received));
+  Owned file(away(received));
   Reply r{.args = q.args};
   const auto op = static_cast<DebugOp>(q.args.op);
   std::vector<std::byte> data;
   if (q.takes_session) {
-    const auto pid = static_cast<std::uint32_t>(there.peer());
-    const Socket its(n.debugged.hand_over(pid, r.args));
+    const auto pid = static_cast<std::uint32_t>(peer_of(there));
+    const Owned its(n.debugged.hand_over(pid, r.args));
     r.error = its.get() < 0 ? ESRCH : 0;
     if (send_message(there.get(), r, {}, its.get()) && r.error == 0)
       (void)errno_of([&] { return n.debugged.keep(pid, there.release()), 0; });
@@ -401,7 +390,7 @@ void DebugPort::answer_one(Node& n, int connection) noexcept {
   }
   {
     const std::lock_guard lock(n.mutex);
-    r.error = op != DebugOp::disable && !traced_by(there.peer(), q.thread) ? EPERM : errno_of([&] {
+    r.error = op != DebugOp::disable && !traced_by(peer_of(there), q.thread) ? EPERM : errno_of([&] {
       data.assign(ids.begin(), ids.begin() + bytes);
       return n.debug.answer(r.args, file.get(), data);
     });

@@ -13,6 +13,7 @@
 // As in the kernel, a DMABUF of an object that GPUs may only read cannot be mapped for writing; an imported object may
 // be written and executed, however the exporter allocated it; and the flags that the first export of an IPC handle
 // passes are not the driver's, but the caller's: every import returns them. They are in the record.
+#include "../../core/descriptor.hpp"
 #include "../real.hpp"
 #include "node.hpp"
 #include "user.hpp"
@@ -24,20 +25,6 @@
 #include <cstdio>
 
 namespace sdma::emulator {
-namespace {
-
-/// A file that is open during one call.
-struct Opened {
-  Opened(const char* path, int flags) noexcept : fd(SDMA_REAL(open)(path, flags | O_CLOEXEC)) {}
-  ~Opened() {
-    if (fd >= 0) ::close(fd);
-  }
-  Opened(const Opened&) = delete;
-  Opened& operator=(const Opened&) = delete;
-  const int fd;
-};
-
-}  // namespace
 
 /// Creates an object over the bytes of another object of this process or of another.
 int Memory::take(const ObjectInfo& info, const char* link, std::uint32_t gpu_id, std::uint64_t va, Object* out) {
@@ -122,8 +109,8 @@ int Memory::import_ipc(kfd::ImportIpc& a) {
   std::snprintf(path, sizeof path, "/proc/%u/fd/%u", a.shared[0], a.shared[1]);
   // Checked before it is opened, because opening another kind of file may have side effects.
   if (memfd_name(path, room) != kArenaName) return EINVAL;
-  const Opened file(path, O_RDONLY);
-  const auto info = read_record(file.fd, a.shared[2]);
+  const sdma::detail::Descriptor file(SDMA_REAL(open)(path, O_RDONLY | O_CLOEXEC));
+  const auto info = read_record(file.get(), a.shared[2]);
   if (!info || info->nonce != a.shared[3] || info->ipc == 0) return EINVAL;
   Object o;
   if (const int error = take(*info, path, a.gpu_id, a.va, &o)) return error;

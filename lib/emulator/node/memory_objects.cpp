@@ -6,11 +6,9 @@
 
 #include "../../engine/execute.hpp"
 
-#include <fcntl.h>
 #include <unistd.h>
 #include <array>
 #include <atomic>
-#include <cerrno>
 #include <cstdio>
 #include <ctime>
 

@@ -25,10 +25,8 @@
 #include "../../device/sysfs.hpp"
 #include "../../engine/address_space.hpp"
 
-#include <cerrno>
 #include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 

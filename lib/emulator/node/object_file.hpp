@@ -18,7 +18,6 @@
 #include <sys/types.h>
 #include <cstdint>
 #include <optional>
-#include <string_view>
 
 namespace sdma::emulator {
 

@@ -21,7 +21,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <algorithm>
-#include <cerrno>
 #include <cstdarg>
 #include <cstring>
 #include <span>

@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <map>

@@ -33,7 +33,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <ctime>
-#include <span>
 #include <vector>
 
 #ifndef UFFD_USER_MODE_ONLY

@@ -15,7 +15,6 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <span>
 
 namespace sdma::emulator {
@@ -134,7 +133,6 @@ class SdmaQueue final : public HwQueue {
   }
   std::uint64_t moved() const noexcept override { return pipeline_.moved(); }
   bool holds_engine() const noexcept override { return pipeline_.holds_engine(); }
-  const Pipeline& pipeline() const noexcept { return pipeline_; }
 
  private:
   static constexpr std::uint32_t kBudget = 32;  ///< actions before the next queue has its turn

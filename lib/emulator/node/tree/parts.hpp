@@ -16,7 +16,6 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
 
 namespace sdma::emulator {
 

@@ -14,7 +14,6 @@
 #include "../../../kfd/abi.hpp"
 #include "../../real.hpp"
 #include "../arena.hpp"
-#include "../shown.hpp"
 #include "parts.hpp"
 #include "sdma/core/number.hpp"
 
@@ -25,12 +24,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <utility>
-#include <vector>
 
 namespace sdma::emulator {
 
