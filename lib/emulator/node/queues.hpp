@@ -51,6 +51,7 @@ class Queues {
   int suspend(std::span<std::uint32_t> ids, bool suspended) noexcept;
   /// Lets all queues run again.
   void resume() noexcept;
+  Server& server(std::uint32_t g) noexcept { return *servers_[g]; }
 
  private:
   struct Entry {
