@@ -15,7 +15,8 @@
 //   asleep             no turn until no other agent can act; then the sleeper with the lowest rank wakes. A thread
 //                      falls asleep before one in two of its first actions, and more rarely later
 //
-// When the last thread has ended, what is still in flight stays there in one run of two; in the others, all of it lands.
+// When the last thread has ended, what is still in flight stays there in one run of two; in the others, all of it
+// lands.
 //
 // Time is virtual: it passes with turns. So the same seed gives the same run, whatever else the machine does, and a nap
 // is as long as it has to be to show a race. If no agent can act and none sleeps, the run is stuck: `run` then

@@ -17,10 +17,6 @@ namespace {
 constexpr std::uint64_t kTurns = 19;                   // a stream of random numbers
 constexpr auto kLook = std::chrono::milliseconds(20);  // a process that waits asks this often whether one is lost
 
-constexpr std::uint64_t packed(std::uint64_t run, Conductor::Turn t, std::uint32_t process) noexcept {
-  return run << 16 | static_cast<std::uint64_t>(t) << 8 | process;
-}
-
 }  // namespace
 
 void Conductor::Unmap::operator()(Conductor* c) const noexcept { ::munmap(c, sizeof *c); }
@@ -32,7 +28,7 @@ std::unique_ptr<Conductor, Conductor::Unmap> Conductor::shared(std::uint32_t pro
 }
 
 void Conductor::set(std::uint32_t process, Turn t) noexcept {
-  turn_.store(packed(run_, t, process), std::memory_order_release);
+  given_.store({.run = run_, .process = static_cast<std::uint16_t>(process), .turn = t}, std::memory_order_release);
   if (t == Turn::over)
     for (std::uint32_t p = 0; p < processes_; ++p) waiting_[p].wake();
   else waiting_[process].wake();
@@ -55,7 +51,7 @@ void Conductor::Seat::join(std::uint64_t seed) noexcept {
   if (process_ == 0) c_->seed_ = seed;
   c_->ids_[process_].store(::getpid(), std::memory_order_relaxed);
   const auto n = c_->joined_.fetch_add(1, std::memory_order_acq_rel);
-  run_ = n / c_->processes_ + 1;
+  run_ = static_cast<std::uint32_t>(n / c_->processes_) + 1;
   if ((n + 1) % c_->processes_ != 0) return;
   c_->idle_ = c_->ended_ = 0;
   c_->ranks_ = {};
@@ -85,9 +81,8 @@ Conductor::Turn Conductor::Seat::comes() {
   for (;;) {
     const auto ticket = c_->waiting_[process_].ticket();
     if (c_->broken_.load(std::memory_order_acquire)) return Turn::alone;
-    const auto turn = c_->turn_.load(std::memory_order_acquire);
-    const auto kind = static_cast<Turn>(turn >> 8 & 0xff);
-    if (turn >> 16 == run_ && (kind == Turn::over || (turn & 0xff) == process_)) return kind;
+    const auto now = c_->given_.load(std::memory_order_acquire);
+    if (now.run == run_ && (now.turn == Turn::over || now.process == process_)) return now.turn;
     const auto d = Deadline::in(kLook);
     c_->waiting_[process_].sleep(ticket, d);
     if (!d.passed() || !(lost() || over_())) continue;
@@ -98,7 +93,7 @@ Conductor::Turn Conductor::Seat::comes() {
 
 void Conductor::Seat::pass(const Outcome& o) noexcept {
   const auto me = std::uint64_t{1} << process_;
-  const bool stuck = static_cast<Turn>(c_->turn_.load(std::memory_order_relaxed) >> 8 & 0xff) == Turn::stuck;
+  const bool stuck = c_->given_.load(std::memory_order_relaxed).turn == Turn::stuck;
   if (o.ended) c_->ended_ |= me;
   c_->ranks_[process_] = o.rank;
   if (o.acted || stuck) c_->idle_ = 0;

@@ -6,7 +6,7 @@
 //   // in process r:
 //   Conductor::Seat seat{*memory, r, over};         // over(): is the time of this process up?
 //   seat.join(seed);                                // of process 0; begins when all have joined
-//   for (auto turn = seat.comes(); turn is no end; turn = seat.comes()) { act; seat.pass(what came of it); }
+//   for (auto t = seat.comes(); t is not the end; t = seat.comes()) { act; seat.pass(what came of it); }
 //
 //   act     an agent of this process may act. A process in which none can is left out until some agent has acted
 //   wake    no agent of any process can act: of those that sleep, the one with the lowest rank is here, and wakes
@@ -59,7 +59,7 @@ class Conductor {
     Conductor* c_;
     std::uint32_t process_;
     std::function<bool()> over_;
-    std::uint64_t run_ = 0;
+    std::uint32_t run_ = 0;
   };
 
  private:
@@ -74,12 +74,20 @@ class Conductor {
   const std::uint32_t processes_;
   std::atomic<std::uint64_t> joined_{0};
   std::atomic<bool> broken_{false};
-  /// Of a turn: the number of the run, the kind, and the process.
-  std::atomic<std::uint64_t> turn_{0};
+  /// Whose turn it is.
+  struct Given {
+    std::uint32_t run{};
+    std::uint16_t process{};
+    Turn turn{};
+    std::uint8_t unused{};
+  };
+  static_assert(std::atomic<Given>::is_always_lock_free);
+  std::atomic<Given> given_{Given{}};
   std::array<BasicParking<0>, kMost> waiting_{};
   std::array<std::atomic<pid_t>, kMost> ids_{};  ///< of the processes that have joined
   // Of the process that has the turn.
-  std::uint64_t idle_ = 0, ended_ = 0, run_ = 0, seed_ = 0;
+  std::uint64_t idle_ = 0, ended_ = 0, seed_ = 0;
+  std::uint32_t run_ = 0;
   std::array<std::uint32_t, kMost> ranks_{};
   bool to_the_end_ = false;
   Seeded order_{0};

@@ -25,8 +25,7 @@ using namespace std::chrono_literals;
 constexpr std::uint32_t kSteps = 64;                            // of a queue before the next one's turn
 constexpr std::uint64_t kMostUnsent = std::uint64_t{64} << 20;  // queues wait until less is left
 constexpr std::uint64_t kPiece = std::uint64_t{1} << 20;        // of a message
-constexpr std::uint64_t kSmallPiece = std::uint64_t{1}
-                                      << 16;  // the same, of an adversarial device: a socket has room for it
+constexpr std::uint64_t kSmallPiece = std::uint64_t{64} << 10;  // of an adversarial device's: a socket has room for it
 constexpr std::uint64_t kLateness = 18, kNaps = 20, kAdditions = 21;  // streams of random numbers
 constexpr std::uint32_t kMostRounds = 64;                             // rounds
 constexpr auto kLeave = 2s;  // for what was handed over, when the Bound is destroyed

@@ -619,6 +619,7 @@ OWN_BOUNDS = {
     ("lib/emulator/queues/crew.hpp", "std::chrono::seconds(1)"): ("1 s", "lib/emulator/queues/crew.hpp"),
     ("lib/emulator/model/model.cpp", "std::chrono::seconds(60)"): ("60 s", "lib/emulator/model/model.hpp"),
     ("lib/emulator/node/memory_objects.hpp", "std::chrono::seconds(60)"): ("60 s", "lib/emulator/node/memory_objects.hpp"),
+    ("lib/engine/conductor.cpp", "kLook"): None,
     ("lib/engine/worker.hpp", "std::chrono::milliseconds(1)"): None,
     ("lib/litmus/device.cpp", "kLongest"): ("two seconds", "lib/litmus/device.hpp"),
     ("lib/schedule/host_threads.cpp", "kLook"): None,

@@ -440,14 +440,13 @@ void add_explore(VerbOptions& verb, Action& action) {
   search.push_back(verb.flag("--force", o->force, "allow --write to replace files"));
   add_format(verb, "table", o->json, "form of the report (default: table)");
   add_verbose(verb, o->verbose);
-  verb.exits(
-      {{kOk, "a proved candidate was found, or the advice is printed"},
-       {kRefuted, "every candidate is refuted"},
-       {kInput,
-        "errors in the schedule or the machine description, a schedule that leaves nothing open, a product or\n"
-        "a node that --advise knows nothing of, or an error of the input or output"},
-       {kUndecided, "no candidate is proved, but not all are refuted, or not all were searched"},
-       {kInterrupted, "Ctrl-C ended the search; the best so far is printed"}});
+  verb.exits({{kOk, "a proved candidate was found, or the advice is printed"},
+              {kRefuted, "every candidate is refuted"},
+              {kInput,
+               "errors in the schedule or the machine description, a schedule that leaves nothing open, a product or\n"
+               "a node that --advise knows nothing of, or an error of the input or output"},
+              {kUndecided, "no candidate is proved, but not all are refuted, or not all were searched"},
+              {kInterrupted, "Ctrl-C ended the search; the best so far is printed"}});
   verb.manual("docs/explore.md");
   verb.footer(
       "Times are predictions (docs/simulate.md). Only schedules that sdma check proves are printed.\n"
