@@ -170,11 +170,4 @@ Result<Serving, Diagnostic> serve_requests(const std::vector<ServingRequest>& al
   return ServingLoop(all, steps, options).run();
 }
 
-double quantile(std::vector<double> v, double part) {
-  std::sort(v.begin(), v.end());
-  const auto at = part * static_cast<double>(v.size() - 1);
-  const auto low = static_cast<std::size_t>(at);
-  return std::lerp(v[low], v[std::min(low + 1, v.size() - 1)], at - static_cast<double>(low));
-}
-
 }}  // namespace sdma::v0_3

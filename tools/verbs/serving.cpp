@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // sdma serving: predicts how a server with a KV cache serves requests, from the times of its steps.
 #include "sdma/simulate/serving.hpp"
+#include "core/median.hpp"
 #include "input.hpp"
 #include "json/json.hpp"
 #include "sdma/core/number.hpp"
@@ -24,6 +25,8 @@ struct ServingArguments {
   ServingOptions server{.way = ""};
   bool json = false;
 };
+
+using detail::quantile;
 
 constexpr double kParts[] = {0.5, 0.9, 0.99};
 constexpr std::uint64_t kMostTokens = 1U << 30, kMostRequests = 1'000'000;

@@ -96,7 +96,4 @@ struct Serving {
 /// Serves requests that are sorted by their arrival.
 Result<Serving, Diagnostic> serve_requests(const std::vector<ServingRequest>&, const StepTimes&, const ServingOptions&);
 
-/// The value below which a part of all values lies, linear between two of them; 0.5 is the median. Needs one at least.
-double quantile(std::vector<double>, double part);
-
 }}  // namespace sdma::v0_3
