@@ -2,6 +2,7 @@
 // sdma serving: predicts how a server with a KV cache serves requests, from the times of its steps.
 #include "sdma/simulate/serving.hpp"
 #include "core/median.hpp"
+#include "core/plural.hpp"
 #include "input.hpp"
 #include "json/json.hpp"
 #include "sdma/core/number.hpp"
@@ -60,8 +61,8 @@ std::string table(const Serving& s, const Waits& w) {
   out += seconds_row("waited for blocks", w.blocks);
   out += seconds_row("waited for the batch", w.batch);
   out += seconds_row("waited for other steps", w.others);
-  out += fmt::format("{} requests in {:.3f} s: {:.1f} tokens a second, {} decode steps\n", s.requests.size(), s.seconds,
-                     s.tokens_per_second, s.decode_steps);
+  out += fmt::format("{} in {:.3f} s: {:.1f} tokens a second, {}\n", plural(s.requests.size(), "request"), s.seconds,
+                     s.tokens_per_second, plural(s.decode_steps, "decode step"));
   if (s.admissions_beyond + s.decodes_beyond > 0)
     out += fmt::format(
         "beyond the table: {} of {} admissions and {} of {} decode steps have the time of the nearest measured shape\n",
@@ -120,7 +121,7 @@ int serving_verb(ServingArguments o) {
   }
   auto served = serve_requests(all, *steps, o.server);
   if (!served) {
-    served.error().where = shown(o.steps);
+    served.error().where = "sdma serving";
     return report(served.error()), kInput;
   }
   const auto waits = waits_of(*served, all);
@@ -170,8 +171,8 @@ void add_serving(VerbOptions& verb, Action& action) {
       "decodes a token for all that run when none can be admitted.\n"
       "Examples:\n"
       "  sdma serving share/measured/h200/serving_steps.csv --way=layer --rate=4 --prefix=2048 --prompt=64 --tokens=32\n"
-      "      --blocks=4096 --batch=16\n"
-      "  sdma serving steps.csv --way=none --arrivals=arrivals.csv --prompt=64 --tokens=32 --blocks=4096 --batch=16");
+      "      --blocks=4096 --batch=8\n"
+      "  sdma serving steps.csv --way=none --arrivals=arrivals.csv --prompt=64 --tokens=32 --blocks=4096 --batch=8");
   action = [o] { return serving_verb(*o); };
 }
 
