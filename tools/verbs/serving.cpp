@@ -170,9 +170,10 @@ void add_serving(VerbOptions& verb, Action& action) {
       "The server is that of examples/serving: it admits requests one at a time, in the order of their arrival, and\n"
       "decodes a token for all that run when none can be admitted.\n"
       "Examples:\n"
-      "  sdma serving share/measured/h200/serving_steps.csv --way=layer --rate=4 --prefix=2048 --prompt=64 --tokens=32\n"
-      "      --blocks=4096 --batch=8\n"
-      "  sdma serving steps.csv --way=none --arrivals=arrivals.csv --prompt=64 --tokens=32 --blocks=4096 --batch=8");
+      "  sdma serving steps.csv --way=layer --rate=4 --requests=100 --prefix=2048\n"
+      "      --prompt=64 --tokens=32 --blocks=4096 --batch=8\n"
+      "  sdma serving steps.csv --way=none --arrivals=arrivals.csv --prefix=2048\n"
+      "      --prompt=64 --tokens=32 --blocks=4096 --batch=8");
   action = [o] { return serving_verb(*o); };
 }
 
