@@ -30,7 +30,7 @@ struct ServingArguments {
 using detail::quantile;
 
 constexpr double kParts[] = {0.5, 0.9, 0.99};
-constexpr std::uint64_t kMostTokens = 1U << 30, kMostRequests = 1'000'000;
+constexpr std::uint64_t kMostTokens = 1'000'000'000, kMostRequests = 1'000'000;
 
 /// What every request has of one kind, in seconds.
 template <class Of> std::vector<double> of_all(const Serving& s, Of of) {
