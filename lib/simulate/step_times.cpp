@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
 
 namespace sdma { inline namespace v0_3 {
@@ -41,31 +42,30 @@ std::optional<Diagnostic> each_line(std::string_view text, std::string_view file
 }
 
 /// Where a value lies between the keys of a map: at one of them, or between two.
-struct Between {
+struct AxisPlace {
   std::uint64_t low{}, high{};
   double part{};  ///< how far it is on the way from low to high
   bool beyond{};  ///< it is outside: both are the nearest key
 };
-template <class Map> Between between(const Map& m, std::uint64_t v) {
+template <class Map> AxisPlace place_on_axis(const Map& m, std::uint64_t v) {
   const auto above = m.lower_bound(v);
   if (above == m.end()) return {m.rbegin()->first, m.rbegin()->first, 0, true};
   if (above->first == v || above == m.begin()) return {above->first, above->first, 0, above->first != v};
   const auto low = std::prev(above)->first, high = above->first;
   return {low, high, static_cast<double>(v - low) / static_cast<double>(high - low), false};
 }
-double mix(double low, double high, double part) { return low + (high - low) * part; }
 
 }  // namespace
 
 std::optional<StepTimes::Time> StepTimes::time(const Grid& grid, std::uint64_t first, std::uint64_t second) {
   if (grid.empty()) return {};
   const auto in_row = [second](const auto& row) {
-    const auto b = between(row, second);
-    return Time{mix(row.at(b.low), row.at(b.high), b.part), b.beyond};
+    const auto b = place_on_axis(row, second);
+    return Time{std::lerp(row.at(b.low), row.at(b.high), b.part), b.beyond};
   };
-  const auto b = between(grid, first);
+  const auto b = place_on_axis(grid, first);
   const auto low = in_row(grid.at(b.low)), high = in_row(grid.at(b.high));
-  return Time{mix(low.ms, high.ms, b.part), b.beyond || low.beyond || high.beyond};
+  return Time{std::lerp(low.ms, high.ms, b.part), b.beyond || low.beyond || high.beyond};
 }
 
 Result<StepTimes, Diagnostic> step_times(std::string_view text, std::string_view file) {

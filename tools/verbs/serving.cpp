@@ -55,7 +55,7 @@ Waits waits_of(const Serving& s, const std::vector<ServingRequest>& all) {
           of_all(s, [](const auto& r, std::size_t) { return r.waited_for_others; })};
 }
 
-std::string table(const Serving& s, const Waits& w) {
+std::string serving_table(const Serving& s, const Waits& w) {
   auto out = fmt::format("{:<24} {:>10} {:>10} {:>10}\n", "predicted", "p50", "p90", "p99");
   out += seconds_row("time to first token", w.first);
   out += seconds_row("waited for blocks", w.blocks);
@@ -70,7 +70,7 @@ std::string table(const Serving& s, const Waits& w) {
   return out;
 }
 
-json::Json object(const Serving& s, const std::vector<ServingRequest>& all, const Waits& w) {
+json::Json serving_object(const Serving& s, const std::vector<ServingRequest>& all, const Waits& w) {
   const auto parts = [](const std::vector<double>& v) {
     return json::Json{
         {"p50", quantile(v, kParts[0])}, {"p90", quantile(v, kParts[1])}, {"p99", quantile(v, kParts[2])}};
@@ -125,7 +125,7 @@ int serving_verb(ServingArguments o) {
     return report(served.error()), kInput;
   }
   const auto waits = waits_of(*served, all);
-  return write_text("-", o.json ? json::document(object(*served, all, waits)) : table(*served, waits));
+  return write_text("-", o.json ? json::document(serving_object(*served, all, waits)) : serving_table(*served, waits));
 }
 
 std::optional<double> parse_rate(std::string_view text) {
