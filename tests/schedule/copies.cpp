@@ -6,6 +6,8 @@
 #include "sdma/schedule/text.hpp"
 #include "support/catch.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 using namespace sdma;
