@@ -122,6 +122,7 @@ class CopiesOfRows {
                    .begin_ns = r.begin_ns,
                    .end_ns = r.end_ns,
                    .asked_ns = r.asked_ns,
+                   .phase = std::move(r.phase),
                    .where = std::move(r.where),
                    .when = when(r.begin_ns, r.end_ns),
                    .notes = std::move(r.notes)};

@@ -2,6 +2,7 @@
 // Reads copies from JSON: rocprofv3's, with its table of agents, and Chrome traces as kineto (PyTorch) writes them.
 #include "copies_forms.hpp"
 #include "json_rows.hpp"
+#include "roctx_ranges.hpp"
 
 #include "../core/words.hpp"
 #include "sdma/core/number.hpp"
@@ -51,6 +52,10 @@ class RocprofJson final : public CopiesOfJson {
     if (across_ > 0)
       t_.unknown.emplace_back(
           "agents: since September 2025, HIP may name the two GPUs of a copy between GPUs the wrong way round");
+    if (without_call_ > 0)
+      t_.unknown.push_back(
+          fmt::format("phases: the file has ranges of roctx, but not the calls of {} (--hip-trace, --hsa-trace)",
+                      plural_of_copies(without_call_)));
     return copies_of(std::move(t_));
   }
 
@@ -60,7 +65,15 @@ class RocprofJson final : public CopiesOfJson {
   bool is_row(std::string_view path) override {
     if (!path.starts_with(kRoot)) return false;
     path.remove_prefix(std::min(path.size(), kRoot.size() + 1));
-    return path == "agents" || path == "buffer_records.memory_copy" || path == "buffer_records.memory_allocation";
+    constexpr std::string_view kRows[] = {"agents",
+                                          "buffer_records.memory_copy",
+                                          "buffer_records.memory_allocation",
+                                          "buffer_records.hip_api",
+                                          "buffer_records.hsa_api",
+                                          "buffer_records.marker_api",
+                                          "strings.buffer_records",
+                                          "strings.marker_api"};
+    return std::find(std::begin(kRows), std::end(kRows), path) != std::end(kRows);
   }
   void entered(std::string_view path) override {
     if (path == kRoot) end_process(), ++processes_;
@@ -71,7 +84,20 @@ class RocprofJson final : public CopiesOfJson {
   void row(std::string_view path, JsonRow& r) override {
     if (path.ends_with("agents")) agents_[std::string(field(r, "id.handle"))] = agent(r);
     else if (path.ends_with("memory_copy")) copy(r);
-    else allocation(r);
+    else if (path.ends_with("memory_allocation")) allocation(r);
+    else if (path.ends_with("strings.buffer_records")) ranges_.kind(std::string(field(r, "kind")));
+    else if (path.ends_with("strings.marker_api"))
+      ranges_.name(count(r, "key").value_or(0), std::string(field(r, "value")));
+    else call(path, r);
+  }
+  /// A call of the runtime, or a record of roctx.
+  void call(std::string_view path, const JsonRow& r) {
+    const auto correlation = count(r, "correlation_id.internal"), thread = count(r, "thread_id");
+    const auto begin = count(r, "start_timestamp"), end = count(r, "end_timestamp");
+    if (!correlation || !thread || !begin || !end) return;
+    if (!path.ends_with("marker_api")) ranges_.call(*correlation, *thread, *begin);
+    else if (const auto kind = count(r, "kind"))
+      ranges_.record({.kind = *kind, .correlation = *correlation, .thread = *thread, .begin = *begin, .end = *end});
   }
 
   struct Agent {
@@ -101,6 +127,7 @@ class RocprofJson final : public CopiesOfJson {
     if (const auto bytes = field(r, "bytes"); !bytes.empty() && !count(r, "bytes"))
       return wrong(fmt::format("{}: '{}' is not a number of bytes", where, bytes));
     across_ += d == Direction::across;
+    calls_.push_back(count(r, "correlation_id.internal").value_or(0));
     rows_.push_back({.from = std::string(field(r, "src_agent_id.handle")),
                      .to = std::string(field(r, "dst_agent_id.handle")),
                      .from_is = source_of(d),
@@ -133,6 +160,13 @@ class RocprofJson final : public CopiesOfJson {
 
   /// The table of agents may follow the copies.
   void end_process() {
+    ranges_.resolve();
+    for (std::size_t i = 0; ranges_.any() && i < rows_.size(); ++i) {
+      rows_[i].phase = ranges_.phase(calls_[i]);
+      without_call_ += !ranges_.has_call(calls_[i]);
+    }
+    ranges_ = {};
+    calls_.clear();
     for (auto& r : rows_) {
       for (auto [name, is] : {std::pair(&r.from, &r.from_is), std::pair(&r.to, &r.to_is)}) {
         const auto a = agents_.find(*name);
@@ -163,7 +197,9 @@ class RocprofJson final : public CopiesOfJson {
   std::vector<CopyRow> rows_;  ///< of this process
   std::vector<RecordedAllocation> memory_;
   std::string pid_;
-  std::size_t copies_ = 0, allocated_ = 0, processes_ = 0, across_ = 0;
+  RoctxRanges ranges_;                ///< of this process
+  std::vector<std::uint64_t> calls_;  ///< the correlation of each of rows_
+  std::size_t copies_ = 0, allocated_ = 0, processes_ = 0, across_ = 0, without_call_ = 0;
 };
 
 // -- Chrome traces --------------------------------------------------------------------------------------------------

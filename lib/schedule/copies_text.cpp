@@ -202,7 +202,7 @@ class CopiesText {
     for (const auto i : q.copies) {
       const auto& c = c_.copies[i];
       for (const auto p : c.after) add("  poll_mem addr=host.copy{} func=eq reference=1\n", p);
-      add("  # {}\n", in_comment(c.when));
+      add("  # {}{}\n", in_comment(c.when), c.phase.empty() ? "" : ", in " + in_comment(c.phase));
       for (const auto& n : c.notes) add("  # note: {}\n", in_comment(n));
       const auto& [from, to] = sides_[i];
       // The text stays short, whatever the size is.

@@ -6,6 +6,8 @@
 #include "sdma/schedule/text.hpp"
 #include "support/catch.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 using namespace sdma;
@@ -236,6 +238,47 @@ TEST_CASE("rocprofv3's JSON: sizes, agents by their table wherever it stands, pr
   const auto r = recorded(one(copy(0, 1, 7, 10, 20, 1) + "," + copy(2, 1, 2, 10, 20, 1)));
   REQUIRE(r.left_out.size() == 1);
   CHECK(r.left_out[0].starts_with("memory_copy[0]: a copy whose agents"));
+}
+
+TEST_CASE("rocprofv3's JSON: a copy belongs to the ranges of roctx in which its thread called for it") {
+  const std::string agents = R"x("agents":[{"id":{"handle":1},"type":1},{"id":{"handle":2},"type":2}])x";
+  const auto record = [](int correlation, int thread, int begin, int end, const std::string& more) {
+    return fmt::format(
+        R"x({{"thread_id":{},"correlation_id":{{"internal":{}}},"start_timestamp":{},"end_timestamp":{},{}}})x", thread,
+        correlation, begin, end, more);
+  };
+  const std::string to_gpu = R"x("operation":2,"src_agent_id":{"handle":1},"dst_agent_id":{"handle":2},"bytes":64)x";
+  const std::string call = R"x("operation":9)x", range = R"x("kind":1)x", name = R"x("kind":2)x";
+  const std::string copies = record(11, 7, 500, 510, to_gpu) + "," + record(12, 7, 520, 530, to_gpu) + "," +
+                             record(13, 8, 540, 550, to_gpu) + "," + record(14, 7, 560, 570, to_gpu);
+  const std::string calls = record(14, 7, 95, 96, call) + "," + record(11, 7, 20, 25, call) + "," +
+                            record(12, 7, 60, 61, call) + "," + record(13, 8, 20, 21, call);
+  // The inner range is in the file first, as it ends first. A mark has no length, and a name is not a range.
+  const std::string markers = record(3, 7, 18, 30, range) + "," + record(2, 7, 10, 90, range) + "," +
+                              record(4, 7, 60, 60, range) + "," + record(5, 7, 0, 1000, name);
+  const std::string strings =
+      R"x("strings":{"buffer_records":[{"kind":"NONE","operations":["NONE"]},{"kind":"MARKER_CORE_RANGE_API","operations":[]},)x"
+      R"x({"kind":"MARKER_NAME_API","operations":[]}],"marker_api":[{"key":2,"value":"forward"},{"key":3,"value":"layer\n3"},)x"
+      R"x({"key":4,"value":"mark"},{"key":5,"value":"thread"}]})x";
+  const auto file = [&](const std::string& api) {
+    return R"x({"rocprofiler-sdk-tool":[{"buffer_records":{"memory_copy":[)x" + copies + R"x(],"marker_api":[)x" +
+           markers + "]" + api + "}," + strings + "," + agents + "}]}";
+  };
+  const auto text = file(R"x(,"hip_api":[)x" + calls + "]");
+  const auto r = recorded(text);
+  REQUIRE(r.copies.size() == 4);
+  CHECK(r.copies[0].phase == "forward > layer\n3");
+  CHECK(r.copies[1].phase == "forward");
+  CHECK(r.copies[2].phase.empty());  // another thread
+  CHECK(r.copies[3].phase.empty());  // after the range
+  CHECK(schedule_text(r).find("# 500 ns, for 10 ns, in forward > layer?3\n") != std::string::npos);
+  scheduled(text);
+  // Without the calls, no time of a copy says to which range it belongs.
+  const auto unknown = recorded(file(""));
+  CHECK(unknown.copies[0].phase.empty());
+  CHECK(std::any_of(unknown.unknown.begin(), unknown.unknown.end(), [](const auto& u) {
+    return u.starts_with("phases: the file has ranges of roctx, but not the calls of 4");
+  }));
 }
 
 TEST_CASE("a log: a copy that failed, or that a kernel made, is left out; who waits for it, waits for those before") {

@@ -197,12 +197,11 @@ class Exploring {
     if (!options_.sweep.empty()) {
       auto a = sweep_axis(options_.sweep);
       if (const auto* why = std::get_if<std::string>(&a))
-        return complain("--sweep " + options_.sweep + ": " + *why, "write chunk=1K..1G, or chunk=1K..1G*4"), kUsage;
+        return complain("--sweep " + options_.sweep + ": " + *why, "write chunk=1K..1G, or chunk=1K..1G*4");
       axis = std::get<SweepAxis>(std::move(a));
       if (axis->of_machine())
         return complain("--sweep " + axis->name + ": explore sweeps a param of the schedule",
-                        "--parameter sets a parameter of the machine"),
-               kUsage;
+                        "--parameter sets a parameter of the machine");
     }
     std::error_code error;
     if (!options_.folder.empty()) std::filesystem::create_directories(options_.folder, error);
@@ -336,12 +335,11 @@ bool given(const std::vector<Option>& all) {
 int synthesize_verb(const ExploreArguments& o, const MachineDescription& m) {
   if (given(o.of_search) || !o.parse.set.empty() || o.verbose)
     return complain(
-               "--synthesize makes a schedule: it takes no FILE, --set, --sweep, --goal, --pareto, --tries, --seed, "
-               "--best, --write, --force or --verbose",
-               "sdma explore --synthesize all_gather --machine=ring:8 > ring.sdma"),
-           kUsage;
+        "--synthesize makes a schedule: it takes no FILE, --set, --sweep, --goal, --pareto, --tries, --seed, "
+        "--best, --write, --force or --verbose",
+        "sdma explore --synthesize all_gather --machine=ring:8 > ring.sdma");
   if (o.made.root > 0 && o.made.collective != Synthesized::broadcast)
-    return complain("--root is for a broadcast", "leave it out"), kUsage;
+    return complain("--root is for a broadcast", "leave it out");
   auto made = o.made;
   made.profile = o.profile;
   made.budget = o.budget;
@@ -356,8 +354,7 @@ int advise_verb(const ExploreArguments& o, const MachineDescription& m) {
   if (given(o.of_search) || given(o.of_made) || o.made.collective || !o.parse.set.empty() || o.budget ||
       o.profile != Profile{} || o.machine.through != Through::rings || o.verbose)
     return complain("--advise takes --machine, --parameter, --gemm-times and --json, and no other option or FILE",
-                    "sdma explore --advise=8192x1024x8192 --machine=mesh:8"),
-           kUsage;
+                    "sdma explore --advise=8192x1024x8192 --machine=mesh:8");
   auto advised = o.advised;
   advised.json = o.json;
   advised.given = o.machine;
@@ -366,18 +363,18 @@ int advise_verb(const ExploreArguments& o, const MachineDescription& m) {
 
 int explore_verb(const ExploreArguments& o) {
   const bool advises = !o.advised.shapes.empty();
-  if (o.path.empty() && !o.made.collective && !advises) return complain("no FILE given", "sdma explore --help"), kUsage;
+  if (o.path.empty() && !o.made.collective && !advises) return complain("no FILE given", "sdma explore --help");
   if (!advises && given(o.of_advised))
-    return complain("--gemm-times is for --advise", "a FILE has the times of its kernels itself"), kUsage;
+    return complain("--gemm-times is for --advise", "a FILE has the times of its kernels itself");
   if (!advises && !o.made.collective && given(o.of_made))
-    return complain("--bytes and --root are for --synthesize", "--set gives a param of a FILE its value"), kUsage;
+    return complain("--bytes and --root are for --synthesize", "--set gives a param of a FILE its value");
   const auto m = load_machine(o.machine);
   if (!m) return exit_code(o.machine);
   if (advises) return advise_verb(o, *m);
   if (o.made.collective) return synthesize_verb(o, *m);
-  if (o.front == "-") return complain("--pareto needs a file, not -", "standard output is for the report"), kUsage;
+  if (o.front == "-") return complain("--pareto needs a file, not -", "standard output is for the report");
   if (o.figure.given() && o.front.empty())
-    return complain("--title and --size need --pareto", "they say how its picture is drawn"), kUsage;
+    return complain("--title and --size need --pareto", "they say how its picture is drawn");
   if (overwrites({{"--pareto", o.front}}, {o.path})) return kUsage;
   auto text = read_text(o.path);
   if (!text) return report(text.error()), kInput;

@@ -5,7 +5,8 @@
 //   auto c = read_copies(text, "run_memory_copy_trace.csv");
 //   if (c && contradictions(*c).empty()) puts(schedule_text(*c).c_str());
 //
-//   rocprofv3, JSON  sizes, agents with their table, streams (from ROCm 7.0), times, allocations; no addresses
+//   rocprofv3, JSON  sizes, agents with their table, streams (from ROCm 7.0), times, allocations, and ranges of roctx
+//                    if calls are recorded, too; no addresses
 //   rocprofv3, CSV   directions, agents, streams (from ROCm 7.0), times; no sizes, no addresses. The file of its
 //                    allocations has no copies: `memory_alone` reads it
 //   Chrome traces    JSON as kineto writes it (PyTorch): directions, devices, streams, sizes, times; addresses of those
@@ -51,6 +52,7 @@ struct RecordedCopy {
   std::vector<std::size_t> after{};                      ///< the copies that it waits for: smaller indices of `copies`
   std::optional<std::uint64_t> begin_ns{}, end_ns{};     ///< when it ran, by the clock of the file
   std::optional<std::uint64_t> asked_ns{};               ///< when the program asked for it, by that clock
+  std::string phase{};                                   ///< ranges of roctx around its call: "forward > layer 3"
   std::string where{};                                   ///< in the file: "line 3"
   std::string when{};                ///< "8051000100 ns, for 12300 ns"; of a log, when it was asked for
   bool ended = true;                 ///< false: the file shows that it, or its call, did not end well
@@ -103,6 +105,7 @@ struct CopyRow {
   std::string process{}, stream{};                       ///< names in the file; "": not recorded
   std::uint64_t begin_ns{}, end_ns{};                    ///< by the clock of the file
   std::optional<std::uint64_t> asked_ns{};               ///< when the program asked for it, by that clock
+  std::string phase{};                                   ///< as that of RecordedCopy
   std::string where{};                                   ///< in the file: "line 3"
   std::vector<std::string> notes{};                      ///< what is assumed of this copy
 };
