@@ -75,7 +75,7 @@ class Conductor {
   std::atomic<std::uint64_t> joined_{0};
   std::atomic<bool> broken_{false};
   /// Whose turn it is.
-  struct Given {
+  struct alignas(8) Given {  // so that no compiler calls a library for it
     std::uint32_t run{};
     std::uint16_t process{};
     Turn turn{};

@@ -12,6 +12,7 @@ namespace sdma { inline namespace v0_3 {
 namespace {
 
 constexpr double kMsPerSecond = 1e3;
+constexpr std::uint64_t kMostTokens = 1'000'000'000;  ///< of a request, before, in and after its prompt
 
 class ServingLoop {
  public:
@@ -59,6 +60,8 @@ class ServingLoop {
       const auto& r = all_[i];
       if (r.tokens == 0 || r.prefix + r.prompt == 0)
         return Diagnostic{.message = fmt::format("request {} has no tokens, or wants none", i)};
+      if (std::max({r.prefix, r.prompt, r.tokens}) > kMostTokens)
+        return Diagnostic{.message = fmt::format("request {} has more than {} tokens", i, kMostTokens)};
       if (blocks_of(r) > o_.blocks)
         return Diagnostic{
             .message = fmt::format("request {} needs {} blocks, and the GPU has {}", i, blocks_of(r), o_.blocks),

@@ -8,7 +8,7 @@ SDMA and CONFORMANCE (the device tests in software) are programs of BUILD: copie
 COMPILER is a command. The recipe, as data:
 
   title   the section of CONTRIBUTING.md that it follows
-  names   what the section's placeholders stand for: VERB = "nap"
+  names   what the section's placeholders stand for: SUBCOMMAND = "nap"
   edit    in the order of the section's list: a file with `text`, and `before` or `after` (lines that the file has once);
           neither for a new file; `bless` for a file that a program writes; `also`: more places of the same file
   probe   a program of the proof's own

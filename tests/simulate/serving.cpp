@@ -147,6 +147,8 @@ TEST_CASE("what cannot be served is refused") {
   CHECK(serving_refused({asked_at(0, 1)}, {.blocks = 4, .batch = 1}).find("needs 5 blocks, and the GPU has 4") !=
         std::string::npos);
   CHECK(serving_refused({asked_at(0, 0)}, {.blocks = 9, .batch = 1}).find("wants none") != std::string::npos);
+  CHECK(serving_refused({asked_at(0, ~std::uint64_t{0})}, {.blocks = 9, .batch = 1})
+            .find("more than 1000000000 tokens") != std::string::npos);
   CHECK(serving_refused({asked_at(0, 1)}, {.blocks = 9}).find("size of 1") != std::string::npos);
 }
 

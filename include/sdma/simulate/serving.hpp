@@ -40,6 +40,7 @@ namespace sdma { inline namespace v0_3 {
 struct StepTimes {
   /// Milliseconds by two sizes: by the first, then the second.
   using Grid = std::map<std::uint64_t, std::map<std::uint64_t, double>>;
+  /// Of one step.
   struct Time {
     double ms{};    ///< of the step
     bool beyond{};  ///< the shape is beyond the table: this is the time of the nearest one in it
@@ -47,6 +48,7 @@ struct StepTimes {
   std::map<std::string, Grid, std::less<>> admit{};  ///< by way: by tokens that are fetched, then prefilled
   Grid decode{};                                     ///< by tokens of a request, then requests
 
+  /// Of a shape; nothing if the grid is empty.
   static std::optional<Time> time(const Grid&, std::uint64_t first, std::uint64_t second);
 };
 /// Reads a table; `file` names it in messages.
