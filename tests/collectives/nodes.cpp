@@ -139,7 +139,7 @@ TEST_CASE("a schedule over nodes that is bound once runs again") {
   CHECK(of_nodes({"all_gather", "hierarchical", {{2, 2}}, "300000"}, 4, Ordering::adversarial, {}, 5) == "");
 }
 
-TEST_CASE("a node that stops is named by all others, which do not wait for it") {
+TEST_CASE("a node that stops is named, and the others do not wait for it") {
   // With a process per node, only the transport can say it.
   const std::uint32_t ranks = GENERATE(4u, 2u);
   const auto killed = std::to_string(ranks - 1);
@@ -148,9 +148,15 @@ TEST_CASE("a node that stops is named by all others, which do not wait for it") 
   CAPTURE(found);
   CHECK(found.find("rank " + killed + ": its process ") != found.npos);
   CHECK(found.find("was killed by signal 9") != found.npos);
-  for (std::uint32_t r = 0; r < ranks - 1; ++r)
-    CHECK(found.find("[" + std::to_string(r) + "] run: error: rank " + killed + " does not answer: its process ") !=
-          found.npos);
+  // A rank of the same node that has seen it first may stop the run before another one sees it.
+  std::size_t name_it = 0;
+  for (std::uint32_t r = 0; r < ranks - 1; ++r) {
+    const auto says = "[" + std::to_string(r) + "] run: error: rank ";
+    const bool names = found.find(says + killed + " does not answer: its process ") != found.npos;
+    name_it += names;
+    CHECK((names || found.find(" has stopped the run", found.find(says)) != found.npos));
+  }
+  CHECK(name_it >= 1);
 }
 
 TEST_CASE("the network sends a piece while engines copy the one before") {
