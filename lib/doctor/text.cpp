@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A diagnosis as text for people, and as JSON.
+#include "../core/aligned.hpp"
 #include "../core/json.hpp"
 #include "../sync/phrases.hpp"
 #include "sdma/doctor/diagnose.hpp"
@@ -119,17 +120,7 @@ std::string table(const Diagnosis& d) {
                     q.engine ? fmt::format("{}", q.engine.value.value) : "?", position(q.rptr), position(q.wptr),
                     position(q.doorbell), fmt::format("{}", q.pending_packets),
                     q.moved ? "moves" + rate(d, q) : std::string(name(q.what))});
-  std::vector<std::size_t> widths(rows.front().size());
-  for (const auto& row : rows)
-    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
-  std::string out;
-  for (const auto& row : rows) {
-    std::string text;
-    for (std::size_t c = 0; c < row.size(); ++c)
-      text += c + 1 == row.size() ? row[c] : fmt::format("{:<{}}  ", row[c], widths[c]);
-    out += text + "\n";
-  }
-  return out;
+  return detail::aligned(rows);
 }
 
 std::string packets(const QueueState& q) {

@@ -16,6 +16,7 @@ void RoctxRanges::resolve() {
   records_.erase(std::remove_if(records_.begin(), records_.end(), [&](const auto& r) { return !is_range(r); }),
                  records_.end());
   ranges_ = records_.size();
+  if (!any()) return;
   const auto in_time = [](const Record& a, const Record& b) {
     return std::tie(a.thread, a.begin, b.end) < std::tie(b.thread, b.begin, a.end);  // the outer one first
   };

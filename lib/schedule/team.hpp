@@ -170,7 +170,7 @@ class Team {
   bool reached(std::uint32_t rank, std::size_t word, std::uint64_t v, Deadline d, Stopped stopped) const {
     for (;;) {
       if (auto* const hand = Baton::held()) hand->until([&] { return load(rank, word) >= v; });
-      if (load(rank, word) >= v || wait(at(rank, word), Compare::ge, v, d.within(kLook))) return true;
+      if (wait(at(rank, word), Compare::ge, v, d.within(kLook))) return true;
       if (d.passed() || stopped()) return false;
     }
   }

@@ -2,7 +2,7 @@
 // Looks up how long a product of matrices takes in a table that was measured, and reads such tables.
 #include "sdma/search/gemm_times.hpp"
 
-#include "../core/csv.hpp"
+#include "../core/csv_table.hpp"
 #include "sdma/core/number.hpp"
 #include "search/h200_gemm.hpp"
 
@@ -25,62 +25,52 @@ using GemmKey = std::array<std::uint64_t, 3>;
 
 class GemmTable {
  public:
-  explicit GemmTable(std::string_view file) : file_(file) {}
+  explicit GemmTable(std::string_view file) : file_(file), table_(file) {}
 
   Result<GemmTimes, std::vector<Diagnostic>> run(std::string_view text) {
-    while (!text.empty() && errors_.empty()) {
-      ++line_;
-      const auto line = detail::trimmed(detail::take_line(text));
-      if (!line.empty() && line[0] != '#') fields(line);
-    }
-    if (errors_.empty()) fill();
-    if (!errors_.empty()) return std::move(errors_);
+    auto wrong = table_.read(text, &GemmTable::head, [this](const auto& all) { return row(all); });
+    if (!wrong) wrong = fill();
+    if (wrong) return std::vector{*std::move(wrong)};
     judge();
     out_.source = file_;
     return std::move(out_);
   }
 
  private:
-  void complain(std::string message, std::string hint = {}) {
-    errors_.push_back(error_at({.file = file_, .line = line_}, std::move(message), std::move(hint)));
-  }
+  using Wrong = detail::CsvTable::Wrong;
 
-  void fields(std::string_view line) {
-    const auto all = detail::csv_fields(line);
-    if (!all) return complain("a quote is not closed, or is inside a field");
-    if (width_ == 0) {
-      if (all->size() < kGemmColumns.size() || !std::equal(kGemmColumns.begin(), kGemmColumns.end(), all->begin()))
-        return complain(fmt::format("the first line does not begin with {}", fmt::join(kGemmColumns, ",")),
-                        "share/measured/h200/gemm.py writes such a table");
-      width_ = all->size();
-      return;
-    }
-    if (all->size() != width_) return complain(fmt::format("{} fields, but {} columns", all->size(), width_));
-    const auto op = std::find(kGemmOps.begin(), kGemmOps.end(), (*all)[1]);
-    if (op == kGemmOps.end()) return complain(fmt::format("'{}' is neither mm nor mm_add", (*all)[1]));
+  static Wrong head(const std::vector<std::string>& all) {
+    if (all.size() >= kGemmColumns.size() && std::equal(kGemmColumns.begin(), kGemmColumns.end(), all.begin()))
+      return {};
+    return {fmt::format("the first line does not begin with {}", fmt::join(kGemmColumns, ",")),
+            "share/measured/h200/gemm.py writes such a table"};
+  }
+  Wrong row(const std::vector<std::string>& all) {
+    const auto op = std::find(kGemmOps.begin(), kGemmOps.end(), all[1]);
+    if (op == kGemmOps.end()) return fmt::format("'{}' is neither mm nor mm_add", all[1]);
     GemmKey key{};
     for (std::size_t i = 0; i < key.size(); ++i) {
-      const auto v = parse_count((*all)[2 + i]);
-      if (!v || *v == 0) return complain(fmt::format("'{}' is not a number of rows or columns", (*all)[2 + i]));
+      const auto v = parse_count(all[2 + i]);
+      if (!v || *v == 0) return fmt::format("'{}' is not a number of rows or columns", all[2 + i]);
       key[i] = *v;
     }
-    const auto us = parse_real((*all)[5]);
-    if (!us || *us <= 0) return complain(fmt::format("'{}' is not a time in us", (*all)[5]));
+    const auto us = parse_real(all[5]);
+    if (!us || *us <= 0) return fmt::format("'{}' is not a time in us", all[5]);
     constexpr double kNsPerUs = 1e3;
     const auto ns = *us * kNsPerUs;
     const auto which = static_cast<std::size_t>(op - kGemmOps.begin());
-    if ((*all)[0] != "grid") return void(others_.push_back({{key[0], key[1], key[2]}, which != 0, ns}));
-    if (!ns_[which].try_emplace(key, ns).second) complain("this product is there twice");
+    if (all[0] != "grid") return others_.push_back({{key[0], key[1], key[2]}, which != 0, ns}), Wrong{};
+    return ns_[which].try_emplace(key, ns).second ? Wrong{} : Wrong{"this product is there twice"};
   }
 
   /// The grid: all combinations of its sides.
-  void fill() {
+  std::optional<Diagnostic> fill() {
     for (const auto& [key, ns] : ns_[0])
       for (std::size_t i = 0; i < key.size(); ++i) out_.grid[i].push_back(key[i]);
     for (auto& side : out_.grid) {
       std::sort(side.begin(), side.end());
       side.erase(std::unique(side.begin(), side.end()), side.end());
-      if (side.size() < 2) return complain("the rows of grid need two values of m, n and k at least");
+      if (side.size() < 2) return table_.wrong("the rows of grid need two values of m, n and k at least");
     }
     for (std::size_t op = 0; op < kGemmOps.size(); ++op)
       for (const auto m : out_.grid[0])
@@ -88,11 +78,12 @@ class GemmTable {
           for (const auto k : out_.grid[2]) {
             const auto at = ns_[op].find({m, n, k});
             if (at == ns_[op].end())
-              return complain(fmt::format("the grid has no row {},{},{},{}", kGemmOps[op], m, n, k),
-                              "it needs all combinations of its m, n and k, each as mm and as mm_add");
+              return table_.wrong(fmt::format("the grid has no row {},{},{},{}", kGemmOps[op], m, n, k),
+                                  "it needs all combinations of its m, n and k, each as mm and as mm_add");
             out_.ns[op].push_back(at->second);
           }
-    if (ns_[1].size() != ns_[0].size()) complain("mm_add has shapes that mm does not have");
+    if (ns_[1].size() != ns_[0].size()) return table_.wrong("mm_add has shapes that mm does not have");
+    return {};
   }
 
   void judge() {
@@ -112,7 +103,7 @@ class GemmTable {
   }
 
   std::string file_;
-  std::size_t line_ = 0, width_ = 0;
+  detail::CsvTable table_;
   struct Row {
     GemmShape shape{};
     bool adds{};
@@ -121,7 +112,6 @@ class GemmTable {
   std::array<std::map<GemmKey, double>, 2> ns_{};
   std::vector<Row> others_{};
   GemmTimes out_{};
-  std::vector<Diagnostic> errors_{};
 };
 
 }  // namespace

@@ -2,7 +2,7 @@
 // Terms of the energy from measured joules: reads the table, and solves the least squares.
 #include "sdma/simulate/energy_fit.hpp"
 
-#include "../core/csv.hpp"
+#include "../core/csv_table.hpp"
 #include "dense.hpp"
 #include "sdma/core/number.hpp"
 #include "settings.hpp"
@@ -38,71 +38,67 @@ double four_digits(double v) {
 
 class JoulesTable {
  public:
-  explicit JoulesTable(std::string_view file) : file_(file) {}
+  explicit JoulesTable(std::string_view file) : table_(file) {}
 
   Result<EnergyMeasurements, std::vector<Diagnostic>> run(std::string_view text) {
     out_.columns.emplace_back(name(Power::gpu_idle));
-    while (!text.empty() && errors_.empty()) {
-      ++line_;
-      const auto line = detail::trimmed(detail::take_line(text));
-      if (line.starts_with("#:")) directive(detail::words_of(line.substr(2)), detail::trimmed(line.substr(2)));
-      else if (!line.empty() && line[0] != '#') fields(line);
-    }
-    if (errors_.empty() && out_.rows.empty())
-      complain("the table has no rows", "its first line names the columns: name, kind, seconds, joules, and terms");
-    if (!errors_.empty()) return std::move(errors_);
+    const auto wrong = table_.read(
+        text, [this](const auto& all) { return head(all); }, [this](const auto& all) { return row(all); },
+        [this](std::string_view line) { return setting(detail::words_of(line), detail::trimmed(line)); });
+    if (wrong) return std::vector{*wrong};
+    if (out_.rows.empty())
+      return std::vector{table_.wrong("the table has no rows",
+                                      "its first line names the columns: name, kind, seconds, joules, and terms")};
     return std::move(out_);
   }
 
  private:
-  void complain(std::string message, std::string hint = {}) {
-    errors_.push_back(error_at({.file = file_, .line = line_}, std::move(message), std::move(hint)));
-  }
+  using Wrong = detail::CsvTable::Wrong;
 
-  void directive(const std::vector<std::string>& w, std::string_view text) {
-    if (w.size() > 1 && w[0] == "source") return void(out_.source = detail::trimmed(text.substr(w[0].size())));
+  Wrong setting(const std::vector<std::string>& w, std::string_view text) {
+    if (w.size() > 1 && w[0] == "source") {
+      out_.source = detail::trimmed(text.substr(w[0].size()));
+      return {};
+    }
     const auto whole = w.size() == 3 ? term_of(w[1]) : std::nullopt,
                part = w.size() == 3 ? term_of(w[2]) : std::nullopt;
     if (w.empty() || w[0] != "includes" || !whole || !part)
-      return complain(fmt::format("'{}' is not a setting of this table", text),
-                      "write '#: source TEXT' or '#: includes TERM TERM'; a comment begins with '# '");
+      return {fmt::format("'{}' is not a setting of this table", text),
+              "write '#: source TEXT' or '#: includes TERM TERM'; a comment begins with '# '"};
     out_.includes.emplace_back(*whole, *part);
+    return {};
   }
 
-  void fields(std::string_view line) {
-    const auto all = detail::csv_fields(line);
-    if (!all) return complain("a quote is not closed, or is inside a field");
+  Wrong head(const std::vector<std::string>& all) {
     constexpr auto kNames = std::size(kFixed);
-    if (width_ == 0) {
-      if (all->size() < kNames || !std::equal(std::begin(kFixed), std::end(kFixed), all->begin()))
-        return complain("the first line is not name,kind,seconds,joules and then the columns");
-      width_ = all->size();
-      out_.columns.insert(out_.columns.end(), all->begin() + kNames, all->end());
-      if (std::set<std::string>(out_.columns.begin(), out_.columns.end()).size() != out_.columns.size())
-        complain("a column is there twice", "gpu.idle_watts has the seconds of each row: it needs no column");
-      return;
-    }
-    if (all->size() != width_) return complain(fmt::format("{} fields, but {} columns", all->size(), width_));
-    EnergyMeasurements::Row r{.name = (*all)[0], .judged = (*all)[1] == "judge"};
-    if (!r.judged && (*all)[1] != "fit") return complain(fmt::format("'{}' is neither fit nor judge", (*all)[1]));
+    if (all.size() < kNames || !std::equal(std::begin(kFixed), std::end(kFixed), all.begin()))
+      return {"the first line is not name,kind,seconds,joules and then the columns"};
+    out_.columns.insert(out_.columns.end(), all.begin() + kNames, all.end());
+    if (std::set<std::string>(out_.columns.begin(), out_.columns.end()).size() != out_.columns.size())
+      return {"a column is there twice", "gpu.idle_watts has the seconds of each row: it needs no column"};
+    return {};
+  }
+
+  Wrong row(const std::vector<std::string>& all) {
+    EnergyMeasurements::Row r{.name = all[0], .judged = all[1] == "judge"};
+    if (!r.judged && all[1] != "fit") return fmt::format("'{}' is neither fit nor judge", all[1]);
     std::vector<double> numbers;
-    for (std::size_t i = 2; i < width_; ++i) {
-      const auto v = parse_real((*all)[i]);
-      if (!v || *v < 0) return complain(fmt::format("'{}' is not a number from 0 on", (*all)[i]));
+    for (std::size_t i = 2; i < all.size(); ++i) {
+      const auto v = parse_real(all[i]);
+      if (!v || *v < 0) return fmt::format("'{}' is not a number from 0 on", all[i]);
       numbers.push_back(*v);
     }
     r.seconds = numbers[0];
     r.joules = numbers[1];
-    if (r.seconds <= 0 || r.joules <= 0) return complain("a row needs seconds and joules");
+    if (r.seconds <= 0 || r.joules <= 0) return {"a row needs seconds and joules"};
     r.amounts = {r.seconds};
     r.amounts.insert(r.amounts.end(), numbers.begin() + 2, numbers.end());
     out_.rows.push_back(std::move(r));
+    return {};
   }
 
-  std::string file_;
-  std::size_t line_ = 0, width_ = 0;
+  detail::CsvTable table_;
   EnergyMeasurements out_{};
-  std::vector<Diagnostic> errors_{};
 };
 
 /// The least squares of these columns: the values, and the inverse of the normal matrix.

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Times of a server's steps and recorded arrivals: reads their tables, and looks a shape up between measured ones.
-#include "../core/csv.hpp"
+#include "../core/csv_table.hpp"
 #include "sdma/core/number.hpp"
 #include "sdma/simulate/serving.hpp"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <functional>
 
 namespace sdma { inline namespace v0_3 {
 namespace {
@@ -17,25 +14,12 @@ namespace {
 constexpr std::array<std::string_view, 6> kStepColumns{"step", "way", "batch", "cached", "new", "ms"};
 constexpr std::string_view kArrivalColumns[] = {"arrival", "prefix", "prompt", "tokens"};
 
-/// What is wrong with a line, or "".
-using TakeFields = std::function<std::string(const std::vector<std::string>&)>;
-
-/// Passes the first line to `head`, and each further one, with as many fields, to `row`.
-std::optional<Diagnostic> each_line(std::string_view text, std::string_view file, const TakeFields& head,
-                                    const TakeFields& row) {
-  std::size_t width = 0, rows = 0;
-  for (std::uint64_t number = 1; !text.empty(); ++number) {
-    const auto line = detail::trimmed(detail::take_line(text));
-    if (line.empty() || line[0] == '#') continue;
-    const auto all = detail::csv_fields(line);
-    std::string wrong;
-    if (!all) wrong = "a quote is not closed, or is inside a field";
-    else if (width == 0) width = all->size(), wrong = head(*all);
-    else if (all->size() != width) wrong = fmt::format("{} fields, but {} columns", all->size(), width);
-    else ++rows, wrong = row(*all);
-    if (!wrong.empty()) return error_at({.file = std::string(file), .line = number}, std::move(wrong));
-  }
-  if (rows == 0)
+/// Reads a table that has to have rows.
+std::optional<Diagnostic> read_rows(std::string_view text, std::string_view file, const detail::CsvTable::Take& head,
+                                    const detail::CsvTable::Take& row) {
+  detail::CsvTable table(file);
+  if (auto wrong = table.read(text, head, row)) return wrong;
+  if (table.rows() == 0)
     return error_at({.file = std::string(file)}, "the table has no rows",
                     "its first line names the columns; docs/serving.md has an example");
   return {};
@@ -92,7 +76,7 @@ Result<StepTimes, Diagnostic> step_times(std::string_view text, std::string_view
                                           : out.decode[cached + fresh].try_emplace(batch, *ms).second;
     return is_new ? "" : "this step is there twice";
   };
-  if (auto wrong = each_line(text, file, head, row)) return *std::move(wrong);
+  if (auto wrong = read_rows(text, file, head, row)) return *std::move(wrong);
   return out;
 }
 
@@ -126,7 +110,7 @@ Result<std::vector<ServingRequest>, Diagnostic> recorded_arrivals(std::string_vi
     out.push_back(r);
     return "";
   };
-  if (auto wrong = each_line(text, file, head, row)) return *std::move(wrong);
+  if (auto wrong = read_rows(text, file, head, row)) return *std::move(wrong);
   return out;
 }
 

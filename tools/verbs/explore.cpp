@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // sdma explore: the best variant of a schedule with open choices: the fastest, or the one that takes least energy.
 #include "json/explore.hpp"
-#include "aligned.hpp"
+#include "core/aligned.hpp"
 #include "core/plural.hpp"
 #include "core/time_unit.hpp"
 #include "draw/curves.hpp"
@@ -115,7 +115,7 @@ std::string explore_table(const Explored& e) {
                     choices(c) + others(c)});
     if (e.energy) rows.back().insert(rows.back().begin() + 2, energy_of(e, i));
   }
-  return aligned(rows) + "\n" + bound_note(e) + sentences(e) + proved(e.result.assumes) + energy_note(e);
+  return detail::aligned(rows) + "\n" + bound_note(e) + sentences(e) + proved(e.result.assumes) + energy_note(e);
 }
 
 /// The best candidate of each search, one per line, and sentences about the searches.
@@ -141,7 +141,7 @@ std::string explore_sweep_table(const std::vector<Explored>& all) {
     if (!e.result.complete || e.result.first_refused) notes += sentences(e);
   }
   if (complete) notes = fmt::format("searched: all {}\n", plural(simulated, "candidate")) + notes;
-  return aligned(rows) + "\n" + notes + proved(assumes);
+  return detail::aligned(rows) + "\n" + notes + proved(assumes);
 }
 
 /// Candidate i as FLAT, after a comment that says where it comes from.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "verbs/explore_advised.hpp"
 
-#include "aligned.hpp"
+#include "core/aligned.hpp"
 #include "input.hpp"
 #include "json/json.hpp"
 #include "output.hpp"
@@ -71,7 +71,7 @@ std::string table(const AdviseArguments& o, const std::vector<Advised>& all, con
                     fmt::format("{:.2f}", none / a.pick().ns), time_text(a.product_ns) + (a.beyond ? " *" : ""),
                     time_text(a.gather_ns)});
   }
-  auto out = aligned(rows) + "\n";
+  auto out = detail::aligned(rows) + "\n";
   if (beyond) out += "*: a product is beyond the table, so it has the rate of the table's end\n";
   out += fmt::format("times of products: {}\nlookup of products: {}\n", times.source, judged_text(times));
   out += "times of schedules: estimates by formulas (docs/overlap.md); nothing was simulated\n";

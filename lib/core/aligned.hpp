@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Rows of cells as a table for people: each column as wide as its widest cell, two blanks between columns.
+// Rows of cells as a table for people: each column as wide as its widest cell, two blanks between columns. Internal.
 //
 //   aligned({{"", "time"}, {"1", "20.92 us"}})
+//
+// Allocates. Pure.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <string>
 #include <vector>
 
-namespace sdma::tool {
+namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// Requires rows of the same length, and one at least.
 inline std::string aligned(const std::vector<std::vector<std::string>>& rows) {
@@ -26,4 +28,4 @@ inline std::string aligned(const std::vector<std::vector<std::string>>& rows) {
   return out;
 }
 
-}  // namespace sdma::tool
+}}}  // namespace sdma::v0_3::detail
