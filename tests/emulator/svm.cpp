@@ -6,6 +6,8 @@
 #include "sdma/packets/sync.hpp"
 #include "support/catch.hpp"
 
+#include <sys/syscall.h>
+#include <unistd.h>
 #include <chrono>
 #include <cstring>
 #include <thread>
@@ -90,6 +92,28 @@ TEST_CASE("engines copy to and from memory to which they have access") {
   ::munmap(to, 64 * kPage);
   c.free(vram);
   c.free(words);
+}
+
+TEST_CASE("memory that the C library has unmapped by itself leaves no access behind") {
+  Client c;
+  auto* at = pages(8);
+  REQUIRE(set(c, at, 8 * kPage, {{SvmKind::access_in_place, c.gpu_id(0)}}) == 0);
+  // As free() does it: by a system call that no interposed function sees.
+  REQUIRE(::syscall(SYS_munmap, at, 8 * kPage) == 0);
+  auto* again = ::mmap(at, 4 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  REQUIRE(again == at);
+  CHECK(get(c, at, 4 * kPage, {SvmKind::access, c.gpu_id(0)}).kind == SvmKind::no_access);
+  // An object, too, may be mapped for the GPU there.
+  kfd::AllocMemory a{.va = va(at).value,
+                     .bytes = 4 * kPage,
+                     .handle = 0,
+                     .mmap_offset = 0,
+                     .gpu_id = c.gpu_id(0),
+                     .flags = kfd::kGtt | kfd::kWritable};
+  REQUIRE(call(c.kfd, Nr::alloc_memory, a) == 0);
+  Memory object{.va = a.va, .bytes = a.bytes, .handle = a.handle, .offset = a.mmap_offset};
+  CHECK(c.map(object, 1) == 0);
+  CHECK(c.free(object) == 0);
 }
 
 TEST_CASE("attributes of several ranges are what all of them have") {

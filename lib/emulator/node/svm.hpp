@@ -4,7 +4,7 @@
 //
 //   svm.set(begin, bytes, {{kfd::SvmKind::access, gpu_id}});     // engines of that GPU see the program's pages there
 //   svm.get(begin, bytes, attributes);
-//   svm.forget(begin, bytes);                                    // the program unmaps the memory (munmap)
+//   svm.forget(begin, bytes);                                    // the program unmaps the memory, or maps other there
 //
 //   attributes   preferred [AAAA][BBBB]     set() splits ranges at its ends, and fills gaps with the defaults: no
 //                              ^--^         location, access for no GPU (XNACK is off), coherent, granularity 9
@@ -12,7 +12,8 @@
 //   location     is remembered. There is one memory, so a prefetch moves nothing, and every location is reached
 //   access       both kinds map the pages for the GPU; so does memory that the program may only read, for reading
 //
-// The kernel notices each change of the program's mappings; here, munmap by the C library's function alone.
+// The kernel notices each change of the program's mappings; here, munmap and mmap by the C library's functions alone.
+// What free() unmaps is thus forgotten when its place is mapped again.
 //
 // Any thread: a mutex of its own guards it, which no engine takes. What it calls back into this library (an allocator's
 // munmap) passes through. Results are 0 or an errno. A set() that fails has changed no attribute, except that

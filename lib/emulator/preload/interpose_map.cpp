@@ -5,7 +5,8 @@
 //            bytes. A system call finds the same for objects of this process. All other calls go straight to the
 //            kernel, and those without a file without a look-up, because an allocator may call mmap while the loader
 //            is running
-//   munmap   of memory to which SVM has given GPUs access also takes the access away
+//   munmap   of memory to which SVM has given GPUs access also takes the access away; so does mmap in its place,
+//            because the C library's own calls of munmap, as free() makes them, are not seen
 //   lseek    of a DMABUF reports its size; a device has no position that a program could change
 //   read ... find the end of the file, or are not permitted, because of the position of our descriptors. Afterwards,
 //            the answer is changed to that of a device without such functions. pread has a position of its own, so it
@@ -30,6 +31,11 @@ void* of_driver(void* at, std::size_t bytes, bool memory) noexcept {
   ::madvise(at, bytes, MADV_DONTDUMP);
   if (!memory) ::madvise(at, bytes, MADV_DONTFORK);
   return at;
+}
+
+/// The pages there are others from now on: a GPU's access to those before ends.
+void forget_access(const void* at, std::size_t bytes) noexcept {
+  if (auto* n = Node::made(); n && n->svm.any()) n->svm.forget(reinterpret_cast<std::uint64_t>(at), bytes);
 }
 
 void* map(void* at, std::size_t bytes, int rights, int flags, int fd, off_t offset) noexcept {
@@ -97,11 +103,13 @@ ssize_t write_mask(int fd, const void* from, std::size_t bytes) noexcept {
 using namespace sdma::emulator;
 
 SDMA_FRONT void* mmap(void* at, std::size_t bytes, int rights, int flags, int fd, off_t offset) noexcept {
-  return map(at, bytes, rights, flags, fd, offset);
+  auto* const p = map(at, bytes, rights, flags, fd, offset);
+  if (p != MAP_FAILED) forget_access(p, bytes);
+  return p;
 }
 SDMA_SAME(mmap64, mmap)
 SDMA_FRONT int munmap(void* at, std::size_t bytes) noexcept {
-  if (auto* n = Node::made(); n && n->svm.any()) n->svm.forget(reinterpret_cast<std::uint64_t>(at), bytes);
+  forget_access(at, bytes);
   return static_cast<int>(machine_call(SYS_munmap, reinterpret_cast<long>(at), static_cast<long>(bytes), 0, 0, 0, 0));
 }
 SDMA_FRONT off_t lseek(int fd, off_t offset, int whence) noexcept {
