@@ -8,12 +8,14 @@
 
 #include <sched.h>
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <thread>
@@ -39,21 +41,24 @@ void print_latency(const char* what, std::vector<double>& us) {
   std::printf("%-42s best 10 %% %8.2f us, median %8.2f us\n", what, us[us.size() / 10], us[us.size() / 2]);
 }
 
-/// Binds the node's thread and this thread to different processors, so that the figures do not include the scheduler.
-void part_threads() {
-  const auto pin = [](pid_t thread, int processor) {
-    cpu_set_t set{};
-    CPU_SET(processor, &set);
-    return ::sched_setaffinity(thread, sizeof set, &set) == 0;
-  };
+bool bind(pid_t thread, std::initializer_list<unsigned> processors) {
+  cpu_set_t set{};
+  for (const auto p : processors) CPU_SET(p, &set);
+  return ::sched_setaffinity(thread, sizeof set, &set) == 0;
+}
+
+/// Binds the node's threads and this thread to different processors, so that the figures do not include the scheduler.
+/// With `anywhere`, lets them run on both again: copies of several engines need both, and new threads inherit it.
+void part_threads(bool anywhere = false) {
   std::error_code error;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task", error)) {
     std::string name;
     std::getline(std::ifstream(task.path() / "comm"), name);
-    if (name.starts_with("sdma gpu") && !pin(std::stoi(task.path().filename()), 1))
+    const pid_t thread = std::stoi(task.path().filename());
+    if (name.starts_with("sdma gpu") && !(anywhere ? bind(thread, {0, 1}) : bind(thread, {1})))
       std::puts("one processor: the node and its client share it");
   }
-  (void)pin(0, 0);
+  (void)(anywhere ? bind(0, {0, 1}) : bind(0, {0}));
 }
 
 using Rings = std::vector<std::unique_ptr<Ring<>>>;
@@ -64,12 +69,13 @@ void print_copies(const raw::Memory& data, const raw::Memory& words, Rings& ring
   constexpr int kRounds = 30;
   std::uint32_t n = 0;
   // Waiting for several engines, this thread leaves its processor to them.
-  const auto copy = [&](std::uint32_t engines, std::uint32_t bytes, bool rests = false) {
+  const auto copy = [&](std::uint32_t engines, std::uint32_t bytes, bool rests = false, std::uint32_t times = 1) {
     ++n;
     const auto begin = seconds(CLOCK_MONOTONIC);
     for (std::uint32_t e = 0; e < engines; ++e) {
       const auto at = std::uint64_t{e} * bytes;
-      (void)rings[e]->submit(CopyLinear{.src = data.gpu(at), .dst = data.gpu(kHalf + at), .bytes = bytes});
+      for (std::uint32_t i = 0; i < times; ++i)
+        (void)rings[e]->submit(CopyLinear{.src = data.gpu(at), .dst = data.gpu(kHalf + at), .bytes = bytes});
       (void)rings[e]->submit(Fence{.addr = words.gpu(1024 + 64 * e), .value = n});
     }
     for (std::uint32_t e = 0; e < engines; ++e) {
@@ -90,10 +96,31 @@ void print_copies(const raw::Memory& data, const raw::Memory& words, Rings& ring
     std::printf("copy of %5u KiB  %10.2f GB/s; memcpy %6.2f GB/s; %.2f\n", bytes >> 10, bytes * 1e-9 / copied,
                 bytes * 1e-9 / plain, plain / copied);
   }
-  for (std::uint32_t engines = 1; engines <= std::min(4u, std::thread::hardware_concurrency()); engines *= 2) {
-    double best = 1e9;
-    for (int i = 0; i < kRounds; ++i) best = std::min(best, copy(engines, 16 << 20, true));
-    std::printf("%u engines, 16 MiB each %7.2f GB/s\n", engines, engines * (16 << 20) * 1e-9 / best);
+  part_threads(true);
+  const auto copied_by_threads = [&](std::uint32_t threads, std::uint64_t bytes, std::uint32_t times) {
+    std::vector<std::thread> running;
+    std::atomic<std::uint32_t> there{0};
+    double begin = 0;
+    for (std::uint32_t t = 0; t < threads; ++t)
+      running.emplace_back([&, t] {
+        if (there.fetch_add(1) + 1 == threads) begin = seconds(CLOCK_MONOTONIC);
+        while (there.load() < threads) {}
+        for (std::uint32_t i = 0; i < times; ++i)
+          std::memcpy(data.host() + kHalf + t * bytes, data.host() + t * bytes, bytes);
+      });
+    for (auto& thread : running) thread.join();
+    return seconds(CLOCK_MONOTONIC) - begin;
+  };
+  for (const std::uint32_t bytes : {256u << 10, 1u << 20, 4u << 20, 16u << 20}) {
+    double engine[2] = {1e9, 1e9}, thread[2] = {1e9, 1e9};
+    const auto times = (32u << 20) / bytes;  // long enough that the client's naps between its looks do not count
+    for (int i = 0; i < kRounds; ++i)
+      for (std::uint32_t n_of : {1u, 2u}) {
+        engine[n_of - 1] = std::min(engine[n_of - 1], copy(n_of, bytes, true, times));
+        thread[n_of - 1] = std::min(thread[n_of - 1], copied_by_threads(n_of, bytes, times));
+      }
+    std::printf("%5u KiB each: two engines %.2f times one (%.2f GB/s); two threads' memcpy %.2f times one\n",
+                bytes >> 10, 2 * engine[0] / engine[1], times * bytes * 1e-9 / engine[0], 2 * thread[0] / thread[1]);
   }
 }
 
