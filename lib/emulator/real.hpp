@@ -46,10 +46,13 @@ inline long machine_call(long number, long a, long b, long c, long d, long e, lo
 }
 #endif
 
-/// mmap without the look-up, because an allocator may call it while the loader is running.
+/// mmap and munmap of the kernel, without a look-up, because an allocator may call them while the loader is running.
 inline void* machine_mmap(void* at, std::size_t bytes, int rights, int flags, int fd, off_t offset) noexcept {
   return reinterpret_cast<void*>(
       machine_call(SYS_mmap, reinterpret_cast<long>(at), static_cast<long>(bytes), rights, flags, fd, offset));
+}
+inline int machine_munmap(void* at, std::size_t bytes) noexcept {
+  return static_cast<int>(machine_call(SYS_munmap, reinterpret_cast<long>(at), static_cast<long>(bytes), 0, 0, 0, 0));
 }
 
 }  // namespace sdma::emulator

@@ -407,3 +407,65 @@ TEST_CASE("an export that others hold keeps its bytes, and no longer") {
   ::munmap(at, m.bytes);
   CHECK(c.free(other) == 0);
 }
+
+#ifdef __x86_64__
+namespace {
+
+std::atomic<int> hooked_maps{0}, hooked_unmaps{0}, depth{0};
+
+/// As a library that watches memory does it: the call goes on by number.
+void* watched_mmap(void* at, std::size_t bytes, int rights, int flags, int fd, off_t offset) {
+  if (++depth > 100) std::abort();  // the call has come back to its hook
+  ++hooked_maps;
+  const long p = ::syscall(SYS_mmap, at, bytes, rights, flags, fd, offset);
+  --depth;
+  return reinterpret_cast<void*>(p);
+}
+int watched_munmap(void* at, std::size_t bytes) {
+  if (++depth > 100) std::abort();
+  ++hooked_unmaps;
+  const auto result = static_cast<int>(::syscall(SYS_munmap, at, bytes));
+  --depth;
+  return result;
+}
+
+/// Puts a jump to `hook` in place of the first instructions of a function; ends by putting them back.
+class Hook {
+ public:
+  Hook(const char* name, void* hook) : at_(static_cast<unsigned char*>(::dlsym(RTLD_DEFAULT, name))) {
+    unsigned char jump[kBytes] = {0x49, 0xbb, 0, 0, 0, 0, 0, 0, 0, 0, 0x41, 0xff, 0xe3};  // mov r11, hook; jmp r11
+    std::memcpy(jump + 2, &hook, sizeof hook);
+    std::memcpy(before_, at_, kBytes);
+    write(jump);
+  }
+  ~Hook() { write(before_); }
+  Hook(const Hook&) = delete;
+  Hook& operator=(const Hook&) = delete;
+
+ private:
+  static constexpr std::size_t kBytes = 13;
+  void write(const unsigned char* from) {
+    const auto page = reinterpret_cast<std::uintptr_t>(at_) & ~std::uintptr_t{4095};
+    REQUIRE(::mprotect(reinterpret_cast<void*>(page), 8192, PROT_READ | PROT_WRITE | PROT_EXEC) == 0);
+    std::memcpy(at_, from, kBytes);
+    REQUIRE(::mprotect(reinterpret_cast<void*>(page), 8192, PROT_READ | PROT_EXEC) == 0);
+  }
+  unsigned char* at_;
+  unsigned char before_[kBytes]{};
+};
+
+}  // namespace
+
+TEST_CASE("a library that watches mmap and munmap finds the node behind its own hooks") {
+  const Hook map("mmap", reinterpret_cast<void*>(&watched_mmap));
+  const Hook unmap("munmap", reinterpret_cast<void*>(&watched_munmap));
+  Client c;
+  auto memory = c.allocate(1 << 20);
+  REQUIRE(memory.va != 0);
+  std::memset(memory.host(), 7, memory.bytes);
+  const int before = hooked_unmaps;
+  CHECK(c.free(memory) == 0);
+  CHECK(hooked_maps > 0);
+  CHECK(hooked_unmaps > before);
+}
+#endif

@@ -95,7 +95,7 @@ std::byte* Arena::view(int fd, std::uint64_t offset, std::uint64_t bytes) noexce
   return static_cast<std::byte*>(p);
 }
 
-void Arena::drop(std::byte* view, std::uint64_t bytes) noexcept { ::munmap(view, bytes); }
+void Arena::drop(std::byte* view, std::uint64_t bytes) noexcept { machine_munmap(view, bytes); }
 
 /// The piece that contains an offset, or the end.
 Arena::Pieces::iterator Arena::piece_of(std::uint64_t offset) noexcept {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Interposes what leads a program around the functions of the C library:
 //
-//   syscall            open, openat, ioctl and mmap of the node's devices are those of the node. All other calls go to
-//                      the kernel without a look-up, because allocators use them while the loader is running
+//   syscall            open, openat, ioctl and mmap of the node's devices are those of the node; munmap is that of
+//                      interpose_map. All other calls go to the kernel without a look-up, because allocators use them
+//                      while the loader is running
 //                      exec by number is checked as by name
 //   a program in Go    contains the instruction of a system call: if it contains the name of the device too, stderr
 //                      names it when it starts; with --require-node, it ends there
@@ -14,6 +15,7 @@
 #include "../real.hpp"
 #include "front.hpp"
 #include "leaving.hpp"
+#include "mapping.hpp"
 
 #include <fcntl.h>
 #include <link.h>
@@ -98,10 +100,11 @@ SDMA_FRONT long syscall(long number, ...) noexcept {
       break;
     case SYS_mmap:
       if (Node::made())
-        return reinterpret_cast<long>(::mmap(reinterpret_cast<void*>(a[0]), static_cast<std::size_t>(a[1]),
-                                             static_cast<int>(a[2]), static_cast<int>(a[3]), static_cast<int>(a[4]),
-                                             a[5]));
+        return reinterpret_cast<long>(map_for_program(reinterpret_cast<void*>(a[0]), static_cast<std::size_t>(a[1]),
+                                                      static_cast<int>(a[2]), static_cast<int>(a[3]),
+                                                      static_cast<int>(a[4]), a[5]));
       break;
+    case SYS_munmap: return unmap_for_program(reinterpret_cast<void*>(a[0]), static_cast<std::size_t>(a[1]));
     case SYS_execve:
       if (refused(AT_FDCWD, path(a[0]), false, reinterpret_cast<char* const*>(a[2]))) return -1;
       break;

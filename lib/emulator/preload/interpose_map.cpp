@@ -15,6 +15,7 @@
 #include "../node/node.hpp"
 #include "../real.hpp"
 #include "front.hpp"
+#include "mapping.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -23,7 +24,8 @@
 #include <unistd.h>
 #include <cerrno>
 
-namespace sdma::emulator { namespace {
+namespace sdma::emulator {
+namespace {
 
 /// Gives a mapping the flags of the driver's: no core dump contains it, and a forked child inherits memory alone.
 void* of_driver(void* at, std::size_t bytes, bool memory) noexcept {
@@ -98,20 +100,27 @@ ssize_t write_mask(int fd, const void* from, std::size_t bytes) noexcept {
   return -1;
 }
 
-}}  // namespace sdma::emulator
+}  // namespace
 
-using namespace sdma::emulator;
-
-SDMA_FRONT void* mmap(void* at, std::size_t bytes, int rights, int flags, int fd, off_t offset) noexcept {
+void* map_for_program(void* at, std::size_t bytes, int rights, int flags, int fd, off_t offset) noexcept {
   auto* const p = map(at, bytes, rights, flags, fd, offset);
   if (p != MAP_FAILED) forget_access(p, bytes);
   return p;
 }
-SDMA_SAME(mmap64, mmap)
-SDMA_FRONT int munmap(void* at, std::size_t bytes) noexcept {
+int unmap_for_program(void* at, std::size_t bytes) noexcept {
   forget_access(at, bytes);
-  return static_cast<int>(machine_call(SYS_munmap, reinterpret_cast<long>(at), static_cast<long>(bytes), 0, 0, 0, 0));
+  return machine_munmap(at, bytes);
 }
+
+}  // namespace sdma::emulator
+
+using namespace sdma::emulator;
+
+SDMA_FRONT void* mmap(void* at, std::size_t bytes, int rights, int flags, int fd, off_t offset) noexcept {
+  return map_for_program(at, bytes, rights, flags, fd, offset);
+}
+SDMA_SAME(mmap64, mmap)
+SDMA_FRONT int munmap(void* at, std::size_t bytes) noexcept { return unmap_for_program(at, bytes); }
 SDMA_FRONT off_t lseek(int fd, off_t offset, int whence) noexcept {
   const int before = errno;
   const auto r = seek(fd, offset, whence);

@@ -68,7 +68,7 @@ bool names_device(const char* path) noexcept {
   if (fd >= 0) ::close(fd);
   if (at == MAP_FAILED) return false;
   const bool found = ::memmem(at, bytes, kDevice.data(), kDevice.size());
-  ::munmap(at, bytes);
+  machine_munmap(at, bytes);
   return found;
 }
 
