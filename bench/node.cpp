@@ -113,7 +113,7 @@ void print_copies(const raw::Memory& data, const raw::Memory& words, Rings& ring
   };
   for (const std::uint32_t bytes : {256u << 10, 1u << 20, 4u << 20, 16u << 20}) {
     double engine[2] = {1e9, 1e9}, thread[2] = {1e9, 1e9};
-    const auto times = (32u << 20) / bytes;  // long enough that the client's naps between its looks do not count
+    const auto times = (128u << 20) / bytes;  // long enough that the client's naps between its looks do not count
     for (int i = 0; i < kRounds; ++i)
       for (std::uint32_t n_of : {1u, 2u}) {
         engine[n_of - 1] = std::min(engine[n_of - 1], copy(n_of, bytes, true, times));

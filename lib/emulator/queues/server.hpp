@@ -7,11 +7,12 @@
 //
 //   round     for each queue: read the doorbell, then one step. A poll
 //             that holds its engine delays the engine's other queues
-//   wide      after a round in which two or more engines have moved much, the engines work at the same time, each on a
-//             thread of a crew (as many threads as processors, at most), and each for one queue. Small packets are not
+//   wide      if two or more engines have work that have moved much lately, the engines work at the same time, each on a
+//             thread of a crew (as many threads as processors, at most), and each for a few steps. Small packets are not
 //             worth the threads
 //   bound     a step moves a few MiB, however large its packet is. If an ioctl wants the queues, the round ends after
-//             the present step, and the next round begins with the next queue: no ioctl waits for more than one step
+//             the present step, and the next round begins with the next queue: no ioctl waits for more than one step.
+//             A doorbell of another engine waits for a wide round's few steps
 //   busy      rounds follow each other
 //   idle      spins for kNodePace.spin, or 2 ms after a step that has moved much; then sleeps until the doorbell page
 //             is written (see doorbells.hpp); only for short times if a poll waits for memory, because the program may
@@ -163,6 +164,8 @@ class Server final : private sdma::detail::Worker::Served {
   static constexpr unsigned kMostThreads = 16;
   static constexpr std::chrono::milliseconds kLongSpin{2};
   static constexpr std::uint64_t kMuch = 128 << 10;  ///< bytes of a step: about 10 us
+  static constexpr int kWideSteps = 4;               ///< of an engine between two meetings of the crew
+  static constexpr int kLittle = 8;                  ///< steps that move little, after which an engine no longer counts
 
   struct Engine {
     Server* server{};
@@ -171,7 +174,7 @@ class Server final : private sdma::detail::Worker::Served {
     std::unique_ptr<AddressSpace::Reader> reader{};
     HwQueue* holder{};       ///< the queue whose poll keeps the others from the engine
     std::uint32_t turn = 0;  ///< in a wide round: which of its queues comes next
-    bool much = false;       ///< its last step has moved much
+    int much = 0;            ///< it has moved much: how many steps that move little it may still take
   };
   /// The queues of one engine: [first, end) of queues_.
   struct Group {
@@ -206,11 +209,12 @@ class Server final : private sdma::detail::Worker::Served {
   /// awake: a copy of a megabyte takes no longer than to wake up.
   bool spin(bool fresh) noexcept override {
     if (fresh || options().watch == Watch::spin) return true;
-    if (!moves_much_) return false;
+    if (!moves_much_.load(std::memory_order_relaxed)) return false;
     const auto now = Deadline::Clock::now();
     if (quiet_since_ == Deadline::Clock::time_point{}) quiet_since_ = now;
     if (now - quiet_since_ < kLongSpin) return true;
-    moves_much_ = false;
+    moves_much_.store(false, std::memory_order_relaxed);
+    for (auto& e : engines_) e.much = 0;
     return false;
   }
   Worker::Rest rest(Progress p, std::chrono::nanoseconds nap) noexcept override {
@@ -222,18 +226,30 @@ class Server final : private sdma::detail::Worker::Served {
   }
   void wake() noexcept override { doorbells_.knock(); }
   Progress serve_all() noexcept {
-    const auto busy = [](const Engine& e) { return e.much; };
-    const auto how_many = std::count_if(engines_.begin(), engines_.end(), busy);
-    const bool wide = how_many > 1 && hire();
-    moves_much_ = moves_much_ || how_many != 0;
-    for (auto& e : engines_) e.much = false;
-    auto result = wide ? serve_wide() : serve_in_turn();
+    auto result = two_have_much() && hire() ? serve_wide() : serve_in_turn();
     if (evict_.exchange(false, std::memory_order_relaxed)) {
       for (auto& other : queues_) other->evicted = true;
       evicted_ = true;
       result = Progress::progressed;
     }
     return result;
+  }
+  /// Whether two engines have work that have moved much lately.
+  bool two_have_much() noexcept {
+    if (!moves_much_.load(std::memory_order_relaxed)) return false;
+    const Engine* first = nullptr;
+    for (auto& q : queues_) {
+      const auto& e = engines_[q->engine.value];
+      if (e.much == 0 || &e == first || !q->runs() || !has_work(*q)) continue;
+      if (first) return true;
+      first = &e;
+    }
+    return false;
+  }
+  /// Reads the doorbell. False: nothing is left to do.
+  bool has_work(HwQueue& q) noexcept {
+    if (q.look()) trace_doorbell(gpu_, q.engine, q.id, q.told());
+    return !q.at_rest;
   }
   Progress serve_in_turn() noexcept {
     auto result = Progress::idle;
@@ -258,7 +274,14 @@ class Server final : private sdma::detail::Worker::Served {
       while (at < queues_.size() && queues_[at]->engine == queues_[first]->engine) ++at;
       groups[n] = {first, at};
     }
-    crew_.share(n, [&](std::uint32_t i) { progress[i] = serve_one(groups[i]); });
+    crew_.share(n, [&](std::uint32_t i) {
+      auto p = Progress::progressed;
+      for (int steps = 0; steps < kWideSteps && p == Progress::progressed && !worker_.wanted(); ++steps) {
+        if (evict_.load(std::memory_order_relaxed)) break;
+        p = serve_one(groups[i]);
+        progress[i] = sdma::detail::busier(progress[i], p);
+      }
+    });
     auto result = Progress::idle;
     for (std::uint32_t i = 0; i < n; ++i) result = sdma::detail::busier(result, progress[i]);
     return result;
@@ -285,11 +308,13 @@ class Server final : private sdma::detail::Worker::Served {
   Progress serve(HwQueue& q) noexcept {
     auto& engine = engines_[q.engine.value];
     if (engine.holder && engine.holder != &q) return Progress::idle;
-    if (q.look()) trace_doorbell(gpu_, q.engine, q.id, q.told());
     auto p = Progress::idle;
-    if (!q.at_rest) {
+    if (has_work(q)) {
       p = q.step();
-      if (q.moved() >= kMuch) engine.much = true;
+      if (q.moved() >= kMuch) {
+        engine.much = kLittle;
+        moves_much_.store(true, std::memory_order_relaxed);
+      } else if (engine.much != 0) --engine.much;
       if (p == Progress::progressed && activity_ && q.engine != kComputeEngine)
         __atomic_fetch_add(activity_, 1, __ATOMIC_RELAXED);
       if (p == Progress::idle || p == Progress::stopped) {
@@ -327,9 +352,9 @@ class Server final : private sdma::detail::Worker::Served {
   std::vector<std::unique_ptr<HwQueue>> queues_;  ///< those of one engine follow each other
   std::size_t next_ = 0;                          ///< where a round begins that follows one that ended early
   std::atomic<bool> evict_{false};                ///< a step has had a VM fault
+  std::atomic<bool> moves_much_{false};           ///< an engine has moved much since the thread slept last
   bool evicted_ = false;                       ///< set by a VM fault: queues that are created later do not run either
   bool exempt_ = false;                        ///< the thread is exempt from ThreadSanitizer
-  bool moves_much_ = false;                    ///< an engine has moved much since the thread slept last
   Deadline::Clock::time_point quiet_since_{};  ///< the first round without work after that
 
   std::atomic<bool> polls_{false};  ///< asleep while a poll waits
