@@ -370,7 +370,7 @@ void add_check(VerbOptions& verb, Action& action) {
              "the node: a file from sdma topology --json, or a layout such as mi308x:8 or ring:8 (default: 8 MI300X)")
       .type("FILE");
   add_parsed(verb, "--gpus", o->gpus, parse_gpus,
-             "a choice of GPUs: write 8 for the first 8, or 2,5 for these two; each may appear once",
+             "a choice of at most 64 GPUs: write 8 for the first 8, or 2,5 for these two; each may appear once",
              "GPUs of the node that the schedule uses, as for sdma run (default: the numbers in the schedule)")
       .type("N|N,N..");
   add_choice<bool>(
