@@ -94,8 +94,8 @@ class Waited {
 ///   s.erase(0x1010, 4);             // a FENCE or ATOMIC has posted to this word since
 ///   s.fenced(); s.polled();         // a poll after a fence: all stores before the fence may be complete
 ///
-/// Holds at most kMost ranges, so that a stream that never waits does not need unbounded memory. `full`: there were more,
-/// and the rest was ignored.
+/// Holds at most kMost ranges, so that a stream that never waits does not need unbounded memory. `full`: there were
+/// more, and the rest was ignored.
 class Stores {
   struct Range {
     std::uint64_t end{}, packet{};
