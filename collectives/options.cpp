@@ -31,7 +31,7 @@ std::string sizes_refusal(const Options& o) {
     return std::to_string(o.gpus) + " GPUs need " + std::to_string(o.gpus * o.gpus) + " sizes, not " +
            std::to_string(o.sizes.size());
   for (const auto s : o.sizes)
-    if (s > kMostSum) return "a size of " + std::to_string(s) + " is too large";
+    if (s > kMostSum) return "a size of " + std::to_string(s) + " is too large: at most " + std::to_string(kMostSum);
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < o.sizes.size(); ++i) {
     sum = i % o.gpus == 0 ? o.sizes[i] : sum + o.sizes[i];
@@ -153,9 +153,10 @@ std::optional<sdma::Diagnostic> refusal(const Options& o) {
   if (o.turns != 1 && (o.turns != 2 || o.collective != Collective::all_gather))
     return no("turns must be 1, or for an all_gather 1 or 2, and not " + std::to_string(o.turns));
   for (const auto e : o.engines)
-    if (e > 63) return no("there is no engine " + std::to_string(e));
+    if (e > 63) return no("there is no engine " + std::to_string(e) + ": engines are 0 to 63");
   for (const auto offset : o.offsets)
-    if (offset > kMost) return no("an offset of " + std::to_string(offset) + " bytes is too large");
+    if (offset > kMost)
+      return no("an offset of " + std::to_string(offset) + " bytes is too large: at most " + sdma::size_text(kMost));
   return {};
 }
 

@@ -41,7 +41,7 @@ inline void must(sdma::Errc e) {
 /// The exit code of main. Ends the program with a message if its
 /// output could not be written (a full disk, a closed pipe).
 inline int printed() {
-  if (std::fflush(stdout) != 0 || std::ferror(stdout)) fail("standard output cannot be written");
+  if (std::fflush(stdout) != 0 || std::ferror(stdout)) fail("cannot write to standard output");
   return 0;
 }
 

@@ -32,7 +32,9 @@ def body(path):
         lexer = pygments.lexers.get_lexer_for_filename(path.name, text)
     except pygments.util.ClassNotFound:
         lexer = pygments.lexers.TextLexer()
-    return pygments.highlight(text, lexer, pygments.formatters.HtmlFormatter(linenos="inline", lineanchors="L"))
+    code = pygments.highlight(text, lexer, pygments.formatters.HtmlFormatter(linenos="inline", lineanchors="L"))
+    # What scrolls sideways can be scrolled from the keyboard.
+    return code.replace('<div class="highlight">', '<div class="highlight" tabindex="0" role="region" aria-label="The text of the file">', 1)
 
 
 LIGHT, DARK = styles("default"), styles("github-dark")

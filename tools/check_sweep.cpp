@@ -5,6 +5,7 @@
 #include "interrupt.hpp"
 #include "json/check.hpp"
 #include "json/exit.hpp"
+#include "msccl/check_source.hpp"
 #include "output.hpp"
 #include "sdma/core/number.hpp"
 #include "sdma/simulate/sweep.hpp"
@@ -33,9 +34,21 @@ struct Swept {
   }
 };
 
+/// With one value. XML of an algorithm that is wrong in every execution is refuted, as without a sweep.
+Result<CheckedText, std::vector<Diagnostic>> check_once(std::string text, ParseOptions parse,
+                                                        const CheckOptions& options) {
+  msccl::Made made;
+  const auto wrong = msccl::make_schedule(text, options.file, parse.set, made);
+  if (!wrong) return msccl::check_source({text, made}, options.file, std::move(parse), options);
+  if (!wrong->refuted) return wrong->all;
+  CheckedText out;
+  for (const auto& d : wrong->all) out.report.findings.push_back({.diagnostic = d});
+  return out;
+}
+
 }  // namespace
 
-int check_swept(const CheckSweep& sweep, const CheckOptions& options, const CheckSource& source, ParseOptions parse,
+int check_swept(const CheckSweep& sweep, const CheckOptions& options, const std::string& text, ParseOptions parse,
                 bool json) {
   Output out{"-"};
   Swept swept;
@@ -49,7 +62,7 @@ int check_swept(const CheckSweep& sweep, const CheckOptions& options, const Chec
     parse.set.back().value = value;
     const auto with = fmt::format("{}={}", sweep.name, value);
     now(" with " + with);
-    const auto s = check_source(source, options.file, parse, options);
+    const auto s = check_once(text, parse, options);
     if (!s) {
       ++swept.unread;
       if (json) out.text() += json::line(json::unread_with(with, options.file, s.error()));

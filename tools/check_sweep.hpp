@@ -4,8 +4,7 @@
 //
 //   CheckSweep sweep;
 //   if (auto wrong = take_sweep("N=2..8", sweep); !wrong.empty()) ...
-//   return check_swept(sweep, options, {text, made}, parse, json);
-#include "check_source.hpp"
+//   return check_swept(sweep, options, text, parse, json);           // text: of a schedule, or XML of MSCCL
 #include "sdma/check/check.hpp"
 
 #include <string>
@@ -22,7 +21,7 @@ struct CheckSweep {
 /// "2..8": each whole number; "2..64*2" and "2,3,5" as sweeps of other verbs have them. Returns what is wrong, or "".
 std::string take_sweep(const std::string& given, CheckSweep& to);
 
-/// Checks the source with each value of the param, and says for how many it is proved. Returns an exit code.
-int check_swept(const CheckSweep&, const CheckOptions&, const CheckSource&, ParseOptions, bool json);
+/// Checks the text with each value of the param, and says for how many it is proved. Returns an exit code.
+int check_swept(const CheckSweep&, const CheckOptions&, const std::string& text, ParseOptions, bool json);
 
 }  // namespace sdma::tool

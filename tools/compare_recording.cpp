@@ -13,8 +13,7 @@
 namespace sdma::tool {
 namespace {
 
-constexpr std::size_t kShown = 8;         ///< copies that the table lists
-constexpr std::size_t kMostKinds = 4096;  ///< pairs and sizes that are simulated
+constexpr std::size_t kShown = 8;  ///< copies that the table lists
 
 std::string place(Place p) { return to_string(p); }
 

@@ -21,6 +21,8 @@
 
 namespace sdma::tool {
 
+inline constexpr std::size_t kMostKinds = 4096;  ///< pairs of a size and a link that are simulated
+
 struct BesideMachine {
   struct Copy {
     std::size_t index{};  ///< of RecordedCopies::copies

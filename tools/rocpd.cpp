@@ -17,7 +17,7 @@ namespace {
 
 constexpr sqlite3_int64 kMemory = sqlite3_int64{96} << 20;  ///< of SQLite itself; the rows need the rest of 256 MiB
 constexpr std::size_t kMostRows = 200'000;
-constexpr std::size_t kMostName = 256;  ///< characters of a name
+constexpr std::size_t kMostName = 256;  ///< characters of a name; a longer one ends with ".."
 constexpr std::size_t kMostNames = std::size_t{64}
                                    << 20;            ///< of all rows: a page of a file may be in many places of a tree
 constexpr std::uint64_t kMostSteps = 4'000'000'000;  ///< of SQLite's machine; 200,000 rows take some millions
@@ -39,7 +39,9 @@ class Database {
     bool known(int column) const { return sqlite3_column_type(at, column) != SQLITE_NULL; }
     std::string text(int column) const {
       const auto* t = reinterpret_cast<const char*>(sqlite3_column_text(at, column));
-      return t ? std::string(t, std::min(kMostName, static_cast<std::size_t>(sqlite3_column_bytes(at, column)))) : "";
+      if (!t) return "";
+      const auto bytes = static_cast<std::size_t>(sqlite3_column_bytes(at, column));
+      return bytes <= kMostName ? std::string(t, bytes) : std::string(t, kMostName - 2) + "..";
     }
     /// An address is a signed integer: a negative one is 2^64 more. Values of other types have no number.
     std::optional<std::uint64_t> number(int column) const {
@@ -103,7 +105,7 @@ class Database {
     const int code = db_ ? sqlite3_errcode(db_.get()) : SQLITE_NOMEM;
     return {.where = name_,
             .message = code == SQLITE_NOMEM       ? "this database needs more than 256 MiB of memory"
-                       : code == SQLITE_INTERRUPT ? "this database takes too many steps to read"
+                       : code == SQLITE_INTERRUPT ? "this database takes more than 4 billion steps of SQLite to read"
                                                   : fmt::format("this database cannot be read: {}",
                                                                 db_ ? sqlite3_errmsg(db_.get()) : "no memory"),
             .hint = "copy it again, after the tool that wrote it has ended; or record with --output-format json"};

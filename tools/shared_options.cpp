@@ -158,14 +158,12 @@ std::optional<msccl::Made> make_schedule(const std::string& path, std::string& t
 }
 
 std::optional<Schedule> load_schedule(const std::string& path, std::string text, ParseOptions options, SourceMap* map) {
-  const auto made = make_schedule(path, text, options.set);
-  if (!made) return {};
   options.map = map;
   options.read = files_beside(path);
-  auto s = parse_schedule(text, shown(path), options);
-  if (s && map) made->move_lines(*map);
+  msccl::Made made;
+  auto s = msccl::read_schedule(std::move(text), shown(path), options, &made);
+  report(made.notes);
   if (s) return std::move(*s);
-  made->move_lines(s.error());
   return report(s.error()), std::nullopt;
 }
 

@@ -44,8 +44,9 @@ class HeldEngines {
     if (waits_for_itself_ || !reported_.empty()) r_.engine_plans(engine_plans(m_));
     if (!waits_for_itself_ && edges_ > m_.limits.edges())
       r_.add({.rule = "not-all-engines",
-              .message = "too many waits share engines to find out whether polls that hold their engines wait for each "
-                         "other",
+              .message = fmt::format("more than {} pairs of waits share engines: whether polls that hold their engines "
+                                     "wait for each other is not known",
+                                     m_.limits.edges()),
               .hint = r_.larger_limit() + ", or put the queues on different engines",
               .rests_on = {"X2"}});
   }

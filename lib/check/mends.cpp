@@ -48,7 +48,7 @@ bool reported(const SourceLines& before, const CheckFinding& f, const Tried& now
   });
 }
 
-/// Bytes that are wrong in every execution: what leads there mends nothing.
+/// Bytes that are wrong in every execution: what leads there fixes nothing.
 bool has_wrong_result(const CheckReport& r) {
   return std::any_of(r.findings.begin(), r.findings.end(),
                      [](const CheckFinding& f) { return f.diagnostic.rule == "wrong-result"; });

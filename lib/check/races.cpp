@@ -7,6 +7,8 @@
 // pair of accesses at all, one such comparison finds one.
 #include "races.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace sdma { inline namespace v0_3 { namespace check_detail {
@@ -28,7 +30,8 @@ class Sweep {
     report();
     if (compared_ > m_.limits.compared())
       r_.add({.rule = "not-all-accesses",
-              .message = "too many accesses overlap each other in part: not all of them are compared",
+              .message = fmt::format("accesses overlap each other in part in more than {} ways: not all are compared",
+                                     m_.limits.compared()),
               .hint = r_.larger_limit() + ", or smaller boxes"});
   }
 

@@ -14,7 +14,6 @@ namespace sdma { inline namespace v0_3 { namespace doctor {
 namespace {
 
 /// How many dwords of indirect buffers are read for a queue.
-constexpr std::size_t kMostIndirect = std::size_t{1} << 16;
 
 class LineReader {
  public:
@@ -137,6 +136,7 @@ class LineReader {
     std::vector<std::uint32_t> buffer(std::min<std::size_t>(ib.dwords, indirect_left_));
     if (ib.dwords > indirect_left_ || read_memory(s_, ib.base, std::as_writable_bytes(std::span(buffer))) != Errc::ok) {
       line_.packets.back().unread = true;
+      line_.packets.back().beyond = ib.dwords > indirect_left_;
       return;
     }
     indirect_left_ -= ib.dwords;

@@ -18,13 +18,17 @@
 
 namespace sdma { inline namespace v0_3 { namespace doctor {
 
+/// Dwords of all indirect buffers of a queue that are read.
+inline constexpr std::size_t kMostIndirect = std::size_t{1} << 16;
+
 struct Packet {
   PacketView view{};
   std::uint64_t position{};
   bool consumed{};  ///< rptr is after it
   bool inside{};    ///< in an indirect buffer
   bool wraps{};     ///< it begins before the end of the ring and ends after it
-  bool unread{};    ///< an INDIRECT whose buffer the snapshot does not have
+  bool unread{};    ///< an INDIRECT whose buffer the snapshot does not have, or which is beyond kMostIndirect
+  bool beyond{};    ///< the latter
 };
 
 struct Line {

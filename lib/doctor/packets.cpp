@@ -285,6 +285,16 @@ Finding explain_unexamined(const Case& c, const Post& p) {
 
 Finding explain_unread(const Case& c, const Post& p) {
   Finding f{.what = HangClass::unknown, .basis = Basis::guessed, .queue = p.queue, .at = c.place(p)};
+  if (c.packet(p).beyond) {
+    f.to_do = "disassemble the buffer by itself (sdma dis FILE), and read what it waits for";
+    say(f, Basis::guessed,
+        fmt::format(
+            "The engine may be in this indirect buffer, which is not read: of all indirect buffers of a queue, {} "
+            "dwords are.",
+            kMostIndirect),
+        "the contents of the buffer");
+    return f;
+  }
   f.to_do = "give the contents of the buffer (--ib FILE@VA)";
   say(f, Basis::guessed,
       "The engine may be in this indirect buffer, whose contents the snapshot does not have: whether they wait is not "

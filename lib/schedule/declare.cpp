@@ -55,6 +55,7 @@ bool ScheduleParser::gpus() {
     return fail(t.at, "duplicate 'gpus'", "the first is on line " + std::to_string(source_.line(gpus_at_)));
   gpus_given_ = true;
   gpus_at_ = t.at;
+  if (lex_.peek().is("=")) return fail(lex_.peek().at, "expected a number, got '='", "write gpus 8");
   return set(s_.gpus, number("gpus", 0, Schedule::kMostGpus));
 }
 

@@ -113,7 +113,7 @@ class Check {
     if (q.network && (!q.peer || q.peer->is_host() || q.peer == q.place || q.from_host))
       add(where, "the network leads to another GPU: give it as the peer");
     if (q.peer && q.engine != 0) add(where, "it has both a peer and an engine: give only one");
-    if (q.engine > 63) add(where, "there is no engine " + std::to_string(q.engine));
+    if (q.engine > 63) add(where, "there is no engine " + std::to_string(q.engine) + ": engines are 0 to 63");
     if (q.ring_bytes != 0 && !is_ring_size(q.ring_bytes))
       add(where, "a ring must be a power of two from 1K to 1G, not " + std::to_string(q.ring_bytes));
     else if (auto d = too_large(q)) add(where, std::move(d->message), std::move(d->hint));
@@ -146,7 +146,7 @@ class Check {
   }
 
   void actions(const std::string& where, const std::vector<Schedule::Action>& all, int depth, bool kernel) {
-    if (depth > 32) return add(where, "repeats are nested too deeply");
+    if (depth > 32) return add(where, "repeats are nested too deeply: 32 levels are allowed");
     const auto outer = samples_.size();
     for (const auto& a : all) action(where, a, depth, kernel);
     samples_.resize(outer);

@@ -62,6 +62,11 @@ class Table {
     }
     if (errors_.empty() && out_.observations.empty())
       complain("the table has no measurements", "its first line names the columns; each further line is a measurement");
+    if (errors_.size() >= kMostErrors && !text.empty())
+      errors_.push_back(
+          {.where = std::string(file_),
+           .message = fmt::format("after {} errors, the lines from {} on were not read", kMostErrors, line_ + 1),
+           .hint = "correct these first"});
     if (!errors_.empty()) return std::move(errors_);
     return std::move(out_);
   }

@@ -214,7 +214,7 @@ bool Parser::bits(const Token& op, Linear& a, const Linear& b) {
 }
 
 bool Parser::operand(Linear& v) {
-  if (depth_ > kDeepestExpression) return fail(lex_.peek().at, "this expression is nested too deeply");
+  if (depth_ > kDeepestExpression) return fail(lex_.peek().at, "this expression is nested too deeply", kDepthHint);
   // A statement ends at the end of its line.
   if (at_line_end()) return expected("a number");
   const Token t = lex_.take();

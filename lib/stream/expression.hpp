@@ -308,6 +308,7 @@ class Parser {
   SDMA_COLD bool not_bounded(const Token& op);
 
   static constexpr int kDeepestExpression = 64;
+  static constexpr const char* kDepthHint = "64 levels are allowed: name a part with 'let'";
   bool epoch_ = false, sample_ = false;  // they are allowed
   bool compared_ = false;                // the expression has a comparison
   bool skipping_ = false;                // its value is not taken: only its form matters

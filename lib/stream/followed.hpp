@@ -94,7 +94,8 @@ class Waited {
 ///   s.erase(0x1010, 4);             // a FENCE or ATOMIC has posted to this word since
 ///   s.fenced(); s.polled();         // a poll after a fence: all stores before the fence may be complete
 ///
-/// Holds at most kMost ranges and ignores the rest, so that a stream that never waits does not need unbounded memory.
+/// Holds at most kMost ranges, so that a stream that never waits does not need unbounded memory. `full`: there were
+/// more, and the rest was ignored.
 class Stores {
   struct Range {
     std::uint64_t end{}, packet{};
@@ -133,9 +134,10 @@ class Stores {
     recent_.clear();
   }
   void polled() noexcept { fenced_.clear(); }
+  bool full() const noexcept { return full_; }
 
  private:
-  static void add(Ranges& ranges, std::uint64_t begin, std::uint64_t bytes, std::uint64_t packet) {
+  void add(Ranges& ranges, std::uint64_t begin, std::uint64_t bytes, std::uint64_t packet) {
     auto end = end_of(begin, bytes);
     if (begin == end) return;
     for (auto at = ending_behind(ranges, begin); at != ranges.end() && at->first < end; at = ranges.erase(at)) {
@@ -143,6 +145,7 @@ class Stores {
       begin = std::min(begin, at->first);
     }
     if (ranges.size() < kMost) ranges.insert_or_assign(begin, Range{end, packet});
+    else full_ = true;
   }
   static void erase(Ranges& ranges, std::uint64_t begin, std::uint64_t end) {
     for (auto at = ending_behind(ranges, begin); at != ranges.end() && at->first < end;) {
@@ -154,6 +157,7 @@ class Stores {
   }
 
   Ranges recent_, fenced_;
+  bool full_ = false;
 };
 
 }}}  // namespace sdma::v0_3::detail

@@ -41,7 +41,7 @@ ListOf Parser::list() {
         some.values.push_back(whole->values[i * std::max<std::size_t>(whole->columns, 1) + j]);
     return std::make_shared<const List>(std::move(some));
   }
-  if (depth_ > kDeepestExpression) return none(begin.at, "this expression is nested too deeply"), nullptr;
+  if (depth_ > kDeepestExpression) return none(begin.at, "this expression is nested too deeply", kDepthHint), nullptr;
   ++depth_;
   lex_.skip_lines();
   const bool table = lex_.peek().is("[");

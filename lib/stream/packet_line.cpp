@@ -88,7 +88,9 @@ bool PacketLines::parse(std::string_view expected, std::vector<std::uint32_t>& o
   close.offer(".dword");
   const auto shown = begin.kind == Token::word ? quote(*name) : quote(begin);
   return fail(begin.at, "expected " + std::string(expected) + ", got " + shown,
-              assigned ? "a name needs let: let " + std::string(*name) + " = ..." : suggestion(close));
+              assigned       ? "a name needs let: let " + std::string(*name) + " = ..."
+              : *name == "}" ? "a block ends with a line 'end'"
+                             : suggestion(close));
 }
 
 bool PacketLines::dwords(std::vector<std::uint32_t>& out, std::size_t room) {
@@ -151,7 +153,9 @@ void PacketLines::resynchronise() {
 
 bool PacketLines::item(Line& line, std::size_t room) {
   const Token t = lex_.take();
-  if (t.kind != Token::word) return fail(t.at, "expected a field or the end of the line, got " + quote(t));
+  if (t.kind != Token::word)
+    return fail(t.at, "expected a field or the end of the line, got " + quote(t),
+                t.is("+") || t.is("-") ? "write an offset in brackets: src=gpu0.a[64K]" : "");
   const auto expanded = expand(t);
   if (!expanded) return false;
   const std::string spliced(t.spliced ? *expanded : "");  // its value may expand another word

@@ -50,6 +50,8 @@ constexpr auto kStreamRules = [] {
                  "check the length of the nop: if it is too long, the engine skips the packets after it"},
       StreamRule{"nop-skips-packets", error, "a nop skips packets that complete something",
                  "correct the length of the nop: nothing executes what it skips, and waits for it never end"},
+      StreamRule{"not-all-accesses", warning, "some accesses to memory are not compared",
+                 "check the stream in parts, cut where a poll waits for what was stored"},
       StreamRule{"overlap", error, "the ranges of one packet overlap",
                  "copy through a third buffer, or in pieces with a fence and a poll between them"},
       StreamRule{"poll-always", note, "every value satisfies a poll, so it waits for nothing",

@@ -284,6 +284,10 @@ class StreamChecker::State {
       }
     for (const auto& [r, field] : ranges)
       if (allows(r.access, Access::write)) stores_.add(r.va.value, r.bytes, at_);
+    if (stores_.full() && !std::exchange(full_, true))
+      say("not-all-accesses", "more than " + std::to_string(Stores::kMost) +
+                                  " ranges were stored before this packet, and no poll has waited for them: later "
+                                  "stores are not compared with what follows");
     if (e.stores && pending_++ == 0) first_pending_ = at_;
 
     visit(*view_.info, view_.dwords, [&](const auto& p) {
@@ -403,6 +407,7 @@ class StreamChecker::State {
   std::uint32_t unknown_dword_ = 0;
   CopyLinear last_copy_;
   Stores stores_;
+  bool full_ = false;  ///< this has been reported
   Waited waited_;
   std::uint64_t conditional_until_ = 0;            // where the dwords end that the last condition may skip
   std::uint64_t pending_ = 0, first_pending_ = 0;  // stores that no completion follows yet

@@ -220,8 +220,16 @@ BoxPtr parse(const std::string& text, const std::string& file, const Words& para
     Content c{.file = file, .source = text, .parse = options};
     auto given = options;
     given.map = &c.map;
-    auto s = parse_schedule(text, file, given);
-    if (!s) return s.error();
+    auto made = text;
+    msccl::Made with;
+    if (auto wrong = msccl::make_schedule(made, file, given.set, with)) return std::move(wrong->all);
+    auto s = parse_schedule(made, file, given);
+    if (!s) {
+      with.move_lines(s.error());
+      return s.error();
+    }
+    with.move_lines(c.map);
+    if (with) c.made = msccl::Text{std::move(made), std::move(with)};
     c.schedule = *std::move(s);
     return c;
   }));
@@ -301,7 +309,7 @@ std::string flat(Box& b) {
 }
 std::string formatted(Box& b, bool as_flat) {
   const auto& c = b.now();
-  return c.source && !as_flat ? format_source(*c.source) : flat(b);
+  return c.source && !as_flat ? format_source(c.made ? c.made->text : *c.source) : flat(b);
 }
 
 void add_script(py::module_& m) {
@@ -348,6 +356,7 @@ Snapshot Box::snapshot() {
 Schedule& Box::edit() {
   if (std::exchange(taken_, false)) content_ = std::make_shared<Content>(*content_);
   content_->source.reset();
+  content_->made.reset();
   valid_ = false;
   return content_->schedule;
 }

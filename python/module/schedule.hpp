@@ -8,6 +8,7 @@
 //
 // Every member is called with the interpreter's lock held. A Snapshot may be used and destroyed by any thread, without
 // the lock. Errors: `valid` raises what problems() says.
+#include "msccl/msccl.hpp"
 #include "sdma/schedule/text.hpp"
 
 #include <map>
@@ -23,6 +24,7 @@ struct Content {
   Schedule schedule{};
   std::string file = "schedule";
   std::optional<std::string> source{};  ///< nothing if it was built or changed in Python
+  std::optional<msccl::Text> made{};    ///< of `source`, if that is XML of MSCCL
   ParseOptions parse{};                 ///< the params that were given; `map` and `decisions` are not used
   SourceMap map{};
   /// Null if there is no source.

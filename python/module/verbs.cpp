@@ -7,6 +7,7 @@
 #include "json/json.hpp"
 #include "json/sweep.hpp"
 #include "module.hpp"
+#include "msccl/check_source.hpp"
 #include "picture.hpp"
 #include "schedule.hpp"
 
@@ -38,6 +39,13 @@ Profile profile_of(const std::string& word, const std::vector<std::string>& assu
   return p;
 }
 
+/// The text of a schedule; that of XML of MSCCL is made, with its choices among the params.
+Result<std::string, Diagnostics> made_of(std::string text, const std::string& file, ParseOptions& parse) {
+  msccl::Made made;
+  if (auto wrong = msccl::make_schedule(text, file, parse.set, made)) return std::move(wrong->all);
+  return text;
+}
+
 py::object check_schedule(Box& box, const std::string& profile, const std::vector<std::string>& assume,
                           const std::string& device, const std::string& text, const std::string& file,
                           std::size_t max_findings, bool open, bool strict) {
@@ -52,11 +60,17 @@ py::object check_schedule(Box& box, const std::string& profile, const std::vecto
                          .open = open,
                          .strict = strict};
     // All alternatives of a text, as the program checks them. It was read before, so it has no errors.
-    if (s->source)
-      if (const auto t = check_text(*s->source, s->file, s->parse, options)) {
+    if (s->source) {
+      const msccl::Text written{.text = *s->source};
+      const auto& text_of = s->made ? *s->made : written;
+      auto parse = s->parse;
+      if (s->made) std::erase_if(parse.set, [](const auto& each) { return msccl::is_choice(each.name); });
+      if (auto t = msccl::check_source({text_of.text, text_of.made}, s->file, parse, options)) {
         options.map = &t->map;
+        for (const auto& note : text_of.made.notes) t->report.findings.push_back({.diagnostic = note});
         return json::of(t->report, options, t->schedule);
       }
+    }
     return json::of(check(s->schedule, options), options, s->schedule);
   });
   return to_python(found);
@@ -119,6 +133,9 @@ py::object sweep(const Words& files, const std::vector<std::string>& axes, const
       fail(fmt::format("{}: {}", text, *why), "write chunk=1K..1G, chunk=1K..1G*4, or xgmi.rate=48,61,100");
     in.axes.push_back(std::get<SweepAxis>(std::move(axis)));
   }
+  in.read = [](const json::SweepFile& f, const ParseOptions& parse) {
+    return msccl::read_schedule(f.text, f.path, parse);
+  };
   if (in.files.empty() || in.axes.empty() || in.axes.size() > 2)
     fail("a sweep has at least one schedule, and one or two axes", "sweep('a.sdma', 'chunk=1K..1M')");
   std::size_t points = 1;
@@ -148,16 +165,19 @@ py::object sweep(const Words& files, const std::vector<std::string>& axes, const
 py::object explore(const std::string& text, const std::string& file, const MachineDescription& machine,
                    const Words& params, std::uint64_t tries, double budget, std::size_t best, std::uint64_t seed,
                    const std::string& profile, const std::vector<std::string>& assume) {
-  const auto parse = parse_options(params, file);
+  const auto given = parse_options(params, file);
   const auto proofs = profile_of(profile, assume);
   const auto found =
       value_or_fail(long_call([=](const Stop& stop) -> Result<std::pair<Json, std::vector<std::string>>, Diagnostics> {
+        auto parse = given;
+        const auto made = made_of(text, file, parse);
+        if (!made) return made.error();
         SearchOptions o{.parse = parse, .profile = proofs, .best = best, .seed = seed, .proceed = [&](const auto&) {
                           return !stop;
                         }};
         if (tries > 0) o.tries = tries;
         if (budget > 0) o.deadline = Deadline::in(std::chrono::nanoseconds(static_cast<std::int64_t>(budget * 1e9)));
-        auto r = search(text, file, machine, o);
+        auto r = search(*made, file, machine, o);
         if (!r) return r.error();
         if (r->candidates <= 1)
           return Diagnostics{{.where = file,
@@ -173,10 +193,13 @@ py::object explore(const std::string& text, const std::string& file, const Machi
 
 py::object reduced(const std::string& text, const std::string& file, const Words& params, const std::string& profile,
                    const std::vector<std::string>& assume, const std::string& rule, std::size_t tries) {
-  const auto parse = parse_options(params, file);
+  const auto given = parse_options(params, file);
   const CheckOptions check{.profile = profile_of(profile, assume)};
   const auto found = value_or_fail(long_call([=](const Stop&) -> Result<Json, Diagnostics> {
-    const auto r = reduce_text(text, file, parse, check, {.rule = rule, .max_tries = tries});
+    auto parse = given;
+    const auto made = made_of(text, file, parse);
+    if (!made) return made.error();
+    const auto r = reduce_text(*made, file, parse, check, {.rule = rule, .max_tries = tries});
     if (!r) return r.error();
     return json::of(*r, file);
   }));

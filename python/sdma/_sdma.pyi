@@ -97,10 +97,15 @@ class Schedule:
         """Another schedule, which changes by itself."""
     @staticmethod
     def parse(text: str, file: str = "text", /, **params: Params) -> Schedule:
-        """Raises Error with all errors of the text. `file`: its name in errors, and the folder of the files that it names."""
+        """Raises Error with all errors of the text. `file`: its name in errors, and the folder of the files that it names. XML of MSCCL
+        is a text, too, as for `read`."""
     @staticmethod
     def read(path: str | os.PathLike[str], /, **params: Params) -> Schedule:
-        """The schedule in a file, with these params: read("all_gather.sdma", N=8, chunk="64K")."""
+        """The schedule in a file, with these params: read("all_gather.sdma", N=8, chunk="64K").
+
+        A file whose first element is `algo` is XML of MSCCL (docs/msccl.md): read("ring.xml", bytes="1M", slots=2). What is said about
+        its schedule has the lines of the XML. An algorithm that is wrong in every execution, such as one with a send that nothing receives, is
+        an Error with the rule `wrong-algorithm` and its line."""
     def add_buffer(self, name: str, bytes: int, *, place: Place = "host", init: str = "poison", alignment: int = 1,
                    map: Sequence[Place] = ()) -> int:
         """`init`: "poison", "random" or "zero"."""
@@ -131,7 +136,7 @@ class Schedule:
         """The name of the text in errors."""
     @property
     def source(self) -> str | None:
-        """The text that was read; None if the schedule was built or changed here."""
+        """The text or the XML that was read; None if the schedule was built or changed here."""
     @property
     def params(self) -> list[str]:
         """The params that the text has."""
@@ -150,7 +155,7 @@ class Schedule:
     def problems(self) -> list[dict[str, Any]]:
         """What is wrong; empty for a schedule that was parsed. `str`, `check`, `simulate` and `run` raise it as an Error."""
     def fmt(self, *, flat: bool = False) -> str:
-        """The source, formatted; with `flat`, or if there is no source, what `str` returns."""
+        """The source, formatted; of XML, the schedule that was made of it. With `flat`, or if there is no source, what `str` returns."""
 
 class Trace:
     """A recording. A notebook shows its timeline."""

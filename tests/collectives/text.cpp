@@ -227,7 +227,7 @@ TEST_CASE("options that contradict themselves are refused") {
   CHECK(why({.bytes = 64, .granule = 0}).find("1 to 256G") != std::string::npos);
   CHECK(why({.bytes = 64, .alignment = 3}).find("power of two") != std::string::npos);
   CHECK(why({.bytes = 64, .packet_bytes = 100}).find("multiple of 64") != std::string::npos);
-  CHECK(why({.bytes = 64, .engines = {64}}) == "there is no engine 64");
+  CHECK(why({.bytes = 64, .engines = {64}}) == "there is no engine 64: engines are 0 to 63");
   CHECK(why({.bytes = 64, .offsets = {~std::uint64_t{}}}).find("too large") != std::string::npos);
 }
 

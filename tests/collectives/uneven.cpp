@@ -88,7 +88,7 @@ TEST_CASE("sizes that are no matrix are refused, with the reason") {
   CHECK(why({.collective = Collective::all_gather, .gpus = 2, .bytes = 8, .sizes = {1, 2, 3, 4}}) ==
         "sizes are only for an alltoallv");
   CHECK(why({.collective = Collective::alltoallv, .gpus = 2, .bytes = 8, .sizes = {0, 1u << 31, 0, 0}}) ==
-        "a size of 2147483648 is too large");
+        "a size of 2147483648 is too large: at most 2147483647");
   CHECK(why({.collective = Collective::alltoallv, .gpus = 2, .bytes = 8, .sizes = {1u << 30, 1u << 30, 0, 0}}) ==
         "the sizes of gpu0 add up to 2G or more");
   CHECK(why({.collective = Collective::alltoallv, .gpus = 2, .bytes = 8, .sizes = {5, 0, 0, 5}}) ==

@@ -209,7 +209,7 @@ def main(arguments):
             print(f"skipped: Debian 11's glibc cannot be had: {why}")
             return 77
         say(f"glibc {older_glibc.text(older_glibc.OLDEST)} is unpacked")
-        print(run(SOURCE / "scripts/release", "--worktree", f"--build={build}", f"--glibc={glibc}", work))
+        print(run(SOURCE / "scripts/release", "--worktree", "--no-playground", f"--build={build}", f"--glibc={glibc}", work))
         (archive,) = work.glob("*.tar.gz")
         examine(archive)
         here = Here(work / "here", build)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Schedules: read, built and printed; a built one means what its text means; what is refused, and threads."""
+import os
+import pathlib
+import sys
 import threading
 
 import pytest
@@ -214,3 +217,43 @@ def test_a_sample_is_added_to_what_follows():
         sdma.check(s)
     with pytest.raises(TypeError, match="cannot be a sample"):
         q.put(packets.Fence(addr=count, value=sdma.sampled("n")))
+
+
+def xml_of(change=lambda program: None):
+    sys.path.insert(0, str(pathlib.Path(os.environ["SDMA_SOURCE"], "tests/tools")))
+    from msccl_programs import allgather_ring
+
+    program = allgather_ring()
+    change(program)
+    return program.xml()
+
+
+def test_xml_of_msccl_is_read_as_a_schedule(tmp_path):
+    path = tmp_path / "ring.xml"
+    path.write_text(xml_of())
+    s = sdma.Schedule.read(path, bytes="64K", slots=2)
+    assert s.params == ["bytes"] and s.given == {"bytes": "64K", "slots": "2"}
+    assert s.source == path.read_text() and s.fmt().startswith("sdma 1\n# allgather of MSCCL")
+    assert sdma.Schedule.parse(s.fmt(), bytes="64K") == s
+    assert sdma.check(s, assume=["poll_yields=yes"]).proved and sdma.check(path).proved
+    assert sdma.simulate(s, sensitivity=False)["ns"] != sdma.simulate(path, sensitivity=False)["ns"]
+    times = [row["ns"] for row in sdma.sweep(path, "slots=0,2", bytes="64K").rows]
+    assert times[1] == sdma.simulate(s, sensitivity=False)["ns"] != times[0]
+    assert sdma.run(path)["passed"]
+    with pytest.raises(sdma.Error, match="leaves nothing open"):
+        sdma.explore(path)
+    with pytest.raises(sdma.Error, match="'x' is not a number from 0 to 1024"):
+        sdma.Schedule.read(path, slots="x")
+
+
+def test_wrong_xml_of_msccl_has_its_lines(tmp_path):
+    path = tmp_path / "race.xml"
+    path.write_text(xml_of(lambda p: setattr(p.gpus[0].blocks[0].steps[1], "dep", None)))
+    (finding,) = sdma.check(path)["findings"][:1]
+    line = path.read_text().splitlines()[finding["line"] - 1]
+    assert finding["rule"] == "race" and 'type="s"' in line and 'depid="-1"' in line
+    assert sdma.reduce(path)["rule"] == "race"
+    path.write_text(xml_of(lambda p: p.gpus[1].blocks[0].steps.clear()))
+    with pytest.raises(sdma.Error, match="nothing sends it") as e:
+        sdma.Schedule.read(path)
+    assert e.value.rule == "wrong-algorithm" and 'type="' in path.read_text().splitlines()[e.value.line - 1]

@@ -98,6 +98,11 @@ TEST_CASE("declarations say what they miss") {
   CHECK(all("sdma 1\nbuffer gpu0.x bytes=1\n") ==
         "2:8: gpu0 is not in this schedule, which has no GPUs yet | declare them first: gpus 2");
   CHECK(all("sdma 1\ngpus 2\ngpus 2\n") == "3:1: duplicate 'gpus' | the first is on line 2");
+  CHECK(all("sdma 1\ngpus = 2\n") == "2:6: expected a number, got '=' | write gpus 8");
+  const std::string queue = "sdma 1\ngpus 2\nbuffer gpu0.a bytes=8\nqueue gpu0.q peer=gpu1\n";
+  CHECK(all(queue + "copy_linear bytes=4 src=gpu0.a+4 dst=gpu0.a\nend\n") ==
+        "5:31: expected a field or the end of the line, got '+' | write an offset in brackets: src=gpu0.a[64K]");
+  CHECK(all(queue + "}\nend\n") == "5:1: expected a packet or 'end', got '}' | a block ends with a line 'end'");
   CHECK(all("sdma 1\ngpus 1025\n") == "2:6: 'gpus' must be from 0 to 1024, got 1025");
   CHECK(all("sdma 1\nbuffer host.x\n") == "2:14: a buffer needs 'bytes=' | its fields: bytes align at map init");
   CHECK(all("sdma 1\nbuffer host.x bytes=0\n") == "2:21: 'bytes' must be from 1 to 1099511627776, got 0");

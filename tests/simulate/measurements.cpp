@@ -134,6 +134,9 @@ TEST_CASE("errors name the line, what is wrong, and what to do") {
   starts(row("one.sdma,bytes,time_us,,5,x"), "t.csv:2: error: the setting 'bytes' is not NAME=VALUE");
   CHECK(row("one.sdma,byte=1,time_us,,5,x").find("t.csv:2: set byte: error: there is no param 'byte'") == 0);
   CHECK(row("bad.sdma,,time_us,,5,x").find("t.csv:2: bad.sdma:2:1: error") == 0);
+  std::string many = "#: fre x\n";
+  for (int i = 0; i < 120; ++i) many += "#: fre x\n";
+  CHECK(errors(many).find("t.csv: error: after 100 errors, the lines from 101 on were not read") != std::string::npos);
   starts(errors("#: fre x\n"), "t.csv:1: error: 'fre' is not a setting of a fit");
   starts(errors("#: power two\n"), "t.csv:1: error: this is not '#: power P'");
   starts(errors("#: free engine.pol_ns 5\n"),

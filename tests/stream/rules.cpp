@@ -159,6 +159,8 @@ const std::vector<Example> kExamples{
      "nop times=254\nfence addr=0x1000 value=1",
      "nop times=252\nfence addr=0x1000 value=1",
      {.ring_bytes = 1024}},
+    {"not-all-accesses", "for i in 0..65537\n  fill dst=0x10000+64*i data=1 bytes=4 unit=dword\nend" + kFence,
+     "for i in 0..65536\n  fill dst=0x10000+64*i data=1 bytes=4 unit=dword\nend" + kFence},
     {"broadcast-modulo-32", "copy_broadcast bytes=16 src=0 dst1=0x1000 dst2=0x2010" + kFence,
      "copy_broadcast bytes=16 src=0 dst1=0x1010 dst2=0x2010" + kFence},
     {"subwindow-pitch", "copy_subwindow element_log2=0 src=0 src_pitch=5 dst=0x1000 dst_pitch=8 x=4 y=2" + kFence,

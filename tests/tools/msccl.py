@@ -66,6 +66,7 @@ def mutant(name, program, change, code, words, verb="check", slots=0):
     at = text_of[0] if isinstance(text_of, tuple) else text_of
     line = at if isinstance(at, int) else at.line
     path = write(name + ".xml", text)
+    MUTANTS_BY_NAME[name] = text
     got, out, err = run(verb, *(["--set", f"slots={slots}"] if slots else []), path)
     expect(name, got == code, f"exit {got}, expected {code}\n{out}{err}")
     expect(name + " words", words in err, f"no '{words}' in\n{err}")
@@ -74,6 +75,15 @@ def mutant(name, program, change, code, words, verb="check", slots=0):
     got, out, _ = run(verb, "--json", *(["--set", f"slots={slots}"] if slots else []), path)
     last = json.loads(out.splitlines()[-1])
     expect(name + " json", got == code and last["exit_code"] == code, out)
+    # As every other finding, it has a rule and a line in SARIF.
+    if verb == "check":
+        log = json.loads(run("check", "--sarif", *(["--set", f"slots={slots}"] if slots else []), path)[1])["runs"][0]
+        errors = [r for r in log["results"] if r["level"] == "error"]
+        lines = [r["locations"][0]["physicalLocation"]["region"].get("startLine", 0) for r in errors]
+        rules = {r["ruleId"] for r in errors}
+        expect(name + " sarif", lines and all(1 <= n <= len(text.splitlines()) for n in lines), f"{lines}")
+        expect(name + " sarif rule", rules == {"unreadable"} if code == INPUT else rules and "unreadable" not in rules, f"{rules}")
+        expect(name + " sarif notes", not any(r["ruleId"] == "unreadable" for r in log["results"] if r["level"] == "note"), log["results"])
     # fmt prints nothing of what has no schedule.
     got, out, _ = run("fmt", path)
     expect(name + " fmt", got == 0 or out == "", out)
@@ -153,6 +163,7 @@ MUTANTS = [
     ("entities", ring(), lambda p: (2, lambda t: t.replace("<algo ", '<!DOCTYPE algo [<!ENTITY a "b"><!ENTITY c SYSTEM "/etc/passwd">]>\n<algo ', 1)),
      INPUT, "document type"),
 ]
+MUTANTS_BY_NAME = {}
 for name, program, change, code, words in MUTANTS:
     program.xml()  # each step has a line
     mutant(name, program, change, code, words)
@@ -190,6 +201,19 @@ for words, says in ((["slots=x"], "'x' is not a number from 0 to 1024"), (["inpl
         expect(f"{verb} {words}", code == INPUT and says in err, f"exit {code}\n{out}{err}")
 expect("sweep", "proved for 2 of 2 values" in run("check", "--sweep", "bytes=16K,32K", path)[1], "")
 expect("simulate --sweep", run("simulate", "--no-sensitivity", "--sweep", "bytes=16K..64K", path)[0] == 0, "")
+for words, says in (("slots=0..3", "proved for 4 of 4 values"), ("slots=0,2000", "proved for 1 of 2 values, errors in the text for 1"),
+                    ("inplace=0..1", "proved for 1 of 2 values")):  # fmt: skip
+    code, out, err = run("check", "--assume", "poll_yields=yes", "--sweep", words, path)
+    expect(f"check --sweep {words}", says in out, out + err)
+code, out, err = run("check", "--sweep", "slots=0..1", write("unmatched.xml", MUTANTS_BY_NAME["unmatched_send"]))
+expect("sweep of a wrong one", code == REFUTED, out + err)
+code, out, err = run("simulate", "--no-sensitivity", "--set", "bytes=1M", "--sweep", "slots=0,1,4", path)
+times = [line.split()[1] for line in out.splitlines()[1:]]
+expect("simulate --sweep slots", code == 0 and len(times) == 3 and times[1] != times[0] != times[2], out + err)
+for n, time in zip((0, 1, 4), times):
+    expect(f"slots={n}", f" {time} us" in run("simulate", "--no-sensitivity", "--set", "bytes=1M", "--set", f"slots={n}", path)[1], time)
+code, out, err = run("simulate", "--no-sensitivity", "--sweep", "slots=0,2", path, write("ring.sdma", run("fmt", path)[1]))
+expect("a schedule without slots", code == INPUT and "there is no param 'slots'" in err, out + err)
 expect("stdin", run("check", "-", stdin=ring().xml())[0] == 0, "")
 code, out, _ = run("reduce", folder / "no_dependency.xml")
 expect("reduce", code == 0 and out.count("copy_linear") in (1, 2) and "sdma 1" in out, out)

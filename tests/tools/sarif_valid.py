@@ -17,6 +17,10 @@ import sys
 import tempfile
 import tomllib
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import npm  # noqa: E402
+from msccl_programs import allgather_pairs, allreduce_ring  # noqa: E402
+
 PACKAGE, VERSION = "@microsoft/sarif-multitool-linux", "5.7.0"
 LEAST = 25  # rules that occur in the logs
 NO_ADDRESS = re.compile(r"warning SARIF2005: .*'informationUri'")
@@ -26,22 +30,16 @@ FAILURES = {
     "unmet": ["unmet.sdma"], "unreadable": ["wrong.sdma"], "missing": ["no.sdma"], "missing_among_others": ["unmet.sdma", "no"],
     "absolute": ["/no/such file#1.sdma"], "option": ["--no-such", "unmet.sdma"], "value": ["--gpus=x", "unmet.sdma"], "usage": ["--sweep", "N=1..2", "unmet.sdma"],
     "topology": ["--topology=no.json", "unmet.sdma"], "odd_name": ["a b/ü #1.sdma"], "not_a_ring": ["nothing.bin"],
+    "msccl": ["unmatched.xml"], "msccl_sums": ["sums.xml"],
 }  # fmt: skip
 
 
 def multitool(folder):
     """Its program; or why it is not there."""
-    program = pathlib.Path(folder, "node_modules", PACKAGE, "Sarif.Multitool")
-    package = program.with_name("package.json")
-    if not (package.is_file() and json.loads(package.read_text())["version"] == VERSION):
-        pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
-        command = ["npm", "install", "--prefix", folder, "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=0", f"{PACKAGE}@{VERSION}"]
-        try:
-            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
-        except (OSError, subprocess.TimeoutExpired) as e:
-            return None, f"npm: {e}"
-        if done.returncode != 0:
-            return None, f"npm cannot fetch {PACKAGE} {VERSION}: {(done.stderr.strip().splitlines() or ['no reason given'])[0]}"
+    package, why = npm.package(folder, PACKAGE, VERSION)
+    if package is None:
+        return None, why
+    program = package / "Sarif.Multitool"
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     return program, ""
 
@@ -54,6 +52,10 @@ def calls(source, sdma, place):
     odd = pathlib.Path(place, "a b/ü #1.sdma")
     odd.parent.mkdir()
     odd.write_text("sdma 1\nnonsense\n")
+    unmatched, sums = allgather_pairs(), allreduce_ring()
+    unmatched.gpus[1].blocks[0].steps.clear()
+    for name, program in (("unmatched", unmatched), ("sums", sums)):
+        pathlib.Path(place, f"{name}.xml").write_text(program.xml())
     found = dict(FAILURES)
     table = tomllib.loads((source / "tests/museum/museum.toml").read_text(encoding="utf-8"))
     options = {exhibit["name"]: exhibit.get("options", []) for room in table["room"] for exhibit in room["exhibit"]}

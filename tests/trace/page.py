@@ -96,6 +96,28 @@ def names_and_actions(browser, work, keep):
     expect("the page has a legend", browser.run("return document.querySelectorAll('.legend li').length") == 6)
 
 
+def whole_window(browser, page, keep):
+    """The lanes have the window until something is chosen, and what is chosen is visible."""
+    for width, height, least in ((1920, 1080, 0.88), (390, 844, 0.62)):
+        browser.develop("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 500)
+        browser.open(page.as_uri())
+        shares = "const box = (id) => document.getElementById(id).getBoundingClientRect(); return [box('chart').height / innerHeight, box('details').bottom - innerHeight]"
+        chart, below = browser.run(shares)
+        keep(f"window_{width}")
+        expect(f"{width} pixels: the lanes have {100 * chart:.0f} % of the window's height", chart >= least and abs(below) < 1)
+        drawn = "Math.abs(canvas.clientHeight - (view.chart.clientHeight - 2)) <= 1"
+        expect(f"{width} pixels: all of it is drawn", browser.becomes(drawn))
+        # The lowest packet that is visible: below it, the details open.
+        key = browser.run("""const keys = model.traces[0].lanes.filter((l) => l.shown).flatMap((l) => Array.from({length: Math.min(l.count, 200)}, (_, i) => new Bar(l, i)));
+            return keys.filter((b) => view.place(b)[1] < view.chart.clientHeight - ROW).sort((a, b) => view.place(b)[1] - view.place(a)[1])[0].key""")
+        browser.click_packet(key)
+        expect(f"{width} pixels: a packet near the bottom stays visible", browser.becomes(f"state.selected && state.selected.key === '{key}' && "
+               f"view.place(state.selected)[1] <= view.chart.clientHeight - ROW && {drawn}"))
+        chart, below = browser.run(shares)
+        expect(f"{width} pixels: its details have a third", chart < least and abs(below) < 1)
+    browser.phone(None)
+
+
 def first_view(browser, work, keep):
     browser.open((work / "setup.html").as_uri())
     keep("setup")
@@ -252,6 +274,7 @@ def main(sdma, chromium, chromedriver, screenshots=None):
             expect("what came before is there", browser.run("return state.from <= -1900 * view.scale(model.traces[1])"))
             names_and_actions(browser, work, keep)
             first_view(browser, work, keep)
+            whole_window(browser, work / "rows.html", keep)
             scales(browser, work, keep)
             browser.open((work / "rows.html").as_uri())
             texts = browser.run("""const pen = canvas.getContext('2d'), texts = [];

@@ -23,8 +23,8 @@ def sections(page):
         if rule := re.match(r"### (\S+)\n\*\*([^*]+)\.\*\*\s*(.*)", part, re.S):
             yield rule[1], LEVELS[rule[2].split(";")[0]], rule[3].strip()
         if part.startswith("## Other failures"):
-            for item in re.finditer(r"^- `(\S+)`: (.*?)(?=^- |\Z)", part, re.S | re.M):
-                yield item[1], "error", joined(item[2])
+            for item in re.finditer(r"^- `(\S+)`( \(a note\))?: (.*?)(?=^- |\Z)", part, re.S | re.M):
+                yield item[1], "note" if item[2] else "error", joined(item[3])
 
 
 def row(rule, level, text):

@@ -112,7 +112,7 @@ class Sweeping {
     parse.read = files_beside(f.path);
     for (std::size_t a = 0; a < values.size(); ++a)
       if (!in_.axes[a].of_machine()) parse.set.push_back({in_.axes[a].name, in_.axes[a].text(values[a])});
-    auto s = parse_schedule(f.text, name_of(f.path), parse);
+    auto s = in_.read ? in_.read(f, parse) : parse_schedule(f.text, name_of(f.path), parse);
     if (!s) {
       fail(Kind::schedule, std::move(s.error()));
       return {};

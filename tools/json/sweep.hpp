@@ -27,6 +27,8 @@ struct SweepFile {
 struct SweepInput {
   std::vector<SweepFile> files{};
   ParseOptions parse{};
+  /// How a file is read with the values of a row; empty: as parse_schedule reads it.
+  std::function<Result<Schedule, std::vector<Diagnostic>>(const SweepFile&, const ParseOptions&)> read{};
   MachineDescription machine{};
   std::vector<SweepAxis> axes{};  ///< one or two
   bool intervals = true;          ///< false: times alone, for schedules that take long

@@ -15,7 +15,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace sdma::tool::msccl {
+namespace sdma::msccl {
 namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{64} << 20, kMostSteps = std::size_t{1} << 16;
@@ -195,4 +195,4 @@ Result<Algorithm, Wrong> read_algorithm(std::string_view xml, const std::string&
   return XmlReader{file}.run(xml);
 }
 
-}  // namespace sdma::tool::msccl
+}  // namespace sdma::msccl

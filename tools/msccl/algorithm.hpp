@@ -13,7 +13,10 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma::tool::msccl {
+namespace sdma::msccl {
+
+/// The rule of what refutes an algorithm before there is a schedule of it.
+inline constexpr const char* kWrongAlgorithm = "wrong-algorithm";
 
 /// Where a step is.
 struct StepId {
@@ -97,4 +100,4 @@ std::optional<Wrong> connect(Algorithm&);
 /// The schedule of an algorithm that `connect` has found nothing wrong with.
 Result<Text, Wrong> lower(const Algorithm&, const Choices&);
 
-}  // namespace sdma::tool::msccl
+}  // namespace sdma::msccl

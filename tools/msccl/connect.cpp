@@ -9,7 +9,7 @@
 #include <map>
 #include <tuple>
 
-namespace sdma::tool::msccl {
+namespace sdma::msccl {
 namespace {
 
 class Connector {
@@ -29,7 +29,10 @@ class Connector {
     constexpr std::size_t kMost = 20;
     if (const auto n = wrong_.all.size(); n > kMost) {
       wrong_.all.resize(kMost);
-      wrong_.all.push_back({.where = a_.file, .message = fmt::format("{} more errors are not shown", n - kMost)});
+      wrong_.all.push_back({.rule = kWrongAlgorithm,
+                            .where = a_.file,
+                            .message = fmt::format("{} more errors are not shown", n - kMost),
+                            .hint = fmt::format("correct these {} first", kMost)});
     }
     return std::move(wrong_);
   }
@@ -55,6 +58,7 @@ class Connector {
   }
   void error(std::uint32_t line, std::string message, std::string hint = {}) {
     wrong_.all.push_back(a_.error(line, std::move(message), std::move(hint)));
+    wrong_.all.back().rule = kWrongAlgorithm;
   }
 
   void sizes() {
@@ -175,4 +179,4 @@ class Connector {
 
 std::optional<Wrong> connect(Algorithm& a) { return Connector{a}.run(); }
 
-}  // namespace sdma::tool::msccl
+}  // namespace sdma::msccl

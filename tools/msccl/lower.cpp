@@ -17,7 +17,7 @@
 #include <map>
 #include <set>
 
-namespace sdma::tool::msccl {
+namespace sdma::msccl {
 namespace {
 
 constexpr std::size_t kNone = ~std::size_t{0};
@@ -360,7 +360,8 @@ class Lowering {
     const auto more = kernels_.size() > kMost ? kernels_.size() - kMost : 0;
     kernels_.resize(kernels_.size() - more);
     out_.made.notes.push_back(
-        {.severity = Severity::note,
+        {.rule = "algorithm-sums",
+         .severity = Severity::note,
          .where = a_.file,
          .message = fmt::format("engines do not add, so steps that reduce are kernels with sums: {}{}",
                                 fmt::join(kernels_, ", "), more > 0 ? fmt::format(" and {} more", more) : "")});
@@ -386,4 +387,4 @@ class Lowering {
 
 Result<Text, Wrong> lower(const Algorithm& a, const Choices& c) { return Lowering(a, c).run(c); }
 
-}  // namespace sdma::tool::msccl
+}  // namespace sdma::msccl

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace sdma::tool::msccl {
+namespace sdma::msccl {
 namespace {
 
 constexpr StepType kStepTypes[] = {
@@ -102,7 +102,7 @@ std::optional<Wrong> make_schedule(std::string& text, const std::string& file, s
   Choices choices;
   std::optional<Wrong> wrong;
   std::erase_if(set, [&](const ParseOptions::Setting& s) {
-    if (s.name != "slots" && s.name != "inplace") return false;
+    if (!is_choice(s.name)) return false;
     const bool slots = s.name == "slots";
     const auto n = parse_size(s.value);
     if (!n || *n > (slots ? kMostSlots : 1))
@@ -119,6 +119,17 @@ std::optional<Wrong> make_schedule(std::string& text, const std::string& file, s
   text = std::move(result->text);
   made = std::move(result->made);
   return {};
+}
+
+Result<Schedule, std::vector<Diagnostic>> read_schedule(std::string text, const std::string& file, ParseOptions options,
+                                                        Made* made) {
+  Made own;
+  auto& of_text = made ? *made : own;
+  if (auto wrong = make_schedule(text, file, options.set, of_text)) return std::move(wrong->all);
+  auto s = parse_schedule(text, file, options);
+  if (!s) of_text.move_lines(s.error());
+  else if (options.map) of_text.move_lines(*options.map);
+  return s;
 }
 
 void Made::move_lines(SourceMap& map) const {
@@ -142,4 +153,4 @@ void Made::move_lines(std::vector<Diagnostic>& all) const {
   }
 }
 
-}  // namespace sdma::tool::msccl
+}  // namespace sdma::msccl

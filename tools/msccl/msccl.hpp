@@ -4,10 +4,11 @@
 //
 //   std::string text = ..;                                       // of a file: a schedule, or XML
 //   ParseOptions parse{.set = {{"bytes", "1M"}, {"slots", "2"}}, .map = &map};
-//   msccl::Made made;
+//   auto s = msccl::read_schedule(text, "ag.xml", parse);        // as parse_schedule; `map` has the lines of the XML
+//
+//   msccl::Made made;                                            // or in two steps
 //   if (auto wrong = msccl::make_schedule(text, "ag.xml", parse.set, made)) return report(wrong->all), kInput;
-//   auto s = parse_schedule(text, "ag.xml", parse);
-//   if (s) made.move_lines(map);                                 // they are those of the XML now
+//   report(made.notes);
 //
 // A text that is not XML of MSCCL stays as it is. Reading needs expat; without it, the error says so.
 #include "sdma/core/diagnostic.hpp"
@@ -21,7 +22,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sdma::tool::msccl {
+namespace sdma::msccl {
 
 /// Is `algo` the first element of a text that begins so?
 bool begins(std::string_view) noexcept;
@@ -37,6 +38,9 @@ struct Choices {
   std::uint64_t slots = 0;         ///< per connection; 0: a send waits for its receive
   std::optional<bool> in_place{};  ///< none: as the file says, out of place if it allows both
 };
+
+/// The settings that are choices, and not params.
+inline bool is_choice(std::string_view name) noexcept { return name == "slots" || name == "inplace"; }
 
 /// What is known of a schedule beside its text.
 struct Made {
@@ -59,4 +63,8 @@ Result<Text, Wrong> translate(std::string_view xml, const std::string& file, con
 std::optional<Wrong> make_schedule(std::string& text, const std::string& file, std::vector<ParseOptions::Setting>&,
                                    Made&);
 
-}  // namespace sdma::tool::msccl
+/// The schedule of a text, or of XML of MSCCL. All errors, and what the options' map says, have the lines of the file.
+Result<Schedule, std::vector<Diagnostic>> read_schedule(std::string text, const std::string& file, ParseOptions,
+                                                        Made* made = nullptr);
+
+}  // namespace sdma::msccl

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <set>
 
-namespace sdma::tool::msccl {
+namespace sdma::msccl {
 namespace {
 
 constexpr std::uint32_t kLargestNode = 8;
@@ -69,4 +69,4 @@ std::vector<std::string> engines(std::size_t gpu, std::size_t gpus, const std::v
   return words;
 }
 
-}  // namespace sdma::tool::msccl
+}  // namespace sdma::msccl

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 // sdma check: errors in a ring, a set of rings, or a schedule.
 #include "sdma/check/check.hpp"
-#include "check_source.hpp"
 #include "check_sweep.hpp"
 #include "findings.hpp"
 #include "generation.hpp"
 #include "input.hpp"
 #include "interrupt.hpp"
 #include "json/check.hpp"
-#include "msccl/msccl.hpp"
+#include "msccl/check_source.hpp"
 #include "output.hpp"
 #include "repeat.hpp"
 #include "sdma/core/number.hpp"
@@ -149,12 +148,17 @@ std::optional<int> check_schedule(Findings& to, const CheckArguments& o, const C
   auto parse = o.parse;
   parse.read = files_beside(path);
   msccl::Made made;
+  const auto written = *text;
+  const auto given = parse.set;
   if (const auto wrong = msccl::make_schedule(*text, shown(path), parse.set, made))
     return no_schedule(to, options, *wrong);
   for (const auto& n : made.notes) to.add(n);
-  if (!o.sweep.values.empty()) return check_swept(o.sweep, options, {*text, made}, std::move(parse), o.json());
+  if (!o.sweep.values.empty()) {
+    parse.set = given;
+    return check_swept(o.sweep, options, written, std::move(parse), o.json());
+  }
   const Doing checking("checking " + shown(path) + after);
-  const auto s = check_source({*text, made}, shown(path), parse, options);
+  const auto s = msccl::check_source({*text, made}, shown(path), parse, options);
   if (s) {
     auto with_map = options;
     with_map.map = &s->map;
@@ -366,7 +370,7 @@ void add_check(VerbOptions& verb, Action& action) {
              "the node: a file from sdma topology --json, or a layout such as mi308x:8 or ring:8 (default: 8 MI300X)")
       .type("FILE");
   add_parsed(verb, "--gpus", o->gpus, parse_gpus,
-             "a choice of GPUs: write 8 for the first 8, or 2,5 for these two; each may appear once",
+             "a choice of at most 64 GPUs: write 8 for the first 8, or 2,5 for these two; each may appear once",
              "GPUs of the node that the schedule uses, as for sdma run (default: the numbers in the schedule)")
       .type("N|N,N..");
   add_choice<bool>(

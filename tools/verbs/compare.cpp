@@ -87,12 +87,12 @@ int recording(const CompareArguments& o) {
   if (const int code = write_text("-", text); code != kOk) return code;
   if (!o.json) tell_assumed(*copies);
   if (b->not_compared > 0)
-    report(
-        {.severity = Severity::warning,
-         .where = shown(o.measured),
-         .message = fmt::format("not compared, because a size or a time is not recorded, or there are too many sizes: "
-                                "{} of {} copies",
-                                b->not_compared, copies->copies.size())});
+    report({.severity = Severity::warning,
+            .where = shown(o.measured),
+            .message = fmt::format(
+                "not compared, because a size or a time is not recorded, or there are more than {} pairs of "
+                "a size and a link: {} of {} copies",
+                kMostKinds, b->not_compared, copies->copies.size())});
   return o.within && b->slower() > 0 ? kRefuted : b->not_compared > 0 ? kUndecided : kOk;
 }
 

@@ -172,7 +172,7 @@ void add_run(VerbOptions& verb, Action& action) {
   add_settings(verb, o->parse.set);
   add_device(verb, o->device, "device to run on", "soft");
   add_parsed(verb, "--gpus", o->gpus, parse_gpus,
-             "a choice of GPUs: write 8 for the first 8, or 2,5 for these two; each may appear once",
+             "a choice of at most 64 GPUs: write 8 for the first 8, or 2,5 for these two; each may appear once",
              "GPUs of the node to use. N: the first N; 5,2: these, one for each GPU of the schedule (default: the "
              "numbers in the schedule). With --device=cuda, GPUs that the machine lacks share those that it has")
       .type("N|N,N..");

@@ -124,9 +124,15 @@ int sweep(const SimulateArguments& o, const MachineDescription& m, std::vector<S
   for (const auto& path : o.paths) {
     auto text = read_text(path);
     if (!text) return report(text.error()), kInput;
-    if (!make_schedule(path, *text, in.parse.set)) return kInput;
+    // What is wrong with every value, and notes, are reported once.
+    auto once = *text;
+    auto set = in.parse.set;
+    if (!make_schedule(path, once, set)) return kInput;
     in.files.push_back({path, std::move(*text)});
   }
+  in.read = [](const json::SweepFile& f, const ParseOptions& parse) {
+    return msccl::read_schedule(f.text, shown(f.path), parse);
+  };
   std::size_t all = in.files.size(), done = 0;
   for (const auto& a : in.axes) all *= a.values.size();
   keep_what_is_known();

@@ -134,6 +134,7 @@ const select = (bar, bring = true) => {
   state.path = pathTo(bar);
   showPacket(bar);
   showPath(state.path);
+  view.reveal(bar);
   const span = state.to - state.from, scale = view.scale(bar.trace), from = bar.from * scale, to = bar.to * scale;
   if (bring && (to < state.from || from > state.to)) return show(from - span / 3, from + span * 2 / 3);
   remember();
@@ -205,7 +206,7 @@ byId('scale').parentElement.hidden = model.traces.length < 2;
 byId('critical').addEventListener('click', critical);
 byId('find').addEventListener('input', e => find(e.target.value));
 view.chart.addEventListener('scroll', redraw);
-addEventListener('resize', redraw);
+new ResizeObserver(redraw).observe(view.chart);
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
 
 for (const t of model.traces) {

@@ -228,5 +228,11 @@ const view = (() => {
   };
   /// Where a packet is drawn, in pixels of the canvas: [x, y] of its middle.
   const place = b => [Math.min(canvas.clientWidth - 1, Math.max(LABEL, x((b.from + b.to) / 2, b.trace))), yOf(b.lane.shown) + b.row * ROW + ROW / 2];
-  return {canvas, chart, state, hidden, scale, packetsEnd, allEnds, draw, hit, nsAt, place};
+  /// Scrolls to the row of a packet that is above or below what is visible.
+  const reveal = b => {
+    const [, y] = place(b), least = AXIS + ROW, most = chart.clientHeight - ROW;
+    if (y < least) chart.scrollTop += y - least;
+    else if (y > most) chart.scrollTop += y - most;
+  };
+  return {canvas, chart, state, hidden, scale, packetsEnd, allEnds, draw, hit, nsAt, place, reveal};
 })();

@@ -6,11 +6,11 @@
 #include <set>
 #include <string>
 
-namespace sdma::tool {
+namespace sdma::msccl {
 namespace {
 
 /// What to do about a finding, in terms of the XML: the checker's hints are about lines of a schedule.
-std::string hint_of(const CheckFinding& f, const msccl::Made& made) {
+std::string hint_of(const CheckFinding& f, const Made& made) {
   const auto& rule = f.diagnostic.rule;
   if (rule == "race") return "let the later step depend on the earlier one (depid, deps), which needs hasdep=\"1\"";
   if (rule == "deadlock" && made.blocking)
@@ -20,7 +20,7 @@ std::string hint_of(const CheckFinding& f, const msccl::Made& made) {
 }
 
 /// A finding about no line is about the algorithm. A copy has the line of its send, and its receive says where to.
-void place(CheckFinding& f, const msccl::Made& made, std::string_view file) {
+void place(CheckFinding& f, const Made& made, std::string_view file) {
   auto& d = f.diagnostic;
   if (d.at.line == 0) {
     d.at = {.file = std::string(file), .line = made.lines.front()};
@@ -57,4 +57,4 @@ Result<CheckedText, std::vector<Diagnostic>> check_source(const CheckSource& sou
   return out;
 }
 
-}  // namespace sdma::tool
+}  // namespace sdma::msccl

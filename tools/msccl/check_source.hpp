@@ -3,18 +3,18 @@
 // `sdma check` of a text that a user wrote, or that was made of XML of MSCCL: findings have the lines of that file.
 //
 //   auto checked = check_source({text, made}, "ag.xml", parse, options);      // as check_text
-#include "msccl/msccl.hpp"
+#include "msccl.hpp"
 #include "sdma/check/check.hpp"
 
 #include <string_view>
 
-namespace sdma::tool {
+namespace sdma::msccl {
 
 struct CheckSource {
   std::string_view text{};
-  const msccl::Made& made;
+  const Made& made;
 };
 Result<CheckedText, std::vector<Diagnostic>> check_source(const CheckSource&, std::string_view file, ParseOptions,
                                                           const CheckOptions&);
 
-}  // namespace sdma::tool
+}  // namespace sdma::msccl
