@@ -7,9 +7,9 @@
 //
 //   round     for each queue: read the doorbell, then one step. A poll
 //             that holds its engine delays the engine's other queues
-//   wide      if two or more engines have work that have moved much lately, the engines work at the same time, each on a
-//             thread of a crew (as many threads as processors, at most), and each for a few steps. Small packets are not
-//             worth the threads
+//   wide      if two or more engines have work that have moved much lately, the engines work at the same time, each on
+//             a thread of a crew (as many threads as processors, at most), and each for a few steps. Small packets are
+//             not worth the threads
 //   bound     a step moves a few MiB, however large its packet is. If an ioctl wants the queues, the round ends after
 //             the present step, and the next round begins with the next queue: no ioctl waits for more than one step.
 //             A doorbell of another engine waits for a wide round's few steps
