@@ -276,9 +276,84 @@ TEST_CASE("rocprofv3's JSON: a copy belongs to the ranges of roctx in which its 
   // Without the calls, no time of a copy says to which range it belongs.
   const auto unknown = recorded(file(""));
   CHECK(unknown.copies[0].phase.empty());
-  CHECK(std::any_of(unknown.unknown.begin(), unknown.unknown.end(), [](const auto& u) {
-    return u.starts_with("phases: the file has ranges of roctx, but not the calls of 4");
-  }));
+  CHECK(says(unknown, "phases: ranges of roctx are recorded, but not the calls of 4 copies"));
+}
+
+namespace {
+
+/// A line of a table of calls or of ranges.
+std::string called(const std::string& domain, const std::string& function, int thread, int correlation, int begin,
+                   int end, int process = 41) {
+  return fmt::format("\"{}\",\"{}\",{},{},{},{},{}\n", domain, function, process, thread, correlation, begin, end);
+}
+const std::string kCalls =
+    "\"Domain\",\"Function\",\"Process_Id\",\"Thread_Id\",\"Correlation_Id\",\"Start_Timestamp\",\"End_Timestamp\"\n";
+const std::string kCopiesOfCalls =
+    "Kind,Direction,Source_Agent_Id,Destination_Agent_Id,Correlation_Id,Start_Timestamp,End_Timestamp\n"
+    "MEMORY_COPY,HOST_TO_DEVICE,0,4,11,500,510\n"
+    "MEMORY_COPY,HOST_TO_DEVICE,0,4,11,520,530\n"
+    "MEMORY_COPY,HOST_TO_DEVICE,0,4,12,540,550\n"
+    "MEMORY_COPY,HOST_TO_DEVICE,0,4,13,560,570\n";
+
+RecordedCopies with_calls(std::vector<CallsTable> tables) {
+  auto r = read_copies(kCopiesOfCalls, "copies.csv", {.calls = std::move(tables)});
+  if (!r) FAIL(to_string(r.error()));
+  return *std::move(r);
+}
+
+}  // namespace
+
+TEST_CASE("rocprofv3's CSV: ranges of roctx and calls are tables of their own") {
+  // The domain of ranges is that of ROCm 6 and that of ROCm 7; a call of roctx that names a thread is not a range.
+  const std::string markers = kCalls + called("MARKER_CORE_RANGE_API", "layer, 3", 7, 2, 18, 30) +
+                              called("MARKER_CORE_API", "forward", 7, 1, 10, 90) +
+                              called("MARKER_NAME_API", "roctxNameOsThread", 7, 3, 0, 1000) +
+                              called("MARKER_CORE_RANGE_API", "mark", 7, 4, 20, 20) +
+                              called("MARKER_CORE_API", "started", 0, 5, 1, 1000);
+  const std::string calls = kCalls + called("HIP_RUNTIME_API", "hipMemcpyAsync", 7, 11, 20, 25) +
+                            called("HIP_RUNTIME_API", "hipMemcpyAsync", 7, 12, 60, 61);
+  const std::string hsa = kCalls + called("HSA_AMD_EXT_API", "hsa_amd_memory_async_copy", 8, 13, 20, 21);
+  const auto r = with_calls({{"m.csv", markers}, {"hip.csv", calls}, {"hsa.csv", hsa}});
+  REQUIRE(r.copies.size() == 4);
+  CHECK(r.form == "the CSV of rocprofv3 with m.csv, hip.csv, hsa.csv");
+  CHECK(r.copies[0].phase == "forward > layer, 3");
+  CHECK(r.copies[1].phase == "forward > layer, 3");  // one call has made two copies
+  CHECK(r.copies[2].phase == "forward");
+  CHECK(r.copies[3].phase.empty());  // another thread
+  CHECK_FALSE(says(r, "phases: ranges"));
+  CHECK(says(r, "phases: 1 range of roctx has no thread in the file"));
+  CHECK(says(with_calls({{"m.csv", markers}, {"hip.csv", calls}}),
+             "phases: ranges of roctx are recorded, but not the calls of 1 copy"));
+  // What is wrong with a table is a note, and the copies are read.
+  const auto wrong = with_calls({{"m.csv", markers + "1,2\n"}, {"hip.csv", calls}});
+  CHECK(wrong.copies[0].phase.empty());
+  CHECK(says(wrong, "phases: m.csv: line 7 does not have the 7 fields of the first line, so ranges of roctx are not"));
+  const auto time = kCalls + called("HIP_RUNTIME_API", "hipMemcpyAsync", 7, 11, 20, 15);
+  CHECK(
+      says(with_calls({{"m.csv", time}}), "phases: m.csv: line 2 is not a call with a thread, a correlation and two"));
+  CHECK(says(with_calls({{"m.csv", kCsv}}), "phases: m.csv: the CSV has no column Domain"));
+  // The copies do not say which of two processes is theirs.
+  const auto two = with_calls({{"m.csv", markers + called("MARKER_CORE_API", "other", 9, 1, 1, 2, 42)}});
+  CHECK(says(two, "phases: m.csv is of 2 processes"));
+  const auto log = read_copies(kLog, "hip.log", {.calls = {{"m.csv", markers}}});
+  REQUIRE_FALSE(log);
+  CHECK(log.error().where == "m.csv");
+}
+
+TEST_CASE("ranges of roctx: many in each other, and many calls, take little time and a short text") {
+  constexpr int kMany = 20'000;
+  auto markers = kCalls, calls = kCalls;
+  for (int i = 0; i < kMany; ++i) {
+    markers += called("MARKER_CORE_RANGE_API", fmt::format("r{}", i), 7, 100'000 + i, 1 + i, 1'000'000 - i);
+    calls += called("HIP_RUNTIME_API", "hipMalloc", 7, 200'000 + i, 50'000 + i, 50'001 + i);
+  }
+  calls += called("HIP_RUNTIME_API", "hipMemcpyAsync", 7, 11, 900'000, 900'001);
+  calls += called("HIP_RUNTIME_API", "hipMemcpyAsync", 7, 12, 999'998, 999'999);
+  const auto r = with_calls({{"m.csv", markers}, {"hip.csv", calls}});
+  CHECK(r.copies[0].phase ==
+        "r0 > r1 > r2 > r3 > r4 > r5 > r6 > r7 > r8 > r9 > r10 > r11 > r12 > r13 > r14 > r15 > "
+        "19984 more");
+  CHECK(r.copies[2].phase == "r0 > r1 > r2");
 }
 
 TEST_CASE("a log: a copy that failed, or that a kernel made, is left out; who waits for it, waits for those before") {

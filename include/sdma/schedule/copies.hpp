@@ -7,7 +7,8 @@
 //
 //   rocprofv3, JSON  sizes, agents with their table, streams (from ROCm 7.0), times, allocations, and ranges of roctx
 //                    if calls are recorded, too; no addresses
-//   rocprofv3, CSV   directions, agents, streams (from ROCm 7.0), times; no sizes, no addresses. The file of its
+//   rocprofv3, CSV   directions, agents, streams (from ROCm 7.0), times; no sizes, no addresses. Ranges of roctx with
+//                    the tables of markers and calls, which are files of their own (`calls`). The file of its
 //                    allocations has no copies: `memory_alone` reads it
 //   Chrome traces    JSON as kineto writes it (PyTorch): directions, devices, streams, sizes, times; addresses of those
 //                    copies whose call is recorded with them
@@ -121,10 +122,17 @@ struct CopyTable {
 /// Names the GPUs, orders the copies of each stream, and says what the rows leave open.
 Result<RecordedCopies, Diagnostic> copies_of(CopyTable);
 
+/// A table of rocprofv3's CSV beside that of the copies, of the same process: ranges of roctx, or calls of HIP or HSA.
+struct CallsTable {
+  std::string file{};  ///< its name
+  std::string text{};  ///< the CSV
+};
+
 /// What the caller knows about a recording.
 struct CopiesOptions {
   std::optional<Generation> generation{};  ///< of the GPUs: with it, a log's engines may become the kernel's
   bool memory_alone = false;               ///< a recording may have allocations and no copy
+  std::vector<CallsTable> calls{};         ///< of rocprofv3's CSV, which has them in files of their own
 };
 Result<RecordedCopies, Diagnostic> read_copies(std::string_view text, std::string_view file, const CopiesOptions& = {});
 
