@@ -116,7 +116,8 @@ std::string place_in(const RecordedCopies& r, std::uint64_t page, std::uint32_t 
   };
   std::string out;
   for (const auto& c : r.copies)
-    for (const auto& [side, at] : {std::pair("source", c.source), std::pair("destination", c.destination)})
+    for (const auto& [side, at] : {std::pair("source", c.source), std::pair("destination", c.destination),
+                                   std::pair("second destination", c.second)})
       if (out.empty() && !other(c.process) && touches(page, at, c.bytes))
         out = fmt::format("the {} of the copy of {} of {}, {}", side, c.where, r.file, offset_in(page, *at, c.bytes));
   // The allocation that a report of the fault is about counts, or else the last one.

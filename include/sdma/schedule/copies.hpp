@@ -43,9 +43,18 @@ namespace sdma { inline namespace v0_3 {
 
 /// A copy, as far as it is known.
 struct RecordedCopy {
+  /// What the engine does with the bytes.
+  enum class Kind : std::uint8_t {
+    copy,       ///< from `source` to `destination`
+    broadcast,  ///< from `source` to `destination` and `second`, in a packet
+    swap        ///< exchanges those at `source` and `destination`
+  };
   Place from{}, to{};                                    ///< the host, or a GPU
   std::uint64_t bytes{};                                 ///< 0: not known
   std::optional<std::uint64_t> source{}, destination{};  ///< addresses of the process
+  Kind kind{};                                           ///< of a log alone; others do not tell
+  Place second_to{};                                     ///< of a broadcast: the place of `second`
+  std::optional<std::uint64_t> second{};                 ///< of a broadcast: the other destination
   std::string process{};                                 ///< "" if the file names none
   std::string stream{};                                  ///< its name in the file; "": not recorded, so it has no order
   std::optional<std::uint32_t> engine{};                 ///< the kernel's number; only if the file says which it is
