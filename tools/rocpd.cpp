@@ -20,8 +20,9 @@ constexpr sqlite3_int64 kMemory = sqlite3_int64{96} << 20;  ///< of SQLite itsel
 constexpr std::size_t kMostRows = 200'000;
 constexpr std::size_t kMostName = 256;  ///< characters of a name
 constexpr std::size_t kMostNames = std::size_t{64}
-                                   << 20;            ///< of all rows: a page of a file may be in many places of a tree
-constexpr std::uint64_t kMostSteps = 4'000'000'000;  ///< of SQLite's machine; 200,000 rows take some millions
+                                   << 20;  ///< of all rows: a page of a file may be in many places of a tree
+constexpr std::size_t kMostPhases = std::size_t{16} << 20;  ///< characters of the phases of all copies
+constexpr std::uint64_t kMostSteps = 4'000'000'000;         ///< of SQLite's machine; 200,000 rows take some millions
 
 /// A database that is only read.
 class Database {
@@ -299,6 +300,7 @@ class Rocpd {
           "s.id = e.category_id WHERE {} LIMIT {}",
           x->of("tid"), x->of("start"), x->of("end"), what, x->from(), suffix, suffix, where, kMostRows);
     };
+    if (no_phases_) return {};
     std::size_t found = 0;
     auto done = d_.each(select("CASE WHEN json_valid(e.extdata) THEN json_extract(e.extdata, '$.message') END",
                                "s.string IN ('MARKER_CORE_RANGE_API', 'MARKER_CORE_API')"),
@@ -330,12 +332,18 @@ class Rocpd {
           return {};
         });
     if (!done) return done;
-    without_call_ += ranges_.resolve([&](std::size_t copy, std::string phase) {
-      names_ += phase.size();
+    const auto without = ranges_.resolve([&](std::size_t copy, std::string phase) {
+      phases_ += phase.size();
       t_.rows[copy].phase = std::move(phase);
-      return names_ <= kMostNames;
+      return phases_ <= kMostPhases;
     });
-    if (const auto error = too_many_names()) return Diagnostic{.where = d_.name(), .message = *error};
+    ranges_ = {};
+    without_call_ += without;
+    no_phases_ = phases_ > kMostPhases;
+    if (!no_phases_) return {};
+    for (auto& r : t_.rows) r.phase = {};
+    t_.unknown.push_back(
+        fmt::format("phases: their names have more than {} MiB, so copies have none", kMostPhases >> 20));
     return {};
   }
 
@@ -384,8 +392,8 @@ class Rocpd {
   CopyTable t_;
   std::map<std::string, Agent> agents_;
   detail::RoctxRanges ranges_;  ///< of one run
-  std::size_t across_ = 0, names_ = 0, without_call_ = 0, without_thread_ = 0;
-  bool several_ = false;
+  std::size_t across_ = 0, names_ = 0, phases_ = 0, without_call_ = 0, without_thread_ = 0;
+  bool several_ = false, no_phases_ = false;  ///< no_phases_: they need too much memory
 };
 
 }  // namespace

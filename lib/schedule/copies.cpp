@@ -62,6 +62,7 @@ class CopiesOfRows {
       if (auto wrong = learn(r)) return *std::move(wrong);
     std::stable_sort(t_.rows.begin(), t_.rows.end(),
                      [](const CopyRow& a, const CopyRow& b) { return a.begin_ns < b.begin_ns; });
+    out_.copies.reserve(t_.rows.size());  // many rows are most of the memory
     for (auto& r : t_.rows) {
       copy(std::move(r));
       if (waits_ > kMostWaits)

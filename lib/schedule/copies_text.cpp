@@ -81,6 +81,8 @@ class CopiesText {
   explicit CopiesText(const RecordedCopies& c) : c_(c) {}
 
   std::string run() {
+    constexpr std::size_t kText = 300;  // of a copy: what grows step by step needs twice the memory
+    out_.reserve(kText * c_.copies.size());
     for (const auto& c : c_.copies) awaited_.insert(c.after.begin(), c.after.end());
     find_buffers();
     head();

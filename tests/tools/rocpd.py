@@ -90,7 +90,7 @@ def add_regions(path, guid=GUID, spine=False, regions=REGIONS):
     else:
         db.execute(f'CREATE TABLE rocpd_region{guid} (id, tid, start, "end", event_id)')
     for i, (begin, end, thread, category, correlation, message) in enumerate(regions):
-        event = 1000 + i
+        event = 1_000_000 + i
         db.execute(f"INSERT INTO rocpd_event{guid} VALUES (?, ?, ?, ?)", (event, categories.index(category), correlation, message))
         times = begin, end
         if spine:
@@ -158,12 +158,24 @@ def phases(sdma, path):
     add_regions(path, regions=[(i, i + 1, 71, "MARKER_CORE_RANGE_API", 21, "{}") for i in range(1, 3)])
     db = sqlite3.connect(path)
     db.execute(f"""INSERT INTO rocpd_region{GUID} WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200000)
-        SELECT i, 71, 1, 9000, 1000 FROM n""")
+        SELECT i, 71, 1, 9000, 1000000 FROM n""")
     db.execute(f"""UPDATE rocpd_event{GUID} SET extdata = '{{"message": "r"}}'""")
     db.commit()
     db.close()
     code, out, err, mib = run(sdma, "trace", "--schedule", path)
     check("too many ranges are a note", code == 0 and "there are 200000 ranges of roctx or more" in err and mib < MIB, code, err, mib)
+    # Nearly the most copies and ranges, with long names, are read within the memory.
+    many = range(1, 190_000)
+    make(path, copies=[(i, 1000 * i, 1000 * i + 900, 0, 4, 64, 0x5000, 0x9000, "p", "s") for i in many])
+    copies = path.read_bytes()
+    for length, word in ((80, ""), (130, "phases: their names have more than 16 MiB, so copies have none")):
+        path.write_bytes(copies)
+        message = '{"message": "%s"}' % ("r" * length)
+        add_regions(path, regions=[(1000 * i - 600, 1000 * i, 71, "MARKER_CORE_RANGE_API", 10_000_000 + i, message) for i in many] +
+                    [(1000 * i - 500, 1000 * i - 400, 71, "HIP_RUNTIME_API_EXT", 10 + i, "{}") for i in many])
+        code, out, err, mib = run(sdma, "trace", "--schedule", path)
+        check("many ranges are read within the memory", code == 0 and word in err and mib < MIB, code, err[-500:], mib)
+        check("phases are those of all copies or of none", out.count(", in r") == (0 if word else len(many)), out[:1000])
 
 
 FAULT = """[ 4100.100067] amdgpu 0000:c3:00.0: amdgpu: [gfxhub0] no-retry page fault (src_id:0 ring:0 vmid:8 pasid:32773)
