@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -18,6 +19,24 @@ bool is_database(const std::string& path) {
   return path != "-" &&
          std::ifstream(path, std::ios::binary).read(head.data(), static_cast<std::streamsize>(head.size())) &&
          head == kDatabaseMark;
+}
+
+/// The tables of calls that rocprofv3 has written beside the CSV of its copies, if there are ranges of roctx.
+Result<std::vector<CallsTable>, Diagnostic> calls_beside(const std::string& path) {
+  constexpr std::string_view kCopies = "memory_copy_trace.csv";
+  std::vector<CallsTable> tables;
+  if (!path.ends_with(kCopies)) return tables;
+  const auto begin = path.substr(0, path.size() - kCopies.size());
+  for (const auto* name : {"marker_api_trace.csv", "hip_api_trace.csv", "hsa_api_trace.csv"}) {
+    if (std::error_code none; !std::filesystem::is_regular_file(begin + name, none)) {
+      if (tables.empty()) return tables;
+      continue;
+    }
+    auto text = read_text(begin + name);
+    if (!text) return text.error();
+    tables.push_back({.file = shown(begin + name), .text = *std::move(text)});
+  }
+  return tables;
 }
 
 bool touches(std::uint64_t page, std::optional<std::uint64_t> begin, std::uint64_t bytes) {
@@ -57,11 +76,20 @@ bool begins_recording(std::string_view begin) noexcept {
 
 Result<RecordedCopies, Diagnostic> load_copies(const std::string& path, const CopiesOptions& o) {
   const Doing reading("reading " + shown(path));
+  if (is_database(path) && !o.calls.empty())
+    return Diagnostic{.where = o.calls.front().file,
+                      .message = shown(path) + " is a database, which has its calls itself",
+                      .hint = "give the database alone"};
   if (is_database(path)) return read_rocpd(path, o);
   const auto text = read_text(path);
   if (!text) return text.error();
   if (text->starts_with(kDatabaseMark)) return read_rocpd(*text, shown(path), o);
-  return read_copies(*text, shown(path), o);
+  if (!o.calls.empty()) return read_copies(*text, shown(path), o);
+  auto calls = calls_beside(path);
+  if (!calls) return calls.error();
+  auto with = o;
+  with.calls = *std::move(calls);
+  return read_copies(*text, shown(path), with);
 }
 
 /// When the memory was freed, as seen from the fault. The runtime reports a fault some time after it.
@@ -88,7 +116,8 @@ std::string place_in(const RecordedCopies& r, std::uint64_t page, std::uint32_t 
   };
   std::string out;
   for (const auto& c : r.copies)
-    for (const auto& [side, at] : {std::pair("source", c.source), std::pair("destination", c.destination)})
+    for (const auto& [side, at] : {std::pair("source", c.source), std::pair("destination", c.destination),
+                                   std::pair("second destination", c.second)})
       if (out.empty() && !other(c.process) && touches(page, at, c.bytes))
         out = fmt::format("the {} of the copy of {} of {}, {}", side, c.where, r.file, offset_in(page, *at, c.bytes));
   // The allocation that a report of the fault is about counts, or else the last one.

@@ -7,7 +7,8 @@
 //   tell_assumed(*copies);                                  // notes: what the file does not say
 //
 // A database is read where it lies, or as it came out of an archive or a pipe, with at most 256 MiB of memory beside
-// its own bytes, and is never written. Without SQLite3, the error is what this program lacks.
+// its own bytes, and is never written. Without SQLite3, the error is what this program lacks. Beside the CSV of copies,
+// NAME_memory_copy_trace.csv, the tables NAME_marker_api_trace.csv and of calls are read, too.
 #include "sdma/schedule/copies.hpp"
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Reads the databases of rocpd, which rocprofv3 writes since ROCm 7.0, with SQLite3. A database may come from anywhere:
 // its tables are read and never its views, whose text is a program; memory, steps and the number of rows are bounded.
+#include "../lib/schedule/roctx_ranges.hpp"
 #include "output.hpp"
 #include "recordings.hpp"
 
@@ -19,8 +20,9 @@ constexpr sqlite3_int64 kMemory = sqlite3_int64{96} << 20;  ///< of SQLite itsel
 constexpr std::size_t kMostRows = 200'000;
 constexpr std::size_t kMostName = 256;  ///< characters of a name; a longer one ends with ".."
 constexpr std::size_t kMostNames = std::size_t{64}
-                                   << 20;            ///< of all rows: a page of a file may be in many places of a tree
-constexpr std::uint64_t kMostSteps = 4'000'000'000;  ///< of SQLite's machine; 200,000 rows take some millions
+                                   << 20;  ///< of all rows: a page of a file may be in many places of a tree
+constexpr std::size_t kMostPhases = std::size_t{16} << 20;  ///< characters of the phases of all copies
+constexpr std::uint64_t kMostSteps = 4'000'000'000;         ///< of SQLite's machine; 200,000 rows take some millions
 
 /// A database that is only read.
 class Database {
@@ -144,12 +146,13 @@ class Rocpd {
       if (s.find_first_not_of("_0123456789abcdefABCDEF") != s.npos)
         return Diagnostic{.where = d_.name(), .message = fmt::format("the table {}{} has no guid", kCopies, s)};
       several_ = suffixes.size() > 1;
-      for (const auto step : {&Rocpd::agents, &Rocpd::copies, &Rocpd::allocations})
+      for (const auto step : {&Rocpd::agents, &Rocpd::copies, &Rocpd::phases, &Rocpd::allocations})
         if (auto done = (this->*step)(s); !done) return std::move(done.error());
     }
     if (across_ > 0)
       t_.unknown.emplace_back(
           "agents: since September 2025, HIP may name the two GPUs of a copy between GPUs the wrong way round");
+    detail::RoctxRanges::say(without_call_, without_thread_, t_.unknown);
     return copies_of(std::move(t_));
   }
 
@@ -166,6 +169,45 @@ class Rocpd {
   }
   static bool has(const Columns& all, std::string_view name) {
     return std::find(all.begin(), all.end(), name) != all.end();
+  }
+
+  /// A table whose rows have a begin, an end and a place: in columns of their own or, in schema 4, in the tables of
+  /// tracks and of times. Its rows are named x.
+  class Rows {
+   public:
+    Rows(std::string_view table, std::string_view suffix, Columns there)
+        : table_(fmt::format("{}{}", table, suffix)), suffix_(suffix), there_(std::move(there)) {}
+
+    const std::string& table() const noexcept { return table_; }
+    bool has(std::string_view name) const { return Rocpd::has(there_, name); }
+    bool has_times() const { return (has("start") && has("end")) || (has("start_id") && has("end_id")); }
+    /// The value of a column, or NULL.
+    std::string of(std::string_view name) const {
+      if (has(name)) return fmt::format("x.\"{}\"", name);
+      const bool time = name == "start" || name == "end";
+      if (time && has(fmt::format("{}_id", name))) return fmt::format("x_{}.value", name);
+      const bool place = name == "pid" || name == "tid" || name == "stream_id" || name == "agent_id";
+      return place && has("track_id") ? fmt::format("x_track.{}", name) : "NULL";
+    }
+    /// What follows FROM.
+    std::string from() const {
+      auto out = fmt::format("\"{}\" x", table_);
+      if (has("track_id"))
+        out += fmt::format(" LEFT JOIN \"rocpd_track{}\" x_track ON x_track.id = x.track_id", suffix_);
+      for (const auto* name : {"start", "end"})
+        if (!has(name) && has(fmt::format("{}_id", name)))
+          out += fmt::format(" LEFT JOIN \"rocpd_timestamp{0}\" x_{1} ON x_{1}.id = x.{1}_id", suffix_, name);
+      return out;
+    }
+
+   private:
+    std::string table_, suffix_;
+    Columns there_;
+  };
+  Result<Rows, Diagnostic> rows(std::string_view table, const std::string& suffix) {
+    auto there = columns(fmt::format("{}{}", table, suffix));
+    if (!there) return there.error();
+    return Rows(table, suffix, *std::move(there));
   }
 
   /// The agents of one run.
@@ -199,23 +241,24 @@ class Rocpd {
   }
 
   Result<void, Diagnostic> copies(const std::string& suffix) {
-    const auto table = "rocpd_memory_copy" + suffix;
-    const auto there = columns(table);
-    if (!there) return there.error();
-    for (const auto* needed : {"id", "start", "end", "src_agent_id", "dst_agent_id", "size"})
-      if (!has(*there, needed))
-        return Diagnostic{.where = d_.name(), .message = fmt::format("the table {} has no column {}", table, needed)};
-    // Schema 4 keeps process and stream in a table of tracks.
-    const bool tracks = has(*there, "track_id");
-    const auto of = [&](const char* name) {
-      if (has(*there, name)) return fmt::format("c.{}", name);
-      const std::string_view n = name;
-      return tracks && (n == "pid" || n == "stream_id") ? fmt::format("t.{}", name) : std::string("NULL");
+    ranges_ = {};
+    const auto x = rows("rocpd_memory_copy", suffix);
+    if (!x) return x.error();
+    const auto lacks = [&](const char* name) {
+      return Diagnostic{.where = d_.name(), .message = fmt::format("the table {} has no column {}", x->table(), name)};
     };
-    const auto sql = fmt::format(
-        "SELECT c.id, c.start, c.\"end\", c.src_agent_id, c.dst_agent_id, c.size, {}, {}, {}, {} FROM \"{}\" c{}",
-        of("src_address"), of("dst_address"), of("pid"), of("stream_id"), table,
-        tracks ? fmt::format(" LEFT JOIN \"rocpd_track{}\" t ON t.id = c.track_id", suffix) : std::string{});
+    for (const auto* needed : {"id", "src_agent_id", "dst_agent_id", "size"})
+      if (!x->has(needed)) return lacks(needed);
+    if (!x->has_times()) return lacks("start and end");
+    const auto event = columns("rocpd_event" + suffix);
+    if (!event) return event.error();
+    // The number of the call is in the table of events.
+    const bool calls = x->has("event_id") && has(*event, "id") && has(*event, "stack_id");
+    const auto sql =
+        fmt::format("SELECT x.id, {}, {}, x.src_agent_id, x.dst_agent_id, x.size, {}, {}, {}, {}, {} FROM {}{}",
+                    x->of("start"), x->of("end"), x->of("src_address"), x->of("dst_address"), x->of("pid"),
+                    x->of("stream_id"), calls ? "e.stack_id" : "NULL", x->from(),
+                    calls ? fmt::format(" LEFT JOIN \"rocpd_event{}\" e ON e.id = x.event_id", suffix) : std::string{});
     return d_.each(sql, [&](const Database::Row& r) -> std::optional<std::string> {
       if (t_.rows.size() >= kMostRows) return fmt::format("it has more than {} copies", kMostRows);
       const auto where = fmt::format("copy {}{}", r.text(0), several_ ? " of" + suffix : "");
@@ -236,21 +279,85 @@ class Rocpd {
       resolve(r.text(4), c.to_is, c.to);
       across_ += c.from_is == CopyRow::Side::gpu && c.to_is == CopyRow::Side::gpu && c.from != c.to;
       for (const auto* name : {&c.where, &c.process, &c.stream, &c.from, &c.to}) names_ += name->size();
+      if (const auto call = r.number(10)) ranges_.copy(*call, t_.rows.size());
+      else ranges_.copy_without_call();
       t_.rows.push_back(std::move(c));
       return too_many_names();
     });
   }
 
+  /// Regions of the category of markers are ranges of roctx, and others are calls. A run is of one process.
+  Result<void, Diagnostic> phases(const std::string& suffix) {
+    const auto x = rows("rocpd_region", suffix);
+    if (!x) return x.error();
+    const auto event = columns("rocpd_event" + suffix), texts = columns("rocpd_string" + suffix);
+    if (!event) return event.error();
+    if (!texts) return texts.error();
+    if (x->of("tid") == "NULL" || !x->has_times() || !x->has("event_id") || !has(*texts, "string")) return {};
+    for (const auto* needed : {"id", "category_id", "stack_id", "extdata"})
+      if (!has(*event, needed)) return {};
+    const auto select = [&](const std::string& what, const std::string& where) {
+      return fmt::format(
+          "SELECT {}, {}, {}, {} FROM {} JOIN \"rocpd_event{}\" e ON e.id = x.event_id JOIN \"rocpd_string{}\" s ON "
+          "s.id = e.category_id WHERE {} LIMIT {}",
+          x->of("tid"), x->of("start"), x->of("end"), what, x->from(), suffix, suffix, where, kMostRows);
+    };
+    if (no_phases_) return {};
+    std::size_t found = 0;
+    auto done = d_.each(select("CASE WHEN json_valid(e.extdata) THEN json_extract(e.extdata, '$.message') END",
+                               "s.string IN ('MARKER_CORE_RANGE_API', 'MARKER_CORE_API')"),
+                        [&](const Database::Row& r) -> std::optional<std::string> {
+                          ++found;
+                          const auto thread = r.number(0), begin = r.number(1), end = r.number(2);
+                          auto name = r.text(3);
+                          names_ += name.size();
+                          if (thread && begin && end)
+                            ranges_.range({.thread = *thread, .begin = *begin, .end = *end, .name = std::move(name)});
+                          return too_many_names();
+                        });
+    without_thread_ += ranges_.without_thread();
+    if (!done || !ranges_.any()) return done;
+    if (found == kMostRows) {
+      t_.unknown.push_back(
+          fmt::format("phases: there are {} ranges of roctx or more, so they are not read", kMostRows));
+      return {};
+    }
+    done = d_.each(
+        select(
+            "e.stack_id",
+            fmt::format("s.string NOT LIKE 'MARKER%' AND e.stack_id IN (SELECT e.stack_id FROM \"rocpd_memory_copy{}\" "
+                        "c JOIN \"rocpd_event{}\" e ON e.id = c.event_id)",
+                        suffix, suffix)),
+        [&](const Database::Row& r) -> std::optional<std::string> {
+          const auto thread = r.number(0), begin = r.number(1), correlation = r.number(3);
+          if (thread && begin && correlation) ranges_.call(*correlation, *thread, *begin);
+          return {};
+        });
+    if (!done) return done;
+    const auto without = ranges_.resolve([&](std::size_t copy, std::string phase) {
+      phases_ += phase.size();
+      t_.rows[copy].phase = std::move(phase);
+      return phases_ <= kMostPhases;
+    });
+    ranges_ = {};
+    without_call_ += without;
+    no_phases_ = phases_ > kMostPhases;
+    if (!no_phases_) return {};
+    for (auto& r : t_.rows) r.phase = {};
+    t_.unknown.push_back(
+        fmt::format("phases: their names have more than {} MiB, so copies have none", kMostPhases >> 20));
+    return {};
+  }
+
   /// A free has no size: it is paired by its address.
   Result<void, Diagnostic> allocations(const std::string& suffix) {
-    const auto table = "rocpd_memory_allocate" + suffix;
-    const auto there = columns(table);
-    if (!there) return there.error();
-    for (const auto* needed : {"type", "address", "size", "start", "end", "agent_id", "id"})
-      if (!has(*there, needed)) return {};
-    const auto pid = has(*there, "pid") ? "pid" : "NULL";
-    const auto sql = fmt::format(
-        "SELECT id, type, address, size, start, \"end\", agent_id, {} FROM \"{}\" ORDER BY start", pid, table);
+    const auto x = rows("rocpd_memory_allocate", suffix);
+    if (!x) return x.error();
+    for (const auto* needed : {"type", "address", "size", "id"})
+      if (!x->has(needed)) return {};
+    if (!x->has_times() || x->of("agent_id") == "NULL") return {};
+    const auto sql = fmt::format("SELECT x.id, x.type, x.address, x.size, {0}, {1}, {2}, {3} FROM {4} ORDER BY {0}",
+                                 x->of("start"), x->of("end"), x->of("agent_id"), x->of("pid"), x->from());
     std::map<std::uint64_t, std::size_t> live;
     return d_.each(sql, [&](const Database::Row& r) -> std::optional<std::string> {
       const auto address = r.number(2);
@@ -280,14 +387,15 @@ class Rocpd {
   }
   std::optional<std::string> too_many_names() const {
     if (names_ <= kMostNames) return {};
-    return fmt::format("its names of processes, streams and agents have more than {} MiB", kMostNames >> 20);
+    return fmt::format("its names of processes, streams, agents and ranges have more than {} MiB", kMostNames >> 20);
   }
 
   Database d_;
   CopyTable t_;
   std::map<std::string, Agent> agents_;
-  std::size_t across_ = 0, names_ = 0;
-  bool several_ = false;
+  detail::RoctxRanges ranges_;  ///< of one run
+  std::size_t across_ = 0, names_ = 0, phases_ = 0, without_call_ = 0, without_thread_ = 0;
+  bool several_ = false, no_phases_ = false;  ///< no_phases_: they need too much memory
 };
 
 }  // namespace

@@ -62,6 +62,7 @@ class CopiesOfRows {
       if (auto wrong = learn(r)) return *std::move(wrong);
     std::stable_sort(t_.rows.begin(), t_.rows.end(),
                      [](const CopyRow& a, const CopyRow& b) { return a.begin_ns < b.begin_ns; });
+    out_.copies.reserve(t_.rows.size());  // many rows are most of the memory
     for (auto& r : t_.rows) {
       copy(std::move(r));
       if (waits_ > kMostWaits)
@@ -200,11 +201,16 @@ Result<RecordedCopies, Diagnostic> copies_of(CopyTable t) { return CopiesOfRows{
 Result<RecordedCopies, Diagnostic> read_copies(std::string_view text, std::string_view file, const CopiesOptions& o) {
   const auto begin = std::min(text.find_first_not_of(" \t\r\n\xef\xbb\xbf"), text.size());
   const auto rest = text.substr(begin);
-  if (rest.starts_with('{') || rest.starts_with('[')) return detail::read_json_copies(rest, file, o);
   const auto line = rest.substr(0, rest.find('\n'));
+  if (!o.calls.empty() && (rest.starts_with('{') || rest.starts_with('[') || line.find("Direction") == line.npos))
+    return Diagnostic{
+        .where = o.calls.front().file,
+        .message = fmt::format("{} is not the CSV of rocprofv3's copies, beside which tables of calls lie", file),
+        .hint = "give NAME_memory_copy_trace.csv first, or one file alone"};
+  if (rest.starts_with('{') || rest.starts_with('[')) return detail::read_json_copies(rest, file, o);
   if (line.find("Allocation_Size") != line.npos && o.memory_alone) return detail::read_rocprof_memory(rest, file);
   if (line.find("Direction") != line.npos || line.find("Allocation_Size") != line.npos)
-    return detail::read_rocprof_csv(rest, file);
+    return detail::read_rocprof_csv(rest, file, o);
   if (detail::has_runtime_copies(text) || (o.memory_alone && detail::has_runtime_memory(text)))
     return detail::read_runtime_log(text, file, o);
   return Diagnostic{

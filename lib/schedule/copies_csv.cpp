@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Reads the CSV of rocprofv3 --memory-copy-trace, by the names of its columns: ROCm 7.0 moved them.
+// Reads the CSV of rocprofv3 --memory-copy-trace, by the names of its columns: ROCm 7.0 moved them. The tables of calls
+// and of ranges of roctx lie in files of their own, with the same columns: the domain of a row says what it is.
 #include "copies_forms.hpp"
+#include "roctx_ranges.hpp"
 
 #include "../core/csv.hpp"
 #include "../core/words.hpp"
 #include "sdma/core/number.hpp"
 
 #include <map>
+#include <set>
 
 namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
@@ -59,9 +62,53 @@ class RocprofCsv {
   std::map<std::string, std::size_t, std::less<>> columns_;
 };
 
+/// Reads a table of calls or of ranges. `processes`: to which its rows belong.
+std::optional<Diagnostic> read_calls(const CallsTable& table, RoctxRanges& ranges, std::set<std::string>& processes) {
+  RocprofCsv csv(table.file);
+  std::string_view text = table.text;
+  if (auto error = csv.head(
+          text, {"Domain", "Function", "Process_Id", "Thread_Id", "Correlation_Id", "Start_Timestamp", "End_Timestamp"},
+          "give NAME_marker_api_trace.csv, NAME_hip_api_trace.csv or NAME_hsa_api_trace.csv"))
+    return error;
+  return csv.each(text, [&](RocprofCsv::Fields& row, std::size_t number) -> std::optional<Diagnostic> {
+    const auto count = [&](const char* name) { return parse_count(csv.field(row, name)); };
+    const auto thread = count("Thread_Id"), correlation = count("Correlation_Id"), begin = count("Start_Timestamp"),
+               end = count("End_Timestamp");
+    if (!thread || !correlation || !begin || !end || *end < *begin)
+      return csv.wrong(fmt::format("line {} is not a call with a thread, a correlation and two times", number),
+                       "times are nanoseconds, and it does not end before it begins");
+    processes.insert(csv.field(row, "Process_Id"));
+    const auto& domain = csv.field(row, "Domain");
+    if (RoctxRanges::is_range(domain))
+      ranges.range({.thread = *thread, .begin = *begin, .end = *end, .name = std::move(csv.field(row, "Function"))});
+    else if (!domain.starts_with("MARKER_")) ranges.call(*correlation, *thread, *begin);
+    return {};
+  });
+}
+
+/// The phases of copies, of which `ranges` knows the correlations. What is wrong with a table is a note.
+void find_phases(const std::vector<CallsTable>& tables, RoctxRanges& ranges, CopyTable& t) {
+  std::set<std::string> processes;
+  std::string names;
+  for (const auto& table : tables) {
+    if (const auto error = read_calls(table, ranges, processes))
+      return t.unknown.push_back(
+          fmt::format("phases: {}: {}, so ranges of roctx are not read", error->where, error->message));
+    names += (names.empty() ? "" : ", ") + table.file;
+  }
+  if (processes.size() > 1)
+    return t.unknown.push_back(
+        fmt::format("phases: {} {} of {} processes, and the copies do not say theirs, so ranges of roctx are not read",
+                    names, tables.size() == 1 ? "is" : "are", processes.size()));
+  t.form += " with " + names;
+  const auto without =
+      ranges.resolve([&](std::size_t copy, std::string phase) { return t.rows[copy].phase = std::move(phase), true; });
+  RoctxRanges::say(without, ranges.without_thread(), t.unknown);
+}
+
 }  // namespace
 
-CopiesResult read_rocprof_csv(std::string_view text, std::string_view file) {
+CopiesResult read_rocprof_csv(std::string_view text, std::string_view file, const CopiesOptions& o) {
   RocprofCsv csv(file);
   const auto wrong = [&](std::string message, std::string hint = {}) {
     return std::optional(csv.wrong(std::move(message), std::move(hint)));
@@ -70,7 +117,8 @@ CopiesResult read_rocprof_csv(std::string_view text, std::string_view file) {
           csv.head(text, {"Direction", "Source_Agent_Id", "Destination_Agent_Id", "Start_Timestamp", "End_Timestamp"},
                    "give the file NAME_memory_copy_trace.csv"))
     return *std::move(error);
-  const bool streams = csv.has("Stream_Id");
+  const bool streams = csv.has("Stream_Id"), correlations = csv.has("Correlation_Id");
+  RoctxRanges ranges;
   CopyTable t{.form = "the CSV of rocprofv3", .file = std::string(file)};
   auto error = csv.each(text, [&](RocprofCsv::Fields& row, std::size_t number) -> std::optional<Diagnostic> {
     const auto field = [&](const char* name) -> std::string& { return csv.field(row, name); };
@@ -90,10 +138,14 @@ CopiesResult read_rocprof_csv(std::string_view text, std::string_view file) {
     r.to_is = said_by(r.to, destination_of(d));
     if (r.from_is != source_of(d) || r.to_is != destination_of(d))
       return wrong(fmt::format("line {}: {} is not what {} and {} are", number, field("Direction"), r.from, r.to));
+    if (const auto call = correlations ? parse_count(field("Correlation_Id")) : std::nullopt)
+      ranges.copy(*call, t.rows.size());
+    else ranges.copy_without_call();
     t.rows.push_back(std::move(r));
     return {};
   });
   if (error) return *std::move(error);
+  if (!o.calls.empty()) find_phases(o.calls, ranges, t);
   return copies_of(std::move(t));
 }
 

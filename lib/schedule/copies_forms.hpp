@@ -42,7 +42,7 @@ inline constexpr std::string_view kWithinGpu =
     "engine not recorded, and a kernel may have made this copy within a GPU: engine 2 is taken";
 
 using CopiesResult = Result<RecordedCopies, Diagnostic>;
-CopiesResult read_rocprof_csv(std::string_view text, std::string_view file);
+CopiesResult read_rocprof_csv(std::string_view text, std::string_view file, const CopiesOptions&);
 /// The CSV of rocprofv3's allocations, which has no copies.
 CopiesResult read_rocprof_memory(std::string_view text, std::string_view file);
 /// rocprofv3's JSON, and Chrome traces.

@@ -52,10 +52,7 @@ class RocprofJson final : public CopiesOfJson {
     if (across_ > 0)
       t_.unknown.emplace_back(
           "agents: since September 2025, HIP may name the two GPUs of a copy between GPUs the wrong way round");
-    if (without_call_ > 0)
-      t_.unknown.push_back(
-          fmt::format("phases: the file has ranges of roctx, but not the calls of {} (--hip-trace, --hsa-trace)",
-                      plural_of_copies(without_call_)));
+    RoctxRanges::say(without_call_, without_thread_, t_.unknown);
     return copies_of(std::move(t_));
   }
 
@@ -85,9 +82,8 @@ class RocprofJson final : public CopiesOfJson {
     if (path.ends_with("agents")) agents_[std::string(field(r, "id.handle"))] = agent(r);
     else if (path.ends_with("memory_copy")) copy(r);
     else if (path.ends_with("memory_allocation")) allocation(r);
-    else if (path.ends_with("strings.buffer_records")) ranges_.kind(std::string(field(r, "kind")));
-    else if (path.ends_with("strings.marker_api"))
-      ranges_.name(count(r, "key").value_or(0), std::string(field(r, "value")));
+    else if (path.ends_with("strings.buffer_records")) kinds_.emplace_back(field(r, "kind"));
+    else if (path.ends_with("strings.marker_api")) names_[count(r, "key").value_or(0)] = field(r, "value");
     else call(path, r);
   }
   /// A call of the runtime, or a record of roctx.
@@ -97,7 +93,7 @@ class RocprofJson final : public CopiesOfJson {
     if (!correlation || !thread || !begin || !end) return;
     if (!path.ends_with("marker_api")) ranges_.call(*correlation, *thread, *begin);
     else if (const auto kind = count(r, "kind"))
-      ranges_.record({.kind = *kind, .correlation = *correlation, .thread = *thread, .begin = *begin, .end = *end});
+      markers_.push_back({*kind, *correlation, {.thread = *thread, .begin = *begin, .end = *end}});
   }
 
   struct Agent {
@@ -127,7 +123,8 @@ class RocprofJson final : public CopiesOfJson {
     if (const auto bytes = field(r, "bytes"); !bytes.empty() && !count(r, "bytes"))
       return wrong(fmt::format("{}: '{}' is not a number of bytes", where, bytes));
     across_ += d == Direction::across;
-    calls_.push_back(count(r, "correlation_id.internal").value_or(0));
+    if (const auto call = count(r, "correlation_id.internal")) ranges_.copy(*call, rows_.size());
+    else ranges_.copy_without_call();
     rows_.push_back({.from = std::string(field(r, "src_agent_id.handle")),
                      .to = std::string(field(r, "dst_agent_id.handle")),
                      .from_is = source_of(d),
@@ -158,15 +155,24 @@ class RocprofJson final : public CopiesOfJson {
     }
   }
 
+  /// The names and kinds of records follow them.
+  void end_ranges() {
+    for (auto& [kind, correlation, range] : markers_) {
+      const auto name = names_.find(correlation);
+      if (kind >= kinds_.size() || !RoctxRanges::is_range(kinds_[kind]) || name == names_.end()) continue;
+      range.name = name->second;
+      ranges_.range(std::move(range));
+    }
+    without_call_ += ranges_.resolve(
+        [&](std::size_t copy, std::string phase) { return rows_[copy].phase = std::move(phase), true; });
+    without_thread_ += ranges_.without_thread();
+    ranges_ = {};
+    kinds_.clear(), names_.clear(), markers_.clear();
+  }
+
   /// The table of agents may follow the copies.
   void end_process() {
-    ranges_.resolve();
-    for (std::size_t i = 0; ranges_.any() && i < rows_.size(); ++i) {
-      rows_[i].phase = ranges_.phase(calls_[i]);
-      without_call_ += !ranges_.has_call(calls_[i]);
-    }
-    ranges_ = {};
-    calls_.clear();
+    end_ranges();
     for (auto& r : rows_) {
       for (auto [name, is] : {std::pair(&r.from, &r.from_is), std::pair(&r.to, &r.to_is)}) {
         const auto a = agents_.find(*name);
@@ -197,9 +203,15 @@ class RocprofJson final : public CopiesOfJson {
   std::vector<CopyRow> rows_;  ///< of this process
   std::vector<RecordedAllocation> memory_;
   std::string pid_;
-  RoctxRanges ranges_;                ///< of this process
-  std::vector<std::uint64_t> calls_;  ///< the correlation of each of rows_
-  std::size_t copies_ = 0, allocated_ = 0, processes_ = 0, across_ = 0, without_call_ = 0;
+  struct Marker {
+    std::uint64_t kind{}, correlation{};
+    RoctxRanges::Range range{};
+  };
+  RoctxRanges ranges_;                          ///< of this process
+  std::vector<Marker> markers_;                 ///< of this process
+  std::map<std::uint64_t, std::string> names_;  ///< of markers, by correlation
+  std::vector<std::string> kinds_;              ///< of records, by their numbers
+  std::size_t copies_ = 0, allocated_ = 0, processes_ = 0, across_ = 0, without_call_ = 0, without_thread_ = 0;
 };
 
 // -- Chrome traces --------------------------------------------------------------------------------------------------

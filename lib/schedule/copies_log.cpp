@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Reads the log of the HIP runtime (AMD_LOG_LEVEL=4), of ROCm 5 to 7: copies, what became of them, what waits for what,
 // and where memory was allocated. A line names its process and its thread; a later line about a copy is of its thread.
+// A line of a batch is a part of one of its operations, which completes one signal for all of its parts.
 #include "copies_forms.hpp"
+#include "runtime_log_lines.hpp"
 
 #include "../core/page.hpp"
 #include "../core/words.hpp"
-#include "sdma/core/number.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -14,35 +15,9 @@
 namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
-/// What follows `name` in a line: "0x1" of "copy_engine=0x1, dst=..".
-std::string_view value(std::string_view line, std::string_view name) {
-  const auto at = line.find(name);
-  if (at == line.npos) return {};
-  line.remove_prefix(at + name.size());
-  line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
-  return line.substr(0, line.find_first_of(", :;]\r"));
-}
-std::optional<std::uint64_t> number(std::string_view line, std::string_view name) {
-  const auto v = value(line, name);
-  return v.empty() ? std::nullopt : parse_count(std::string(v));
-}
-/// Until ROCm 6.0 the engine is hexadecimal without a mark.
-std::optional<std::uint64_t> mask_of(std::string_view line) {
-  auto v = value(line, "copy_engine=");
-  if (v.starts_with("0x")) v.remove_prefix(2);
-  return whole_number<std::uint64_t>(v, 16);
-}
-bool has(std::string_view line, std::string_view words) { return line.find(words) != line.npos; }
+constexpr std::uint64_t kSwapAlign = 64, kBroadcastAlign = 32;  ///< of addresses, as the packets need
 
-/// A line about a copy: "HSA Copy copy_engine=..", "HSA Async Copy on copy_engine=..", "HSA Async Blit Copy dst=..".
-bool is_copy_line(std::string_view line) {
-  if (has(line, "copy_engine=")) return true;
-  if (!has(line, "HSA ") || !has(line, "ompletion_signal=")) return false;
-  return has(line, "Copy dst=") || has(line, "Copy Rect dst=") || has(line, "Copy wait_event=") ||
-         has(line, "HSA BatchCopy ") || (has(line, "Copy staged ") && has(line, "dst="));
-}
-
-class RuntimeLog {
+class RuntimeLog : private RuntimeLogLine {
  public:
   RuntimeLog(std::string_view text, std::string_view file, const CopiesOptions& o) : text_(text), options_(o) {
     out_.form = "a log of the HIP runtime";
@@ -68,14 +43,22 @@ class RuntimeLog {
   }
 
  private:
+  /// The lines of a batch that one call of ROCr has taken, which fail together.
+  struct Batch {
+    std::string engine{}, wait{};  ///< the same in all lines
+    std::string signal{};          ///< of the operation of the last line
+    std::vector<std::size_t> copies{};
+    std::optional<std::size_t> half{};  ///< a broadcast that has one destination so far
+  };
   struct Thread {
     std::string stream{};
+    Batch batch{};
     std::string device{};                    ///< the GPU that an allocation is on, until the line after it names it
     Direction call = Direction::unknown;     ///< of the API call that runs
     Direction staged = Direction::unknown;   ///< of the copies that follow in this call
     std::vector<std::size_t> copies{};       ///< of the API call that runs
     std::optional<std::size_t> last{};       ///< the last copy, which a failure is about
-    std::optional<std::size_t> waited{};     ///< the copy for whose end the thread has waited
+    std::vector<std::size_t> waited{};       ///< the copies for whose end the thread has waited
     std::optional<std::size_t> allocated{};  ///< the last allocation
   };
   using Signal = std::pair<std::string, std::string>;  ///< process and address
@@ -86,7 +69,7 @@ class RuntimeLog {
       last_ns_ = at;
     }
     const auto process = process_of(l);
-    auto& t = threads_[{process, std::string(value(l, "tid:"))}];
+    auto& t = threads_[{process, thread_of(l)}];
     if (is_copy_line(l)) return copy(l, process, t);
     if (has(l, "VirtualGPU ")) t.stream = value(l, "VirtualGPU ");
     if (has(l, "Copy staged ") || has(l, "Copy engine ")) t.staged = direction_of(l);
@@ -103,24 +86,6 @@ class RuntimeLog {
     return {};
   }
 
-  /// "[pid:77 tid: 0x7f]" and, of ROCm 5, "77: [tid:0x7f]".
-  static std::string process_of(std::string_view l) {
-    if (has(l, "pid:")) return std::string(value(l, "pid:"));
-    const auto at = l.find(": [tid:");
-    if (at == l.npos) return {};
-    const auto before = l.substr(0, at);
-    const auto begin = before.find_last_not_of("0123456789");
-    return std::string(before.substr(begin == before.npos ? 0 : begin + 1));
-  }
-  /// "100200302 us, " of a line that begins so. In autumn 2024, some builds wrote "100200302ud us".
-  static std::string time(std::string_view line) {
-    const auto end = line.find(" us:");
-    if (end == line.npos) return {};
-    auto before = line.substr(0, end);
-    if (before.ends_with("ud")) before.remove_suffix(2);
-    const auto begin = before.find_last_not_of("0123456789");
-    return std::string(before.substr(begin == before.npos ? 0 : begin + 1)) + " us, ";
-  }
   std::string here() const { return fmt::format("line {}", number_); }
 
   Place gpu(const std::string& name) {
@@ -139,39 +104,105 @@ class RuntimeLog {
 
   std::optional<Diagnostic> copy(std::string_view l, const std::string& process, Thread& t) {
     const bool engine = has(l, "copy_engine="), rectangle = has(l, "Copy Rect ");
-    const auto from = number(l, "src="), to = number(l, "dst="), bytes = number(l, "size=");
-    if (has(l, "HSA BatchCopy ") && (!from || !to || !bytes)) {
-      out_.left_out.push_back(
-          fmt::format("{}: a part of a batch that is not a plain copy: {}", here(), value(l, "BatchCopy ")));
+    const auto part = value(l, "HSA BatchCopy ");
+    const bool swap = part == "Swap";
+    const auto from = number(l, swap ? "addr_a=" : "src="), to = number(l, swap ? "addr_b=" : "dst="),
+               bytes = number(l, "size=");
+    const bool no_size = rectangle || lacks_size(l);
+    if (const auto why = unread(part); !why.empty()) {
+      out_.left_out.push_back(fmt::format("{}: {}", here(), why));
       return {};
     }
-    if (!engine && !from && !to) {
+    if (part.empty() && !engine && !from && !to) {
       out_.left_out.push_back(here() + ": a copy line by line, of which the log has no addresses");
       return {};
     }
-    if (!from || !to || (!rectangle && (!bytes || *bytes == 0)))
+    if (!from || !to || (!no_size && (!bytes || *bytes == 0)))
       return Diagnostic{.where = out_.file,
-                        .message = fmt::format("{} names {}, but not dst, src and size", here(),
-                                               engine ? "a copy engine" : "a copy")};
-    RecordedCopy c{.bytes = rectangle ? 0 : *bytes,
+                        .message = fmt::format("{} names {}, but not {} and size", here(),
+                                               swap     ? "a swap"
+                                               : engine ? "a copy engine"
+                                                        : "a copy",
+                                               swap ? "addr_a, addr_b" : "dst, src")};
+    if (swap && (*from % kSwapAlign != 0 || *to % kSwapAlign != 0)) {
+      out_.left_out.push_back(
+          fmt::format("{}: a swap of addresses that are not multiples of {}, as its packet needs", here(), kSwapAlign));
+      return {};
+    }
+    RecordedCopy c{.bytes = no_size ? 0 : *bytes,
+                   .kind = swap ? RecordedCopy::Kind::swap : RecordedCopy::Kind::copy,
                    .process = process,
-                   .stream = t.stream.empty() ? fmt::format("thread {}", value(l, "tid:")) : t.stream,
+                   .stream = t.stream.empty() ? fmt::format("thread {}", thread_of(l)) : t.stream,
                    .asked_ns = nanoseconds(l),
                    .where = here(),
-                   .when = time(l) + here()};
+                   .when = time_text(l) + here()};
     // Without a size, how far a rectangle reaches is not known.
     if (!rectangle) c.source = *from, c.destination = *to;
     else c.notes.emplace_back("a rectangle: its size is not recorded");
+    if (lacks_size(l)) c.notes.emplace_back("its size is not recorded: this runtime prints a signal in its place");
     if (!places(l, process, t, from, to, c)) return {};
+    const auto signal = std::string(value(l, lacks_size(l) ? "wait_event=" : "ompletion_signal="));
+    const bool same = !part.empty() && enter_batch(l, t) && t.batch.signal == signal;
+    if (part.empty()) t.batch = {};
+    t.batch.signal = signal;
+    if (!same) t.batch.half.reset();
+    if (part == "Broadcast" && join_broadcast(t, c)) return {};
     engine_of(l, c);
     depend(l, process, t, c);
     const auto index = out_.copies.size();
-    if (const auto signal = value(l, "ompletion_signal="); !signal.empty() && signal != "0x0")
-      done_[{process, std::string(signal)}] = index;
+    if (!signal.empty() && signal != "0x0") complete({process, signal}, c, index, same);
     t.last = index;
     t.copies.push_back(index);
+    if (!part.empty()) t.batch.copies.push_back(index);
+    if (part == "Broadcast") t.batch.half = index;
     out_.copies.push_back(std::move(c));
     return {};
+  }
+
+  /// Why a part of a batch is not read; "" if it is, or if the line is not one of a batch.
+  static std::string unread(std::string_view part) {
+    if (part.starts_with("Indirect"))
+      return "an indirect copy of a batch, whose addresses are in memory and not in the log";
+    if (part.empty() || part == "Linear" || part == "Multi" || part == "Broadcast" || part == "Swap") return {};
+    return fmt::format("a part of a batch of a kind that is not known: {}", part);
+  }
+  /// False: the line begins a batch.
+  static bool enter_batch(std::string_view l, Thread& t) {
+    const auto engine = value(l, "engineOp="), wait = value(l, "wait_event=");
+    if (!t.batch.engine.empty() && t.batch.engine == engine && t.batch.wait == wait) return true;
+    t.batch = {.engine = std::string(engine), .wait = std::string(wait)};
+    return false;
+  }
+  /// Does a packet make this part of a broadcast together with the part before it? It has two destinations.
+  bool join_broadcast(Thread& t, const RecordedCopy& c) {
+    if (!t.batch.half) return false;
+    auto& first = out_.copies[*std::exchange(t.batch.half, {})];
+    const bool packet = (*first.destination ^ *c.destination) % kBroadcastAlign == 0;
+    if (first.source != c.source || first.bytes != c.bytes || first.stream != c.stream) return false;
+    ++broadcasts_;
+    if (!packet) {
+      first.notes.push_back(fmt::format(
+          "a broadcast whose destinations, here and in {}, are not equal modulo {}, as its packet needs: copies are taken",
+          c.where, kBroadcastAlign));
+      return false;
+    }
+    first.kind = RecordedCopy::Kind::broadcast;
+    first.second = c.destination;
+    first.second_to = c.to;
+    first.when += fmt::format(" and {}", c.where);
+    first.notes.insert(first.notes.end(), c.notes.begin(), c.notes.end());
+    return true;
+  }
+  /// The signal is complete when all parts of the operation are. The last part of a queue ends last.
+  void complete(const Signal& s, const RecordedCopy& c, std::size_t index, bool same) {
+    auto& done = done_[s];
+    if (!same) done.clear();
+    const auto replaced = std::remove_if(done.begin(), done.end(), [&](std::size_t i) {
+      const auto& d = out_.copies[i];
+      return d.from == c.from && d.to == c.to && d.stream == c.stream;
+    });
+    done.erase(replaced, done.end());
+    done.push_back(index);
   }
 
   /// The line says it, or the line before it, the allocations, or the call: in this order.
@@ -203,11 +234,16 @@ class RuntimeLog {
       ++unnamed_;
       return gpu("a GPU that the log does not name");
     };
-    const bool peers = has(l, "engineType=4") || has(l, "P2P");
+    // "D2D/P2P" is both. Some lines name the agents.
+    const auto operation = value(l, "engineOp="), one = value(l, "src_agent="), other = value(l, "dst_agent=");
+    const bool peers = has(l, "engineType=4") || operation == "P2P" || one != other;
     c.from = d == Direction::up ? Place::host() : device(from);
     c.to = d == Direction::down ? Place::host() : device(to);
     if (d == Direction::unknown) c.notes.emplace_back("direction not recorded: both places are taken to be on the GPU");
-    if (peers && c.from == c.to) {
+    if (c.from.is_host() || !(c.from == c.to)) return true;
+    if (operation == "D2D/P2P" && one.empty() && !(from && to))
+      c.notes.emplace_back("within a GPU or between two, which the log does not tell: within one is taken");
+    if (peers) {
       c.to = gpu("a peer that the log does not name");
       c.notes.emplace_back("between two GPUs, which the log does not name");
     }
@@ -235,11 +271,15 @@ class RuntimeLog {
   }
 
   void depend(std::string_view l, const std::string& process, const Thread& t, RecordedCopy& c) {
-    const auto signal = value(l, "wait_event=");
-    if (const auto w = done_.find({process, std::string(signal)}); w != done_.end()) c.after.push_back(w->second);
+    const auto signal = lacks_size(l) ? std::string_view{} : value(l, "wait_event=");
+    const auto wait_for = [&](const std::vector<std::size_t>& all) {
+      for (const auto i : all)
+        if (std::find(c.after.begin(), c.after.end(), i) == c.after.end()) c.after.push_back(i);
+    };
+    if (const auto w = done_.find({process, std::string(signal)}); w != done_.end()) wait_for(w->second);
     else if (!signal.empty() && signal != "0x0" && signal != "0")
       c.notes.push_back(fmt::format("waits for signal {}, which no copy of the log completes", signal));
-    if (t.waited && std::find(c.after.begin(), c.after.end(), *t.waited) == c.after.end()) c.after.push_back(*t.waited);
+    wait_for(t.waited);
   }
 
   void wait(std::string_view l, const std::string& process, Thread& t) {
@@ -250,16 +290,22 @@ class RuntimeLog {
   void unended(std::string_view l, const std::string& process, Thread& t) {
     const auto w = done_.find({process, std::string(value(l, "Failed signal ["))});
     if (w == done_.end()) return;
-    out_.copies[w->second].ended = false;
-    out_.copies[w->second].notes.push_back(fmt::format("{}: the wait for its end failed", here()));
-    if (t.waited == w->second) t.waited.reset();
+    for (const auto i : w->second) {
+      out_.copies[i].ended = false;
+      out_.copies[i].notes.push_back(fmt::format("{}: the wait for its end failed", here()));
+    }
+    if (t.waited == w->second) t.waited.clear();
   }
   void failed(std::string_view l, const Thread& t) {
-    if (!t.last || !(has(l, "opy") || has(l, "DMA buffer failed"))) return;
+    if (!(has(l, "opy") || has(l, "DMA buffer failed"))) return;
     const auto code = value(l, "failed with code ");
-    if (code.empty() && failed_.count(*t.last) != 0) return;
-    failed_[*t.last] = fmt::format("{}{} ({})", code.empty() ? "failed" : fmt::format("failed with code {}", code),
-                                   has(l, "Blit copy") ? ", and a kernel copied instead" : "", here());
+    const auto what = fmt::format("{}{} ({})", code.empty() ? "failed" : fmt::format("failed with code {}", code),
+                                  has(l, "Blit copy") ? ", and a kernel copied instead" : "", here());
+    const auto one = [&](std::size_t i) {
+      if (!code.empty() || failed_.count(i) == 0) failed_[i] = what;
+    };
+    if (!t.batch.copies.empty()) std::for_each(t.batch.copies.begin(), t.batch.copies.end(), one);
+    else if (t.last) one(*t.last);
   }
   /// What the call has submitted may have run, or not.
   void returned(std::string_view l, Thread& t) {
@@ -275,6 +321,7 @@ class RuntimeLog {
     t.call = direction_of(l);
     t.staged = Direction::unknown;
     t.copies.clear();
+    t.batch = {};
   }
 
   void allocate(std::string_view l, const std::string& process, Thread& t) {
@@ -316,10 +363,6 @@ class RuntimeLog {
     last->fault = here();
     last->gone = !last->freed.empty();
   }
-  static std::optional<std::uint64_t> nanoseconds(std::string_view l) {
-    const auto us = whole_number<std::uint64_t>(value(time(l), ""));
-    return us && *us < ~std::uint64_t{0} / 1000 ? std::optional(*us * 1000) : std::nullopt;
-  }
 
   /// A copy that failed is not in the schedule; who waits for it, waits for those that it waited for.
   void remove_failed() {
@@ -351,6 +394,9 @@ class RuntimeLog {
     if (hosts_ > 0)
       out_.unknown.push_back(fmt::format("{} between two places of the host {} left out: no engine makes them",
                                          plural_of_copies(hosts_), hosts_ == 1 ? "is" : "are"));
+    if (broadcasts_ > 0)
+      out_.unknown.emplace_back(
+          "broadcasts: the log does not tell how ROCr makes them, so each pair of destinations is one packet");
     if (engines_ > 0)
       out_.unknown.push_back(
           fmt::format("engines: of {} the log names none or several, so it is the one that the node recommends",
@@ -372,25 +418,25 @@ class RuntimeLog {
   std::optional<std::uint64_t> last_ns_{};  ///< of the last line with a time
   std::size_t known_faults_ = 0;            ///< faults before it
   std::map<std::pair<std::string, std::string>, Thread> threads_;
-  std::map<Signal, std::size_t> done_;                                   ///< the last copy that completes each signal
+  std::map<Signal, std::vector<std::size_t>> done_;                      ///< the last copies that complete each signal
   std::map<std::pair<std::string, std::uint64_t>, std::size_t> memory_;  ///< allocations that are not freed
   std::map<std::size_t, std::string> failed_;                            ///< copies that no engine made
   std::map<std::string, std::uint32_t> gpus_;
-  std::size_t hosts_ = 0, engines_ = 0, unnamed_ = 0;
+  std::size_t hosts_ = 0, engines_ = 0, unnamed_ = 0, broadcasts_ = 0;
 };
 
 }  // namespace
 
 bool has_runtime_copies(std::string_view text) noexcept {
   while (!text.empty())
-    if (is_copy_line(take_line(text))) return true;
+    if (RuntimeLogLine::is_copy_line(take_line(text))) return true;
   return false;
 }
 
 bool has_runtime_memory(std::string_view text) noexcept {
   while (!text.empty()) {
     const auto l = take_line(text);
-    if (has(l, "Allocate hsa ") && has(l, " us:")) return true;
+    if (RuntimeLogLine::has(l, "Allocate hsa ") && RuntimeLogLine::has(l, " us:")) return true;
   }
   return false;
 }

@@ -81,6 +81,8 @@ class CopiesText {
   explicit CopiesText(const RecordedCopies& c) : c_(c) {}
 
   std::string run() {
+    constexpr std::size_t kText = 300;  // of a copy: what grows step by step needs twice the memory
+    out_.reserve(kText * c_.copies.size());
     for (const auto& c : c_.copies) awaited_.insert(c.after.begin(), c.after.end());
     find_buffers();
     head();
@@ -131,6 +133,9 @@ class CopiesText {
     std::size_t buffer{};
     std::uint64_t offset{};
   };
+  struct Sides {
+    Side from{}, to{}, second{};
+  };
 
   void find_buffers() {
     sides_.resize(c_.copies.size());
@@ -140,10 +145,14 @@ class CopiesText {
     const auto key = [](const RecordedCopy& c, Place p) {
       return Space{c.process, p.is_host() ? ~std::uint64_t{0} : p.index};
     };
-    for (const auto& c : c_.copies) {
-      if (has_range(c, c.source)) known[key(c, c.from)].emplace_back(*c.source, *c.source + c.bytes);
-      if (has_range(c, c.destination)) known[key(c, c.to)].emplace_back(*c.destination, *c.destination + c.bytes);
-    }
+    // A buffer is aligned, and so is what packets other than copies ask for.
+    const bool plain = std::all_of(c_.copies.begin(), c_.copies.end(),
+                                   [](const auto& c) { return c.kind == RecordedCopy::Kind::copy; });
+    const auto align = [&](std::uint64_t address) { return plain ? address : address / kAlign * kAlign; };
+    for (const auto& c : c_.copies)
+      for (const auto& [place, address] :
+           {std::pair(c.from, c.source), std::pair(c.to, c.destination), std::pair(c.second_to, c.second)})
+        if (has_range(c, address)) known[key(c, place)].emplace_back(align(*address), *address + c.bytes);
     std::map<std::pair<Space, std::uint64_t>, std::size_t> at;
     for (auto& [space, ranges] : known) {
       const auto place = space.second;
@@ -177,6 +186,7 @@ class CopiesText {
     for (std::size_t i = 0; i < c_.copies.size(); ++i) {
       const auto& c = c_.copies[i];
       sides_[i] = {side(i, c.from, c.source, "from"), side(i, c.to, c.destination, "to")};
+      if (c.kind == RecordedCopy::Kind::broadcast) sides_[i].second = side(i, c.second_to, c.second, "second");
     }
   }
   /// An address without a size is none of a buffer, nor is a range that goes round.
@@ -197,6 +207,17 @@ class CopiesText {
                        : fmt::format("{}.{}[{}]", to_string(b.place), b.name, size_text(offset));
   }
 
+  /// The packet that moves so many bytes, each place of which `at` writes.
+  template <class F> static std::string packet(const RecordedCopy& c, const Sides& s, const std::string& bytes, F at) {
+    switch (c.kind) {
+      case RecordedCopy::Kind::broadcast:
+        return fmt::format("copy_broadcast bytes={} src={} dst1={} dst2={}", bytes, at(s.from), at(s.to), at(s.second));
+      case RecordedCopy::Kind::swap: return fmt::format("copy_swap bytes={} a={} b={}", bytes, at(s.from), at(s.to));
+      case RecordedCopy::Kind::copy: break;
+    }
+    return fmt::format("copy_linear bytes={} src={} dst={}", bytes, at(s.from), at(s.to));
+  }
+
   void queue(const detail::CopyQueue& q) {
     add("queue {}.{} {}  # {}\n", to_string(q.gpu), q.name, q.engine, in_comment(q.comment));
     for (const auto i : q.copies) {
@@ -204,19 +225,18 @@ class CopiesText {
       for (const auto p : c.after) add("  poll_mem addr=host.copy{} func=eq reference=1\n", p);
       add("  # {}{}\n", in_comment(c.when), c.phase.empty() ? "" : ", in " + in_comment(c.phase));
       for (const auto& n : c.notes) add("  # note: {}\n", in_comment(n));
-      const auto& [from, to] = sides_[i];
       // The text stays short, whatever the size is.
       constexpr std::uint64_t kFew = 4;
       std::uint64_t done = 0;
       if (const auto whole = c.bytes / kMost; whole > kFew) {
-        add("  for part in 0..{}\n    copy_linear bytes={} src={} dst={}\n  end\n", whole, size_text(kMost), part(from),
-            part(to));
+        add("  for part in 0..{}\n    {}\n  end\n", whole,
+            packet(c, sides_[i], size_text(kMost), [&](const Side& s) { return part(s); }));
         done = whole * kMost;
       }
       for (bool more = c.bytes == 0 || done < c.bytes; more; more = done < c.bytes) {
         const auto bytes = std::min(kMost, c.bytes - done);
-        add("  copy_linear bytes={} src={} dst={}\n", c.bytes == 0 ? "bytes" : size_text(bytes), at(from, done),
-            at(to, done));
+        add("  {}\n", packet(c, sides_[i], c.bytes == 0 ? "bytes" : size_text(bytes),
+                             [&](const Side& s) { return at(s, done); }));
         done += bytes;
       }
       if (awaited_.count(i) != 0) add("  fence addr=host.copy{} value=1\n", i);
@@ -227,12 +247,20 @@ class CopiesText {
   /// What a copy has stored is still there if no other copy stores to its bytes, or to what it reads. Nothing is
   /// expected of one that did not end well.
   void expectations() {
+    using Kind = RecordedCopy::Kind;
     std::vector<std::size_t> stores(buffers_.size());
-    for (const auto& [from, to] : sides_) ++stores[to.buffer];
     for (std::size_t i = 0; i < sides_.size(); ++i) {
-      const auto& [from, to] = sides_[i];
-      if (stores[to.buffer] != 1 || stores[from.buffer] != 0 || !c_.copies[i].ended) continue;
-      add("expect {} == {}\n", range(to, i), range(from, i));
+      ++stores[sides_[i].to.buffer];
+      if (c_.copies[i].kind == Kind::broadcast) ++stores[sides_[i].second.buffer];
+      if (c_.copies[i].kind == Kind::swap) ++stores[sides_[i].from.buffer];
+    }
+    for (std::size_t i = 0; i < sides_.size(); ++i) {
+      const auto& c = c_.copies[i];
+      const auto& [from, to, second] = sides_[i];
+      if (stores[from.buffer] != 0 || !c.ended) continue;
+      if (stores[to.buffer] == 1) add("expect {} == {}\n", range(to, i), range(from, i));
+      if (c.kind == Kind::broadcast && stores[second.buffer] == 1)
+        add("expect {} == {}\n", range(second, i), range(from, i));
     }
   }
   std::string range(const Side& s, std::size_t copy) const {
@@ -241,11 +269,13 @@ class CopiesText {
   }
 
   static constexpr std::uint64_t kMost = max_bytes<CopyLinear>();  // of one packet
+  static_assert(kMost == max_bytes<CopyBroadcast>() && kMost == max_bytes<CopySwap>());
+  static constexpr std::uint64_t kAlign = 64;  // of a swap; a broadcast needs less
 
   const RecordedCopies& c_;
   std::string out_;
   std::vector<Buffer> buffers_;
-  std::vector<std::pair<Side, Side>> sides_;
+  std::vector<Sides> sides_;
   std::set<std::size_t> awaited_;  ///< copies that others wait for
 };
 

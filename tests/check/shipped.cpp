@@ -53,3 +53,16 @@ TEST_CASE("examples are proved, or have the finding that they expect") {
 }
 
 TEST_CASE("no report on a collective") { check_folder("tests/collectives/golden", 10); }
+
+TEST_CASE("the published batch of copies can be simulated: only its calls have a finding") {
+  std::ifstream file(SDMA_SOURCE_ROOT "/share/published/copies/blocks.sdma");
+  std::stringstream text;
+  text << file.rdbuf();
+  for (const auto* batch : {"0", "1"}) {
+    ParseOptions options;
+    options.set.push_back({"batch", batch});
+    const auto s = parse_schedule(text.str(), "blocks.sdma", options);
+    REQUIRE(s);
+    CHECK(expects_finding(*s) == (std::string(batch) == "0"));
+  }
+}

@@ -99,9 +99,16 @@ void simulation(std::string_view text) {
   if (t) require(t->total_ns == u->total_ns && t->bytes == u->bytes);
 }
 
-/// A recording is refused, or becomes a schedule that can be read, and that its times do not contradict.
+/// A recording is refused, or becomes a schedule that can be read, and that its times do not contradict. After an empty
+/// line, a CSV is followed by a table of its calls.
 void copies(std::string_view text) {
-  const auto r = sdma::read_copies(text, "fuzz", {.generation = sdma::Generation::v4_4_2});
+  sdma::CopiesOptions options{.generation = sdma::Generation::v4_4_2};
+  const auto end = text.find("\n\n");
+  if (end != text.npos && text.substr(0, text.find('\n')).find("Direction") != text.npos) {
+    options.calls.push_back({.file = "fuzz", .text = std::string(text.substr(end + 2))});
+    text = text.substr(0, end);
+  }
+  const auto r = sdma::read_copies(text, "fuzz", options);
   if (!r) return require(r.error());
   require(!r->copies.empty() && sdma::contradictions(*r).empty());
   for (std::size_t i = 0; i < r->copies.size(); ++i)

@@ -24,11 +24,22 @@ std::string database() {
     CREATE TABLE rocpd_track_0a (id INTEGER, pid INTEGER, stream_id INTEGER);
     INSERT INTO rocpd_track_0a VALUES (7, 41, 7), (8, 41, 8);
     CREATE TABLE rocpd_memory_copy_0a (id INTEGER, guid TEXT, start INTEGER, "end" INTEGER, src_agent_id, dst_agent_id, size,
-      src_address, dst_address, track_id);
+      src_address, dst_address, track_id, event_id);
     WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20)
-      INSERT INTO rocpd_memory_copy_0a SELECT i, '0a', 1000 * i, 1000 * i + 500, 0, 4, 4096, 4096 * i, -4096 * i, 7 + i % 2 FROM n;
+      INSERT INTO rocpd_memory_copy_0a SELECT i, '0a', 1000 * i, 1000 * i + 500, 0, 4, 4096, 4096 * i, -4096 * i, 7 + i % 2, i FROM n;
     CREATE TABLE rocpd_memory_allocate_0a (id INTEGER, type TEXT, address, size, start, "end", agent_id);
-    INSERT INTO rocpd_memory_allocate_0a VALUES (1, 'ALLOC', 20480, 65536, 1, 2, 0), (2, 'FREE', 20480, NULL, 9, 10, NULL);)";
+    INSERT INTO rocpd_memory_allocate_0a VALUES (1, 'ALLOC', 20480, 65536, 1, 2, 0), (2, 'FREE', 20480, NULL, 9, 10, NULL);
+    CREATE TABLE rocpd_string_0a (id INTEGER PRIMARY KEY, string TEXT);
+    INSERT INTO rocpd_string_0a VALUES (1, 'MEMORY_COPY'), (2, 'MARKER_CORE_RANGE_API'), (3, 'HIP_RUNTIME_API_EXT');
+    CREATE TABLE rocpd_event_0a (id INTEGER PRIMARY KEY, category_id, stack_id, extdata);
+    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20)
+      INSERT INTO rocpd_event_0a SELECT i, 1, 50 + i, '{}' FROM n;
+    INSERT INTO rocpd_event_0a VALUES (31, 2, 31, '{"message": "forward"}'), (32, 2, 32, '{"message": "layer"}'), (33, 3, 51, '{}'),
+      (34, 3, 52, '{}');
+    CREATE TABLE rocpd_timestamp_0a (id INTEGER PRIMARY KEY, value INTEGER);
+    INSERT INTO rocpd_timestamp_0a VALUES (1, 10), (2, 900), (3, 20), (4, 30), (5, 25), (6, 40);
+    CREATE TABLE rocpd_region_0a (id INTEGER, tid INTEGER, start_id, end_id, event_id);
+    INSERT INTO rocpd_region_0a VALUES (1, 71, 1, 2, 31), (2, 71, 3, 4, 32), (3, 71, 5, 6, 33), (4, 71, 6, 2, 34);)";
   sqlite3* db = nullptr;
   if (sqlite3_open(":memory:", &db) != SQLITE_OK || sqlite3_exec(db, kTables, nullptr, nullptr, nullptr) != SQLITE_OK)
     std::abort();
@@ -58,6 +69,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       continue;
     }
     if (size == 0 && (copies->copies.size() != 20 || copies->allocations.size() != 1)) std::abort();
+    if (size == 0 && copies->copies.front().phase != "forward > layer") std::abort();
     if (copies->copies.empty() && !memory_alone) std::abort();
     for (const auto& c : copies->copies)
       if (!c.begin_ns || !c.end_ns || *c.begin_ns > *c.end_ns || c.where.empty()) std::abort();

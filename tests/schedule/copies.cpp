@@ -276,9 +276,84 @@ TEST_CASE("rocprofv3's JSON: a copy belongs to the ranges of roctx in which its 
   // Without the calls, no time of a copy says to which range it belongs.
   const auto unknown = recorded(file(""));
   CHECK(unknown.copies[0].phase.empty());
-  CHECK(std::any_of(unknown.unknown.begin(), unknown.unknown.end(), [](const auto& u) {
-    return u.starts_with("phases: the file has ranges of roctx, but not the calls of 4");
-  }));
+  CHECK(says(unknown, "phases: ranges of roctx are recorded, but not the calls of 4 copies"));
+}
+
+namespace {
+
+/// A line of a table of calls or of ranges.
+std::string called(const std::string& domain, const std::string& function, int thread, int correlation, int begin,
+                   int end, int process = 41) {
+  return fmt::format("\"{}\",\"{}\",{},{},{},{},{}\n", domain, function, process, thread, correlation, begin, end);
+}
+const std::string kCalls =
+    "\"Domain\",\"Function\",\"Process_Id\",\"Thread_Id\",\"Correlation_Id\",\"Start_Timestamp\",\"End_Timestamp\"\n";
+const std::string kCopiesOfCalls =
+    "Kind,Direction,Source_Agent_Id,Destination_Agent_Id,Correlation_Id,Start_Timestamp,End_Timestamp\n"
+    "MEMORY_COPY,HOST_TO_DEVICE,0,4,11,500,510\n"
+    "MEMORY_COPY,HOST_TO_DEVICE,0,4,11,520,530\n"
+    "MEMORY_COPY,HOST_TO_DEVICE,0,4,12,540,550\n"
+    "MEMORY_COPY,HOST_TO_DEVICE,0,4,13,560,570\n";
+
+RecordedCopies with_calls(std::vector<CallsTable> tables) {
+  auto r = read_copies(kCopiesOfCalls, "copies.csv", {.calls = std::move(tables)});
+  if (!r) FAIL(to_string(r.error()));
+  return *std::move(r);
+}
+
+}  // namespace
+
+TEST_CASE("rocprofv3's CSV: ranges of roctx and calls are tables of their own") {
+  // The domain of ranges is that of ROCm 6 and that of ROCm 7; a call of roctx that names a thread is not a range.
+  const std::string markers = kCalls + called("MARKER_CORE_RANGE_API", "layer, 3", 7, 2, 18, 30) +
+                              called("MARKER_CORE_API", "forward", 7, 1, 10, 90) +
+                              called("MARKER_NAME_API", "roctxNameOsThread", 7, 3, 0, 1000) +
+                              called("MARKER_CORE_RANGE_API", "mark", 7, 4, 20, 20) +
+                              called("MARKER_CORE_API", "started", 0, 5, 1, 1000);
+  const std::string calls = kCalls + called("HIP_RUNTIME_API", "hipMemcpyAsync", 7, 11, 20, 25) +
+                            called("HIP_RUNTIME_API", "hipMemcpyAsync", 7, 12, 60, 61);
+  const std::string hsa = kCalls + called("HSA_AMD_EXT_API", "hsa_amd_memory_async_copy", 8, 13, 20, 21);
+  const auto r = with_calls({{"m.csv", markers}, {"hip.csv", calls}, {"hsa.csv", hsa}});
+  REQUIRE(r.copies.size() == 4);
+  CHECK(r.form == "the CSV of rocprofv3 with m.csv, hip.csv, hsa.csv");
+  CHECK(r.copies[0].phase == "forward > layer, 3");
+  CHECK(r.copies[1].phase == "forward > layer, 3");  // one call has made two copies
+  CHECK(r.copies[2].phase == "forward");
+  CHECK(r.copies[3].phase.empty());  // another thread
+  CHECK_FALSE(says(r, "phases: ranges"));
+  CHECK(says(r, "phases: 1 range of roctx has no thread in the file"));
+  CHECK(says(with_calls({{"m.csv", markers}, {"hip.csv", calls}}),
+             "phases: ranges of roctx are recorded, but not the calls of 1 copy"));
+  // What is wrong with a table is a note, and the copies are read.
+  const auto wrong = with_calls({{"m.csv", markers + "1,2\n"}, {"hip.csv", calls}});
+  CHECK(wrong.copies[0].phase.empty());
+  CHECK(says(wrong, "phases: m.csv: line 7 does not have the 7 fields of the first line, so ranges of roctx are not"));
+  const auto time = kCalls + called("HIP_RUNTIME_API", "hipMemcpyAsync", 7, 11, 20, 15);
+  CHECK(
+      says(with_calls({{"m.csv", time}}), "phases: m.csv: line 2 is not a call with a thread, a correlation and two"));
+  CHECK(says(with_calls({{"m.csv", kCsv}}), "phases: m.csv: the CSV has no column Domain"));
+  // The copies do not say which of two processes is theirs.
+  const auto two = with_calls({{"m.csv", markers + called("MARKER_CORE_API", "other", 9, 1, 1, 2, 42)}});
+  CHECK(says(two, "phases: m.csv is of 2 processes"));
+  const auto log = read_copies(kLog, "hip.log", {.calls = {{"m.csv", markers}}});
+  REQUIRE_FALSE(log);
+  CHECK(log.error().where == "m.csv");
+}
+
+TEST_CASE("ranges of roctx: many in each other, and many calls, take little time and a short text") {
+  constexpr int kMany = 20'000;
+  auto markers = kCalls, calls = kCalls;
+  for (int i = 0; i < kMany; ++i) {
+    markers += called("MARKER_CORE_RANGE_API", fmt::format("r{}", i), 7, 100'000 + i, 1 + i, 1'000'000 - i);
+    calls += called("HIP_RUNTIME_API", "hipMalloc", 7, 200'000 + i, 50'000 + i, 50'001 + i);
+  }
+  calls += called("HIP_RUNTIME_API", "hipMemcpyAsync", 7, 11, 900'000, 900'001);
+  calls += called("HIP_RUNTIME_API", "hipMemcpyAsync", 7, 12, 999'998, 999'999);
+  const auto r = with_calls({{"m.csv", markers}, {"hip.csv", calls}});
+  CHECK(r.copies[0].phase ==
+        "r0 > r1 > r2 > r3 > r4 > r5 > r6 > r7 > r8 > r9 > r10 > r11 > r12 > r13 > r14 > r15 > "
+        "19984 more");
+  CHECK(r.copies[2].phase == "r0 > r1 > r2");
 }
 
 TEST_CASE("a log: a copy that failed, or that a kernel made, is left out; who waits for it, waits for those before") {
@@ -363,15 +438,133 @@ TEST_CASE("logs of ROCm 5 to 7: who, when, and a copy without an engine") {
       logged(
           "HSA Copy copy_engine=0x4, dst=0x3000, src=0x2000, size=40, forceSDMA=0, engineOp=D2D/P2P, wait_event=0x0, "
           "completion_signal=0x80") +
-      logged("HSA BatchCopy Linear [1/2] engineOp=H2D, dst=0x3000, src=0x2000, size=40, wait_event=0x0, "
-             "completion_signal=0x80") +
-      logged("HSA BatchCopy Swap [2/2] engineOp=D2D, addr_a=0x1, addr_b=0x2, size=8, completion_signal=0x80") +
       logged("HSA Async Copy Rect dst=0x3000, src=0x2000, wait_event=0x0 completion_signal=0x80"));
-  CHECK(seven.copies.size() == 3);
-  CHECK(seven.gpus.size() == 2);
-  CHECK(seven.copies[0].from != seven.copies[0].to);
-  CHECK(seven.left_out.size() == 1);
-  CHECK(seven.copies[2].bytes == 0);
+  CHECK(seven.copies.size() == 2);
+  CHECK(seven.copies[1].bytes == 0);
+  // The runtime writes D2D/P2P for both, so a second GPU is not invented.
+  CHECK(seven.gpus.size() == 1);
+  CHECK(notes(seven.copies[0]).find("within a GPU or between two, which the log does not tell") != std::string::npos);
+  const auto typed = recorded(logged(
+      "HSA Copy copy_engine=0x4, dst=0x3000, src=0x2000, size=40, engineType=4, wait_event=0x0, completion_signal=0x80"));
+  CHECK(typed.gpus.size() == 2);
+}
+
+TEST_CASE("a log of early ROCm 5: a misspelt line has signals in place of the size") {
+  const auto text =
+      logged("hipMemcpy ( 0x3000, 0x2000, 4096, hipMemcpyHostToDevice )") +
+      logged("HSA Asycn Copy dst=0x3000, src=0x2000, size=0, wait_event=0xf80, completion_signal=0x7ff8") +
+      logged("Host wait on completion_signal=0xf80") +
+      logged("HSA Asycn Copy dst=0x3000, src=0x2000, size=905725696, wait_event=0xf00, completion_signal=0x0");
+  const auto r = recorded(text);
+  REQUIRE(r.copies.size() == 2);
+  CHECK(r.copies[0].from.is_host());
+  CHECK(r.copies[0].bytes == 0);
+  CHECK(r.copies[1].bytes == 0);
+  CHECK(notes(r.copies[1]) == "its size is not recorded: this runtime prints a signal in its place\n");
+  CHECK(r.copies[1].after == std::vector<std::size_t>{0});
+  scheduled(text);
+}
+
+TEST_CASE("a log: threads whose numbers are padded with blanks stay apart") {
+  const auto r = recorded(log_copy("engineType=2, wait_event=0x0, completion_signal=0x80", "0x 70") +
+                          logged("Host wait on completion_signal=0x80", "0x 70") +
+                          log_copy("engineType=2, wait_event=0x0, completion_signal=0x90", "0x 71"));
+  CHECK(r.copies[0].stream == "thread 0x70");
+  CHECK(r.copies[1].stream == "thread 0x71");
+  CHECK(r.copies[1].after.empty());
+}
+
+namespace {
+
+/// A line of a batch: its part, what it copies, and its signals.
+std::string batched(const std::string& part, const std::string& what, const std::string& wait, const std::string& done,
+                    const std::string& engine = "D2D/P2P") {
+  return logged("HSA BatchCopy " + part + " engineOp=" + engine + ", " + what + ", wait_event=" + wait +
+                ", completion_signal=" + done);
+}
+
+}  // namespace
+
+TEST_CASE("a log: the parts of a batch") {
+  using Kind = RecordedCopy::Kind;
+  const auto device = [](const char* at, const char* gpu) {
+    return logged(std::string("Allocate hsa device memory ") + at + ", size 0x10000") +
+           logged(std::string("device=") + gpu + ", freeMem_ = 0x100");
+  };
+  const auto memory = device("0x10000", "0xa") + device("0x20000", "0xb") + device("0x30000", "0xc");
+  SECTION("plain copies") {
+    const auto text = memory + batched("Multi [1/2]", "src=0x5000, dst=0x10000, size=64", "0x0", "0x80", "H2D") +
+                      batched("Multi [2/2]", "src=0x6000, dst=0x20000, size=64", "0x0", "0x80", "H2D") +
+                      batched("Linear [0/1]", "dst=0x7000, src=0x10040, size=64, src_agent=0x1, dst_agent=0x2", "0x0",
+                              "0x90", "D2H") +
+                      batched("Linear [0/1]", "dst=0x8000, src=0x20040, size=64, src_agent=0x1, dst_agent=0x2", "0x80",
+                              "0xa0", "D2H");
+    const auto r = recorded(text);
+    REQUIRE(r.copies.size() == 4);
+    CHECK(r.copies[1].from.is_host());
+    CHECK(r.copies[1].to == Place::gpu(1));
+    CHECK(r.copies[2].after.empty());
+    CHECK(r.copies[3].after == std::vector<std::size_t>{0, 1});  // the signal is that of both parts
+    scheduled(text);
+  }
+  SECTION("a broadcast: two destinations to a packet") {
+    const auto to = [&](const char* part, const char* dst) {
+      return batched(std::string("Broadcast [") + part + "]", std::string("src=0x10000, dst=") + dst + ", size=1024",
+                     "0x0", "0x80");
+    };
+    const auto text = memory + to("1/3", "0x20000") + to("2/3", "0x30020") + to("3/3", "0x31000");
+    const auto r = recorded(text);
+    REQUIRE(r.copies.size() == 2);
+    CHECK(r.copies[0].kind == Kind::broadcast);
+    CHECK(r.copies[0].second == 0x30020U);
+    CHECK(r.copies[0].second_to == Place::gpu(2));
+    CHECK(r.copies[1].kind == Kind::copy);
+    CHECK(says(r, "broadcasts: "));
+    const auto source = schedule_text(r);
+    CHECK(source.find("copy_broadcast bytes=1K src=gpu0.b0 dst1=gpu1.b1 dst2=gpu2.b2[32]\n") != std::string::npos);
+    CHECK(source.find("line 7 and line 8\n") != std::string::npos);
+    CHECK(scheduled(text).expectations.size() == 3);
+    // Its packet needs destinations that are equal modulo 32.
+    const auto uneven = recorded(memory + to("1/2", "0x20000") + to("2/2", "0x30004"));
+    REQUIRE(uneven.copies.size() == 2);
+    CHECK(notes(uneven.copies[0]).find("are not equal modulo 32") != std::string::npos);
+    // Another source, or another operation, is not the same broadcast.
+    CHECK(recorded(memory + to("1/2", "0x20000") +
+                   batched("Broadcast [1/2]", "src=0x10000, dst=0x30000, size=1024", "0x0", "0x90"))
+              .copies.size() == 2);
+  }
+  SECTION("a swap exchanges, and nothing is expected of it") {
+    const auto text = memory + batched("Swap [1/1]", "addr_a=0x10100, addr_b=0x20040, size=640", "0x0", "0x80");
+    const auto r = recorded(text);
+    REQUIRE(r.copies.size() == 1);
+    CHECK(r.copies[0].kind == Kind::swap);
+    CHECK(schedule_text(r).find("copy_swap bytes=640 a=gpu0.b0 b=gpu1.b1\n") != std::string::npos);
+    CHECK(scheduled(text).expectations.empty());
+    const auto uneven = recorded(text + batched("Swap [1/1]", "addr_a=0x10100, addr_b=0x20044, size=8", "0x0", "0x90"));
+    CHECK(uneven.copies.size() == 1);
+    CHECK(uneven.left_out.at(0) == "line 8: a swap of addresses that are not multiples of 64, as its packet needs");
+    CHECK(refused(batched("Swap [1/1]", "addr_a=0x10100, size=8", "0x0", "0x80")) ==
+          "line 1 names a swap, but not addr_a, addr_b and size");
+  }
+  SECTION("an indirect copy has no addresses in the log") {
+    const auto r = recorded(memory + batched("Linear [0/1]", "dst=0x20000, src=0x10000, size=64", "0x0", "0x80") +
+                            batched("IndirectSrc [1/1]", "dst=0x30000, src=0x10000, size=64", "0x0", "0x90") +
+                            batched("IndirectSrcDst [1/1]", "dst=0x30000, src=0x10000, size=64", "0x0", "0xa0") +
+                            batched("Rect [1/1]", "dst=0x30000, src=0x10000, size=64", "0x0", "0xb0"));
+    CHECK(r.copies.size() == 1);
+    REQUIRE(r.left_out.size() == 3);
+    CHECK(r.left_out[0] == "line 8: an indirect copy of a batch, whose addresses are in memory and not in the log");
+    CHECK(r.left_out[2] == "line 10: a part of a batch of a kind that is not known: Rect");
+  }
+  SECTION("the parts that one call has taken fail together") {
+    const auto up = batched("Multi [1/2]", "src=0x5000, dst=0x10000, size=64", "0x0", "0x80", "H2D") +
+                    batched("Multi [2/2]", "src=0x6000, dst=0x20000, size=64", "0x0", "0x80", "H2D");
+    const auto down = batched("Linear [0/1]", "dst=0x7000, src=0x10040, size=64", "0x0", "0x90", "D2H");
+    const auto r = recorded(memory + down + up + logged("HSA batch copy failed with code 4097 for engine 2"));
+    CHECK(r.copies.size() == 1);
+    REQUIRE(r.left_out.size() == 2);
+    CHECK(r.left_out[0] == "line 8: a copy of 64 bytes failed with code 4097 (line 10)");
+  }
 }
 
 TEST_CASE("a log: allocations name GPUs and sides, until they are freed") {

@@ -52,6 +52,54 @@ def make(path, guids=(GUID,), tracks=False, copies=COPIES, more=""):
     db.close()
 
 
+# begin, end, thread, category, correlation, message: two ranges of roctx, a mark, calls of copies 1 and 3, and one of none
+REGIONS = [
+    (50, 900, 71, "MARKER_CORE_RANGE_API", 21, '{"message": "forward"}'),
+    (60, 200, 71, "MARKER_CORE_RANGE_API", 22, '{"message": "layer \\"3\\""}'),
+    (60, 200, 71, "MARKER_CORE_RANGE_API", 23, "{broken"),
+    (100, 110, 71, "HIP_RUNTIME_API_EXT", 11, "{}"),
+    (300, 310, 72, "HSA_AMD_EXT_API", 13, "{}"),
+    (350, 360, 71, "HIP_RUNTIME_API_EXT", 99, "{}"),
+]
+
+
+def add_regions(path, guid=GUID, spine=False, regions=REGIONS):
+    """Events of the copies, and regions, of which schema 4 keeps the times (spine) and threads in tables of their own."""
+    db = sqlite3.connect(path)
+    db.execute(f"CREATE TABLE rocpd_string{guid} (id INTEGER PRIMARY KEY, string TEXT)")
+    db.execute(f"CREATE TABLE rocpd_event{guid} (id INTEGER PRIMARY KEY, category_id, stack_id, extdata)")
+    categories = sorted({r[3] for r in regions} | {"MEMORY_COPY"})
+    db.executemany(f"INSERT INTO rocpd_string{guid} VALUES (?, ?)", list(enumerate(categories)))
+    db.execute(f"ALTER TABLE rocpd_memory_copy{guid} ADD COLUMN event_id")
+    db.execute(f"UPDATE rocpd_memory_copy{guid} SET event_id = id")
+    db.execute(f"INSERT INTO rocpd_event{guid} SELECT id, {categories.index('MEMORY_COPY')}, 10 + id, '{{}}' FROM rocpd_memory_copy{guid}")
+    if spine:
+        for table in ("memory_copy", "memory_allocate"):
+            db.execute(f"ALTER TABLE rocpd_{table}{guid} ADD COLUMN start_id")
+            db.execute(f"ALTER TABLE rocpd_{table}{guid} ADD COLUMN end_id")
+        db.execute(f"CREATE TABLE rocpd_timestamp{guid} (id INTEGER PRIMARY KEY, value)")
+        db.execute(f"ALTER TABLE rocpd_track{guid} ADD COLUMN tid")
+        db.executemany(f"INSERT INTO rocpd_track{guid} VALUES (?, 41, NULL, ?)", [(71, 71), (72, 72)])
+        for table in ("memory_copy", "memory_allocate"):
+            for row, begin, end in db.execute(f'SELECT id, start, "end" FROM rocpd_{table}{guid}').fetchall():
+                ids = [db.execute(f"INSERT INTO rocpd_timestamp{guid} (value) VALUES (?)", (t,)).lastrowid for t in (begin, end)]
+                db.execute(f"UPDATE rocpd_{table}{guid} SET start_id = ?, end_id = ? WHERE id = ?", (*ids, row))
+            for name in ("start", "end"):
+                db.execute(f'ALTER TABLE rocpd_{table}{guid} DROP COLUMN "{name}"')
+        db.execute(f"CREATE TABLE rocpd_region{guid} (id, track_id, start_id, end_id, event_id)")
+    else:
+        db.execute(f'CREATE TABLE rocpd_region{guid} (id, tid, start, "end", event_id)')
+    for i, (begin, end, thread, category, correlation, message) in enumerate(regions):
+        event = 1_000_000 + i
+        db.execute(f"INSERT INTO rocpd_event{guid} VALUES (?, ?, ?, ?)", (event, categories.index(category), correlation, message))
+        times = begin, end
+        if spine:
+            times = [db.execute(f"INSERT INTO rocpd_timestamp{guid} (value) VALUES (?)", (t,)).lastrowid for t in times]
+        db.execute(f"INSERT INTO rocpd_region{guid} VALUES (?, ?, ?, ?, ?)", (i, thread, *times, event))
+    db.commit()
+    db.close()
+
+
 def run(sdma, *words, stdin=os.devnull):
     """Exit code, both outputs, and the largest memory in MiB."""
     with open(stdin, "rb") as into, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
@@ -87,6 +135,47 @@ def read(sdma, path):
     make(path)
     code, out, err, _ = run(sdma, "compare", "--json", "--measured", path)
     check("a recording is compared with the machine", code == 0 and '"alone_ns"' in out and '"not_compared": 0' in out, out, err)
+
+
+def phases(sdma, path):
+    """Ranges of roctx around the calls of copies, in the two forms of the schema."""
+    for spine in (False, True):
+        make(path, tracks=spine)
+        add_regions(path, spine=spine)
+        code, out, err, _ = run(sdma, "trace", "--schedule", path)
+        check("a database with ranges of roctx is read", code == 0, code, out, err)
+        check("a copy is in the ranges of its call", '# 1000 ns, for 1000 ns, in forward > layer "3"' in out, out)
+        check("another thread is in no range", "# 2600 ns, for 300 ns\n" in out, out)
+        check("calls that lack are counted", "phases: ranges of roctx are recorded, but not the calls of 2 copies" in err, err)
+        check("allocations are read", run(sdma, "doctor", path)[0] in (0, 1, 4), out)
+    # Without ranges, nothing is said of them.
+    make(path)
+    add_regions(path, regions=[r for r in REGIONS if not r[3].startswith("MARKER")])
+    code, out, err, _ = run(sdma, "trace", "--schedule", path)
+    check("no ranges, no phases", code == 0 and "phases" not in err and ", in " not in out, code, out, err)
+    # More ranges than are read: the copies are read, and a note says so.
+    make(path)
+    add_regions(path, regions=[(i, i + 1, 71, "MARKER_CORE_RANGE_API", 21, "{}") for i in range(1, 3)])
+    db = sqlite3.connect(path)
+    db.execute(f"""INSERT INTO rocpd_region{GUID} WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200000)
+        SELECT i, 71, 1, 9000, 1000000 FROM n""")
+    db.execute(f"""UPDATE rocpd_event{GUID} SET extdata = '{{"message": "r"}}'""")
+    db.commit()
+    db.close()
+    code, out, err, mib = run(sdma, "trace", "--schedule", path)
+    check("too many ranges are a note", code == 0 and "there are 200000 ranges of roctx or more" in err and mib < MIB, code, err, mib)
+    # Nearly the most copies and ranges, with long names, are read within the memory.
+    many = range(1, 190_000)
+    make(path, copies=[(i, 1000 * i, 1000 * i + 900, 0, 4, 64, 0x5000, 0x9000, "p", "s") for i in many])
+    copies = path.read_bytes()
+    for length, word in ((80, ""), (130, "phases: their names have more than 16 MiB, so copies have none")):
+        path.write_bytes(copies)
+        message = '{"message": "%s"}' % ("r" * length)
+        add_regions(path, regions=[(1000 * i - 600, 1000 * i, 71, "MARKER_CORE_RANGE_API", 10_000_000 + i, message) for i in many] +
+                    [(1000 * i - 500, 1000 * i - 400, 71, "HIP_RUNTIME_API_EXT", 10 + i, "{}") for i in many])
+        code, out, err, mib = run(sdma, "trace", "--schedule", path)
+        check("many ranges are read within the memory", code == 0 and word in err and mib < MIB, code, err[-500:], mib)
+        check("phases are those of all copies or of none", out.count(", in r") == (0 if word else len(many)), out[:1000])
 
 
 FAULT = """[ 4100.100067] amdgpu 0000:c3:00.0: amdgpu: [gfxhub0] no-retry page fault (src_id:0 ring:0 vmid:8 pasid:32773)
@@ -146,6 +235,7 @@ def refused(sdma, path):
 
 def broken(sdma, path, runs):
     make(path)
+    add_regions(path)
     whole = path.read_bytes()
     chance = random.Random(1)
     for i in range(runs):
@@ -168,6 +258,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "results.db")
         read(sdma, path)
+        phases(sdma, path)
         elsewhere(sdma, path)
         refused(sdma, path)
         broken(sdma, path, int(sys.argv[2]) if len(sys.argv) > 2 else 150)

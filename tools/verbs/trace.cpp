@@ -113,7 +113,13 @@ int tell_lost(const std::string& input, std::uint64_t lost) {
 
 /// The copies that another tool has recorded, as a schedule.
 int schedule(const TraceArguments& o) {
-  const auto copies = load_copies(o.input(), {.generation = o.generation});
+  CopiesOptions options{.generation = o.generation};
+  for (std::size_t i = 1; i < o.inputs.size(); ++i) {
+    auto text = read_text(o.inputs[i]);
+    if (!text) return report(text.error()), kInput;
+    options.calls.push_back({.file = shown(o.inputs[i]), .text = *std::move(text)});
+  }
+  const auto copies = load_copies(o.input(), options);
   if (!copies) return report(copies.error()), kInput;
   if (const int code = write_text(o.output, schedule_text(*copies)); code != kOk) return code;
   tell_assumed(*copies);
@@ -138,20 +144,20 @@ int page(const TraceArguments& o) {
 }
 
 int trace_verb(const TraceArguments& o) {
-  if (o.inputs.size() > trace::kPageTraces) {
+  if (!o.schedule && o.inputs.size() > trace::kPageTraces) {
     report({.where = o.inputs[trace::kPageTraces],
             .message = "too many traces",
             .hint = "an HTML page shows at most two, side by side"});
     return kUsage;
   }
-  if (o.inputs.size() > 1 && (o.follow || o.chosen() != trace::Form::html)) {
+  if (!o.schedule && o.inputs.size() > 1 && (o.follow || o.chosen() != trace::Form::html)) {
     report({.where = o.inputs[1],
             .message = "only an HTML page can show two traces",
             .hint = o.follow ? "give one FILE" : "add --format=html, or give one FILE"});
     return kUsage;
   }
-  if (o.schedule && (o.follow || o.format || !o.names.empty() || o.inputs.size() > 1))
-    return complain("--schedule takes one FILE, and no --format, --follow or --names", "sdma trace --help");
+  if (o.schedule && (o.follow || o.format || !o.names.empty()))
+    return complain("--schedule takes no --format, --follow or --names", "sdma trace --help");
   if (o.generation && !o.schedule)
     return complain("--gfx goes with --schedule", "a trace names the version of its packets itself");
   if (!o.gpus.empty() && (o.follow || o.schedule))
@@ -178,7 +184,9 @@ int trace_verb(const TraceArguments& o) {
 void add_trace(VerbOptions& verb, Action& action) {
   const auto o = std::make_shared<TraceArguments>();
   verb.values("FILE", o->inputs,
-              "a trace in JSON Lines or a binary recording, or two for an HTML page; - is standard input")
+              "a trace in JSON Lines or a binary recording, or two for an HTML page; with --schedule, a recording of "
+              "copies, and after rocprofv3's CSV the tables of its ranges and calls, which need not be named if they "
+              "lie beside it; - is standard input")
       .type("");
   add_choice<std::optional<trace::Form>>(
       verb, "--format", o->format,

@@ -7,7 +7,8 @@
 //
 //   rocprofv3, JSON  sizes, agents with their table, streams (from ROCm 7.0), times, allocations, and ranges of roctx
 //                    if calls are recorded, too; no addresses
-//   rocprofv3, CSV   directions, agents, streams (from ROCm 7.0), times; no sizes, no addresses. The file of its
+//   rocprofv3, CSV   directions, agents, streams (from ROCm 7.0), times; no sizes, no addresses. Ranges of roctx with
+//                    the tables of markers and calls, which are files of their own (`calls`). The file of its
 //                    allocations has no copies: `memory_alone` reads it
 //   Chrome traces    JSON as kineto writes it (PyTorch): directions, devices, streams, sizes, times; addresses of those
 //                    copies whose call is recorded with them
@@ -42,9 +43,18 @@ namespace sdma { inline namespace v0_3 {
 
 /// A copy, as far as it is known.
 struct RecordedCopy {
+  /// What the engine does with the bytes.
+  enum class Kind : std::uint8_t {
+    copy,       ///< from `source` to `destination`
+    broadcast,  ///< from `source` to `destination` and `second`, in a packet
+    swap        ///< exchanges those at `source` and `destination`
+  };
   Place from{}, to{};                                    ///< the host, or a GPU
   std::uint64_t bytes{};                                 ///< 0: not known
   std::optional<std::uint64_t> source{}, destination{};  ///< addresses of the process
+  Kind kind{};                                           ///< of a log alone; others do not tell
+  Place second_to{};                                     ///< of a broadcast: the place of `second`
+  std::optional<std::uint64_t> second{};                 ///< of a broadcast: the other destination
   std::string process{};                                 ///< "" if the file names none
   std::string stream{};                                  ///< its name in the file; "": not recorded, so it has no order
   std::optional<std::uint32_t> engine{};                 ///< the kernel's number; only if the file says which it is
@@ -121,10 +131,17 @@ struct CopyTable {
 /// Names the GPUs, orders the copies of each stream, and says what the rows leave open.
 Result<RecordedCopies, Diagnostic> copies_of(CopyTable);
 
+/// A table of rocprofv3's CSV beside that of the copies, of the same process: ranges of roctx, or calls of HIP or HSA.
+struct CallsTable {
+  std::string file{};  ///< its name
+  std::string text{};  ///< the CSV
+};
+
 /// What the caller knows about a recording.
 struct CopiesOptions {
   std::optional<Generation> generation{};  ///< of the GPUs: with it, a log's engines may become the kernel's
   bool memory_alone = false;               ///< a recording may have allocations and no copy
+  std::vector<CallsTable> calls{};         ///< of rocprofv3's CSV, which has them in files of their own
 };
 Result<RecordedCopies, Diagnostic> read_copies(std::string_view text, std::string_view file, const CopiesOptions& = {});
 
