@@ -36,21 +36,32 @@ std::vector<Base::Times> Base::near(std::span<const Nearby> all) {
     first[k] = static_cast<std::size_t>(std::find_if(all.begin(), all.end(), alike) - all.begin());
     if (first[k] == k && depends(all[k])) (steers(all[k]) ? apart : together).push_back(k);
   }
+  for (const auto k : apart) alone(all[k], out[k]);
+  // Only one of both worlds at a time: each needs much memory.
+  if (!together.empty()) world_.reset();
   constexpr auto kOthers = kLanes - 1;  // the first lane is the machine itself
   const std::span<const std::size_t> left = together;
+  std::vector<std::size_t> astray;
   for (std::size_t from = 0; from < left.size(); from += kOthers) {
-    const auto astray = at_once(all, left.subspan(from, std::min(kOthers, left.size() - from)), out);
-    apart.insert(apart.end(), astray.begin(), astray.end());
+    const auto some = at_once(all, left.subspan(from, std::min(kOthers, left.size() - from)), out);
+    astray.insert(astray.end(), some.begin(), some.end());
   }
-  for (const auto k : apart) {
-    auto costs = World<double>::costs_of(*machine_);
-    costs[all[k].parameter] = all[k].value;
-    ++simulations_;
-    if (auto r = world_->again(costs)) out[k] = world_->times();
-    else if (!failure_) failure_ = Failure{all[k], std::move(r.error())};
-  }
+  lanes_.reset();
+  for (const auto k : astray) alone(all[k], out[k]);
   for (std::size_t k = 0; k < all.size(); ++k) out[k] = out[first[k]];
   return out;
+}
+
+void Base::alone(const Nearby& n, Times& out) {
+  auto costs = World<double>::costs_of(*machine_);
+  costs[n.parameter] = n.value;
+  if (!world_) {
+    world_ = std::make_unique<World<double>>(*schedule_, *machine_, options_);
+    world_->times_alone();
+    (void)world_->can_begin();  // it could before
+  }
+  if (auto r = world_->again(costs)) out = world_->times();
+  else if (!failure_) failure_ = Failure{n, std::move(r.error())};
 }
 
 /// Some values in one run. Returns those that need a run of their own, because with them flows would begin and end in
@@ -66,7 +77,6 @@ std::vector<std::size_t> Base::at_once(std::span<const Nearby> all, std::span<co
   }
   auto costs = World<Lanes<kLanes>>::costs_of(*machine_);
   for (std::size_t i = 0; i < some.size(); ++i) costs[all[some[i]].parameter].v[i + 1] = all[some[i]].value;
-  ++simulations_;
   // What happens is the same as on the machine itself, so that it fails only if that does.
   if (!lanes_ || !lanes_->again(costs)) return {some.begin(), some.end()};
   const auto& t = lanes_->times();

@@ -28,7 +28,7 @@ class Base {
  public:
   static Result<Base, std::vector<Diagnostic>> of(const Schedule&, const MachineDescription&, const SimulateOptions&);
   const Simulation& result() const noexcept { return result_; }
-  /// The times on a machine with the same topology.
+  /// The times on a machine with the same topology. Not after `near`.
   Result<Simulation, std::vector<Diagnostic>> on(const MachineDescription& m) {
     return world_->again(World<double>::costs_of(m));
   }
@@ -43,8 +43,6 @@ class Base {
     std::vector<Diagnostic> why{};
   };
   const std::optional<Failure>& failure() const noexcept { return failure_; }
-  /// How many simulations this has taken. A run with many values is one.
-  std::size_t simulations() const noexcept { return simulations_; }
 
  private:
   std::unique_ptr<World<double>> world_{};
@@ -55,11 +53,11 @@ class Base {
   Simulation result_{};
   World<double>::Needs needs_{};
   World<double>::Uses uses_{};
-  std::size_t simulations_ = 1;
   std::optional<Failure> failure_{};
 
   bool depends(const Nearby&) const;
   bool steers(const Nearby&) const;
+  void alone(const Nearby&, Times&);
   std::vector<std::size_t> at_once(std::span<const Nearby>, std::span<const std::size_t> some, std::vector<Times>&);
 };
 

@@ -232,7 +232,7 @@ template <class Time = double> class Network {
   /// A flow that uses such a resource, too, and keeps its rate.
   struct Other {
     std::uint32_t flow{}, full{};
-    Time rate{}, weight{};
+    Time rate{};
   };
   /// A tight resource of such flows.
   struct Crossed {
@@ -240,6 +240,8 @@ template <class Time = double> class Network {
     std::uint32_t first = kNone, last = kNone;  ///< its crossings
     std::uint32_t uses{};                       ///< how many these are
     std::uint32_t begin{}, end{};               ///< which of `others_` use it
+    std::uint32_t known{};                      ///< how many flows had joined when its others were found
+    Time base{};                                ///< its rate, without that of others that have not joined
     Time weights{};                             ///< of the crossings
     // In one filling:
     std::uint32_t open{};  ///< how many of them have no rate yet
@@ -255,7 +257,6 @@ template <class Time = double> class Network {
     std::uint32_t crossed{};
     bool operator<(const Full& o) const noexcept { return fair != o.fair ? fair > o.fair : crossed > o.crossed; }
   };
-  bool joins(std::uint32_t id) const noexcept { return flows_[id].mark == mark_; }
   void join(std::uint32_t id) {
     auto& f = flows_[id];
     if (f.mark == mark_ || f.uses.empty()) return;
@@ -274,6 +275,7 @@ template <class Time = double> class Network {
         auto& place = places_[u.resource];
         if (place == kNone) place = crosses(u.resource);
         auto& c = crossed_[place];
+        if (entered_ >= c.known) c.base += u.weight * f.rate;  // it was one of the others
         const auto at = static_cast<std::uint32_t>(crossings_.size());
         (c.first == kNone ? c.first : crossings_[c.last].next) = at;
         c.last = at;
@@ -285,11 +287,7 @@ template <class Time = double> class Network {
     }
     for (auto& j : joined_) j.fixed = false;
     for (auto& c : crossed_) {
-      c.left = resources_[c.resource].rate;
-      auto kept = c.begin;
-      for (auto k = c.begin; k < c.end; ++k)
-        if (!joins(others_[k].flow)) c.left -= others_[k].weight * others_[k].rate, others_[kept++] = others_[k];
-      c.end = kept;
+      c.left = c.base;
       c.open = c.uses;
       c.weight = c.weights;
       c.fastest = 0;
@@ -300,8 +298,13 @@ template <class Time = double> class Network {
     auto& c = crossed_.emplace_back();
     c.resource = resource;
     c.begin = static_cast<std::uint32_t>(others_.size());
+    c.known = static_cast<std::uint32_t>(joined_.size());
+    c.base = resources_[resource].rate;
     for (const auto& m : resources_[resource].flows)
-      if (const auto& f = flows_[m.flow]; f.mark != mark_) others_.push_back({m.flow, f.full, f.rate, m.weight});
+      if (const auto& f = flows_[m.flow]; f.mark != mark_) {
+        others_.push_back({m.flow, f.full, f.rate});
+        c.base -= m.weight * f.rate;
+      }
     c.end = static_cast<std::uint32_t>(others_.size());
     return static_cast<std::uint32_t>(crossed_.size() - 1);
   }
