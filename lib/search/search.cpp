@@ -125,7 +125,7 @@ class Search {
   }
 
   double simulated(const std::vector<Decision>& open, const Schedule& s) {
-    detail::World world{s, machine_, {}};
+    detail::World<double> world{s, machine_, {}};
     const auto r = world.run();
     if (!r && world.lacks_rate()) {
       // It may be the fastest: without its time, there is no order.

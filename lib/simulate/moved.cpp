@@ -10,20 +10,83 @@
 namespace sdma { inline namespace v0_3 {
 namespace detail {
 
-const MachineDescription& Variable::with(std::size_t i, double value) {
-  now_.parameters[last_].value = m_.parameters[last_].value;
-  const auto unit = sdma::unit(static_cast<Cost>(i));
-  const auto least = unit == "ns" || unit == "copies" ? 0.0 : m_.parameters[i].value / 100;
-  now_.parameters[last_ = i].value = std::max(least, unit == "fraction" ? std::min(value, 1.0) : value);
-  return now_;
+Nearby possible(const MachineDescription& m, const Nearby& n) {
+  const auto unit = sdma::unit(static_cast<Cost>(n.parameter));
+  const auto least = unit == "ns" || unit == "copies" ? 0.0 : m.parameters[n.parameter].value / 100;
+  return {n.parameter, std::max(least, unit == "fraction" ? std::min(n.value, 1.0) : n.value)};
 }
 
-bool Base::depends(const MachineDescription& to) const {
-  for (std::size_t i = 0; i < kCosts; ++i) {
-    const auto a = machine_->parameters[i].value, b = to.parameters[i].value;
-    if (a != b && std::min(a, b) < needs_[i]) return true;
+bool Base::depends(const Nearby& n) const {
+  const auto here = machine_->parameters[n.parameter].value;
+  return here != n.value && std::min(here, n.value) < needs_[n.parameter];
+}
+
+/// Can the value change what happens, and not only when?
+bool Base::steers(const Nearby& n) const {
+  const auto use = uses_[n.parameter];
+  const auto here = machine_->parameters[n.parameter].value;
+  return use == CostUse::decides || (use == CostUse::switches && (here == 0) != (n.value == 0));
+}
+
+std::vector<Base::Times> Base::near(std::span<const Nearby> all) {
+  std::vector<Times> out(all.size(), Times{result_.ns, result_.phase_ns, 0});
+  std::vector<std::size_t> together, apart, first(all.size());  // first: with the same value
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    const auto alike = [&](const Nearby& n) { return n.parameter == all[k].parameter && n.value == all[k].value; };
+    first[k] = static_cast<std::size_t>(std::find_if(all.begin(), all.end(), alike) - all.begin());
+    if (first[k] == k && depends(all[k])) (steers(all[k]) ? apart : together).push_back(k);
   }
-  return false;
+  for (const auto k : apart) alone(all[k], out[k]);
+  // Only one of both worlds at a time: each needs much memory.
+  if (!together.empty()) world_.reset();
+  constexpr auto kOthers = kLanes - 1;  // the first lane is the machine itself
+  const std::span<const std::size_t> left = together;
+  std::vector<std::size_t> astray;
+  for (std::size_t from = 0; from < left.size(); from += kOthers) {
+    const auto some = at_once(all, left.subspan(from, std::min(kOthers, left.size() - from)), out);
+    astray.insert(astray.end(), some.begin(), some.end());
+  }
+  lanes_.reset();
+  for (const auto k : astray) alone(all[k], out[k]);
+  for (std::size_t k = 0; k < all.size(); ++k) out[k] = out[first[k]];
+  return out;
+}
+
+void Base::alone(const Nearby& n, Times& out) {
+  auto costs = World<double>::costs_of(*machine_);
+  costs[n.parameter] = n.value;
+  if (!world_) {
+    world_ = std::make_unique<World<double>>(*schedule_, *machine_, options_);
+    world_->times_alone();
+    (void)world_->can_begin();  // it could before
+  }
+  if (auto r = world_->again(costs)) out = world_->times();
+  else if (!failure_) failure_ = Failure{n, std::move(r.error())};
+}
+
+/// Some values in one run. Returns those that need a run of their own, because with them flows would begin and end in
+/// another order, by more than a thousandth of the time.
+std::vector<std::size_t> Base::at_once(std::span<const Nearby> all, std::span<const std::size_t> some,
+                                       std::vector<Times>& out) {
+  constexpr double kAstray = 1e-3;
+  std::vector<std::size_t> astray;
+  if (!lanes_) {
+    lanes_ = std::make_unique<World<Lanes<kLanes>>>(*schedule_, *machine_, options_);
+    lanes_->times_alone();
+    if (!lanes_->can_begin()) lanes_.reset();
+  }
+  auto costs = World<Lanes<kLanes>>::costs_of(*machine_);
+  for (std::size_t i = 0; i < some.size(); ++i) costs[all[some[i]].parameter].v[i + 1] = all[some[i]].value;
+  // What happens is the same as on the machine itself, so that it fails only if that does.
+  if (!lanes_ || !lanes_->again(costs)) return {some.begin(), some.end()};
+  const auto& t = lanes_->times();
+  for (std::size_t i = 0; i < some.size(); ++i) {
+    auto& o = out[some[i]];
+    o.ns = t.ns.v[i + 1];
+    for (std::size_t p = 0; p < kPhases; ++p) o.phase_ns[p] = t.phase_ns[p].v[i + 1];
+    if (!(t.strayed.v[i + 1] <= kAstray * result_.ns)) astray.push_back(some[i]);
+  }
+  return astray;
 }
 
 Result<Base, std::vector<Diagnostic>> Base::of(const Schedule& s, const MachineDescription& m,
@@ -32,13 +95,16 @@ Result<Base, std::vector<Diagnostic>> Base::of(const Schedule& s, const MachineD
   quiet.recorder = nullptr;
   quiet.contents = false;
   Base out;
-  out.world_ = std::make_unique<World>(s, m, quiet);
+  out.world_ = std::make_unique<World<double>>(s, m, quiet);
+  out.schedule_ = &s;
   out.machine_ = &m;
+  out.options_ = quiet;
   out.world_->times_alone();
   auto r = out.world_->run();
   if (!r) return std::move(r.error());
   out.result_ = *std::move(r);
   out.needs_ = out.world_->needs();
+  out.uses_ = out.world_->uses();
   return out;
 }
 
@@ -54,7 +120,8 @@ std::vector<Nearby> nearby(const MachineDescription& m) {
     const auto& p = m.parameters[i];
     if (p.uncertainty == 0) continue;  // declared to be exact
     if (!in_covariance(m, i)) {
-      for (const auto value : {p.value - p.uncertainty, p.value + p.uncertainty}) out.push_back({i, value});
+      for (const auto value : {p.value - p.uncertainty, p.value + p.uncertainty})
+        out.push_back(possible(m, {i, value}));
       continue;
     }
     const auto by = p.value > 0 ? kStep * p.value : p.uncertainty;
@@ -86,18 +153,21 @@ double variance(const MachineDescription& m, std::span<const Nearby> all, double
   return alone + std::max(0.0, together);
 }
 
+std::vector<Nearby> alternatives(const MachineDescription& m) {
+  std::vector<Nearby> out;
+  for (std::size_t i = 0; i < kCosts; ++i)
+    if (m.parameters[i].alternative) out.push_back({i, *m.parameters[i].alternative});
+  return out;
+}
+
 std::vector<Sensitivity::Alternative> alternatives_of(const MachineDescription& m, double ns,
-                                                      const std::function<double(const MachineDescription&)>& time) {
+                                                      std::span<const Nearby> all, std::span<const Base::Times> times) {
   constexpr double kLeastChange = 0.01;
   std::vector<Sensitivity::Alternative> out;
-  for (std::size_t i = 0; i < kCosts; ++i) {
-    const auto& p = m.parameters[i];
-    if (!p.alternative) continue;
-    auto other = m;
-    other.parameters[i].value = *p.alternative;
-    const auto there = time(other);
-    if (std::abs(there - ns) > kLeastChange * ns) out.push_back({static_cast<Cost>(i), *p.alternative, there, p.when});
-  }
+  for (std::size_t k = 0; k < all.size(); ++k)
+    if (std::abs(times[k].ns - ns) > kLeastChange * ns)
+      out.push_back(
+          {static_cast<Cost>(all[k].parameter), all[k].value, times[k].ns, m.parameters[all[k].parameter].when});
   return out;
 }
 
@@ -112,22 +182,18 @@ Result<Spread, std::vector<Diagnostic>> spread(const Schedule& s, const MachineD
   const auto ns = base->result().ns;
   Spread out{
       .ns = ns, .latent = detail::latent_part(base->result()), .model_error = m.error_of(base->result().pattern)};
-  // A machine on which the schedule does not end, as with too many steps, says nothing.
-  const auto time = [&](const MachineDescription& there) {
-    if (!base->depends(there)) return ns;
-    const auto r = base->on(there);
-    return r ? r->ns : ns;
-  };
-  detail::Variable machine{m};
-  const auto all = nearby(m);
-  for (const auto& n : all) {
-    out.moved.push_back(time(machine.with(n.parameter, n.value)));
-    if (const auto cost = static_cast<Cost>(n.parameter);
+  const auto all = nearby(m), others = detail::alternatives(m);
+  auto asked = all;
+  asked.insert(asked.end(), others.begin(), others.end());
+  const auto times = base->near(asked);
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    out.moved.push_back(times[k].ns);
+    if (const auto cost = static_cast<Cost>(all[k].parameter);
         m.parameter(cost).at_bound && out.moved.back() != ns && (out.at_bound.empty() || out.at_bound.back() != cost))
       out.at_bound.push_back(cost);
   }
   out.uncertainty_ns = std::hypot(std::sqrt(variance(m, all, ns, out.moved)), out.model_error * out.latent * ns);
-  out.alternatives = detail::alternatives_of(m, ns, time);
+  out.alternatives = detail::alternatives_of(m, ns, others, std::span(times).subspan(all.size()));
   return out;
 }
 

@@ -15,6 +15,7 @@
 // no longer true that they are as fast as alone, or that a resource that they use is full and has no faster flow.
 // Times are in ns, rates in bytes/ns.
 // No errors.
+#include "lanes.hpp"
 #include "sdma/simulate/simulate.hpp"
 
 #include <algorithm>
@@ -23,15 +24,16 @@
 #include <limits>
 #include <numeric>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace sdma { inline namespace v0_3 { namespace detail {
 
-struct Resource {
+template <class Time> struct Resource {
   Busy::Kind kind{};
   std::string name{};
-  double rate{};
+  Time rate{};
   std::size_t cost = kCosts;  ///< the parameter that `rate` is a multiple of; kCosts: none
   double peak{};              ///< the most demand so far
   // Since `reset`.
@@ -40,18 +42,19 @@ struct Resource {
   /// A flow that uses it now, and bytes of the resource per byte of the flow.
   struct Member {
     std::uint32_t flow{};
-    double weight{};
+    Time weight{};
   };
   std::vector<Member> flows{};
   double times = 0;    ///< of that parameter; or the rate, if there is none
   bool tight = false;  ///< its flows ask for more than it has
 };
 
-class Network {
+template <class Time = double> class Network {
  public:
+  using Resource = detail::Resource<Time>;
   struct Use {
     std::uint32_t resource{};
-    double weight{};  ///< bytes of the resource per byte of the flow
+    Time weight{};  ///< bytes of the resource per byte of the flow
   };
 
   std::uint32_t add(Resource r) {
@@ -59,7 +62,7 @@ class Network {
     return static_cast<std::uint32_t>(resources_.size() - 1);
   }
   /// `uses` names each resource once.
-  std::uint32_t start(double now, double bytes, std::vector<Use> uses) {
+  std::uint32_t start(const Time& now, const Time& bytes, std::vector<Use> uses) {
     std::uint32_t id;
     if (free_.empty()) {
       id = static_cast<std::uint32_t>(flows_.size());
@@ -69,48 +72,48 @@ class Network {
       free_.pop_back();
     }
     auto& f = flows_[id];
-    f = {.left = bytes, .updated = now, .uses = std::move(uses)};
+    f = {.left = bytes, .rate = 0, .alone = 0, .updated = now, .uses = std::move(uses)};
     measure(f);
     for (std::size_t k = 0; k < f.uses.size(); ++k) {
       const auto u = f.uses[k];
       auto& r = resources_[u.resource];
-      if (r.flows.empty()) r.since = now;
+      if (r.flows.empty()) r.since = lead(now);
       r.flows.push_back({id, u.weight});
       if (r.tight) tighten(f, u.resource, true);
-      ask(u.resource, u.weight * f.alone);
+      ask(u.resource, lead(u.weight * f.alone));
     }
     began_.push_back(id);
     return id;
   }
-  void end(double now, std::uint32_t id) {
+  void end(const Time& now, std::uint32_t id) {
     auto& f = flows_[id];
     advance(now, f);
     for (const auto& u : f.uses) {
       auto& r = resources_[u.resource];
       r.flows.erase(std::find_if(r.flows.begin(), r.flows.end(), [&](const auto& m) { return m.flow == id; }));
-      ask(u.resource, r.flows.empty() ? -r.demand : -u.weight * f.alone);
-      if (r.flows.empty()) r.busy_ns += now - r.since;
+      ask(u.resource, r.flows.empty() ? -r.demand : -lead(u.weight * f.alone));
+      if (r.flows.empty()) r.busy_ns += lead(now) - r.since;
     }
     f.uses.clear();
     free_.push_back(id);
     ended_ = true;
   }
   /// Gives the resource another rate.
-  void limit(std::uint32_t resource, double rate) {
+  void limit(std::uint32_t resource, const Time& rate) {
     resources_[resource].rate = rate;
     for (const auto& [id, weight] : resources_[resource].flows) {
       auto& f = flows_[id];
       const auto uses = f.uses;
-      for (const auto& u : uses) ask(u.resource, -u.weight * f.alone);
+      for (const auto& u : uses) ask(u.resource, -lead(u.weight * f.alone));
       measure(f);
-      for (const auto& u : uses) ask(u.resource, u.weight * f.alone);
+      for (const auto& u : uses) ask(u.resource, lead(u.weight * f.alone));
       began_.push_back(id);
     }
   }
   /// Has nothing changed since `settle`?
   bool settled() const noexcept { return began_.empty() && !ended_; }
   /// Finds the rates from now on. Returns the flows whose rate has changed, and those that are new.
-  const std::vector<std::uint32_t>& settle(double now) {
+  const std::vector<std::uint32_t>& settle(const Time& now) {
     changed_.clear();
     joined_.clear();
     crossed_.clear();
@@ -132,9 +135,9 @@ class Network {
     return changed_;
   }
   /// No flow, and the rates that follow from these parameters.
-  void restart(const std::array<double, kCosts>& costs) {
+  void restart(const std::array<Time, kCosts>& costs) {
     for (auto& r : resources_) {
-      r.rate = r.times * (r.cost < kCosts ? costs[r.cost] : 1);
+      r.rate = r.cost < kCosts ? r.times * costs[r.cost] : Time{r.times};
       r.peak = r.busy_ns = r.bytes = r.moved = r.since = r.demand = 0;
       r.flows.clear();
       r.tight = false;
@@ -144,33 +147,36 @@ class Network {
     began_.clear();
     touched_.clear();
     ended_ = false;
+    strayed_ = Time{};
   }
 
   /// When the flow ends, if nothing changes.
-  double finish(std::uint32_t flow) const noexcept {
+  Time finish(std::uint32_t flow) const noexcept {
     return flows_[flow].updated + flows_[flow].left / flows_[flow].rate;
   }
-  double rate(std::uint32_t flow) const noexcept { return flows_[flow].rate; }
+  const Time& rate(std::uint32_t flow) const noexcept { return flows_[flow].rate; }
   /// The rate that the flow would have alone.
-  double alone(std::uint32_t flow) const noexcept { return flows_[flow].alone; }
+  const Time& alone(std::uint32_t flow) const noexcept { return flows_[flow].alone; }
   /// The resource that limits the flow's rate.
   std::uint32_t bound(std::uint32_t flow) const noexcept { return flows_[flow].bound; }
 
   std::vector<Resource>& resources() noexcept { return resources_; }
   const std::vector<Resource>& resources() const noexcept { return resources_; }
+  /// By how much the order of what changes a flow's rate, and of its end, has been another one in each lane.
+  const Time& strayed() const noexcept { return strayed_; }
   /// Brings `bytes` and `busy_ns` of everything to `now`; `reset` then sets them to zero.
-  void account(double now, bool reset) noexcept {
+  void account(const Time& now, bool reset) noexcept {
     for (auto& f : flows_)
       if (!f.uses.empty()) advance(now, f);
     for (auto& r : resources_) {
-      if (!r.flows.empty()) r.busy_ns += now - r.since, r.since = now;
+      if (!r.flows.empty()) r.busy_ns += lead(now) - r.since, r.since = lead(now);
       if (reset) r.busy_ns = 0, r.bytes = 0, r.moved = 0;
     }
   }
 
  private:
   struct Flow {
-    double left{}, rate{}, alone{}, updated{};
+    Time left{}, rate{}, alone{}, updated{};
     std::vector<Use> uses{};     ///< those of tight resources first
     std::uint32_t tight{};       ///< how many these are
     std::uint32_t bound{};       ///< the last resource that has limited its rate
@@ -179,13 +185,13 @@ class Network {
   };
   static constexpr std::uint32_t kNone = ~0u;
   static constexpr double kSlack = 1 + 1e-9, kEqual = 1e-12;
-  void advance(double now, Flow& f) noexcept {
-    const auto moved = std::min(f.left, f.rate * (now - f.updated));
+  void advance(const Time& now, Flow& f) noexcept {
+    const auto moved = lower(f.left, f.rate * (now - f.updated));
     f.left -= moved;
     f.updated = now;
     for (const auto& u : f.uses) {
-      resources_[u.resource].bytes += moved * u.weight;
-      resources_[u.resource].moved += moved;
+      resources_[u.resource].bytes += lead(moved * u.weight);
+      resources_[u.resource].moved += lead(moved);
     }
   }
   /// The flows of the resource ask for more now, or for less.
@@ -193,7 +199,7 @@ class Network {
     auto& r = resources_[resource];
     r.demand += more;
     if (more > 0) r.peak = std::max(r.peak, r.demand);
-    const bool was = std::exchange(r.tight, r.demand > r.rate * kSlack);
+    const bool was = std::exchange(r.tight, r.demand > lead(r.rate) * kSlack);
     if (was || r.tight) touched_.push_back(resource);
     if (was == r.tight) return;
     for (const auto& m : r.flows) tighten(flows_[m.flow], resource, r.tight);
@@ -205,26 +211,28 @@ class Network {
   /// Finds the rate that the flow would have alone.
   void measure(Flow& f) noexcept {
     f.alone = std::numeric_limits<double>::infinity();
-    for (const auto& u : f.uses)
-      if (const auto rate = resources_[u.resource].rate / u.weight; rate < f.alone)
-        f.alone = rate, f.bound = u.resource;
+    for (const auto& u : f.uses) {
+      const auto rate = resources_[u.resource].rate / u.weight;
+      if (rate < f.alone) f.bound = u.resource;
+      f.alone = lower(f.alone, rate);
+    }
   }
   /// A flow whose rate is found anew, and which of `crossings_` are its.
   struct Joined {
-    double alone{}, rate{};
+    Time alone{}, rate{};
     std::uint32_t flow{}, begin{}, end{}, full{};
     bool fixed{};
   };
   /// A use of a tight resource by such a flow.
   struct Crossing {
     std::uint32_t crossed{}, joined{};
-    double weight{};
+    Time weight{};
     std::uint32_t next = kNone;  ///< of the same resource
   };
   /// A flow that uses such a resource, too, and keeps its rate.
   struct Other {
     std::uint32_t flow{}, full{};
-    double rate{}, weight{};
+    Time rate{};
   };
   /// A tight resource of such flows.
   struct Crossed {
@@ -232,14 +240,16 @@ class Network {
     std::uint32_t first = kNone, last = kNone;  ///< its crossings
     std::uint32_t uses{};                       ///< how many these are
     std::uint32_t begin{}, end{};               ///< which of `others_` use it
-    double weights{};                           ///< of the crossings
+    std::uint32_t known{};                      ///< how many flows had joined when its others were found
+    Time base{};                                ///< its rate, without that of others that have not joined
+    Time weights{};                             ///< of the crossings
     // In one filling:
     std::uint32_t open{};  ///< how many of them have no rate yet
-    double left{};         ///< of its rate
-    double weight{};       ///< of these
+    Time left{};           ///< of its rate
+    Time weight{};         ///< of these
     double fastest{};      ///< of those that have a rate
     double level{};        ///< of those that it limits
-    double fair() const noexcept { return left / weight; }
+    Time fair() const noexcept { return left / weight; }
   };
   /// When a resource may be full: never later than `fair` says, which only grows.
   struct Full {
@@ -247,12 +257,11 @@ class Network {
     std::uint32_t crossed{};
     bool operator<(const Full& o) const noexcept { return fair != o.fair ? fair > o.fair : crossed > o.crossed; }
   };
-  bool joins(std::uint32_t id) const noexcept { return flows_[id].mark == mark_; }
   void join(std::uint32_t id) {
     auto& f = flows_[id];
     if (f.mark == mark_ || f.uses.empty()) return;
     f.mark = mark_;
-    joined_.push_back({.alone = f.alone, .flow = id});
+    joined_.push_back({.alone = f.alone, .rate = 0, .flow = id});
   }
   /// The tight resources of the flows that have joined, and what the others leave of them. Most are known from the
   /// last time.
@@ -266,6 +275,7 @@ class Network {
         auto& place = places_[u.resource];
         if (place == kNone) place = crosses(u.resource);
         auto& c = crossed_[place];
+        if (entered_ >= c.known) c.base += u.weight * f.rate;  // it was one of the others
         const auto at = static_cast<std::uint32_t>(crossings_.size());
         (c.first == kNone ? c.first : crossings_[c.last].next) = at;
         c.last = at;
@@ -277,11 +287,7 @@ class Network {
     }
     for (auto& j : joined_) j.fixed = false;
     for (auto& c : crossed_) {
-      c.left = resources_[c.resource].rate;
-      auto kept = c.begin;
-      for (auto k = c.begin; k < c.end; ++k)
-        if (!joins(others_[k].flow)) c.left -= others_[k].weight * others_[k].rate, others_[kept++] = others_[k];
-      c.end = kept;
+      c.left = c.base;
       c.open = c.uses;
       c.weight = c.weights;
       c.fastest = 0;
@@ -292,12 +298,17 @@ class Network {
     auto& c = crossed_.emplace_back();
     c.resource = resource;
     c.begin = static_cast<std::uint32_t>(others_.size());
+    c.known = static_cast<std::uint32_t>(joined_.size());
+    c.base = resources_[resource].rate;
     for (const auto& m : resources_[resource].flows)
-      if (const auto& f = flows_[m.flow]; f.mark != mark_) others_.push_back({m.flow, f.full, f.rate, m.weight});
+      if (const auto& f = flows_[m.flow]; f.mark != mark_) {
+        others_.push_back({m.flow, f.full, f.rate});
+        c.base -= m.weight * f.rate;
+      }
     c.end = static_cast<std::uint32_t>(others_.size());
     return static_cast<std::uint32_t>(crossed_.size() - 1);
   }
-  void fix(Joined& j, double rate, std::uint32_t full) {
+  void fix(Joined& j, const Time& rate, std::uint32_t full) {
     j.fixed = true;
     j.rate = rate;
     j.full = full;
@@ -305,19 +316,26 @@ class Network {
       auto& c = crossed_[crossings_[k].crossed];
       c.left -= rate * crossings_[k].weight;
       c.weight -= crossings_[k].weight;
-      c.fastest = std::max(c.fastest, rate);
+      c.fastest = std::max(c.fastest, lead(rate));
       --c.open;
     }
+  }
+  /// The rate of a flow that is as fast as alone: in the other lanes, a resource may be full.
+  Time unlimited(const Joined& j) const {
+    if constexpr (std::is_same_v<Time, double>) return j.alone;
+    auto rate = j.alone;
+    for (auto k = j.begin; k < j.end; ++k) rate = lower(rate, crossed_[crossings_[k].crossed].fair());
+    return led(rate, lead(j.alone));
   }
   /// The least rate at which a resource is full.
   double least() {
     while (!full_.empty()) {
       const auto [fair, i] = full_.front();
       const auto& c = crossed_[i];
-      if (c.open > 0 && c.fair() <= fair) return fair;
+      if (c.open > 0 && lead(c.fair()) <= fair) return fair;
       std::pop_heap(full_.begin(), full_.end());
       if (c.open == 0) full_.pop_back();
-      else full_.back().fair = c.fair(), std::push_heap(full_.begin(), full_.end());
+      else full_.back().fair = lead(c.fair()), std::push_heap(full_.begin(), full_.end());
     }
     return std::numeric_limits<double>::infinity();
   }
@@ -325,7 +343,7 @@ class Network {
   void fill() {
     cross();
     full_.clear();
-    for (std::uint32_t i = 0; i < crossed_.size(); ++i) full_.push_back({crossed_[i].fair(), i});
+    for (std::uint32_t i = 0; i < crossed_.size(); ++i) full_.push_back({lead(crossed_[i].fair()), i});
     std::make_heap(full_.begin(), full_.end());
     // The flows come in the order of the rates that they would have alone.
     order_.resize(joined_.size());
@@ -339,14 +357,16 @@ class Network {
         continue;
       }
       const auto rate = least();
-      if (j.alone <= rate * kSlack) {
-        fix(j, j.alone, kNone);
+      if (lead(j.alone) <= rate * kSlack) {
+        fix(j, unlimited(j), kNone);
         continue;
       }
       auto& c = crossed_[full_.front().crossed];
       c.level = rate;
+      const auto level = c.fair();
       for (auto k = c.first; k != kNone; k = crossings_[k].next)
-        if (auto& open = joined_[crossings_[k].joined]; !open.fixed) fix(open, rate, c.resource);
+        if (auto& open = joined_[crossings_[k].joined]; !open.fixed)
+          fix(open, led(lower(level, open.alone), rate), c.resource);
     }
   }
   /// The rates are right if each flow is as fast as alone, or no flow is faster in a full resource that it uses. Other
@@ -354,21 +374,23 @@ class Network {
   bool widen() {
     const auto joined = joined_.size();
     for (const auto& c : crossed_) {
-      const bool full = c.left <= resources_[c.resource].rate * kEqual;
+      const bool full = lead(c.left) <= lead(resources_[c.resource].rate) * kEqual;
       for (auto k = c.begin; k < c.end; ++k) {
         const auto& f = others_[k];
-        const bool limited = full && f.rate >= c.fastest * (1 - kEqual);
-        if (f.rate > c.level * (1 + kEqual) || (f.full == c.resource && !limited)) join(f.flow);
+        const bool limited = full && lead(f.rate) >= c.fastest * (1 - kEqual);
+        if (lead(f.rate) > c.level * (1 + kEqual) || (f.full == c.resource && !limited)) join(f.flow);
       }
     }
     return joined_.size() > joined;
   }
-  void take(double now, const Joined& j) {
+  void take(const Time& now, const Joined& j) {
     auto& f = flows_[j.flow];
     f.full = j.full;
     if (j.full != kNone) f.bound = j.full;
-    if (j.rate == f.rate) return;
-    advance(now, f);
+    if (alike(j.rate, f.rate)) return;
+    if constexpr (!std::is_same_v<Time, double>)
+      if (f.rate > 0) strayed_ = higher(strayed_, higher(f.updated - now, now - f.updated - f.left / f.rate));
+    if (f.rate > 0) advance(now, f);  // a flow that is new has begun in each lane at its own time
     f.rate = j.rate;
     changed_.push_back(j.flow);
   }
@@ -378,7 +400,8 @@ class Network {
   std::vector<std::uint32_t> free_, changed_;
   std::vector<std::uint32_t> began_;    ///< flows since `settle`
   std::vector<std::uint32_t> touched_;  ///< tight resources for which the demand has changed since then
-  bool ended_ = false;                  ///< has a flow, since then?
+  Time strayed_{};
+  bool ended_ = false;  ///< has a flow, since then?
   std::vector<Joined> joined_;
   std::vector<std::uint32_t> order_;  ///< of these
   std::vector<Crossed> crossed_;

@@ -51,6 +51,11 @@ constexpr std::string_view kAtBound =
 
 }  // namespace
 
+std::string_view name(Phase p) noexcept {
+  constexpr std::string_view kNames[] = {"control", "schedule", "copy", "sync", "compute"};
+  return kNames[static_cast<std::size_t>(p)];
+}
+
 std::string bound_text(Cost c) { return fmt::format("{}: {}", name(c), kAtBound); }
 
 std::string time_text(double ns) {

@@ -15,69 +15,52 @@ Result<Sensitivity, std::vector<Diagnostic>> sensitivity(const Schedule& s, cons
   auto found = detail::Base::of(s, m, o);
   if (!found) return found.error();
   const auto& base = found->result();
-  // With any other cost, the simulation takes about as many steps.
-  constexpr std::uint64_t kMost = 32;
-  auto left = o.max_steps * kMost;
-  bool enough = true;
-  detail::Variable machine{m};
-  struct Times {
-    double ns{};
-    std::array<double, kPhases> phase_ns{};
+  // Of each parameter a step, and both ends of its uncertainty; then what the interval and the alternatives need.
+  // A step of a tenth is large enough that rounding to packets and turns does not hide the effect. It goes down if the
+  // value cannot go up.
+  const auto step = [&](std::size_t i) {
+    return unit(static_cast<Cost>(i)) == "fraction" && m.parameters[i].value * 1.1 > 1 ? 0.9 : 1.1;
   };
-  std::vector<Diagnostic> failed;  // of the first machine on which the simulation ends with an error
-  const auto at = [&](const MachineDescription& there) -> Times {
-    const Times same{base.ns, base.phase_ns};
-    if (!failed.empty() || !found->depends(there)) return same;
-    enough = enough && left >= base.steps;
-    if (!enough) return same;
-    left -= base.steps;
-    const auto r = found->on(there);
-    if (!r) failed = r.error();
-    return r ? Times{r->ns, r->phase_ns} : same;
-  };
-  std::vector<double> moved;
-  const auto all = detail::nearby(m);
+  constexpr std::size_t kOfEach = 3;
+  std::vector<detail::Nearby> asked;
+  for (std::size_t i = 0; i < kCosts; ++i) {
+    const auto& p = m.parameters[i];
+    for (const auto value : {p.value * step(i), p.value - p.uncertainty, p.value + p.uncertainty})
+      asked.push_back(detail::possible(m, {i, value}));
+  }
+  const auto all = detail::nearby(m), others = detail::alternatives(m);
+  asked.insert(asked.end(), all.begin(), all.end());
+  asked.insert(asked.end(), others.begin(), others.end());
+  const auto times = found->near(asked);
+  if (const auto& failed = found->failure()) {
+    auto out = failed->why;
+    out.insert(out.begin(), {.where = "sensitivity",
+                             .message = fmt::format(
+                                 "with {} = {:g}, which is within its uncertainty, the schedule cannot be simulated",
+                                 name(static_cast<Cost>(failed->with.parameter)), failed->with.value),
+                             .hint = "give the parameter a smaller uncertainty; or use --no-sensitivity"});
+    return out;
+  }
   Sensitivity out{.ns = base.ns};
   for (std::size_t i = 0; i < kCosts; ++i) {
     const auto& p = m.parameters[i];
-    const auto with = [&](double value) {
-      const auto before = failed.empty();
-      const auto t = at(machine.with(i, value));
-      if (before && !failed.empty())
-        failed.insert(failed.begin(), {.where = "sensitivity",
-                                       .message = fmt::format("with {} = {:g}, which is within its uncertainty, the "
-                                                              "schedule cannot be simulated",
-                                                              name(static_cast<Cost>(i)), value),
-                                       .hint = "give the parameter a smaller uncertainty; or use --no-sensitivity"});
-      return t;
-    };
-    // A step of a tenth is large enough that rounding to packets and turns
-    // does not hide the effect. It goes down if the value cannot go up.
-    const auto step = unit(static_cast<Cost>(i)) == "fraction" && p.value * 1.1 > 1 ? 0.9 : 1.1;
-    const auto stepped = with(p.value * step);
-    const auto low = with(p.value - p.uncertainty).ns, high = with(p.value + p.uncertainty).ns;
+    const auto& stepped = times[kOfEach * i];
+    const auto low = times[kOfEach * i + 1].ns, high = times[kOfEach * i + 2].ns;
     Sensitivity::Row row{.cost = static_cast<Cost>(i),
-                         .per_percent = base.ns > 0 ? (stepped.ns / base.ns - 1) / (step - 1) : 0,
+                         .per_percent = base.ns > 0 ? (stepped.ns / base.ns - 1) / (step(i) - 1) : 0,
                          .low_ns = std::min({low, high, base.ns}),
                          .high_ns = std::max({low, high, base.ns}),
                          .together = detail::in_covariance(m, i),
                          .at_bound = p.at_bound};
     for (std::size_t k = 0; k < kPhases; ++k)
-      row.phase_ns[k] = (stepped.phase_ns[k] - base.phase_ns[k]) / (step - 1) / 100;
+      row.phase_ns[k] = (stepped.phase_ns[k] - base.phase_ns[k]) / (step(i) - 1) / 100;
     const auto off = std::max(base.ns - row.low_ns, row.high_ns - base.ns);
     if (std::abs(row.per_percent) > 1e-4 || off > 0) out.rows.push_back(row);
-    for (const auto& n : all)
-      if (n.parameter == i) moved.push_back(row.together ? with(n.value).ns : n.value < p.value ? low : high);
   }
-  out.alternatives = detail::alternatives_of(m, base.ns, [&](const auto& there) { return at(there).ns; });
-  if (!failed.empty()) return failed;
-  if (!enough)
-    return std::vector<Diagnostic>{
-        {.where = "sensitivity",
-         .message = fmt::format("the sensitivity needs more than {} simulations of {} steps each, but {} steps are "
-                                "allowed together",
-                                (o.max_steps * kMost - left) / base.steps, base.steps, o.max_steps * kMost),
-         .hint = "sdma simulate --no-sensitivity omits it; or repeat less often"}};
+  std::vector<double> moved;
+  for (std::size_t k = 0; k < all.size(); ++k) moved.push_back(times[kOfEach * kCosts + k].ns);
+  out.alternatives =
+      detail::alternatives_of(m, base.ns, others, std::span(times).subspan(kOfEach * kCosts + all.size()));
   out.uncertainty_ns = std::hypot(std::sqrt(detail::variance(m, all, base.ns, moved)),
                                   m.error_of(base.pattern) * detail::latent_part(base) * base.ns);
   std::stable_sort(out.rows.begin(), out.rows.end(),

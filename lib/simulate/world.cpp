@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: MIT
+// The state of a simulation, and the loop over its events.
 #include "world.hpp"
+
+#include "activity.hpp"
+#include "engines.hpp"
+#include "links.hpp"
+#include "path.hpp"
+#include "queues.hpp"
+#include "threads.hpp"
 
 #include "../schedule/compare.hpp"
 #include "../schedule/recorded.hpp"
@@ -17,25 +25,22 @@
 namespace sdma { inline namespace v0_3 {
 namespace detail {
 
-namespace {
-
-std::array<double, kCosts> costs_of(const MachineDescription& m) noexcept {
-  std::array<double, kCosts> out;
+template <class Time> auto World<Time>::costs_of(const MachineDescription& m) noexcept -> Costs {
+  Costs out;
   for (std::size_t i = 0; i < kCosts; ++i) out[i] = m.parameters[i].value;
   return out;
 }
 
-}  // namespace
-
-World::World(const Schedule& s, const MachineDescription& m, const SimulateOptions& o)
+template <class Time>
+World<Time>::World(const Schedule& s, const MachineDescription& m, const SimulateOptions& o)
     : s_(s), m_(m), o_(o), costs_(costs_of(m)), steps_(o.max_steps) {}
-World::~World() = default;
+template <class Time> World<Time>::~World() = default;
 
-void World::find(std::string where, std::string message, std::string hint) {
+template <class Time> void World<Time>::find(std::string where, std::string message, std::string hint) {
   findings_.push_back({.where = std::move(where), .message = std::move(message), .hint = std::move(hint)});
 }
 
-std::string World::where(const Thread& t) const {
+template <class Time> std::string World<Time>::where(const Thread& t) const {
   const Schedule::Action* action = nullptr;
   if (t.blocked) action = &(*t.frames.back().actions)[t.frames.back().next];
   // A frame counts an action before it performs it. A round that just began has performed none: the repeat is meant.
@@ -45,7 +50,7 @@ std::string World::where(const Thread& t) const {
   return line == 0 ? t.name : fmt::format("{}, line {}", t.name, line);
 }
 
-bool World::spend(std::uint64_t steps, const Thread* t) {
+template <class Time> bool World<Time>::spend(std::uint64_t steps, const Thread* t) {
   if (steps_.take(steps)) return true;
   for (auto i = threads_.begin(); !t && i != threads_.end(); ++i)
     if (!i->done) t = &*i;
@@ -54,40 +59,42 @@ bool World::spend(std::uint64_t steps, const Thread* t) {
   return false;
 }
 
-std::uint32_t World::named(std::string n) {
+template <class Time> std::uint32_t World<Time>::named(std::string n) {
   names_.push_back(std::move(n));
   return static_cast<std::uint32_t>(names_.size() - 1);
 }
 
-std::uint32_t World::node(double t, std::uint32_t cause, std::uint32_t where, What w, Phase p, std::uint32_t queue,
-                          std::uint64_t count) {
+template <class Time>
+std::uint32_t World<Time>::node(const Time& t, std::uint32_t cause, std::uint32_t where, What w, Phase p,
+                                std::uint32_t queue, std::uint64_t count) {
   nodes_.push_back({.t = t, .cause = cause, .where = where, .queue = queue, .what = w, .phase = p, .count = count});
   return static_cast<std::uint32_t>(nodes_.size() - 1);
 }
 
-void World::at(double t, Event e, std::uint32_t id, std::uint32_t node, std::uint64_t argument) {
+template <class Time>
+void World<Time>::at(const Time& t, Event e, std::uint32_t id, std::uint32_t node, std::uint64_t argument) {
   events_.push({t, numbers_++, e, id, node, argument});
 }
 
-double World::flight(std::uint32_t gpu, Place to) const noexcept {
+template <class Time> Time World<Time>::flight(std::uint32_t gpu, Place to) const noexcept {
   if (to.is_host()) return cost(Cost::pcie_flight);
-  return to.index == gpu ? 0 : cost(flights_between_[gpu * places_ + to.index]);
+  return to.index == gpu ? Time{} : cost(flights_between_[gpu * places_ + to.index]);
 }
 
-double World::flight(const Thread& t, std::size_t signal) const noexcept {
+template <class Time> Time World<Time>::flight(const Thread& t, std::size_t signal) const noexcept {
   const auto home = memory_->home(memory_->resolve(link_signal(signal)));
   if (t.kernel()) return flight(t.place.index, home);
-  return home.is_host() ? 0 : cost(Cost::pcie_flight);
+  return home.is_host() ? Time{} : cost(Cost::pcie_flight);
 }
 
-trace::LaneId World::lane(const Node& n) const noexcept {
+template <class Time> trace::LaneId World<Time>::lane(const Node<Time>& n) const noexcept {
   for (const auto& t : threads_)
     if (t.where == n.where) return t.lane;
   return n.queue < programs_.size() ? programs_[n.queue].lane : threads_.front().lane;
 }
 
 /// A resource whose rate is a parameter, or a multiple of it.
-std::uint32_t World::resource(Busy::Kind kind, std::string name, Cost c, double times) {
+template <class Time> std::uint32_t World<Time>::resource(Busy::Kind kind, std::string name, Cost c, double times) {
   return net_.add({.kind = kind,
                    .name = std::move(name),
                    .rate = times * value(c),
@@ -96,15 +103,16 @@ std::uint32_t World::resource(Busy::Kind kind, std::string name, Cost c, double 
 }
 
 /// A resource that was never full does not matter while its rate covers what its flows could use.
-World::Needs World::needs() const {
+template <class Time> typename World<Time>::Needs World<Time>::needs() const {
   constexpr double kMargin = 1 + 1e-6;
   auto out = needs_;
   for (const auto& r : net_.resources())
-    if (r.cost < kCosts) out[r.cost] = std::max(out[r.cost], costs_[r.cost] * r.peak / r.rate * kMargin);
+    if (r.cost < kCosts) out[r.cost] = std::max(out[r.cost], lead(costs_[r.cost]) * r.peak / lead(r.rate) * kMargin);
   return out;
 }
 
-std::optional<std::uint32_t> World::engine_of(const Schedule::Queue& q, const std::string& where) {
+template <class Time>
+std::optional<std::uint32_t> World<Time>::engine_of(const Schedule::Queue& q, const std::string& where) {
   if (q.network) return network_of(q, where);
   const auto id = detail::engine_of(q, m_.topology)->value;  // or it would have been refused
   const auto [known, added] =
@@ -120,7 +128,8 @@ std::optional<std::uint32_t> World::engine_of(const Schedule::Queue& q, const st
 }
 
 /// The thread that passes the packets of a queue on to the network, as an engine that has the rate of the link.
-std::optional<std::uint32_t> World::network_of(const Schedule::Queue& q, const std::string& where) {
+template <class Time>
+std::optional<std::uint32_t> World<Time>::network_of(const Schedule::Queue& q, const std::string& where) {
   if (!leads(q.place, *q.peer) || m_.topology.gpus[q.place.index].node == m_.topology.gpus[q.peer->index].node)
     return find(where, fmt::format("the machine has no network from {} to {}", to_string(q.place), to_string(*q.peer)),
                 "simulate it on several nodes: --machine=nodes:2x4"),
@@ -140,7 +149,7 @@ std::optional<std::uint32_t> World::network_of(const Schedule::Queue& q, const s
   return static_cast<std::uint32_t>(engines_.size() - 1);
 }
 
-void World::queue(std::size_t i) {
+template <class Time> void World<Time>::queue(std::size_t i) {
   const auto& source = s_.queues[i];
   auto& q = programs_.emplace_back();
   q.source = &source;
@@ -180,7 +189,7 @@ void World::queue(std::size_t i) {
                  : o_.recorder->lane(trace::queue_lane(GpuId{q.gpu}, EngineId{engines_[q.engine].id}, source.name));
 }
 
-void World::prepare() {
+template <class Time> void World<Time>::prepare() {
   findings_ = problems(s_);
   if (!findings_.empty()) return;
   // What check and run refuse because of the node, in their words.
@@ -229,7 +238,7 @@ void World::prepare() {
   for (std::size_t i = 0; i < s_.signals.size() && findings_.empty(); ++i) memory_->set(i, s_.signals[i].value);
 }
 
-void World::handle(const Scheduled& e) {
+template <class Time> void World<Time>::handle(const Scheduled& e) {
   switch (e.event) {
     case Event::thread:
       if (e.node == 1) round_ends(threads_[e.id]);
@@ -247,19 +256,22 @@ void World::handle(const Scheduled& e) {
 }
 
 /// What `prepare` has made stays; what a run has changed is as before it.
-void World::restart(const MachineDescription& m) {
-  costs_ = costs_of(m);
+template <class Time> void World<Time>::restart(const Costs& costs) {
+  costs_ = costs;
   findings_.clear();
   steps_.renew();
   needs_ = {};
+  uses_ = {};
   memory_->clear();
   net_.restart(costs_);
-  std::fill(path_free_.begin(), path_free_.end(), 0);
+  std::fill(path_free_.begin(), path_free_.end(), Time{});
   nodes_.resize(1);
   events_ = {};
   ends_ = {};
   numbers_ = flights_made_ = 0;
-  now_ = 0;
+  now_ = flows_changed_ = Time{};
+  changed_.clear();
+  times_ = {};
   for (auto& t : threads_) static_cast<ThreadProgress&>(t) = {};
   for (auto& q : programs_) {
     static_cast<Progress&>(q) = {};
@@ -278,7 +290,7 @@ void World::restart(const MachineDescription& m) {
   rounds_.clear();
   settling_.clear();
   forced_ = false;
-  round_ = RoundRule<double>{round_.is_whole()};
+  round_ = RoundRule<Time>{round_.is_whole()};
   last_ = 0;
   end_node_ = last_node_ = 0;
   busy_.clear();
@@ -288,26 +300,26 @@ void World::restart(const MachineDescription& m) {
   for (std::size_t i = 0; i < s_.signals.size(); ++i) memory_->set(i, s_.signals[i].value);
 }
 
-Result<Simulation, std::vector<Diagnostic>> World::again(const MachineDescription& m) {
-  restart(m);
+template <class Time> Result<Simulation, std::vector<Diagnostic>> World<Time>::again(const Costs& costs) {
+  restart(costs);
   return play();
 }
 
 /// Whether the bytes need a rate that is unknown, only the run says.
-bool World::can_begin() {
+template <class Time> bool World<Time>::can_begin() {
   prepare();
   if (!findings_.empty()) return false;
   if (!unrated_.empty()) (void)play();
   return !lacks_rate_;
 }
 
-Result<Simulation, std::vector<Diagnostic>> World::run() {
+template <class Time> Result<Simulation, std::vector<Diagnostic>> World<Time>::run() {
   prepare();
   if (!findings_.empty()) return std::move(findings_);
   return play();
 }
 
-Result<Simulation, std::vector<Diagnostic>> World::play() {
+template <class Time> Result<Simulation, std::vector<Diagnostic>> World<Time>::play() {
   // One section per reader for the whole run: nothing is mapped or unmapped meanwhile.
   std::deque<AddressSpace::Reader::Section> sections;
   for (std::uint32_t g = 0; g < s_.gpus; ++g) sections.emplace_back(memory_->reader(g));
@@ -328,7 +340,7 @@ Result<Simulation, std::vector<Diagnostic>> World::play() {
     reschedule();
     if (!findings_.empty() || (events_.empty() && ends_.empty() && !release_trigger())) break;
     const auto e = next();
-    if (e.t > o_.time_limit_ns) {
+    if (lead(e.t) > o_.time_limit_ns) {
       find("simulate",
            fmt::format("the simulation has not ended after {:.3g} s of virtual time", o_.time_limit_ns / 1e9));
       break;
@@ -342,7 +354,7 @@ Result<Simulation, std::vector<Diagnostic>> World::play() {
 }
 
 /// Reports everything that still waits when no event is left.
-void World::stuck() {
+template <class Time> void World<Time>::stuck() {
   if (!findings_.empty()) return;
   for (const auto& t : threads_) {
     if (t.done) continue;
@@ -358,7 +370,7 @@ void World::stuck() {
            "sdma check says why nothing satisfies it");
 }
 
-void World::remember(const std::vector<Schedule::Action>& all) {
+template <class Time> void World<Time>::remember(const std::vector<Schedule::Action>& all) {
   for (const auto& a : all) {
     remember(a.body);
     if (!a.old) continue;
@@ -368,18 +380,20 @@ void World::remember(const std::vector<Schedule::Action>& all) {
   }
 }
 
-std::span<std::byte> World::bytes(const Schedule::Range& r) {
+template <class Time> std::span<std::byte> World<Time>::bytes(const Schedule::Range& r) {
   return {memory_->at(memory_->resolve(r.va)), static_cast<std::size_t>(r.bytes)};
 }
 
 /// What memory now holds of that which an expectation or an action names; `sum` is room for it.
-template <class Expects> std::span<const std::byte> World::expected(const Expects& e, std::vector<std::byte>& sum) {
+template <class Time>
+template <class Expects>
+std::span<const std::byte> World<Time>::expected(const Expects& e, std::vector<std::byte>& sum) {
   if (!e.sum) return bytes(e.right);
   return sum = added(e.sum, [this](const auto& part) { return bytes(part); });
 }
 
 /// An expectation that a thread compares at this moment.
-void World::compare(const Thread& t, const Schedule::Action& a) {
+template <class Time> void World<Time>::compare(const Thread& t, const Schedule::Action& a) {
   std::vector<std::byte> room;
   const auto should = a.old ? std::span<const std::byte>(old_of_actions_.at(&a)) : expected(a, room);
   if (auto d = difference(s_, a.range, bytes(a.range), should); !d.empty())
@@ -387,8 +401,9 @@ void World::compare(const Thread& t, const Schedule::Action& a) {
 }
 
 /// Reports each compute that needs more of the memory than there is: it cannot take the time that it asks for.
-void World::too_fast(const Thread& t, const std::vector<Schedule::Action>& all, Simulation& r) const {
-  const auto rate = value(Cost::hbm_rate);
+template <class Time>
+void World<Time>::too_fast(const Thread& t, const std::vector<Schedule::Action>& all, Simulation& r) const {
+  const auto rate = lead(value(Cost::hbm_rate));
   for (const auto& a : all) {
     too_fast(t, a.body, r);
     const auto least = static_cast<double>(a.hbm) / rate;
@@ -403,7 +418,7 @@ void World::too_fast(const Thread& t, const std::vector<Schedule::Action>& all, 
   }
 }
 
-void World::expectations(Simulation& r) {
+template <class Time> void World<Time>::expectations(Simulation& r) {
   std::size_t old = 0;
   for (const auto& e : s_.expectations) {
     if (e.kind == Schedule::Expectation::Kind::finding) continue;
@@ -422,13 +437,16 @@ void World::expectations(Simulation& r) {
   }
 }
 
+template class World<double>;
+template class World<Lanes<kLanes>>;
+
 }  // namespace detail
 
-bool can_begin(const Schedule& s, const MachineDescription& m) { return detail::World{s, m, {}}.can_begin(); }
+bool can_begin(const Schedule& s, const MachineDescription& m) { return detail::World<double>{s, m, {}}.can_begin(); }
 
 Result<Simulation, std::vector<Diagnostic>> simulate(const Schedule& s, const MachineDescription& m,
                                                      const SimulateOptions& o) {
-  return detail::World{s, m, o}.run();
+  return detail::World<double>{s, m, o}.run();
 }
 
 }}  // namespace sdma::v0_3

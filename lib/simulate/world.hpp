@@ -9,9 +9,9 @@
 //
 // Events are handled in order of time, and at the same time in the order in which they were created. Each step that
 // takes time adds a Node with its end and the Node that it waited for; the critical path leads back from the last
-// Node (path.cpp).
-//   threads.cpp  host threads and kernels    engines.cpp  front ends, windows, flows    queues.cpp  packets and words
-//   links.cpp    links, and unknown rates      activity.cpp what costs energy
+// Node (path.hpp).
+//   threads.hpp  host threads and kernels    engines.hpp  front ends, windows, flows    queues.hpp  packets and words
+//   links.hpp    links, and unknown rates      activity.hpp what costs energy
 #include "../core/budget.hpp"
 #include "../engine/front.hpp"
 #include "../schedule/contents.hpp"
@@ -19,6 +19,7 @@
 #include "../schedule/rounds.hpp"
 #include "../schedule/samples.hpp"
 #include "ends.hpp"
+#include "lanes.hpp"
 #include "link_memory.hpp"
 #include "network.hpp"
 #include "pattern.hpp"
@@ -28,10 +29,14 @@
 #include <map>
 #include <optional>
 #include <queue>
+#include <type_traits>
 #include <unordered_map>
 #include <unordered_set>
 
 namespace sdma { inline namespace v0_3 { namespace detail {
+
+/// As many machines as one run is of, beside the first.
+inline constexpr std::size_t kLanes = 32;
 
 /// The kind of a step.
 enum class What : std::uint8_t {
@@ -54,9 +59,12 @@ enum class What : std::uint8_t {
   atomics,
 };
 
+/// What the value of a parameter says: when something happens; if it is 0 or not, what; or what in any case.
+enum class CostUse : std::uint8_t { times, switches, decides };
+
 /// A step that ended at `t`, and began at the end of `cause`.
-struct Node {
-  double t{};
+template <class Time> struct Node {
+  Time t{};
   std::uint32_t cause{}, where{};  ///< where: into World::names_
   std::uint32_t queue = ~0u;       ///< its queue, if it has one
   What what{};
@@ -64,14 +72,17 @@ struct Node {
   std::uint64_t count{};  ///< packets, bytes
 };
 
-class World {
+template <class Time> class World {
  public:
+  /// What each parameter is on each of the machines.
+  using Costs = std::array<Time, kCosts>;
+  static Costs costs_of(const MachineDescription&) noexcept;
+
   World(const Schedule&, const MachineDescription&, const SimulateOptions&);
   ~World();
   Result<Simulation, std::vector<Diagnostic>> run();
-  /// The run with the costs of another machine, whose topology has to be the same. Requires that `run` could begin, and
-  /// options without a trace and contents.
-  Result<Simulation, std::vector<Diagnostic>> again(const MachineDescription&);
+  /// The run with other costs. Requires that `run` could begin, and options without a trace and contents.
+  Result<Simulation, std::vector<Diagnostic>> again(const Costs&);
   /// The result shall have times, and no texts: neither the path nor what was busy.
   void times_alone() noexcept { times_alone_ = true; }
   bool can_begin();
@@ -80,16 +91,26 @@ class World {
   /// Of each parameter, the least value above which the run would have been the same: infinite if any change matters.
   using Needs = std::array<double, kCosts>;
   Needs needs() const;
+  /// Of each parameter. What happens is the same in all lanes.
+  using Uses = std::array<CostUse, kCosts>;
+  const Uses& uses() const noexcept { return uses_; }
+  /// Of the last round: its time, and its phases.
+  struct Times {
+    Time ns{};
+    std::array<Time, kPhases> phase_ns{};
+    Time strayed{};  ///< by how much a lane would have had another order: Network::strayed
+  };
+  const Times& times() const noexcept { return times_; }
 
  private:
   enum class Event : std::uint8_t { thread, computed, store, doorbell, front, look, decide, moved, landed, release };
   struct Scheduled {
-    double t{};
+    Time t{};
     std::uint64_t number{};
     Event event{};
     std::uint32_t id{}, node{};
     std::uint64_t argument{};
-    bool operator<(const Scheduled& o) const noexcept { return t != o.t ? t > o.t : number > o.number; }
+    bool operator<(const Scheduled& o) const noexcept { return lead(t) != lead(o.t) ? t > o.t : number > o.number; }
   };
 
   /// Actions of a host or kernel block, or of a repeat in it.
@@ -109,6 +130,7 @@ class World {
     std::uint64_t reference{};
     Samples samples{};
     double busy_ns{};
+    Time free{};           ///< when it has last gone on, or has begun to wait
     std::uint32_t flow{};  ///< of the bytes of its compute, or of its time if there are none
     double since{};        ///< the start of that flow
     bool works{};          ///< that flow has not ended
@@ -137,7 +159,10 @@ class World {
     std::uint32_t in_flight = 0, node = 0, landed_node = 0;
     std::vector<std::uint32_t> blocked{};  ///< threads that wait for room in the ring, or for rptr
     std::deque<Current> releases{};        ///< in flight: they land in this order
-    double last_release = 0;
+    Time last_release{};
+    // The latest so far: of the next packet, its landings, the packets that were read, its polls of a word.
+    Time ready{}, landed{}, read{}, looked{};
+    std::deque<std::pair<std::uint64_t, Time>> doorbells{};  ///< up to where, and when, while packets need them
     std::uint64_t arrow = 0;
   };
   struct Program : Progress {
@@ -169,9 +194,10 @@ class World {
   struct Flight {
     std::uint32_t queue{}, node{}, flow{};
     std::uint64_t bytes{}, number{}, position{};
-    double need{}, extra_ns{};
+    double need{};
+    Time extra_ns{}, entered{};    ///< entered: when it asked for room, then when it got it
     std::uint32_t peer = kNoPeer;  ///< the place with which it exchanges bytes, if it is one
-    std::vector<Network::Use> uses{};
+    std::vector<typename Network<Time>::Use> uses{};
     Fetched packet{};
     bool executes{};
     bool completes{};  ///< it carries no bytes, but the next of the releases
@@ -187,6 +213,7 @@ class World {
     std::deque<std::uint32_t> turn{};     ///< flights that have room; the first one requests its bytes
     double used = 0;                      ///< bytes of the window
     EngineState state{};
+    Time front_free{}, turn_free{};  ///< when its front end was free, and when its last bytes had moved
     std::uint32_t open = 0;
     double since = 0, busy_ns = 0;
   };
@@ -198,11 +225,11 @@ class World {
 
   // world.cpp
   void prepare();
-  void restart(const MachineDescription&);
+  void restart(const Costs&);
   Result<Simulation, std::vector<Diagnostic>> play();
   std::uint32_t resource(Busy::Kind, std::string name, Cost, double times = 1);
 
-  // links.cpp
+  // links.hpp
   void links();
   /// Reports that no link leads there, if none does.
   bool reaches(Place from, Place to, const std::string& where);
@@ -223,30 +250,52 @@ class World {
   /// "host main, line 12": the thread, and the action that it performs.
   std::string where(const Thread&) const;
   /// What the machine says; `cost` also notes that the run depends on it.
-  double value(Cost c) const noexcept { return costs_[static_cast<std::size_t>(c)]; }
-  double cost(Cost c) const noexcept {
+  const Time& value(Cost c) const noexcept { return costs_[static_cast<std::size_t>(c)]; }
+  const Time& cost(Cost c) const noexcept {
     needs_[static_cast<std::size_t>(c)] = std::numeric_limits<double>::infinity();
     return value(c);
+  }
+  /// The same of a cost that decides what happens, and not only when; and of one that does if it is 0.
+  double decides(Cost c) const noexcept {
+    uses_[static_cast<std::size_t>(c)] = CostUse::decides;
+    return lead(cost(c));
+  }
+  bool some(Cost c) const noexcept {
+    uses_[static_cast<std::size_t>(c)] = CostUse::switches;
+    return lead(cost(c)) > 0;
+  }
+  double window() const noexcept {
+    uses_[static_cast<std::size_t>(Cost::engine_window)] = CostUse::decides;
+    return lead(value(Cost::engine_window));
+  }
+  /// This moment, as of something that also had to wait until `others`.
+  Time after(const Time& others) const noexcept { return led(higher(now_, others), lead(now_)); }
+  /// The latest change of a word so far, which only lanes need.
+  Time changed(GpuVa word) const {
+    if constexpr (std::is_same_v<Time, double>) return 0;
+    const auto known = changed_.find(word.value / 8);
+    return known == changed_.end() ? Time{} : known->second;
   }
   void needs(Cost c, double least) noexcept {
     auto& n = needs_[static_cast<std::size_t>(c)];
     n = std::max(n, least);
   }
-  double flight(std::uint32_t gpu, Place to) const noexcept;
-  double flight(const Thread&, std::size_t signal) const noexcept;
+  Time flight(std::uint32_t gpu, Place to) const noexcept;
+  Time flight(const Thread&, std::size_t signal) const noexcept;
   std::uint32_t named(std::string);
-  std::uint32_t node(double t, std::uint32_t cause, std::uint32_t where, What, Phase, std::uint32_t queue = ~0u,
+  std::uint32_t node(const Time& t, std::uint32_t cause, std::uint32_t where, What, Phase, std::uint32_t queue = ~0u,
                      std::uint64_t count = 0);
-  void at(double t, Event, std::uint32_t id, std::uint32_t node = 0, std::uint64_t argument = 0);
-  std::uint64_t ns() const noexcept { return static_cast<std::uint64_t>(now_ + 0.5); }
+  void at(const Time& t, Event, std::uint32_t id, std::uint32_t node = 0, std::uint64_t argument = 0);
+  std::uint64_t ns() const noexcept { return static_cast<std::uint64_t>(lead(now_) + 0.5); }
   static std::uint64_t ticks(void* self) noexcept;
-  trace::LaneId lane(const Node&) const noexcept;
+  trace::LaneId lane(const Node<Time>&) const noexcept;
 
-  // threads.cpp
+  // threads.hpp
   void step(std::uint32_t thread);
   bool perform(Thread&, std::uint32_t id);
-  void compute(Thread&, std::uint32_t id, double ns, What, Phase);
-  void works(Thread&, std::uint32_t id, double ns, const std::map<std::uint32_t, double>& bytes, double weight = 1);
+  void compute(Thread&, std::uint32_t id, const Time& ns, What, Phase);
+  void works(Thread&, std::uint32_t id, const Time& ns, const std::map<std::uint32_t, Time>& bytes,
+             const Time& weight = 1.0);
   void share_units(Place gpu);
   void add(Thread&, std::uint32_t id, const Schedule::Action&);
   void computed(std::uint32_t id);
@@ -255,9 +304,9 @@ class World {
   template <class Expects> std::span<const std::byte> expected(const Expects&, std::vector<std::byte>& sum);
   void compare(const Thread&, const Schedule::Action&);
   void access(Thread&, std::uint32_t id, const Schedule::Action&, std::uint64_t round);
-  double fetch_flights(const Thread&, const Program&) const noexcept;
-  double release(const Thread&) const noexcept;
-  double acquire(const Thread&) const noexcept;
+  Time fetch_flights(const Thread&, const Program&) const noexcept;
+  Time release(const Thread&) const noexcept;
+  Time acquire(const Thread&) const noexcept;
   bool early(std::uint32_t id, std::size_t signal);
   void settled();
   bool release_trigger();
@@ -268,19 +317,19 @@ class World {
   bool wait_rptr(Thread&, std::uint32_t id, const Schedule::Action&);
   void sample(Thread&, std::uint32_t id, const Schedule::Action&);
   void look(Thread&, std::uint32_t id, std::size_t signal, std::uint32_t cause, bool waited);
-  void store(Thread&, std::uint32_t id, double takes, What, Phase, const Store&);
+  void store(Thread&, std::uint32_t id, const Time& takes, What, Phase, const Store&);
   template <class Text> void begin_action(Thread&, Text&&, std::uint64_t value = 0, GpuVa waits_for = {});
-  void end_action(const Thread&, double end);
+  void end_action(const Thread&, const Time& end);
   void store_lands(std::uint32_t index, std::uint32_t node);
   void round_begins(bool by_set);
   void round_ends(const Thread&);
   void snapshot();
 
-  // activity.cpp
+  // activity.hpp
   Activity activity() const;
   Activity activity(double ns) const;
 
-  // queues.cpp
+  // queues.hpp
   void doorbell(std::uint32_t queue, std::uint64_t position, std::uint32_t node);
   void next_packet(std::uint32_t queue);
   void act(std::uint32_t queue);
@@ -291,15 +340,17 @@ class World {
   void finish(std::uint32_t queue, Outcome = Outcome::done);
   void consume(std::uint32_t queue, Outcome = Outcome::done);
   bool waits_for_word(std::uint32_t queue);
+  void sees(const Program&, bool woken);
   void notify(const Region&, std::uint32_t node);
   void refused(const Program&);
   Machine machine(const Program&) noexcept;
   Outcome execute_now(const Program&, const Fetched&);
   void arrow_from(Program&, std::uint32_t node);
 
-  // engines.cpp
+  // engines.hpp
   void want_front(std::uint32_t queue);
-  double sent(const Engine&, double ready);
+  void becomes_ready(Program&);
+  Time sent(const Engine&, Time ready);
   bool chained(const Program&);
   bool held(Engine&, std::uint32_t queue);
   std::uint32_t peer_of(const Program&);
@@ -309,7 +360,7 @@ class World {
   void front_done(std::uint32_t queue);
   void launch(std::uint32_t queue);
   void describe_flight(const Program&, Flight&);
-  double fresh_pages(std::uint32_t gpu, const Region&);
+  Time fresh_pages(std::uint32_t gpu, const Region&);
   void enter(std::uint32_t flight);
   void begin_flow(Engine&);
   void moved(std::uint32_t flight);
@@ -319,25 +370,27 @@ class World {
   void opened(Engine&) noexcept;
   void closed(Engine&) noexcept;
 
-  // path.cpp
+  // path.hpp
   Simulation result();
-  void path(Simulation&) const;
+  void path(Simulation&);
 
   const Schedule& s_;
   const MachineDescription& m_;
   const SimulateOptions o_;
-  std::array<double, kCosts> costs_;
+  Costs costs_;
   std::vector<Diagnostic> findings_;
   Budget steps_;
   mutable Needs needs_{};
+  mutable Uses uses_{};
   std::optional<LinkMemory> memory_;
-  Network net_;
+  Network<Time> net_;
   std::vector<std::string> names_;
-  std::vector<Node> nodes_;
+  std::vector<Node<Time>> nodes_;
   std::priority_queue<Scheduled> events_;  ///< but ends of flows
   Ends ends_;
   std::uint64_t numbers_ = 0, flights_made_ = 0;
-  double now_ = 0;
+  Time now_{};
+  Time flows_changed_{};  ///< the latest change since their rates were found
 
   std::deque<Thread> threads_;
   std::deque<Program> programs_;
@@ -352,8 +405,8 @@ class World {
     std::uint32_t id{};
   };
   std::unordered_map<std::uint64_t, std::vector<Waiter>> waiters_;
-  std::unordered_map<std::uint64_t, double> word_free_;
-  std::vector<std::unordered_set<std::uint64_t>> pages_;  ///< that the engines of each GPU have accessed
+  std::unordered_map<std::uint64_t, Time> word_free_, changed_;  ///< changed_: the latest change, if lanes need it
+  std::vector<std::unordered_set<std::uint64_t>> pages_;         ///< that the engines of each GPU have accessed
   // Indices of resources: the memory of each GPU, then the host's; links from place to place.
   std::vector<std::uint32_t> memories_, links_, resource_names_;
   std::size_t places_ = 0;
@@ -365,7 +418,7 @@ class World {
   std::vector<std::vector<std::uint32_t>> shares_;  ///< resources that a link crosses beside itself; as links_
   /// Paths of the topology that take the messages of a link in turn, as links_; and when each is free again.
   std::vector<std::vector<std::uint32_t>> turns_;
-  std::vector<double> path_free_;
+  std::vector<Time> path_free_;
   /// A link whose rate, or that of a path which it shares, is unknown; by index, as links_, which do not have it.
   struct Unrated {
     std::string path{};       ///< "link host->gpu0", "path gpu0 NIC out"
@@ -377,10 +430,10 @@ class World {
   std::vector<Cost> flights_between_;  ///< between two GPUs; as links_
   std::vector<trace::LaneId> resource_lanes_;
 
-  std::vector<Simulation::Round> rounds_;
+  std::vector<typename RoundRule<Time>::Round> rounds_;
   std::vector<std::uint32_t> settling_{};  ///< threads whose trigger is held
   bool forced_ = false;
-  RoundRule<double> round_{!s_.kernels.empty()};
+  RoundRule<Time> round_{!s_.kernels.empty()};
   const Numbers random_ = numbers_of(s_);
   double last_ = 0;
   std::uint32_t end_node_ = 0, last_node_ = 0;
@@ -392,6 +445,7 @@ class World {
   Simulation totals_{};
   PatternOf pattern_of_;
   bool times_alone_ = false;
+  Times times_{};
 };
 
 }}}  // namespace sdma::v0_3::detail

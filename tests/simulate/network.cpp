@@ -18,12 +18,12 @@ using detail::Network;
 namespace {
 
 struct Flow {
-  std::vector<Network::Use> uses;
+  std::vector<Network<>::Use> uses;
   double rate{};
 };
 
 /// All rates grow together; a flow stops when one of its resources is full.
-void fill(std::map<std::uint32_t, Flow>& flows, const std::vector<detail::Resource>& resources) {
+void fill(std::map<std::uint32_t, Flow>& flows, const std::vector<Network<>::Resource>& resources) {
   std::vector<double> left;
   for (const auto& r : resources) left.push_back(r.rate);
   std::vector<Flow*> open;
@@ -52,7 +52,7 @@ TEST_CASE("rates are those of progressive filling, however flows begin and end")
   const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
   std::size_t compared = 0, limited = 0, kept = 0;
   for (int round = 0; round < 60; ++round) {
-    Network net;
+    Network<> net;
     const auto n = 2 + below(30);
     for (std::uint32_t i = 0; i < n; ++i) net.add({.name = "", .rate = 1.0 + below(8)});
     std::map<std::uint32_t, Flow> flows;
@@ -61,7 +61,7 @@ TEST_CASE("rates are those of progressive filling, however flows begin and end")
       // Often, several change at one moment.
       for (auto changes = 1 + below(4); changes > 0; --changes) {
         if (const auto what = below(10); what < 5 || flows.empty()) {
-          std::vector<Network::Use> uses;
+          std::vector<Network<>::Use> uses;
           for (auto k = 1 + below(4); k > 0; --k)
             if (const auto r = below(n);
                 std::none_of(uses.begin(), uses.end(), [&](auto& u) { return u.resource == r; }))
@@ -95,7 +95,10 @@ TEST_CASE("rates are those of progressive filling, however flows begin and end")
   CHECK(kept > compared / 4);
 }
 
-TEST_CASE("a run on another machine is the same, whether it begins anew or repeats one") {
+TEST_CASE(
+    "a run on another machine is the same, whether it begins anew, repeats one, or has other machines beside it") {
+  // In one run with others, engines take the packets of their queues in the order of the machine itself.
+  constexpr double kOff = 0.1;
   // A word of a buffer that a queue polls and another one stores.
   std::vector<std::pair<std::string, std::string>> all{
       {"word",
@@ -133,8 +136,8 @@ TEST_CASE("a run on another machine is the same, whether it begins anew or repea
           most = std::max(most, t->ns);
         }
         INFO(path << ", " << parameter << ", " << name(row.cost));
-        CHECK(row.low_ns == least);
-        CHECK(row.high_ns == most);
+        CHECK(std::abs(row.low_ns - least) < kOff * found->uncertainty_ns);
+        CHECK(std::abs(row.high_ns - most) < kOff * found->uncertainty_ns);
       }
     }
   }

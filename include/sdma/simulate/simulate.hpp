@@ -152,7 +152,8 @@ struct Sensitivity {
   };
   std::vector<Alternative> alternatives{};  ///< those that change the time by more than a percent
 };
-/// Runs a few simulations for each parameter on which the time can depend.
+/// Simulates the schedule once, and once more with up to 31 values of parameters at a time. A value that changes what
+/// happens, and not only when, has a simulation of its own.
 Result<Sensitivity, std::vector<Diagnostic>> sensitivity(const Schedule&, const MachineDescription&,
                                                          const SimulateOptions& = {});
 
@@ -165,7 +166,7 @@ struct Spread {
   std::vector<Sensitivity::Alternative> alternatives{};  ///< as in Sensitivity
   std::vector<Cost> at_bound{};  ///< the parameters that move the time, and whose fit ended at a bound
 };
-/// Simulates the schedule once, and once or twice more for each uncertain parameter on which its time can depend.
+/// Simulates the schedule as `sensitivity` does.
 Result<Spread, std::vector<Diagnostic>> spread(const Schedule&, const MachineDescription&, const SimulateOptions& = {});
 
 /// How long a schedule takes, and how its speed compares with that of a baseline.
@@ -182,7 +183,7 @@ SpeedUp speed_up(const Spread& baseline, const Spread&, const MachineDescription
 /// The same of schedules, which it simulates. The baseline may be the schedule.
 Result<SpeedUp, std::vector<Diagnostic>> speed_up(const Schedule& baseline, const Schedule&, const MachineDescription&,
                                                   const SimulateOptions& = {});
-/// The same of several schedules: the baseline is simulated only once for each parameter.
+/// The same of several schedules: the baseline is simulated only once.
 Result<std::vector<SpeedUp>, std::vector<Diagnostic>> speed_ups(const Schedule& baseline,
                                                                 std::span<const Schedule* const>,
                                                                 const MachineDescription&, const SimulateOptions& = {});

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
+#pragma once
 // What a round has of each term of the energy: ns and bytes.
+// Members of World, which world.cpp includes.
 #include "world.hpp"
 
 #include <set>
@@ -7,13 +9,13 @@
 namespace sdma { inline namespace v0_3 { namespace detail {
 
 /// So far, and without those that only need its time. A link stands for itself, and not for the paths that it shares.
-Activity World::activity() const {
+template <class Time> Activity World<Time>::activity() const {
   Activity out{};
   const auto at = [&](Power p) -> double& { return out[static_cast<std::size_t>(p)]; };
   const auto& all = net_.resources();
   for (const auto& e : engines_) {
     if (e.network) continue;
-    at(Power::engine_active) += e.busy_ns + (e.open != 0 ? now_ - e.since : 0);
+    at(Power::engine_active) += e.busy_ns + (e.open != 0 ? lead(now_) - e.since : 0);
     at(Power::engine_byte) += all[e.resource].moved;
   }
   for (const auto& t : threads_) {
@@ -34,7 +36,7 @@ Activity World::activity() const {
 }
 
 /// The same of a whole round.
-Activity World::activity(double ns) const {
+template <class Time> Activity World<Time>::activity(double ns) const {
   auto out = activity_;
   for (const auto p : {Power::gpu_idle, Power::xcd_idle, Power::iod_idle, Power::hbm_idle})
     out[static_cast<std::size_t>(p)] = ns * s_.gpus;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
+#pragma once
 // The critical path: from the end of a round backwards, always to what was waited for.
+// Members of World, which world.cpp includes.
 #include "world.hpp"
 
 #include "sdma/core/number.hpp"
@@ -10,22 +12,13 @@
 #include <map>
 #include <utility>
 
-namespace sdma { inline namespace v0_3 {
-
-std::string_view name(Phase p) noexcept {
-  constexpr std::string_view kNames[] = {"control", "schedule", "copy", "sync", "compute"};
-  return kNames[static_cast<std::size_t>(p)];
-}
-
-namespace detail {
-namespace {
-
+namespace sdma { inline namespace v0_3 { namespace detail {
 /// A kind of step: what it does, and the kind of work that the time is counted as.
 struct StepKind {
   std::string_view text, work;
 };
 // In the order of What.
-constexpr StepKind kStepKinds[] = {
+inline constexpr StepKind kStepKinds[] = {
     {"waits to begin", "the latency of copies"},
     {"builds {count} packets of {queue}", "the host thread, which builds packets and rings doorbells"},
     {"rings the doorbell of {queue}", "the host thread, which builds packets and rings doorbells"},
@@ -47,7 +40,7 @@ constexpr StepKind kStepKinds[] = {
 static_assert(std::size(kStepKinds) == static_cast<std::size_t>(What::atomics) + 1);
 
 /// The path as a lane of the trace, because nothing else in it says what a step waited for.
-void record(const std::vector<PathStep>& path, trace::Recorder& out) {
+inline void record(const std::vector<PathStep>& path, trace::Recorder& out) {
   const auto lane = out.lane("critical path", "last round");
   const auto ns = [](double t) { return static_cast<std::uint64_t>(t + 0.5); };
   for (const auto& step : path) {
@@ -58,21 +51,21 @@ void record(const std::vector<PathStep>& path, trace::Recorder& out) {
   }
 }
 
-}  // namespace
-
-void World::path(Simulation& r) const {
-  const auto begin = r.rounds.back().begin_ns;
-  auto end = r.rounds.back().end_ns;
+template <class Time> void World<Time>::path(Simulation& r) {
+  const auto begin = rounds_.back().begin;
+  auto end = rounds_.back().end;
+  times_.ns = end - begin;
+  times_.strayed = net_.strayed();
   // The bottleneck is named after the kind of work that takes most of the time.
   std::map<std::string, double> spent;
   // The first node began with the simulation: its step takes all that is left.
   for (auto at = end_node_; end > begin; at = nodes_[at].cause) {
     const auto& n = nodes_[at];
-    const auto from = at == 0 ? begin : std::max(begin, std::min(end, nodes_[n.cause].t));
-    if (from < end) {
-      r.phase_ns[static_cast<std::size_t>(n.phase)] += end - from;
-      if (n.what == What::moves || n.what == What::computes) r.working_ns += end - from;
-      const auto until = std::exchange(end, from);
+    const auto from = at == 0 ? begin : higher(begin, lower(end, nodes_[n.cause].t));
+    times_.phase_ns[static_cast<std::size_t>(n.phase)] += end - from;
+    if (const auto until = lead(std::exchange(end, from)), since = lead(from); since < until) {
+      r.phase_ns[static_cast<std::size_t>(n.phase)] += until - since;
+      if (n.what == What::moves || n.what == What::computes) r.working_ns += until - since;
       if (times_alone_) continue;
       const auto& step = kStepKinds[static_cast<std::size_t>(n.what)];
       const auto text = [&](std::string_view form) {
@@ -80,8 +73,8 @@ void World::path(Simulation& r) const {
                            fmt::arg("queue", n.queue < programs_.size() ? programs_[n.queue].name : ""),
                            fmt::arg("size", size_text(n.count)));
       };
-      r.path.push_back({from, until, n.phase, names_[n.where], text(step.text)});
-      spent[text(step.work)] += until - from;
+      r.path.push_back({since, until, n.phase, names_[n.where], text(step.text)});
+      spent[text(step.work)] += until - since;
     }
   }
   std::reverse(r.path.begin(), r.path.end());
@@ -92,9 +85,9 @@ void World::path(Simulation& r) const {
   if (most > 0) r.bottleneck += fmt::format(" ({:.0f} % of the time)", 100 * most / r.ns);
 }
 
-Simulation World::result() {
+template <class Time> Simulation World<Time>::result() {
   auto r = std::move(totals_);
-  r.total_ns = now_;
+  r.total_ns = lead(now_);
   r.steps = steps_.limit() - steps_.left();
   r.pattern = pattern_of_.pattern();
   if (round_.unended()) {
@@ -105,7 +98,7 @@ Simulation World::result() {
     snapshot();
   }
   if (round_.complete()) rounds_.push_back({round_.last()->begin, round_.last()->end});
-  r.rounds = std::move(rounds_);
+  for (const auto& round : rounds_) r.rounds.push_back({lead(round.begin), lead(round.end)});
   if (r.rounds.empty()) return r;
   r.ns = r.rounds.back().end_ns - r.rounds.back().begin_ns;
   r.busy = std::move(busy_);
@@ -118,5 +111,4 @@ Simulation World::result() {
   return r;
 }
 
-}  // namespace detail
-}}  // namespace sdma::v0_3
+}}}  // namespace sdma::v0_3::detail

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
+#pragma once
 // Links: the resources that bytes cross from place to place, and those that cannot be simulated because their rate is
 // unknown.
+// Members of World, which world.cpp includes.
 #include "world.hpp"
 
 #include <fmt/format.h>
@@ -9,14 +11,10 @@
 
 namespace sdma { inline namespace v0_3 { namespace detail {
 
-namespace {
-
-std::string path_of(const Link& l) { return fmt::format("link {}->{}", to_string(l.from), to_string(l.to)); }
-
-}  // namespace
+inline std::string path_of(const Link& l) { return fmt::format("link {}->{}", to_string(l.from), to_string(l.to)); }
 
 /// Every link that the schedule's GPUs could use, by both of its ends.
-void World::links() {
+template <class Time> void World<Time>::links() {
   places_ = s_.gpus + std::size_t{1};
   links_.assign(places_ * places_, ~0u);
   for (std::uint32_t g = 0; g < s_.gpus; ++g)
@@ -24,7 +22,7 @@ void World::links() {
   memories_.push_back(resource(Busy::Kind::memory, "host memory", Cost::host_memory));
   shares_.resize(links_.size());
   turns_.resize(links_.size());
-  path_free_.assign(m_.topology.shared.size(), 0);
+  path_free_.assign(m_.topology.shared.size(), Time{});
   masks_.resize(links_.size());
   flights_between_.assign(links_.size(), Cost::xgmi_flight);
   pages_.resize(s_.gpus);
@@ -77,13 +75,14 @@ void World::links() {
   }
 }
 
-bool World::reaches(Place from, Place to, const std::string& where) {
+template <class Time> bool World<Time>::reaches(Place from, Place to, const std::string& where) {
   if (leads(from, to)) return true;
   find(where, fmt::format("no link leads from {} to {}", to_string(from), to_string(to)));
   return false;
 }
 
-std::optional<std::uint32_t> World::crossed(Place from, Place to, const std::string& where) {
+template <class Time>
+std::optional<std::uint32_t> World<Time>::crossed(Place from, Place to, const std::string& where) {
   const auto index = link(from, to);
   if (const auto unrated = unrated_.find(index); unrated != unrated_.end()) {
     lacks_rate_ = true;
