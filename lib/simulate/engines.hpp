@@ -103,8 +103,8 @@ template <class Time> bool World<Time>::begins_later(Program& q) {
 /// When the paths of a network take a message that is ready then. Each takes one at a time, in the order of the calls.
 template <class Time> Time World<Time>::sent(const Engine& e, Time ready) {
   const auto& paths = turns_[e.link];
-  for (const auto path : paths) ready = higher(ready, path_free_[path]);
-  for (const auto path : paths) path_free_[path] = ready + m_.topology.shared[path].message_ns;
+  for (const auto path : paths) ready = served(paths_[path], ready, times_.strayed);
+  for (const auto path : paths) paths_[path].free = ready + m_.topology.shared[path].message_ns;
   return ready;
 }
 
@@ -116,7 +116,7 @@ template <class Time> void World<Time>::next_front(Engine& e) {
   e.wants.pop_front();
   e.front_busy = true;
   auto& q = programs_[queue];
-  const auto begin = led(higher(e.front_free, q.ready), lead(now_));
+  const auto begin = led(served(e.front, q.ready, times_.strayed), lead(now_));
   if (q.occupies) return at(begin + cost(Cost::engine_occupied), Event::front, queue);
   const auto& next = q.front->current();
   const bool data = next.role == Role::data;
@@ -138,7 +138,7 @@ template <class Time> void World<Time>::next_front(Engine& e) {
 template <class Time> void World<Time>::front_done(std::uint32_t queue) {
   auto& e = engines_[programs_[queue].engine];
   e.front_busy = false;
-  e.front_free = now_;
+  e.front.free = now_;
   if (std::exchange(programs_[queue].occupies, false)) {
     auto& q = programs_[queue];
     q.node = node(now_, q.node, e.where, What::front_end, Phase::sync, queue);
@@ -288,7 +288,7 @@ template <class Time> void World<Time>::begin_flow(Engine& e) {
   while (!e.turn.empty()) {
     const auto id = e.turn.front();
     auto& f = flights_[id];
-    const auto begin = led(higher(e.turn_free, f.entered), lead(now_));
+    const auto begin = led(served(e.bytes, f.entered, times_.strayed), lead(now_));
     if (f.bytes == 0) {
       e.turn.pop_front();
       const auto end = begin + (e.network ? cost(Cost::nic_flight) : Time{});
@@ -343,7 +343,7 @@ template <class Time> void World<Time>::moved(std::uint32_t id) {
   auto& e = engines_[programs_[f.queue].engine];
   f.node = node(now_, f.node, resource_names_[net_.bound(f.flow)], What::moves, Phase::copy, f.queue, f.bytes);
   flows_changed_ = higher(flows_changed_, now_);
-  e.turn_free = now_;
+  e.bytes.free = now_;
   net_.end(now_, f.flow);
   for (const auto l : f.lanes) o_.recorder->packet_end(l, ns(), f.number);
   f.lanes.clear();

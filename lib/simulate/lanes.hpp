@@ -72,6 +72,19 @@ template <std::size_t N> Lanes<N> led(Lanes<N> t, double known) noexcept {
   return t;
 }
 
+/// What serves one after another: when it is free again, and when those that it has served asked, the latest of them.
+template <class Time> struct InTurn { Time free{}, asked{}; };
+
+/// Serves one that asks at `asks`, after those before. The turns are those of the first lane: where the one before
+/// asked later and makes this one wait, `strayed` has in each lane by how much this one is late at most.
+inline double served(InTurn<double>& of, double asks, double&) noexcept { return std::max(asks, of.free); }
+template <std::size_t N> Lanes<N> served(InTurn<Lanes<N>>& of, const Lanes<N>& asks, Lanes<N>& strayed) noexcept {
+  for (std::size_t i = 0; i < N; ++i)
+    if (asks.v[i] < of.asked.v[i]) strayed.v[i] = std::max(strayed.v[i], of.free.v[i] - asks.v[i]);
+  of.asked = higher(of.asked, asks);
+  return higher(asks, of.free);
+}
+
 /// When a poll sees a word that changed at `changed`: at its look, `looked`, if that was later, or else at `woken`.
 template <std::size_t N>
 Lanes<N> seen(const Lanes<N>& changed, const Lanes<N>& looked, const Lanes<N>& woken) noexcept {

@@ -22,7 +22,7 @@ template <class Time> void World<Time>::links() {
   memories_.push_back(resource(Busy::Kind::memory, "host memory", Cost::host_memory));
   shares_.resize(links_.size());
   turns_.resize(links_.size());
-  path_free_.assign(m_.topology.shared.size(), Time{});
+  paths_.assign(m_.topology.shared.size(), {});
   masks_.resize(links_.size());
   flights_between_.assign(links_.size(), Cost::xgmi_flight);
   pages_.resize(s_.gpus);

@@ -59,6 +59,8 @@ class Base {
   bool steers(const Nearby&) const;
   void alone(const Nearby&, Times&);
   std::vector<std::size_t> at_once(std::span<const Nearby>, std::span<const std::size_t> some, std::vector<Times>&);
+  std::vector<std::size_t> weighty(std::span<const Nearby>, std::span<const std::size_t> some,
+                                   std::span<const Times>) const;
 };
 
 /// As near as a parameter can be to the value.

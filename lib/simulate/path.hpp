@@ -55,7 +55,7 @@ template <class Time> void World<Time>::path(Simulation& r) {
   const auto begin = rounds_.back().begin;
   auto end = rounds_.back().end;
   times_.ns = end - begin;
-  times_.strayed = net_.strayed();
+  times_.strayed = higher(times_.strayed, net_.strayed());
   // The bottleneck is named after the kind of work that takes most of the time.
   std::map<std::string, double> spent;
   // The first node began with the simulation: its step takes all that is left.

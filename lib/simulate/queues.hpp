@@ -161,9 +161,9 @@ template <class Time> void World<Time>::drained(std::uint32_t queue) {
   auto end = higher(now_ + cost(Cost::engine_release) + flight(q.gpu, home), q.last_release);
   auto last = node(end, q.node, engines_[q.engine].where, What::releases, Phase::sync, queue);
   if (home.is_host() && next.info == &info_of<Atomic>()) {
-    auto& free = word_free_[next.word.value / 8];
-    free = higher(end, free) + cost(Cost::host_atomic);
-    end = free;
+    auto& word = words_[next.word.value / 8];
+    end = served(word, end, times_.strayed) + cost(Cost::host_atomic);
+    word.free = end;
     last = node(end, last, engines_[q.engine].where, What::atomics, Phase::sync, queue);
   }
   q.last_release = end;

@@ -264,7 +264,7 @@ template <class Time> void World<Time>::restart(const Costs& costs) {
   uses_ = {};
   memory_->clear();
   net_.restart(costs_);
-  std::fill(path_free_.begin(), path_free_.end(), Time{});
+  std::fill(paths_.begin(), paths_.end(), InTurn<Time>{});
   nodes_.resize(1);
   events_ = {};
   ends_ = {};
@@ -285,7 +285,7 @@ template <class Time> void World<Time>::restart(const Costs& costs) {
   flow_owner_.clear();
   stores_.clear();
   waiters_.clear();
-  word_free_.clear();
+  words_.clear();
   for (auto& p : pages_) p.clear();
   rounds_.clear();
   settling_.clear();

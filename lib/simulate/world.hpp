@@ -213,7 +213,7 @@ template <class Time> class World {
     std::deque<std::uint32_t> turn{};     ///< flights that have room; the first one requests its bytes
     double used = 0;                      ///< bytes of the window
     EngineState state{};
-    Time front_free{}, turn_free{};  ///< when its front end was free, and when its last bytes had moved
+    InTurn<Time> front{}, bytes{};  ///< its front end; what moves the bytes of its flights
     std::uint32_t open = 0;
     double since = 0, busy_ns = 0;
   };
@@ -405,8 +405,9 @@ template <class Time> class World {
     std::uint32_t id{};
   };
   std::unordered_map<std::uint64_t, std::vector<Waiter>> waiters_;
-  std::unordered_map<std::uint64_t, Time> word_free_, changed_;  ///< changed_: the latest change, if lanes need it
-  std::vector<std::unordered_set<std::uint64_t>> pages_;         ///< that the engines of each GPU have accessed
+  std::unordered_map<std::uint64_t, InTurn<Time>> words_;  ///< of the host, to which engines add
+  std::unordered_map<std::uint64_t, Time> changed_;        ///< the latest change of a word, if lanes need it
+  std::vector<std::unordered_set<std::uint64_t>> pages_;   ///< that the engines of each GPU have accessed
   // Indices of resources: the memory of each GPU, then the host's; links from place to place.
   std::vector<std::uint32_t> memories_, links_, resource_names_;
   std::size_t places_ = 0;
@@ -416,9 +417,9 @@ template <class Time> class World {
     return links_[link(from, to)] != ~0u || unrated_.count(link(from, to)) != 0;
   }
   std::vector<std::vector<std::uint32_t>> shares_;  ///< resources that a link crosses beside itself; as links_
-  /// Paths of the topology that take the messages of a link in turn, as links_; and when each is free again.
+  /// Paths of the topology that take the messages of a link in turn, as links_; and those paths.
   std::vector<std::vector<std::uint32_t>> turns_;
-  std::vector<Time> path_free_;
+  std::vector<InTurn<Time>> paths_;
   /// A link whose rate, or that of a path which it shares, is unknown; by index, as links_, which do not have it.
   struct Unrated {
     std::string path{};       ///< "link host->gpu0", "path gpu0 NIC out"

@@ -77,6 +77,13 @@ TEST_CASE("the rows of a sensitivity are those of a simulation for each") {
   worst_row("nodes:2x4", "nodes", {{"N", "8"}, {"per_node", "4"}, {"bytes", "16M"}});
 }
 
+TEST_CASE("a row that makes up much of the interval is that of a simulation of its own") {
+  // In these, lanes are late: by 45 % of the interval for nic.flight_ns, and by 30 % for a kernel's.
+  for (const auto* bytes : {"64K", "1M"})
+    worst_row("nodes:2x4", "nodes", {{"N", "8"}, {"per_node", "4"}, {"bytes", bytes}});
+  worst_row("switch:16", "reductions", {{"N", "16"}, {"bytes", "64K"}});
+}
+
 TEST_CASE("where flows would begin and end in another order, a row is that of a simulation of its own") {
   // The ports of the switch are full, and the flows come one after another.
   CHECK(worst_row("switch:16x400G", "all_gather", {{"N", "16"}, {"bytes", "16M"}}) < 0.01);
