@@ -63,8 +63,8 @@ std::vector<Base::Times> Base::near(std::span<const Nearby> all) {
   return out;
 }
 
-/// Those of parameters that make up more than a tenth of the interval, a hundredth of its variance. Each has a run of its
-/// own, because in a run of many what happens is the same as on the machine itself, and may be late for it.
+/// Those of parameters that make up more than a tenth of the interval, a hundredth of its variance. Each has a run of
+/// its own, because in a run of many what happens is the same as on the machine itself, and may be late for it.
 std::vector<std::size_t> Base::weighty(std::span<const Nearby> all, std::span<const std::size_t> some,
                                        std::span<const Times> times) const {
   constexpr double kShare = 1.0 / 100;
