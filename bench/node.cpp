@@ -47,18 +47,16 @@ bool bind(pid_t thread, std::initializer_list<unsigned> processors) {
   return ::sched_setaffinity(thread, sizeof set, &set) == 0;
 }
 
-/// Binds the node's threads and this thread to different processors, so that the figures do not include the scheduler.
-/// With `anywhere`, lets them run on both again: copies of several engines need both, and new threads inherit it.
-void part_threads(bool anywhere = false) {
+/// Binds the node's threads, and this one, to these processors. Threads that they start later inherit it.
+void bind_threads(std::initializer_list<unsigned> node, std::initializer_list<unsigned> client) {
   std::error_code error;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task", error)) {
     std::string name;
     std::getline(std::ifstream(task.path() / "comm"), name);
-    const pid_t thread = std::stoi(task.path().filename());
-    if (name.starts_with("sdma gpu") && !(anywhere ? bind(thread, {0, 1}) : bind(thread, {1})))
+    if (name.starts_with("sdma gpu") && !bind(std::stoi(task.path().filename()), node))
       std::puts("one processor: the node and its client share it");
   }
-  (void)(anywhere ? bind(0, {0, 1}) : bind(0, {0}));
+  (void)bind(0, client);
 }
 
 using Rings = std::vector<std::unique_ptr<Ring<>>>;
@@ -96,7 +94,7 @@ void print_copies(const raw::Memory& data, const raw::Memory& words, Rings& ring
     std::printf("copy of %5u KiB  %10.2f GB/s; memcpy %6.2f GB/s; %.2f\n", bytes >> 10, bytes * 1e-9 / copied,
                 bytes * 1e-9 / plain, plain / copied);
   }
-  part_threads(true);
+  bind_threads({0, 1}, {0, 1});
   const auto copied_by_threads = [&](std::uint32_t threads, std::uint64_t bytes, std::uint32_t times) {
     std::vector<std::thread> running;
     std::atomic<std::uint32_t> there{0};
@@ -137,7 +135,7 @@ int main() {
     queues.push_back(std::make_unique<Queue>(c, 0, kfd::kQueueSdmaByEngine, i % 16, 16384));
     rings.push_back(std::make_unique<Ring<>>(queues.back()->memory()));
   }
-  part_threads();
+  bind_threads({1}, {0});  // apart, so that the figures do not include the scheduler
   const auto* word = words.as<std::uint32_t>();
   std::uint32_t n = 0;
   std::vector<double> us;
