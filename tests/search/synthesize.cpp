@@ -37,13 +37,13 @@ TEST_CASE("what is made is proved, moves the right bytes, and is read again from
       }
 }
 
+// The table of docs/explore.md, which synthesized.py makes again, has seven other nodes.
 TEST_CASE("large collectives come near the bound") {
-  for (const auto* layout : {"mesh:4", "ring:4"})
-    for (const auto c : kSynthesized) {
-      CAPTURE(layout, name(c));
-      const auto r = made(c, *layout_machine(layout), std::uint64_t{64} << 20);
-      CHECK(r.ns / r.bound.ns < 1.1);
-    }
+  for (const auto c : kSynthesized) {
+    CAPTURE(name(c));
+    const auto r = made(c, *layout_machine("mesh:4"), std::uint64_t{64} << 20);
+    CHECK(r.ns / r.bound.ns < 1.1);
+  }
 }
 
 TEST_CASE("bytes go around a link that is missing") {
