@@ -133,7 +133,7 @@ constexpr const LinkRate& link_rate(LinkType type) noexcept {
     if (r.type == type) return r;
   return kLinkRates.back();
 }
-/// "engine.poll_ns"; `cost_named` is the inverse.
+/// "engine.poll_ns"; `cost_named` is the inverse, and also knows the names that 0.2 had.
 std::string_view name(Cost) noexcept;
 /// "ns", "bytes", "bytes/ns", "fraction", "ratio" (a fraction that may be above 1), "copies".
 std::string_view unit(Cost) noexcept;
