@@ -98,9 +98,11 @@ int recording(const CompareArguments& o) {
 
 /// Is it a trace of this SDK?
 bool is_own(const std::string& path) {
-  std::string head(14, 0);
-  return path == "-" || !std::ifstream(path).read(head.data(), static_cast<std::streamsize>(head.size())) ||
-         head == "{\"sdma_trace\":";
+  constexpr std::string_view kBegin = "{\"sdma_trace\":";
+  std::string head(kBegin.size(), 0);
+  std::ifstream file(path);
+  // A file that is shorter may be a recording without an event.
+  return path == "-" || !file || (file.read(head.data(), static_cast<std::streamsize>(head.size())) && head == kBegin);
 }
 
 int compare_verb(const CompareArguments& o) {
@@ -113,7 +115,7 @@ int compare_verb(const CompareArguments& o) {
                     "give the FILE of the schedule, or a second trace with --with");
   if (!o.with.empty() && (!o.parse.set.empty() || !o.machine.path.empty() || !o.machine.changes.empty()))
     return complain("--with does not take --set, --machine or --parameter", "they are for the simulation of a FILE");
-  if (o.measured == "-" && (o.path == "-" || o.with == "-")) return complain("- can be read only once");
+  if (reads_stdin_twice({o.measured, o.path, o.with})) return kUsage;
   Doing comparing("reading " + shown(o.measured));
   const auto measured = trace::load_json_lines(o.measured);
   if (!measured) return report(measured.error()), kInput;

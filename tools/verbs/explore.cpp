@@ -412,8 +412,8 @@ void add_explore(VerbOptions& verb, Action& action) {
       verb, "--goal", o->goal, {{"time", Goal::time}, {"energy", Goal::energy}, {"edp", Goal::edp}},
       "what to minimise: the time, the joules of the last round, or the product of both (default: time)"));
   search.push_back(
-      verb.value("--pareto", o->front,
-                 "draw an SVG: time and joules of the candidates that no other beats in both. All of them are proved")
+      add_picture(verb, "--pareto", o->front,
+                  "draw an SVG: time and joules of the candidates that no other beats in both. All of them are proved")
           .type("PATH"));
   add_figure(verb, o->figure, "--pareto");
   add_settings(verb, o->parse.set);
