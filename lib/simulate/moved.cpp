@@ -216,6 +216,10 @@ Result<Spread, std::vector<Diagnostic>> spread(const Schedule& s, const MachineD
   auto asked = all;
   asked.insert(asked.end(), others.begin(), others.end());
   const auto times = base->near(asked);
+  if (const auto& failed = base->failure()) {
+    if (o.stop && o.stop()) return failed->why;
+    out.failed = static_cast<Cost>(failed->with.parameter);
+  }
   for (std::size_t k = 0; k < all.size(); ++k) {
     out.moved.push_back(times[k].ns);
     if (const auto cost = static_cast<Cost>(all[k].parameter);

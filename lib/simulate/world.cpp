@@ -59,6 +59,14 @@ template <class Time> bool World<Time>::spend(std::uint64_t steps, const Thread*
   return false;
 }
 
+template <class Time> bool World<Time>::stops() {
+  constexpr std::uint32_t kBetween = 64;
+  if (!o_.stop || ++asked_ % kBetween != 0 || !o_.stop()) return false;
+  stopped_ = true;
+  find("simulate", "the simulation was stopped before its end");
+  return true;
+}
+
 template <class Time> std::uint32_t World<Time>::named(std::string n) {
   names_.push_back(std::move(n));
   return static_cast<std::uint32_t>(names_.size() - 1);
@@ -363,7 +371,7 @@ template <class Time> Result<Simulation, std::vector<Diagnostic>> World<Time>::p
       break;
     }
     now_ = e.t;
-    if (spend(1)) handle(e);
+    if (!stops() && spend(1)) handle(e);
   }
   stuck();
   if (!findings_.empty()) return std::move(findings_);

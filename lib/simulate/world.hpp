@@ -88,6 +88,8 @@ template <class Time> class World {
   bool can_begin();
   /// Has the run ended because bytes cross a link whose rate is unknown?
   bool lacks_rate() const noexcept { return lacks_rate_; }
+  /// Has SimulateOptions::stop ended it?
+  bool stopped() const noexcept { return stopped_; }
   /// Of each parameter, the least value above which the run would have been the same: infinite if any change matters.
   using Needs = std::array<double, kCosts>;
   Needs needs() const;
@@ -245,6 +247,8 @@ template <class Time> class World {
   /// Takes steps from the budget. If they are too many, reports that
   /// this thread, or else the first that has not ended, goes on.
   bool spend(std::uint64_t steps, const Thread* = nullptr);
+  /// Asks SimulateOptions::stop now and then. True: the simulation ends here, which is reported.
+  bool stops();
   /// "host main, line 12": the thread, and the action that it performs.
   std::string where(const Thread&) const;
   /// What the machine says; `cost` also notes that the run depends on it.
@@ -379,6 +383,8 @@ template <class Time> class World {
   Costs costs_;
   std::vector<Diagnostic> findings_;
   Budget steps_;
+  std::uint32_t asked_ = 0;  ///< how often `stops` has been called
+  bool stopped_ = false;
   mutable Needs needs_{};
   mutable Uses uses_{};
   std::optional<LinkMemory> memory_;
