@@ -45,7 +45,7 @@ class Search {
       : text_(text), file_(file), machine_(m), options_(o), random_(o.seed) {}
 
   Result<SearchResult, std::vector<Diagnostic>> run() {
-    begin_ = now();
+    begin_ = since_ = now();
     if ((options_.goal != Goal::time || options_.front) && !knows_energy(machine_))
       return std::vector{
           Diagnostic{.where = machine_.origin.file.empty() ? "the machine" : machine_.origin.file,
@@ -58,11 +58,11 @@ class Search {
     for (const auto& c : decisions_.met) result_.candidates *= static_cast<double>(c.alternatives);
     score(defaults);
     if (!result_.best.empty()) result_.initial = result_.best.front();
-    descend();
-    if (!stopped_) exhaustible() ? exhaust() : wander();
+    from({});
+    if (options_.spreads) spreads();
+    while (goes_on()) from(key_of(result_.best.front().decisions)), spreads();
     if (result_.complete) result_.candidates = static_cast<double>(result_.simulated);
     if (!unrated_.empty()) return std::move(unrated_);
-    if (options_.spreads) spreads();
     return std::move(result_);
   }
 
@@ -75,6 +75,21 @@ class Search {
     return parse_schedule(text_, file_, parse);
   }
 
+  /// The search, from this candidate on.
+  void from(Take here) {
+    descend(std::move(here));
+    if (!stopped_) exhaustible() ? exhaust() : wander();
+  }
+  /// Has the search left time for spreads, and did they not need all of it?
+  bool goes_on() {
+    const auto known = std::exchange(simulated_before_, result_.simulated);
+    if (!late_ || !options_.spreads || result_.best.empty() || result_.simulated == known) return false;
+    since_ = now();
+    if (late(reading_)) return false;
+    stopped_ = late_ = result_.stopped = false;
+    return true;
+  }
+
   using Clock = Deadline::Clock;
   Clock::time_point now() const { return options_.clock ? options_.clock() : Clock::now(); }
   Clock::duration left() const { return options_.deadline ? options_.deadline->at - now() : Clock::duration::max(); }
@@ -85,9 +100,10 @@ class Search {
   /// For the spreads of the candidates that there are now.
   Clock::duration kept() const {
     if (!options_.spreads) return {};
-    const auto count = result_.best.size() + (result_.initial && !among_best(*result_.initial) ? 1 : 0);
-    const auto whole = options_.deadline->at - begin_;
-    return std::min(simulating_ * static_cast<Clock::rep>(count * kOfSpread), whole / 2);
+    std::size_t count = result_.initial && !result_.initial->spread && !among_best(*result_.initial) ? 1 : 0;
+    for (const auto& c : result_.best) count += c.spread ? 0 : 1;
+    const auto each = spreading_ > Clock::duration{} ? spreading_ : simulating_ * static_cast<Clock::rep>(kOfSpread);
+    return std::min(each * static_cast<Clock::rep>(count), (options_.deadline->at - since_) / 2);
   }
   /// The one of the best that is this candidate.
   const Candidate* among_best(const Candidate& c) const {
@@ -99,7 +115,8 @@ class Search {
   /// The default is simulated in any case.
   bool stop() {
     if (stopped_ || result_.simulated == 0) return stopped_;
-    stopped_ = result_.simulated >= options_.tries || late(reading_);
+    late_ = late(reading_);
+    stopped_ = late_ || result_.simulated >= options_.tries;
     return stopped_;
   }
 
@@ -129,7 +146,7 @@ class Search {
     fruitless_ = 0;
     const auto score = schedule ? simulated(open, *schedule) : refuse(open, schedule.error().front());
     if (!score) {
-      stopped_ = result_.stopped = true;
+      stopped_ = late_ = result_.stopped = true;
       return {};
     }
     ++result_.simulated;
@@ -215,8 +232,10 @@ class Search {
   void spreads() {
     const auto passed = [this] { return left() <= Clock::duration{}; };
     const auto find = [&](Candidate& c) {
-      if (passed()) return;
+      const auto from = now();
+      if (c.spread || passed()) return;
       if (auto s = spread(c.schedule, machine_, {.stop = passed})) c.spread = *std::move(s);
+      spreading_ = std::max(spreading_, now() - from);
     };
     for (auto& c : result_.best) find(c);
     if (!result_.initial) return;
@@ -350,8 +369,10 @@ class Search {
   std::unordered_map<std::string, double> known_{};  ///< scores, by text_of
   std::vector<Diagnostic> unrated_{};                ///< a candidate's bytes cross a link whose rate is unknown
   std::uint64_t fruitless_ = 0;
-  Clock::time_point begin_{};
-  Clock::duration reading_{}, simulating_{}, proving_{};  ///< the longest so far
+  Clock::time_point begin_{}, since_{};                                 ///< since_: it has begun, or gone on
+  Clock::duration reading_{}, simulating_{}, proving_{}, spreading_{};  ///< the longest so far
+  std::uint64_t simulated_before_ = 0;                                  ///< when it last went on
+  bool late_ = false;                                                   ///< that is why it is stopped
   bool stopped_ = false;
 };
 

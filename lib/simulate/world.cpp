@@ -285,6 +285,7 @@ template <class Time> void World<Time>::restart(const Costs& costs) {
   costs_ = costs;
   findings_.clear();
   steps_.renew();
+  stopped_ = false;
   needs_ = {};
   uses_ = {};
   memory_->clear();

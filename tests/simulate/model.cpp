@@ -253,8 +253,13 @@ TEST_CASE("a simulation ends soon after it is asked to, and what is made of seve
   REQUIRE_FALSE(early);
   CHECK(early.error()[0].message == "the simulation was stopped before its end");
   CHECK(asked == 3);
-  CHECK_FALSE(sensitivity(*s, machine(), after(once + 2)));
+  // The first simulation is whole, and the next one is the last.
+  const auto many = sensitivity(*s, machine(), after(once + 2));
+  REQUIRE_FALSE(many);
+  CHECK(many.error()[0].message == "the simulation was stopped before its end");
+  CHECK(asked == once + 3);
   CHECK_FALSE(spread(*s, machine(), after(once + 2)));
+  CHECK(asked == once + 3);
   CHECK(spread(*s, machine(), after(~std::uint64_t{})));
 }
 

@@ -18,9 +18,11 @@
 //
 // What `deadline` leaves undone: a candidate that is under way then is stopped, and does not count; neither does one
 // whose proof would take longer than what is left, by the longest so far. Only the default is simulated and examined in
-// any case. With `spreads`, part of the time is kept for them, half of it at most.
+// any case. With `spreads`, part of the time is kept for them, half of it at most; the search goes on with what they do
+// not need.
 //
-// Candidates that differ only in the alignment of buffers, which no time depends on, are simulated once.
+// A candidate that differs from one of `best` in the alignment of buffers alone, which no time depends on, is counted
+// as equally good without a simulation.
 //
 // A candidate that would enter `best` is checked first, and does not enter unless all of its executions are
 // proved. So `best` holds only schedules that are proved on this machine's topology; the other candidates were
