@@ -57,7 +57,8 @@ template <class Time = double> class Network {
   using Resource = detail::Resource<Time>;
   struct Use {
     std::uint32_t resource{};
-    Time weight{};  ///< bytes of the resource per byte of the flow
+    Time weight{};         ///< bytes of the resource per byte of the flow
+    std::uint32_t at = 0;  ///< the network's own: no earlier than where the flow is among those of the resource
   };
 
   std::uint32_t add(Resource r) {
@@ -81,6 +82,7 @@ template <class Time = double> class Network {
       const auto u = f.uses[k];
       auto& r = resources_[u.resource];
       if (r.flows.empty()) r.since = lead(now);
+      f.uses[k].at = static_cast<std::uint32_t>(r.flows.size());
       r.flows.push_back({.flow = id, .weight = u.weight});
       if (r.tight) tighten(f, u.resource, true);
       ask(u.resource, lead(u.weight * f.alone));
@@ -92,9 +94,9 @@ template <class Time = double> class Network {
     auto& f = flows_[id];
     advance(now, f);
     count(f);
-    for (const auto& u : f.uses) {
+    for (auto& u : f.uses) {
       auto& r = resources_[u.resource];
-      r.flows.erase(r.flows.begin() + (&member(u.resource, id) - r.flows.data()));
+      r.flows.erase(r.flows.begin() + (&member(u, id) - r.flows.data()));
       ask(u.resource, r.flows.empty() ? -r.demand : -lead(u.weight * f.alone));
       if (r.flows.empty()) r.busy_ns += lead(now) - r.since;
     }
@@ -216,9 +218,12 @@ template <class Time = double> class Network {
       m.limited = f.full == resource;
     }
   }
-  typename Resource::Member& member(std::uint32_t resource, std::uint32_t flow) noexcept {
-    auto& all = resources_[resource].flows;
-    return *std::find_if(all.begin(), all.end(), [&](const auto& m) { return m.flow == flow; });
+  /// What the resource knows of the flow. Those before it may have ended since it was last found.
+  typename Resource::Member& member(Use& u, std::uint32_t flow) noexcept {
+    auto& all = resources_[u.resource].flows;
+    u.at = std::min(u.at, static_cast<std::uint32_t>(all.size() - 1));
+    while (all[u.at].flow != flow) --u.at;
+    return all[u.at];
   }
   static void tighten(Flow& f, std::uint32_t resource, bool tight) noexcept {
     const auto use = std::find_if(f.uses.begin(), f.uses.end(), [&](const Use& u) { return u.resource == resource; });
@@ -397,7 +402,7 @@ template <class Time = double> class Network {
     const bool same = rounded(j.rate, f.rate);
     if (!same || f.full != j.full) {
       for (std::uint32_t k = 0; k < f.tight; ++k) {
-        auto& m = member(f.uses[k].resource, j.flow);
+        auto& m = member(f.uses[k], j.flow);
         m.rate = j.rate;
         m.limited = j.full == f.uses[k].resource;
       }

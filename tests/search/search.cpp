@@ -273,6 +273,18 @@ TEST_CASE("the budget holds for what is under way, and for the intervals: a cloc
   CHECK(reads <= enough + enough / 50);
   CHECK(few.simulated < whole.simulated);
   CHECK(few.simulated > whole.simulated / 4);
+  // What they did not need is spent on other candidates.
+  const auto wide = [&] {
+    reads = 0;
+    SearchOptions o{.best = 1, .deadline = Deadline{Clock::time_point(std::chrono::milliseconds(8 * enough))}};
+    o.spreads = true;
+    o.clock = [&] { return Clock::time_point(std::chrono::milliseconds(++reads)); };
+    return found(text("choose a in 0..40\nchoose b in 0..40\n", "if (k*(a+1)+b)%3 == q\nnop times=600\n"), o);
+  }();
+  CHECK_FALSE(wide.complete);
+  CHECK(wide.best.front().spread);
+  CHECK(reads >= 7 * enough);
+  CHECK(reads <= 8 * enough + 8 * enough / 50);
 }
 
 TEST_CASE("candidates that differ in the alignment of buffers alone are simulated once") {
