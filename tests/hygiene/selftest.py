@@ -510,6 +510,32 @@ class Version(Tree):
         self.bad(self.check, self.texts | {"debian/changelog": ""}, "debian/changelog:1: has no version")
 
 
+class Requirements(Tree):
+    check = staticmethod(hygiene.requirements)
+    texts = {
+        "debian/control": "Build-Depends:\n libfmt-dev (>= 9),\n libsqlite3-dev (>= 3.37),\n meson (>= 1.0),\n pybind11-dev (>= 2.10),\n python3-dev\n",
+        "pyproject.toml": 'requires = ["meson-python>=0.12", "pybind11>=2.10"]\n',
+        "share/cmake/sdmaConfig.cmake.in": "find_dependency(fmt 9)\n",
+        "README.md": "It needs fmt 9 and nlohmann-json 3.11.\n",
+        "meson.build": "meson_version: '>=1.0'\nfmt = dependency('fmt', version: '>=9', required: false)\nrequires: ['fmt >= 9']\n",
+        "tests/fuzz/meson.build": "dependency('sqlite3', version: '>=3.37')\n",
+        "build-asan/copy/meson.build": "dependency('fmt', version: '>=8')\n",
+    }
+
+    def test_one(self):
+        self.good(self.check, self.texts)
+
+    def test_several(self):
+        for name, old, new in (("pyproject.toml", "pybind11>=2.10", "pybind11>=2.13"), ("README.md", "fmt 9", "fmt 10"), ("meson.build", "fmt >= 9", "fmt >= 10"),
+                               ("share/cmake/sdmaConfig.cmake.in", "fmt 9", "fmt 9.1"), ("tests/fuzz/meson.build", "3.37", "3.40"),
+                               ("meson.build", "meson_version: '>=1.0'", "meson_version: '>=1.1'")):  # fmt: skip
+            with self.subTest(name):
+                self.bad(self.check, self.texts | {name: self.texts[name].replace(old, new)}, "but debian/control:")
+
+    def test_none(self):
+        self.bad(self.check, self.texts | {"README.md": ""}, "no version of nlohmann-json was found")
+
+
 class Paragraph(Tree):
     check = staticmethod(hygiene.paragraph)
 
