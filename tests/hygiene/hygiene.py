@@ -685,15 +685,19 @@ RELEASED = {
     "CHANGELOG.md": r"\A(?:(?!^## ).*\n)*## \[[\d.]+\] - \d{4}-\d\d-\d\d$",
     "debian/changelog": r"\Asdma \([\d.]+\)",
 }
+# What the last release promised.
+LAST_RELEASE = {"tests/stability/names.txt": r"(?m)^# of ([\d.]+)$", "tests/stability/layouts.txt": r"(?m)^# of ([\d.]+),"}
 
 
 def version(root):
-    """the build, the headers, the changelog and Debian's packages have one version, and agree whether it is released"""
+    """the build, headers, changelogs, pages and lists of the last release have one version, and agree whether it is released"""
     found = {path: re.search(pattern, read(root, path)) if (root / path).is_file() else None for path, pattern in VERSIONS.items()}
     bad = [f"{path}:1: has no version" for path, match in found.items() if not match]
     numbers = {path: match[1] for path, match in found.items() if match}
     first = next(iter(numbers.values()), "")
     released = {path: bool(re.search(pattern, read(root, path), re.M)) for path, pattern in RELEASED.items() if path in numbers}
+    lists = {path: re.search(pattern, read(root, path)) for path, pattern in LAST_RELEASE.items() if (root / path).is_file()}
+    released |= {path: bool(match and match[1] == first) for path, match in lists.items()}
     bad += [f"{path}:1: says that {first} is {'' if yes else 'not '}released; meson.build says otherwise"
             for path, yes in released.items() if yes != released.get("meson.build")]  # fmt: skip
     return bad + [f"{path}:1: version {number}, but meson.build has {first}" for path, number in numbers.items() if number != first]

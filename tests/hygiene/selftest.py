@@ -485,6 +485,7 @@ class Version(Tree):
         "CITATION.cff": "cff-version: 1.2.0\nversion: 1.2.3\n",
         "share/ci/github.yml": "env:\n  SDMA_TAG: v1.2.3\n",
     }
+    lists = {"tests/stability/names.txt": "# of 1.2.3\n", "tests/stability/layouts.txt": "# of 1.2.3, inline namespace v1\n"}
 
     def test_one(self):
         self.good(self.check, self.texts)
@@ -505,6 +506,13 @@ class Version(Tree):
             with self.subTest(name):
                 self.bad(self.check, self.texts | yet | {name: self.texts[name]}, f"{name}:1: says that 1.2.3 is released; meson.build says otherwise")
                 self.bad(self.check, self.texts | {name: yet[name]}, f"{name}:1: says that 1.2.3 is not released; meson.build says otherwise")
+
+    def test_last_release(self):
+        self.good(self.check, self.texts | self.lists)
+        for name, text in self.lists.items():
+            with self.subTest(name):
+                before = {name: text.replace("1.2.3", "1.2.2")}
+                self.bad(self.check, self.texts | self.lists | before, f"{name}:1: says that 1.2.3 is not released; meson.build says otherwise")
 
     def test_none(self):
         self.bad(self.check, self.texts | {"debian/changelog": ""}, "debian/changelog:1: has no version")
