@@ -273,18 +273,20 @@ TEST_CASE("the budget holds for what is under way, and for the intervals: a cloc
   CHECK(reads <= enough + enough / 50);
   CHECK(few.simulated < whole.simulated);
   CHECK(few.simulated > whole.simulated / 4);
-  // What they did not need is spent on other candidates.
+  // What they did not need is spent on other candidates: one that takes long makes the search keep too much.
   const auto wide = [&] {
     reads = 0;
-    SearchOptions o{.best = 1, .deadline = Deadline{Clock::time_point(std::chrono::milliseconds(8 * enough))}};
+    SearchOptions o{.best = 1, .deadline = Deadline{Clock::time_point(std::chrono::milliseconds(20 * enough))}};
     o.spreads = true;
     o.clock = [&] { return Clock::time_point(std::chrono::milliseconds(++reads)); };
-    return found(text("choose a in 0..40\nchoose b in 0..40\n", "if (k*(a+1)+b)%3 == q\nnop times=600\n"), o);
+    const auto open = text("choose slow in [0, 1]\nchoose a in 0..40\nchoose b in 0..40\n",
+                           "if (k*(a+1)+b)%3 == q\nnop times=100+10000*slow\n");
+    return found(open, o);
   }();
   CHECK_FALSE(wide.complete);
   CHECK(wide.best.front().spread);
-  CHECK(reads >= 7 * enough);
-  CHECK(reads <= 8 * enough + 8 * enough / 50);
+  CHECK(reads >= 19 * enough);
+  CHECK(reads <= 20 * enough + 20 * enough / 50);
 }
 
 TEST_CASE("candidates that differ in the alignment of buffers alone are simulated once") {
