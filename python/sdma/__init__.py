@@ -20,6 +20,7 @@ that opened them; another process, or a second thread at the same time, gets an 
 from __future__ import annotations as _annotations
 
 import typing as _typing
+from collections.abc import Iterable as _Iterable
 from functools import partial as _partial
 
 from . import _sdma, packets, program, verbs
@@ -61,6 +62,8 @@ def as_(source: str | Packet | _typing.Sequence[Packet], *, file: str = "text", 
     """The bytes of a text in the language of docs/text.md, or of packets."""
     if isinstance(source, str):
         return _sdma.assemble(source, file, generation)
+    if not isinstance(source, (Packet, _Iterable)):
+        raise TypeError(f"pass text, or packets of sdma.packets, not {type(source).__name__}")
     return b"".join(bytes(_packet(p)) for p in ([source] if isinstance(source, Packet) else source))
 
 
