@@ -19,6 +19,9 @@ OWN = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@example.org", "GIT_COMMITT
 FILES = {"meson.build": "project('sdma', 'cpp',\n  version: '1.2.3',\n", "CHANGELOG.md": "## [1.2.3] - unreleased\n", ".gitignore": "/build*/\n",
          "a file": "with a blank\n", "B": "sorted by bytes\n", "notes.local": "what a user's own list ignores\n"}  # fmt: skip
 NAMES = ["sdma-1.2.3.tar.xz", "sdma.wrap"]
+# In place of what compiles the program and the page: they write what they are asked for.
+BUILDERS = {"scripts/release_binary.py": "pathlib.Path(sys.argv[3]).write_text(sys.argv[1])",
+            "playground/build.py": "pathlib.Path(sys.argv[3]).write_text('|'.join(sys.argv[4:]))"}  # fmt: skip
 
 
 def run(*command, cwd, code=0, home="/nonexistent"):
@@ -47,6 +50,10 @@ def repository(tree, script):
         shutil.copy(script.with_name(name), tree / "scripts")
     for name, text in FILES.items():
         (tree / name).write_text(text)
+    for name, text in BUILDERS.items():
+        (tree / name).parent.mkdir(exist_ok=True)
+        (tree / name).write_text(f"#!/usr/bin/env python3\nimport pathlib, sys\n{text}\n")
+        (tree / name).chmod(0o755)
     (tree / "link").symlink_to("a file")
     run("git", "init", "-q", cwd=tree)
     run("git", "add", "-A", cwd=tree)
@@ -75,7 +82,7 @@ def main(source):
         check("files", list(first), NAMES)
         with tarfile.open(work / "first" / NAMES[0]) as archive:
             check("times and owners", {(e.mtime, e.uid, e.gid) for e in archive}, {(TIME, 0, 0)})
-            names = [*FILES, "link", "scripts/older_glibc.py", "scripts/release"]
+            names = [*FILES, *BUILDERS, "link", "scripts/older_glibc.py", "scripts/release"]
             check("names", archive.getnames(), [f"sdma-1.2.3/{name}" for name in sorted(names)])
         # A user's own list of what git ignores has no say about the files of an archive.
         home = work / "home"
@@ -84,6 +91,17 @@ def main(source):
         tree = unpacked(work / "first" / NAMES[0], work / "a folder")
         check("the archive of the archive", published(tree, work / "second", home=home) == first, True)
         check("the archive, written into the tree", published(tree, tree / "build/out") == first, True)
+        # The program and the page, too.
+        (work / "bin").mkdir()
+        (work / "bin/em++").write_text("")
+        (work / "bin/em++").chmod(0o755)
+        (work / "all").mkdir()
+        words = (f"PATH={work}/bin:{OWN['PATH']}", "CXX=ccache g++")
+        run("env", *words, "scripts/release", work / "all", cwd=tree)
+        check("all files", sorted(path.name for path in (work / "all").iterdir()), [
+            "sdma-1.2.3-playground.html", "sdma-1.2.3-x86_64.tar.gz", *NAMES])  # fmt: skip
+        check("the program's time", (work / "all/sdma-1.2.3-x86_64.tar.gz").read_text(), f"--time={TIME}")
+        check("the page's compilers", (work / "all/sdma-1.2.3-playground.html").read_text(), f"|{work}/bin/em++|ccache|g++")
         # A tree that lies in somebody's repository.
         (work / "outer").mkdir()
         run("git", "init", "-q", cwd=work / "outer")
