@@ -229,6 +229,7 @@ class Loader {
         return in_.complain("parameters", "\"" + key + "\" is not a parameter",
                             meant_hint(n, "sdma simulate --show-machine lists them"));
       }
+      if (seen[i]) return in_.complain("parameters", "\"" + std::string(kEntries[i].name) + "\" is given twice");
       seen[i] = true;
       one("parameters: " + key, i, value, m.parameters[i]);
     }
@@ -297,6 +298,8 @@ Result<MachineDescription, Diagnostic> machine_of_node(Topology node) {
 std::string_view name(Cost c) noexcept { return kEntries[static_cast<std::size_t>(c)].name; }
 std::string_view unit(Cost c) noexcept { return kEntries[static_cast<std::size_t>(c)].unit; }
 std::size_t cost_named(std::string_view n) noexcept {
+  // The name in 0.2, which counted a GPU's engines towards the host the other way round.
+  if (n == "engine.first_to_host_efficiency") return static_cast<std::size_t>(Cost::engine_second_down);
   return static_cast<std::size_t>(std::find_if(kEntries.begin(), kEntries.end(), [&](auto& e) { return e.name == n; }) -
                                   kEntries.begin());
 }

@@ -249,3 +249,19 @@ TEST_CASE("a file that does not have these parameters has the mechanisms off") {
   CHECK(*machine_from_json(to_json(*m), "new.json") == *m);
   CHECK(off().set("engine.copies_to_a_peer", 1.5) == Errc::bad_argument);
 }
+
+TEST_CASE("a machine's file of 0.2 has another name for the slow engine towards the host") {
+  auto text = to_json(with("engine.second_to_host_efficiency", 0.75));
+  const std::string now = "engine.second_to_host_efficiency", former = "engine.first_to_host_efficiency";
+  text.replace(text.find(now), now.size(), former);
+  const auto m = machine_from_json(text, "old.json");
+  REQUIRE(m);
+  CHECK((*m)[Cost::engine_second_down] == 0.75);
+  CHECK(to_json(*m).find(former) == std::string::npos);
+  CHECK(off().set(former, 0.5) == Errc::ok);
+
+  text.insert(text.find('"' + former), '"' + now + R"(": {"value": 1, "uncertainty": 0, "source": "mine"}, )");
+  const auto twice = machine_from_json(text, "both.json");
+  REQUIRE_FALSE(twice);
+  CHECK(to_string(twice.error()).find('"' + now + "\" is given twice") != std::string::npos);
+}

@@ -5,10 +5,12 @@
   stability.py names INCLUDE LIST [--accept|--release VERSION]
   stability.py symbols LIBRARY LIST [--accept|--release VERSION]
   stability.py exports ARCHIVE MAP [--accept]
+  stability.py page INCLUDE PAGE
 
 `names` reads the headers below INCLUDE with doxygen; LIST is names.txt. `symbols` reads LIBRARY with nm; LIST is a symbols file of
 Debian. What is new is not a complaint. Exit code 1, with a line for each thing that is gone or differs. `exports` compares MAP, which tells
-the linker what the shared libraries export, with what ARCHIVE defines of the public names.
+the linker what the shared libraries export, with what ARCHIVE defines of the public names. `page` looks up the names that the last section
+of PAGE says a version has added, each in the header of its row.
 
   --accept             removes from LIST what is gone or differs, and adds what replaced it: the break is a decision. Add a line to CHANGELOG.md
   --release VERSION    replaces LIST by what there is
@@ -169,7 +171,29 @@ extern "C++" {
         return self.HEAD + "".join(f"  {line};\n" for line in sorted(lines)) + "};\nlocal: *;\n};\n"
 
 
+def page(include, path):
+    """What is wrong with the table "New names, by header" of a page about an upgrade: a header or a name that is not there."""
+    declared = {}
+    for what, header in names(include).items():
+        # The types in a declaration have no scope: what has one is the name, or a base.
+        own = what.partition(" : ")[0]
+        declared.setdefault(header, set()).update(re.findall(r"(?:\bsdma::|#define )([\w:]+)", own))
+    section = path.read_text(encoding="utf-8").partition("\n## New names, by header\n")[2]
+    rows = [re.findall(r"`([^`]+)`", cell) for line in section.split("\n") if line.startswith("| `") for cell in line.split("|")[1:3]]
+    if not rows:
+        return [f"{path.name}: has no table of new names"]
+    wrong = []
+    for (header,), listed in zip(rows[::2], rows[1::2]):
+        known = declared.get(f"sdma/{header}", set())
+        wrong += [f"{path.name}: sdma/{header} has no name {name}" for name in listed if name not in known]
+    return wrong
+
+
 def main(arguments):
+    if len(arguments) == 3 and arguments[0] == "page":
+        wrong = page(pathlib.Path(arguments[1]).resolve(), pathlib.Path(arguments[2]))
+        print(*wrong, f"{len(wrong)} wrong", sep="\n")
+        return 1 if wrong else 0
     kinds = {"names": Names, "symbols": Symbols, "exports": Exports}
     if len(arguments) < 3 or arguments[0] not in kinds or arguments[3:4] not in ([], ["--accept"], ["--release"]):
         sys.exit(__doc__)
