@@ -199,7 +199,8 @@ std::string set(Options& o, std::string_view name, std::string_view v) {
   const auto expect = [&](bool good, std::string_view what) {
     return good ? "" : std::string(name) + ": '" + std::string(v) + "' is " + std::string(what);
   };
-  constexpr std::string_view kNumber = "not a number", kYes = "neither yes nor no", kNumbers = "not a list of numbers";
+  constexpr std::string_view kNumber = "not a number", kSize = "not a size: write 4096, 4K, 1M or 2G",
+                             kYes = "neither yes nor no", kNumbers = "not a list of numbers";
   if (name == "collective") return expect(to(o.collective, collective_named(v)), "not a collective");
   if (name == "variant") {
     const bool ahead = v.ends_with(kPrelaunched);
@@ -212,20 +213,20 @@ std::string set(Options& o, std::string_view name, std::string_view v) {
   if (name == "completion")
     return expect(to(o.completion, completion_named(v)), "not one of atomic, fence, two_fences");
   if (name == "gpus") return expect(to(o.gpus, v), kNumber);
-  if (name == "bytes") return expect(to(o.bytes, v), kNumber);
+  if (name == "bytes") return expect(to(o.bytes, v), kSize);
   if (name == "root") return expect(to(o.root, v), kNumber);
   if (name == "in_place") return expect(to(o.in_place, v), kYes);
   if (name == "own_part") return expect(to(o.own_part, v), kYes);
   if (name == "epochs") return expect(to(o.epochs, v), kNumber);
   if (name == "peers_per_engine") return expect(to(o.peers_per_engine, v), kNumber);
   if (name == "engines") return expect(to(o.engines, v), kNumbers);
-  if (name == "granule") return expect(to(o.granule, v), kNumber);
-  if (name == "alignment") return expect(to(o.alignment, v), kNumber);
+  if (name == "granule") return expect(to(o.granule, v), kSize);
+  if (name == "alignment") return expect(to(o.alignment, v), kSize);
   if (name == "offsets") return expect(to(o.offsets, v), kNumbers);
-  if (name == "packet_bytes") return expect(to(o.packet_bytes, v), kNumber);
+  if (name == "packet_bytes") return expect(to(o.packet_bytes, v), kSize);
   if (name == "sizes") return expect(to(o.sizes, v), kNumbers);
   if (name == "turns") return expect(to(o.turns, v), kNumber);
-  if (name == "ring_bytes") return expect(to(o.ring_bytes, v), kNumber);
+  if (name == "ring_bytes") return expect(to(o.ring_bytes, v), kSize);
   return "'" + std::string(name) + "' is not an option";
 }
 

@@ -285,7 +285,7 @@ class Files {
       if (recording) return not_known(std::move(c.error()));
     }
     if (!rest->has_dump) return {};
-    auto dumps = read_text_dump(rest->text, in.name());
+    auto dumps = read_ring_text(rest->text, in.name());
     if (!dumps && dumps.error().rule == kLogWithoutDump) return {};
     if (!dumps) return not_known(std::move(dumps.error()));
     for (auto& d : dumps->dumps) {

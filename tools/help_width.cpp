@@ -24,9 +24,10 @@ std::size_t continued(std::string_view line) {
   constexpr std::size_t kDeepest = 4;  // blanks before a name; more precede a text that continues
   const auto first = std::min(line.find_first_not_of(' '), line.size());
   if (first == 0 || first > kDeepest) return first;
-  // A name may leave one blank before the column of descriptions.
-  if (line.size() > kHelpColumn && line[kHelpColumn - 1] == ' ' && line[kHelpColumn] != ' ') return kHelpColumn;
   const auto gap = line.find("  ", first);
+  // A name may leave one blank before the column of descriptions.
+  if (gap > kHelpColumn && line.size() > kHelpColumn && line[kHelpColumn - 1] == ' ' && line[kHelpColumn] != ' ')
+    return kHelpColumn;
   if (gap == line.npos) return line[first] == '-' ? first + kDeepest : first;  // the words of an option, deeper
   return std::min(line.find_first_not_of(' ', gap), line.size());
 }
@@ -59,6 +60,7 @@ std::string fitted(std::string_view help, std::size_t columns) {
   bool examples = false;
   while (!help.empty()) {
     auto line = next_line();
+    if (line.empty() && out.ends_with("\n\n")) continue;  // a group of hidden options leaves a blank line
     examples = examples || line == kExamples;
     const auto indent = continued(line);
     while (!examples && line.size() > columns) {

@@ -6,7 +6,6 @@
 #include "json/json.hpp"
 #include "sdma/core/number.hpp"
 #include "sdma/dump/descriptors.hpp"
-#include "sdma/dump/text.hpp"
 #include "sdma/queue/dump.hpp"
 #include "sdma/schedule/text.hpp"
 #include "verb.hpp"
@@ -80,7 +79,44 @@ std::shared_ptr<std::FILE> open_pipe(const std::string& path) {
   return file ? std::shared_ptr<std::FILE>(file, std::fclose) : nullptr;
 }
 
+bool has_string(const json::Json& j) {
+  return j.is_string() || (j.is_structured() && std::any_of(j.begin(), j.end(), has_string));
+}
+
+/// JSON that no dump is. Logs of containers are an object per line, with texts, and dumps in JSON have hexadecimal
+/// numbers: those are JSON only where they cannot be read.
+bool is_json(std::string_view text, bool unread) {
+  text = detail::trimmed(text, " \t\r\n");
+  const auto line = text.substr(0, text.find('\n'));
+  if (!text.starts_with('{')) return false;
+  if (unread) return json::Json::accept(line) || json::Json::accept(text);
+  if (text.find("0x") != text.npos || !json::Json::accept(text)) return false;
+  return line.size() < text.size() || !has_string(json::Json::parse(text));
+}
+
+/// What a text is that cannot be read as a ring: a schedule, or JSON.
+std::optional<Diagnostic> other_than_ring(std::string_view text, const std::string& name) {
+  if (is_schedule(text))
+    return Diagnostic{.where = name,
+                      .message = "this is a schedule, and not a ring",
+                      .hint = "sdma check, run and simulate read schedules"};
+  if (!is_json(text, true)) return {};
+  return Diagnostic{.where = name,
+                    .message = "this is JSON, and neither a ring nor a schedule",
+                    .hint =
+                        "--topology reads what sdma topology --json prints, and --machine what sdma simulate "
+                        "--show-machine --json prints; sdma trace reads a trace"};
+}
+
 }  // namespace
+
+Result<TextDumps, Diagnostic> read_ring_text(std::string_view text, const std::string& name) {
+  const auto begin = without_mark(text);
+  auto dump = is_json(begin, false) ? Diagnostic{} : read_text_dump(text, name);
+  if (dump || dump.error().rule == kLogWithoutDump) return dump;
+  auto other = other_than_ring(begin, name);
+  return other ? *std::move(other) : std::move(dump);
+}
 
 std::string_view without_mark(std::string_view text) noexcept {
   constexpr std::string_view kUtf8 = "\xef\xbb\xbf";
@@ -88,7 +124,9 @@ std::string_view without_mark(std::string_view text) noexcept {
 }
 
 Result<Input, Diagnostic> Input::open(const InputOptions& o) {
-  if (o.form == Form::automatic && !o.schedules && is_schedule_name(o.path))
+  // A name that nothing has is a missing file, whatever it ends with.
+  const auto is_there = [&o] { return o.contents || ::access(o.path.c_str(), F_OK) == 0; };
+  if (o.form == Form::automatic && !o.schedules && is_schedule_name(o.path) && is_there())
     return Diagnostic{.where = o.path,
                       .message = "this is a schedule by its name, and not a ring",
                       .hint = "sdma check, run and simulate read schedules; if it is a ring, say so: --input=hex"};
@@ -316,24 +354,8 @@ Diagnostic no_such_ring(std::string where, std::string_view wanted, const std::v
                                  : "--ring names one of them" + did_you_mean(wanted, rings)};
 }
 
-/// JSON that no dump is. Logs of containers are an object per line, and dumps in JSON have hexadecimal numbers: those
-/// are JSON only where they cannot be read.
-bool is_json(std::string_view text, bool unread) {
-  text = detail::trimmed(text, " \t\r\n");
-  const auto line = text.substr(0, text.find('\n'));
-  if (!text.starts_with('{')) return false;
-  if (unread) return json::Json::accept(line) || json::Json::accept(text);
-  return line.size() < text.size() && text.find("0x") == text.npos && json::Json::accept(text);
-}
-
 Result<RingInput, Diagnostic> Input::read_text() {
-  auto text = is_json(beginning(), false) ? Diagnostic{} : read_text_dump(buffer_, name_);
-  if (!text && is_json(beginning(), true))
-    return Diagnostic{.where = name_,
-                      .message = "this is JSON, and neither a ring nor a schedule",
-                      .hint =
-                          "--topology reads what sdma topology --json prints, and --machine what sdma simulate "
-                          "--show-machine --json prints; sdma trace reads a trace"};
+  auto text = read_ring_text(buffer_, name_);
   if (!text) return std::move(text.error());
   std::vector<std::string_view> rings;
   for (const auto& d : text->dumps) rings.push_back(d.ring);

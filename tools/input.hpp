@@ -21,6 +21,7 @@
 #include "sdma/core/file.hpp"
 #include "sdma/core/result.hpp"
 #include "sdma/dump/place.hpp"
+#include "sdma/dump/text.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -40,6 +41,8 @@ class VerbOptions;
 
 enum class Form { automatic, binary, hex, dump, debugfs };
 
+/// The dumps in a text; an error says if it is a schedule or JSON.
+Result<TextDumps, Diagnostic> read_ring_text(std::string_view text, const std::string& name);
 /// A text without its UTF-8 byte order mark.
 std::string_view without_mark(std::string_view) noexcept;
 

@@ -10,12 +10,17 @@
 #include "interrupt.hpp"
 #include "json/json.hpp"
 #include "output.hpp"
+#include "sdma/schedule/text.hpp"
+#include "typed_elsewhere.hpp"
 #include "verbs.hpp"
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cctype>
 #include <csignal>
 #include <new>
 #include <span>
@@ -46,7 +51,7 @@ void no_such_option(const std::string& program, const CLI::App& all, const CLI::
   // The beginning of an own option is meant; then an option of another verb; then one that is similar.
   const auto begun = [&](const std::string& name) { return name.starts_with(option); };
   const bool own = std::any_of(names.begin(), names.end(), begun);
-  auto instead = is_long && !own ? which_have(all, option) : "";
+  auto instead = own && is_long ? "" : which_have(all, option);
   if (is_long && instead.empty()) instead = did_you_mean(option, {names.begin(), names.end()});
   complain("'" + program + "' has no option '" + option + "'" + instead, program + " --help lists them");
 }
@@ -57,7 +62,14 @@ bool is_verb(std::string_view word) {
 void no_such_verb(const std::string& word) {
   std::vector<std::string_view> names;
   for (const auto& v : kVerbs) names.emplace_back(v.name);
-  complain("there is no subcommand '" + word + "'" + did_you_mean(word, names), "sdma --help lists them");
+  const auto none = "there is no subcommand '" + word + "'";
+  if (is_schedule_name(word) || ::access(word.c_str(), F_OK) == 0)
+    return void(complain(none, "a subcommand comes before a file: sdma " +
+                                   std::string(is_schedule_name(word) ? "check " : "dis ") + word));
+  auto small = word;
+  for (char& c : small) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (auto habit = hint_for(small, kToolHabits); !habit.empty()) return void(complain(none, std::move(habit)));
+  complain(none + did_you_mean(small, names), "sdma --help lists them");
 }
 
 /// Reports what the parser explains less well: an unknown option or verb, and "--name=", for which it takes the next
@@ -86,7 +98,9 @@ bool misunderstood(const CLI::App& app, const Words& words) {
     if (!rest.empty() && is_option(rest[0])) return no_such_option(program, app, *verb, rest[0]), true;
     if (rest.empty() || verb->get_prefix_command()) continue;
     const auto first = std::find_first_of(words.begin() + 1, words.end(), rest.begin(), rest.end());
-    return complain("unexpected argument '" + *first + "'", program + " --help"), true;
+    auto habit = hint_for(verb->get_name(), kArgumentHabits);
+    return complain("unexpected argument '" + *first + "'", habit.empty() ? program + " --help" : std::move(habit)),
+           true;
   }
   return false;
 }
@@ -141,6 +155,8 @@ int run(int argc, char** argv) {
   if (words.size() > 1 && words[1] == std::string_view("help")) {
     if (words.size() == 2) words[1] = "--help";
     else if (!is_verb(words[2])) return no_such_verb(words[2]), kUsage;
+    else if (words.size() > 3)
+      return complain("unexpected argument '" + std::string(words[3]) + "'", "sdma help SUBCOMMAND");
     else words[1] = words[2], words[2] = "--help";
   }
   if (words.size() > 1 && words[1][0] != '-' && !is_verb(words[1])) {

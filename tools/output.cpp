@@ -110,6 +110,12 @@ int write_text(const std::string& path, std::string text) {
   return out.close() ? kOk : out.exit_code();
 }
 
+bool reads_stdin_twice(const std::vector<std::string>& inputs) {
+  if (std::count(inputs.begin(), inputs.end(), "-") < 2) return false;
+  complain("- can be read only once");
+  return true;
+}
+
 bool overwrites(const std::vector<Written>& written, const std::vector<std::string>& inputs, const char* what) {
   for (std::size_t i = 0; i < written.size(); ++i) {
     const auto& w = written[i];

@@ -73,6 +73,9 @@ class Output {
 /// Writes the text to a file or, for "-", to standard output. Reports any error, and returns an exit code.
 int write_text(const std::string& path, std::string text);
 
+/// Complains if standard input is named more than once, and returns whether it is.
+bool reads_stdin_twice(const std::vector<std::string>& inputs);
+
 /// True if an output is also one of the inputs, or is named twice, so that writing it would destroy data. Reports it.
 /// `what`: what the inputs are, in the report.
 struct Written {

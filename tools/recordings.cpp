@@ -63,9 +63,11 @@ Result<RecordedCopies, Diagnostic> read_rocpd(const std::string& path, const Cop
 bool begins_recording(std::string_view begin) noexcept {
   constexpr std::string_view kWords[] = {"rocprofiler-sdk-tool", "traceEvents",     "schemaVersion",
                                          "deviceProperties",     "displayTimeUnit", "\"ph\":"};
+  if (begin.starts_with(kDatabaseMark)) return true;
   const auto at = begin.find_first_not_of(" \t\r\n\xef\xbb\xbf");
   if (at == begin.npos) return false;
   begin.remove_prefix(at);
+  if (begin.starts_with("[]")) return true;  // a Chrome trace without an event
   if (begin[0] != '{' && begin[0] != '[') {
     const auto line = begin.substr(0, begin.find('\n'));
     return line.find("Direction") != line.npos || line.find("Allocation_Size") != line.npos;

@@ -96,6 +96,17 @@ void add_pairs(VerbOptions& verb, const std::string& option, const std::string& 
   add_each(verb, option, pairs, parse_pair<std::pair<std::string, std::string>>, form, doc).type(form);
 }
 
+Option add_picture(VerbOptions& verb, const std::string& name, std::string& path, const std::string& doc) {
+  const auto take = [&path](const std::string& given) -> std::string {
+    // Names that promise another form.
+    for (const std::string_view other : {".png", ".pdf", ".jpg", ".jpeg", ".gif", ".webp", ".eps", ".ps", ".html"})
+      if (given.ends_with(other))
+        return "'" + given + "' is not a name for an SVG: write NAME.svg, which browsers show";
+    return path = given, "";
+  };
+  return verb.parsed(name, take, doc);
+}
+
 void add_figure(VerbOptions& verb, FigureOptions& figure, const std::string& picture) {
   verb.value("--title", figure.title, "with " + picture + ": the title of the picture").type("TEXT");
   add_parsed(verb, "--size", figure.size, parse_pixels,

@@ -63,6 +63,8 @@ void add_pairs(VerbOptions&, const std::string& option, const std::string& form,
 /// --gpu=0,3: which GPUs a picture or a trace shows; empty: all.
 void add_shown_gpus(VerbOptions&, std::vector<std::uint32_t>&);
 
+/// An option that draws an SVG to a path; a name such as x.png is refused.
+Option add_picture(VerbOptions&, const std::string& name, std::string& path, const std::string& doc);
 /// --title and --size. `picture`: the option that draws it, such as --plot.
 void add_figure(VerbOptions&, FigureOptions&, const std::string& picture);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Makes hints mend: tries changes of the text, checks the results, and gives a finding the changes that help. Internal.
+// Turns hints into fixes: tries changes of the text, checks the results, and gives a finding the changes that help.
+// Internal.
 //
 //   changes_for(text, finding)       ways to change the text, the likeliest first; none of them is checked
 //   mend(text, report, check)        tries them; a finding gets the edits after which it is gone

@@ -244,7 +244,7 @@ void Model::assign_engines() {
       programs[i].engine = std::uint64_t{q.place.index} << 32 | q.engine;
       continue;
     }
-    const auto e = exists(q.place) && exists(*q.peer) ? detail::engine_of(q, node, gpus) : Errc::bad_argument;
+    const auto e = exists(q.place) && exists(*q.peer) ? detail::engine_of(q, links, gpus) : Errc::bad_argument;
     // If the engine is not known, only queues with the same peer are known to share it.
     programs[i].engine = std::uint64_t{q.place.index} << 32 | (e ? e->value : 0x10000 + q.peer->index);
   }

@@ -16,6 +16,7 @@
 //              all data and posts        order with the other posts of their queue:      fills and writes have landed,
 //              have landed               flags, and fences if they are unordered         posts perhaps not (Q2)
 #include "../core/wide.hpp"
+#include "../device/link_index.hpp"
 #include "../schedule/symbols.hpp"
 #include "sdma/check/check.hpp"
 
@@ -203,8 +204,9 @@ class Model {
   const CheckOptions& options;
   const Profile profile;
   const Limits limits;
-  const Topology node;      ///< its engines and links are assumed
-  std::vector<GpuId> gpus;  ///< the node's GPU for each GPU of the schedule
+  const Topology node;                  ///< its engines and links are assumed
+  const detail::LinkIndex links{node};  ///< of it
+  std::vector<GpuId> gpus;              ///< the node's GPU for each GPU of the schedule
   std::vector<Program> programs;
   std::vector<Agent> agents;  ///< queues, then hosts, then kernels
   std::vector<Word> words;

@@ -42,7 +42,7 @@ class Placement {
     if (m_.options.open && !m_.options.topology) return;
     if (!m_.exists(queue.place) || !m_.exists(queue.peer.value_or(queue.place))) return;
     if (queue.network) return;
-    const auto engine = detail::engine_of(queue, node_, m_.gpus);
+    const auto engine = detail::engine_of(queue, m_.links, m_.gpus);
     if (!engine || detail::refuse(QueueRequest{.gpu = m_.gpu_of(queue.place), .engine = *engine}, node_)) return;
     links(q);
     auto flows = flows_of(q);
@@ -77,8 +77,8 @@ class Placement {
   }
   bool linked(Place here, Place there) const {
     if (here == there || there.is_host() || !m_.exists(there)) return true;
-    const auto a = LinkEnd::gpu(m_.gpu_of(here).value), b = LinkEnd::gpu(m_.gpu_of(there).value);
-    return node_.link(a, b) || node_.link(b, a);
+    const auto a = m_.gpu_of(here), b = m_.gpu_of(there);
+    return m_.links.link(a, b) || m_.links.link(b, a);
   }
   bool carries_atomics(Place here, Place there) const {
     if (here == there) return true;
@@ -86,7 +86,12 @@ class Placement {
     if (!m_.exists(here) || !m_.exists(there)) return true;
     const auto gpu = m_.gpu_of(here);
     if (!there.is_host()) return node_.completion(gpu, m_.gpu_of(there)) == Completion::atomic;
-    // If the node lists no link from the GPU to a processor, assume that atomics work.
+    const auto [known, added] = to_host_.try_emplace(gpu.value);
+    if (added) known->second = carries_atomics_to_host(gpu);
+    return known->second;
+  }
+  /// If the node lists no link from the GPU to a processor, assume that atomics work.
+  bool carries_atomics_to_host(GpuId gpu) const {
     const auto to_host = [&](const Link& l) {
       return l.from == LinkEnd::gpu(gpu.value) && l.to.kind == LinkEnd::Kind::cpu;
     };
@@ -273,6 +278,7 @@ class Placement {
   const Schedule& s_;
   Reporter& r_;
   const Topology& node_;
+  mutable std::map<std::uint32_t, bool> to_host_;           ///< by GPU: do atomics reach the host?
   std::set<std::pair<std::uint32_t, std::uint32_t>> rung_;  ///< by kernel and queue: doorbells out of reach
   /// The queues that move bytes, by GPU and engine.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::pair<std::uint32_t, Flows>>> on_;

@@ -117,7 +117,9 @@ class StuckFinder {
   std::string holds_now(const Word& w, const Step& s) const {
     auto v = static_cast<std::uint64_t>(now(w));
     if (s.sync->high) v >>= 32;
-    return std::to_string(truncate(s.sync->bytes, v));
+    v = truncate(s.sync->bytes, v);
+    const auto sign = static_cast<std::int64_t>(v);
+    return std::to_string(v) + (sign < 0 ? " (" + std::to_string(sign) + ")" : "");
   }
 
   /// Adds the agents that wait for something that the agents of this finding would do later.

@@ -8,6 +8,7 @@
 //     const auto n = whole_number<std::uint32_t>(trimmed(line), 16);
 //   }
 //   for (const auto word : between_commas("a,b"))          // a, b
+//   has_word("scatter and gather", "gather")              == true
 //
 // Pure functions; the views that they return lie in the text. Only between_commas allocates. No errors.
 #include <algorithm>
@@ -48,6 +49,15 @@ inline std::vector<std::string_view> between_commas(std::string_view text) {
   for (std::size_t at = 0; at <= text.size(); at += all.back().size() + 1)
     all.push_back(text.substr(at, std::min(text.find(',', at), text.size()) - at));
   return all;
+}
+
+/// Is `word` one of a list for people, such as "bytes align at" or "broadcast, scatter and gather"?
+constexpr bool has_word(std::string_view list, std::string_view word) {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz_";
+  const auto letter = [&](std::size_t at) { return at < list.size() && kLetters.find(list[at]) != kLetters.npos; };
+  for (auto at = list.find(word); at != list.npos; at = list.find(word, at + 1))
+    if ((at == 0 || !letter(at - 1)) && !letter(at + word.size())) return true;
+  return false;
 }
 
 /// The number that the whole text is, without a mark of the radix; nullopt if T cannot hold it.

@@ -3,6 +3,7 @@
 
 #include "../core/append.hpp"
 #include "gpus_text.hpp"
+#include "link_index.hpp"
 #include "product.hpp"
 
 #include <fmt/format.h>
@@ -88,13 +89,16 @@ const Link* Topology::link(LinkEnd from, LinkEnd to) const noexcept {
   return nullptr;
 }
 
-Result<EngineId> Topology::engine_for(GpuId src, GpuId dst) const noexcept {
-  if (src.value >= gpus.size() || dst.value >= gpus.size()) return Errc::bad_argument;
-  const auto& g = gpus[src.value];
+Result<EngineId> detail::engine_over(const Topology& t, const Link* l, GpuId src, GpuId dst) noexcept {
+  if (src.value >= t.gpus.size() || dst.value >= t.gpus.size()) return Errc::bad_argument;
+  const auto& g = t.gpus[src.value];
   const auto live = g.live_engines(), xgmi = live & ~g.live_host_engines();
-  const auto* l = src == dst ? nullptr : link(LinkEnd::gpu(src.value), LinkEnd::gpu(dst.value));
-  if (l && (l->engine_mask & live) != 0) return lowest(l->engine_mask & live);
+  if (src != dst && l && (l->engine_mask & live) != 0) return lowest(l->engine_mask & live);
   return lowest(src != dst && xgmi != 0 ? xgmi : live);
+}
+
+Result<EngineId> Topology::engine_for(GpuId src, GpuId dst) const noexcept {
+  return detail::engine_over(*this, link(LinkEnd::gpu(src.value), LinkEnd::gpu(dst.value)), src, dst);
 }
 
 Completion Topology::completion(GpuId by, std::optional<GpuId> where) const noexcept {

@@ -352,12 +352,12 @@ class Survey {
     std::size_t all = 0, bytes = 0, words = 0, long_ones = 0;
     bool letters = false, padded = false, octal = true, commas = false;
     for (const auto& r : rows_)
-      for (auto i = l_.positions; i < r.cells().size(); ++i) {
+      for (auto i = l_.positions; i < r.cells().size(); ++i, ++all) {
         const auto& c = r.cells()[i];
         const auto text = c.without_prefix();
-        ++all;
-        bytes += c.digits == 3;
-        words += c.digits == 6;
+        const bool offset = i == 0 && c.digits == 7;  // of od, which two lines do not prove
+        bytes += c.digits == 3 || offset;
+        words += c.digits == 6 || offset;
         long_ones += c.digits >= 4;
         letters = letters || c.prefixed || text.find_first_not_of("0123456789") != text.npos;
         padded = padded || c.padded();

@@ -43,7 +43,8 @@ class FrontEnd {
   explicit FrontEnd(const PipelineConfig& c)
       : ring_(c.ring),
         reader_(*c.reader),
-        copy_(new std::uint32_t[2 * c.ring.size()]),
+        own_copy_(c.copy.empty() ? new std::uint32_t[2 * c.ring.size()] : nullptr),
+        copy_(c.copy.empty() ? own_copy_.get() : c.copy.data()),
         gpu_(c.gpu),
         engine_(c.engine),
         queue_(c.queue),
@@ -272,7 +273,7 @@ class FrontEnd {
       if (!base) return 0;
       from = base + f.at;
     } else if (read_ >= copied_from_ && read_ + n * sizeof(std::uint32_t) <= copied_to_) {
-      from = copy_.get() + slot(read_);
+      from = copy_ + slot(read_);
     } else if (const auto first = ring_.size() - slot(read_); first >= n) {
       from = ring_.data() + slot(read_);
     } else {
@@ -310,12 +311,12 @@ class FrontEnd {
     current_.in_ring = true;
     const auto at = slot(read_);
     if (read_ >= copied_from_ && read_ + std::uint64_t{4} * current_.length <= copied_to_) {
-      current_.pointer = copy_.get() + at + info.fixed;
+      current_.pointer = copy_ + at + info.fixed;
     } else if (at + current_.length <= ring_.size()) {
       current_.pointer = ring_.data() + at + info.fixed;
     } else {
       for (std::size_t i = 0; i < current_.length; ++i) copy_[at + i] = ring_[(at + i) % ring_.size()];
-      current_.pointer = copy_.get() + at + info.fixed;
+      current_.pointer = copy_ + at + info.fixed;
     }
   }
   /// Copies [from, to) of the ring, twice, so that every packet in it lies in one piece.
@@ -323,8 +324,7 @@ class FrontEnd {
     for (auto at = from; at < to; at += sizeof(std::uint32_t))
       copy_[slot(at)] = copy_[slot(at) + ring_.size()] = ring_[slot(at)];
     copied_to_ = to;
-    Reader packets{{copy_.get() + slot(from), static_cast<std::size_t>((to - from) / sizeof(std::uint32_t))},
-                   *packets_};
+    Reader packets{{copy_ + slot(from), static_cast<std::size_t>((to - from) / sizeof(std::uint32_t))}, *packets_};
     while (packets) {
       const auto at = from + packets.position_dwords() * sizeof(std::uint32_t);
       const auto view = packets.next();
@@ -359,7 +359,8 @@ class FrontEnd {
 
   std::span<const std::uint32_t> ring_;
   AddressSpace::Reader& reader_;
-  std::unique_ptr<std::uint32_t[]> copy_;  ///< twice the ring: a packet across the ring's end lies here in one piece
+  std::unique_ptr<std::uint32_t[]> own_copy_;  ///< null if the config has one
+  std::uint32_t* copy_;  ///< twice the ring: a packet across the ring's end lies here in one piece
   PrefetchedIb ib_copy_{};
   std::uint64_t read_ = 0, limit_ = 0, rung_ = 0, skip_ = 0;
   /// The part of the ring that copy_ holds. The front end reads it from there.

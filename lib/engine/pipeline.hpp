@@ -78,6 +78,8 @@ constexpr std::string_view name(IndirectBuffers i) noexcept {
 /// The parts and parameters of a Pipeline. `ring` and `reader` are required.
 struct PipelineConfig {
   std::span<std::uint32_t> ring{};  ///< its size in dwords is a power of two; the pipeline only reads it
+  /// Twice the ring, for packets that cross its end; empty: the pipeline has its own.
+  std::span<std::uint32_t> copy{};
   /// In bytes; execution begins at its value. Null: execution begins at 0, and the position is not published.
   std::uint64_t* rptr{};
   AddressSpace::Reader* reader{};                  ///< pipelines that one thread steps may share it

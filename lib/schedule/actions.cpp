@@ -105,7 +105,9 @@ bool ScheduleParser::submit() {
     lex_.take();
     if (!room(begin.at, s_.queues.size())) return false;
     for (std::size_t i = 0; i < s_.queues.size(); ++i) a.queues.push_back(i);
-    if (a.queues.empty()) return fail(begin.at, "there is no queue to submit");
+    if (a.queues.empty() && incomplete_) return source_.follows(), false;
+    if (a.queues.empty())
+      return fail(begin.at, "there is no queue to submit", "declare one: queue gpu0.push peer=gpu1");
   } else {
     while (!at_line_end()) {
       const auto r = ref(false);

@@ -187,7 +187,7 @@ class Linker {
     auto free = device_.kernels_stand_in() ? device_.topology().gpus[gpu(q.place).value].live_engines() : 0;
     for (const auto& other : s_.queues)
       if (other.place == q.place && !other.network)
-        free &= ~(std::uint64_t{1} << engine_of(other, device_.topology(), gpus_)->value);
+        free &= ~(std::uint64_t{1} << engine_of(other, links_, gpus_)->value);
     for (const auto& other : s_.queues) {
       if (&other == &q) break;
       if (other.place == q.place && other.network) free &= free - 1;
@@ -201,7 +201,7 @@ class Linker {
     if (out_->team && out_->team->ranks().of(q.place) != options_.rank) return void(out_->programs.emplace_back());
     const auto where = "queue " + queue_name(q);
     if (q.network && out_->network) return network_queue(i);
-    const auto engine = q.network ? stand_in(q) : engine_of(q, device_.topology(), gpus_);
+    const auto engine = q.network ? stand_in(q) : engine_of(q, links_, gpus_);
     if (!engine)
       return add(where, "this device has no network between nodes, and no engine is free that could stand in for it",
                  "run it on the software device, with fewer queues of a GPU");
@@ -262,6 +262,7 @@ class Linker {
   const BindOptions& options_;
   std::vector<GpuId> gpus_;
   GpuSet elsewhere_{};  ///< GPUs in other nodes
+  const LinkIndex links_{device_.topology()};
   const std::vector<Lifetime> lives_ = lifetimes(s_);
   std::map<std::size_t, std::size_t> pools_;  ///< buffers with such blocks: where in Impl::memory they are
   std::set<std::size_t> views_;               ///< blocks that are at an address of their own

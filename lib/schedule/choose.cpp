@@ -93,11 +93,15 @@ std::optional<std::size_t> ScheduleParser::decide(const Scope& s, const std::str
 /// choose NAME in VALUES [once | per VALUE, ..]
 bool ScheduleParser::choose(int depth) {
   const Token begin = lex_.take();
+  const auto errors = source_.count();
   const auto name = new_name();
-  const auto all = name && take("in") ? values() : std::nullopt;
-  if (!all) return false;
+  if (!name) return false;
+  const auto all = take("in") ? values() : std::nullopt;
+  source_.advise(errors, "write choose n in 1..5, or in [1, 4]");
+  if (!all) return names_.lose(*name), false;
   if (all->count() == 0)
-    return fail(begin.at, "there is nothing to choose from", "write choose n in 1..5, or in [1, 4]");
+    return names_.lose(*name),
+           fail(begin.at, "there is nothing to choose from", "write choose n in 1..5, or in [1, 4]");
   if (all->count() > kMostAlternatives)
     return fail(begin.at, "a choice has at most " + std::to_string(kMostAlternatives) + " alternatives, got " +
                               to_string(all->count()));

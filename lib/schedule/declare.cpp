@@ -41,11 +41,19 @@ bool ScheduleParser::item(int depth) {
                                     "queue", "host", "kernel",  "expect", "for",  "if",     "when"};
   lex_.take();
   const bool assigned = t.kind == Token::word && lex_.peek().is("=");
+  const bool loops = std::find(kLoopHabits.begin(), kLoopHabits.end(), t.text) != kLoopHabits.end();
+  const auto habit = loops ? kLoopForm : meant_by(t.text, kLineHabits);
   fail(t.at, "expected a declaration or 'end', got " + quote(t),
        find_packet(t.text) ? "packets belong in a queue: queue gpu0.name peer=gpu1 ... end"
        : assigned          ? "a name needs let or param: let " + std::string(t.text) + " = ..."
+       : !habit.empty()    ? std::string(habit)
                            : suggestion(nearest(t.text, words)));
+  if (assigned) names_.lose(t.text);
   lex_.skip_line();
+  if (!loops) return false;
+  // Its `end` is not one too many.
+  skip_body();
+  if (at("end")) lex_.take();
   return false;
 }
 
@@ -55,8 +63,10 @@ bool ScheduleParser::gpus() {
     return fail(t.at, "duplicate 'gpus'", "the first is on line " + std::to_string(source_.line(gpus_at_)));
   gpus_given_ = true;
   gpus_at_ = t.at;
-  if (lex_.peek().is("=")) return fail(lex_.peek().at, "expected a number, got '='", "write gpus 8");
-  return set(s_.gpus, number("gpus", 0, Schedule::kMostGpus));
+  const auto errors = source_.count();
+  gpus_lost_ = !set(s_.gpus, number("gpus", 0, Schedule::kMostGpus));
+  source_.advise(errors, "write gpus 8");
+  return !gpus_lost_;
 }
 
 /// Adds a buffer or a signal, or, for gpu*, one per GPU.

@@ -71,11 +71,11 @@ std::optional<Diagnostic> too_large(const Schedule::Queue& q) {
   return found;
 }
 
-Result<EngineId> engine_of(const Schedule::Queue& q, const Topology& t, std::span<const GpuId> gpus) {
+Result<EngineId> engine_of(const Schedule::Queue& q, const LinkIndex& links, std::span<const GpuId> gpus) {
   if (!q.peer) return EngineId{q.engine};
   const auto gpu = [&](Place p) { return gpus.empty() ? GpuId{p.index} : gpus[p.index]; };
-  return q.peer->is_host() ? t.engine_for(gpu(q.place), q.from_host ? HostDirection::from_host : HostDirection::to_host)
-                           : t.engine_for(gpu(q.place), gpu(*q.peer));
+  if (!q.peer->is_host()) return links.engine_for(gpu(q.place), gpu(*q.peer));
+  return links.topology().engine_for(gpu(q.place), q.from_host ? HostDirection::from_host : HostDirection::to_host);
 }
 
 Linked link_queue(const Schedule::Queue& q, const std::function<GpuVa(GpuVa)>& home,

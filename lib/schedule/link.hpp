@@ -4,7 +4,7 @@
 // packets into slots, and relocates their addresses. Internal.
 //
 //   if (auto d = too_large(queue)) ...                  a packet that no slot of the queue's ring can hold
-//   const auto engine = engine_of(queue, topology);     the engine that it names, or the one recommended for its peer
+//   const auto engine = engine_of(queue, links);        the engine that it names, or the one recommended for its peer
 //   const auto linked = link_queue(queue, home, then);  home(address): the machine's address for a link address
 //
 //   packets   | a | b |  c  | d | e |
@@ -15,6 +15,7 @@
 // those that fill the end of the ring, too.
 //
 // Any thread may call these functions. They allocate, so they are for the control path.
+#include "../device/link_index.hpp"
 #include "../device/request.hpp"
 #include "sdma/schedule/schedule.hpp"
 
@@ -37,7 +38,7 @@ std::optional<Diagnostic> too_large(const Schedule::Queue&);
 
 /// The engine that runs a queue. `gpus`: the node's GPU for each GPU of the schedule; empty: the same numbers. An error
 /// if the node recommends no engine for the queue's peer.
-Result<EngineId> engine_of(const Schedule::Queue&, const Topology&, std::span<const GpuId> gpus = {});
+Result<EngineId> engine_of(const Schedule::Queue&, const LinkIndex&, std::span<const GpuId> gpus = {});
 
 struct Linked {
   /// The content of one slot: dwords from `begin` to `end`.

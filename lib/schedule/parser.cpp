@@ -141,10 +141,20 @@ bool ScheduleParser::setting(Names::Entry& d, std::span<const Names::Entry> word
     Lexer lex{value};
     Names above = names_;
     Parser parser{lex, above, text};
-    if (d.list) d.list = parser.list();
-    else d.value = parser.expression().value_or(0);
+    // A word that is not one of them is not a number either.
+    const bool alone = lex.peek().kind == Token::word && lex.peek().text.size() == value.size();
+    if (!words.empty() && alone && !names_.entry(value)) {
+      std::string all;
+      for (const auto& w : words) all += (all.empty() ? "" : ", ") + w.name;
+      text.error(0, quote(value) + " is not one of " + all, suggestion(nearest(value, words, &Names::Entry::name)));
+    } else if (d.list) {
+      d.list = parser.list();
+    } else {
+      d.value = parser.expression().value_or(0);
+    }
     if (text.count() == 0 && lex.peek().kind != Token::end)
-      text.error(lex.peek().at, "expected the end of the value, got " + quote(lex.peek()), "");
+      text.error(lex.peek().at, "expected the end of the value, got " + quote(lex.peek()),
+                 std::string(lex.peek().is(".") ? kWholeForm : ""));
     if (text.count() == 0 && !words.empty() && (d.value < 0 || d.value >= Number(words.size())))
       text.error(0, to_string(d.value) + " is not the number of a word", "the words have numbers from 0");
     good = text.count() == 0;
@@ -172,14 +182,15 @@ void ScheduleParser::unused_settings() {
 bool ScheduleParser::param() {
   lex_.take();
   auto name = new_name();
-  if (!name || !take("=")) return failed(true);
+  if (!name) return failed(true);
+  if (!take("=")) return names_.lose(*name), failed(true);
   const Token value = lex_.peek();
   if (value.kind == Token::word) lex_.take();
   const bool chosen = value.kind == Token::word && at("of");
   if (!chosen) lex_.go(value.at);
   std::vector<Names::Entry> words;
   Names::Entry d{.name = std::move(*name)};
-  if (!(chosen ? word_of(d, value, words) : definition(d))) return failed(true);
+  if (!(chosen ? word_of(d, value, words) : definition(d))) return names_.lose(d.name), failed(true);
   params_.push_back(d.name);
   const auto kept = d;
   if (!setting(d, words)) d = kept;

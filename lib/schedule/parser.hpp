@@ -12,6 +12,7 @@
 //
 // Most texts declare names before they use them. So one pass does both first, and its errors only say that two are
 // needed: a name that comes later, a declaration after `submit *`, an alias, or what is really wrong.
+#include "../core/words.hpp"
 #include "../stream/blocks.hpp"
 #include "../stream/packet_line.hpp"
 #include "sdma/schedule/text.hpp"
@@ -210,7 +211,7 @@ class ScheduleParser final : private Blocks, private Symbols {
   std::size_t dwords_ = 0, next_queue_ = 0, gpus_at_ = 0, block_at_ = 0;
   bool complete_ = false;  ///< in one pass: an action has named all queues or signals, so no other may follow
   bool full_ = false;      ///< the declarations exceed max_items
-  bool gpus_given_ = false;
+  bool gpus_given_ = false, gpus_lost_ = false;  ///< lost: the number of GPUs has an error
 
   SourceMap map_;
   std::vector<std::vector<SourceMap::Location>> kernel_actions_;  ///< as map_.actions, which they join in the end
@@ -249,7 +250,11 @@ bool ScheduleParser::fields(std::string_view what, std::string_view names, std::
     *end++ = t.text;
     lex_.take();
     const std::optional<bool> good = fn(t);
-    if (!good) return fail(t.at, fmt::format("{} has no field '{}'", what, t.text), hint());
+    if (!good) {
+      const auto meant = field_meant(t.text, [&](std::string_view name) { return has_word(names, name); });
+      return fail(t.at, fmt::format("{} has no field '{}'", what, t.text),
+                  meant.empty() ? hint() : fmt::format("did you mean '{}'? {}", meant, hint()));
+    }
     if (!*good) return false;
   }
   if (required.empty() || std::find(given.data(), end, required) != end) return true;

@@ -20,6 +20,7 @@ std::optional<std::uint32_t> gpu_of(std::string_view s) noexcept {
 
 bool ScheduleParser::in_schedule(Place p, std::size_t at) {
   if (p.is_host() || p.index < s_.gpus) return true;
+  if (gpus_lost_ || (!gpus_given_ && incomplete_)) return source_.follows(), false;
   const auto name = to_string(p);
   if (!gpus_given_)
     return fail(at, name + " is not in this schedule, which has no GPUs yet", "declare them first: gpus 2");

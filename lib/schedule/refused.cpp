@@ -90,7 +90,7 @@ class Refusals {
                       .hint = std::move(hint)});
     };
     if (queue.network) return;
-    const auto engine = engine_of(queue, node_, gpus_);
+    const auto engine = engine_of(queue, links_, gpus_);
     if (!engine) return refused("the node recommends no engine for " + to_string(*queue.peer), "choose one: engine=0");
     const QueueRequest request{.gpu = gpu(queue.place.index), .engine = *engine};
     if (const auto d = refuse(request, node_)) return refused(d->message, d->hint);
@@ -135,6 +135,7 @@ class Refusals {
 
   const Schedule& s_;
   const Topology& node_;
+  const LinkIndex links_{node_};
   std::span<const GpuId> gpus_;
   const GpuSet& elsewhere_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> on_;  ///< queues by GPU and engine

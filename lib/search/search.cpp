@@ -19,6 +19,8 @@ constexpr std::uint64_t kFruitless = 10'000;
 /// Pairs that are tried for each open choice, and readings after which a random candidate is taken as it is.
 constexpr std::size_t kPairs = 4;
 constexpr int kReadings = 3;
+/// About how many simulations a spread takes, where few values of parameters have one of their own.
+constexpr std::size_t kOfSpread = 12;
 /// Joules that differ by less, relatively, differ by rounding.
 constexpr double kSame = 1e-9;
 
@@ -43,7 +45,7 @@ class Search {
       : text_(text), file_(file), machine_(m), options_(o), random_(o.seed) {}
 
   Result<SearchResult, std::vector<Diagnostic>> run() {
-    begin_ = Deadline::Clock::now();
+    begin_ = since_ = now();
     if ((options_.goal != Goal::time || options_.front) && !knows_energy(machine_))
       return std::vector{
           Diagnostic{.where = machine_.origin.file.empty() ? "the machine" : machine_.origin.file,
@@ -56,8 +58,9 @@ class Search {
     for (const auto& c : decisions_.met) result_.candidates *= static_cast<double>(c.alternatives);
     score(defaults);
     if (!result_.best.empty()) result_.initial = result_.best.front();
-    descend();
-    if (!stopped_) exhaustible() ? exhaust() : wander();
+    from({});
+    if (options_.spreads) spreads();
+    while (goes_on()) from(key_of(result_.best.front().decisions)), spreads();
     if (result_.complete) result_.candidates = static_cast<double>(result_.simulated);
     if (!unrated_.empty()) return std::move(unrated_);
     return std::move(result_);
@@ -72,10 +75,48 @@ class Search {
     return parse_schedule(text_, file_, parse);
   }
 
+  /// The search, from this candidate on.
+  void from(Take here) {
+    descend(std::move(here));
+    if (!stopped_) exhaustible() ? exhaust() : wander();
+  }
+  /// Has the search left time for spreads, and did they not need all of it?
+  bool goes_on() {
+    const auto known = std::exchange(simulated_before_, result_.simulated);
+    if (!late_ || !options_.spreads || result_.best.empty() || result_.simulated == known) return false;
+    since_ = now();
+    if (late(reading_)) return false;
+    stopped_ = late_ = result_.stopped = false;
+    return true;
+  }
+
+  using Clock = Deadline::Clock;
+  Clock::time_point now() const { return options_.clock ? options_.clock() : Clock::now(); }
+  Clock::duration left() const { return options_.deadline ? options_.deadline->at - now() : Clock::duration::max(); }
+  /// Is there not that much time before what is kept for the spreads? Never for the default.
+  bool late(Clock::duration more = {}) const {
+    return options_.deadline && result_.simulated > 0 && left() - kept() <= more;
+  }
+  /// For the spreads of the candidates that there are now.
+  Clock::duration kept() const {
+    if (!options_.spreads) return {};
+    std::size_t count = result_.initial && !result_.initial->spread && !among_best(*result_.initial) ? 1 : 0;
+    for (const auto& c : result_.best) count += c.spread ? 0 : 1;
+    const auto each = spreading_ > Clock::duration{} ? spreading_ : simulating_ * static_cast<Clock::rep>(kOfSpread);
+    return std::min(each * static_cast<Clock::rep>(count), (options_.deadline->at - since_) / 2);
+  }
+  /// The one of the best that is this candidate.
+  const Candidate* among_best(const Candidate& c) const {
+    const auto same = [&](const Candidate& b) { return b.decisions == c.decisions; };
+    const auto at = std::find_if(result_.best.begin(), result_.best.end(), same);
+    return at == result_.best.end() ? nullptr : &*at;
+  }
+
   /// The default is simulated in any case.
   bool stop() {
     if (stopped_ || result_.simulated == 0) return stopped_;
-    stopped_ = result_.simulated >= options_.tries || (options_.deadline && options_.deadline->passed());
+    late_ = late(reading_);
+    stopped_ = late_ || result_.simulated >= options_.tries;
     return stopped_;
   }
 
@@ -94,17 +135,23 @@ class Search {
     const auto name = text_of(take);
     if (const auto known = known_.find(name); known != known_.end()) return ++fruitless_, known->second;
     if (stop()) return {};
-    const auto schedule = read(take);
+    const auto from = now();
+    auto schedule = read(take);
+    reading_ = std::max(reading_, now() - from);
     const auto open = decisions_.met;
     // A choice that this candidate does not meet changes nothing.
     const auto own = text_of(key_of(open));
     if (const auto known = known_.find(own); known != known_.end())
       return ++fruitless_, known_.emplace(name, known->second).first->second;
     fruitless_ = 0;
-    ++result_.simulated;
     const auto score = schedule ? simulated(open, *schedule) : refuse(open, schedule.error().front());
-    known_.emplace(own, score);
-    known_.emplace(name, score);
+    if (!score) {
+      stopped_ = late_ = result_.stopped = true;
+      return {};
+    }
+    ++result_.simulated;
+    known_.emplace(own, *score);
+    known_.emplace(name, *score);
     if (options_.proceed && !options_.proceed({.simulated = result_.simulated,
                                                .candidates = result_.candidates,
                                                .best_ns = result_.best.empty() ? 0 : result_.best.front().ns}))
@@ -124,33 +171,76 @@ class Search {
     return kRefused;
   }
 
-  double simulated(const std::vector<Decision>& open, const Schedule& s) {
-    detail::World<double> world{s, machine_, {}};
-    const auto r = world.run();
-    if (!r && world.lacks_rate()) {
-      // It may be the fastest: without its time, there is no order.
-      unrated_ = r.error();
-      for (auto& d : unrated_) d.where = std::string(file_) + ": " + d.where;
-      stopped_ = true;
-    }
-    if (!r) return refuse(open, r.error().front());
-    Candidate c{.decisions = open, .schedule = s, .ns = r->ns};
-    if (knows_energy(machine_)) c.energy = energy(*r, machine_);
-    const auto own = score(c);
+  /// The score; nothing if there was not enough time.
+  std::optional<double> simulated(const std::vector<Decision>& open, Schedule& s) {
     auto& best = result_.best;
+    for (auto& b : best)
+      if (takes_as_long(s, b.schedule)) return ++b.same, score(b);
+    auto r = simulation(s);
+    if (!r) return {};
+    if (!*r) return refuse(open, r->error().front());
+    Candidate c{.decisions = open, .schedule = s, .ns = (*r)->ns, .simulation = **std::move(r)};
+    if (knows_energy(machine_)) c.energy = energy(c.simulation, machine_);
+    const auto own = score(c);
     auto place = std::find_if(best.begin(), best.end(), [&](const Candidate& other) {
       return score(other) > own || same_time(score(other), own);
     });
     const bool as_good = place != best.end() && same_time(score(*place), own);
     const bool enters = !as_good && (best.size() < options_.best || place != best.end());
     const bool extends = options_.front && !beaten(c);
+    if (!enters && !extends) return place->same += as_good, own;
+    if (late(proving_)) return {};
+    const auto from = now();
+    const auto why = unproved(c);
+    proving_ = std::max(proving_, now() - from);
     if (as_good) ++place->same;
-    if (!enters && !extends) return own;
-    if (const auto why = unproved(c)) return refuse(open, *why);
+    if (why) return refuse(open, *why);
     if (extends) extend(c);
     if (enters) best.insert(place, std::move(c));
     if (best.size() > options_.best) best.pop_back();
     return own;
+  }
+  using Simulated = Result<Simulation, std::vector<Diagnostic>>;
+  /// Nothing if it was stopped.
+  std::optional<Simulated> simulation(const Schedule& s) {
+    const auto from = now();
+    detail::World<double> world{s, machine_, {.stop = [this] { return late(); }}};
+    world.times_alone();
+    auto r = world.run();
+    if (world.stopped()) return {};
+    simulating_ = std::max(simulating_, now() - from);
+    if (!r && world.lacks_rate()) {
+      // It may be the fastest: without its time, there is no order.
+      unrated_ = r.error();
+      for (auto& d : unrated_) d.where = std::string(file_) + ": " + d.where;
+      stopped_ = true;
+    }
+    return r;
+  }
+  /// Are they the same but for alignments? Only bind looks at these.
+  static bool takes_as_long(Schedule& a, const Schedule& b) {
+    if (a.buffers.size() != b.buffers.size()) return false;
+    std::vector<std::uint64_t> own;
+    for (std::size_t i = 0; i < a.buffers.size(); ++i)
+      own.push_back(std::exchange(a.buffers[i].alignment, b.buffers[i].alignment));
+    const bool same = a == b;
+    for (std::size_t i = 0; i < own.size(); ++i) a.buffers[i].alignment = own[i];
+    return same;
+  }
+
+  /// Those that there is no time for are left out, the best last.
+  void spreads() {
+    const auto passed = [this] { return left() <= Clock::duration{}; };
+    const auto find = [&](Candidate& c) {
+      const auto from = now();
+      if (c.spread || passed()) return;
+      if (auto s = spread(c.schedule, machine_, {.stop = passed})) c.spread = *std::move(s);
+      spreading_ = std::max(spreading_, now() - from);
+    };
+    for (auto& c : result_.best) find(c);
+    if (!result_.initial) return;
+    if (const auto* same = among_best(*result_.initial)) result_.initial->spread = same->spread;
+    else find(*result_.initial);
   }
 
   /// Why the checker does not prove the candidate, if it does not.
@@ -240,10 +330,10 @@ class Search {
   bool exhaustible() const {
     if (result_.candidates > static_cast<double>(options_.tries)) return false;
     if (!options_.deadline) return true;
-    const auto spent = std::chrono::duration<double>(Deadline::Clock::now() - begin_).count();
-    const auto left = std::chrono::duration<double>(options_.deadline->left()).count();
+    const auto spent = std::chrono::duration<double>(now() - begin_).count();
+    const auto rest = std::chrono::duration<double>(left() - kept()).count();
     const auto more = result_.candidates - static_cast<double>(result_.simulated);
-    return more * spent / static_cast<double>(result_.simulated) <= left;
+    return more * spent / static_cast<double>(result_.simulated) <= rest;
   }
 
   /// Every candidate, in the order of the choices' alternatives: the last choice that has another alternative takes it,
@@ -279,7 +369,10 @@ class Search {
   std::unordered_map<std::string, double> known_{};  ///< scores, by text_of
   std::vector<Diagnostic> unrated_{};                ///< a candidate's bytes cross a link whose rate is unknown
   std::uint64_t fruitless_ = 0;
-  Deadline::Clock::time_point begin_{};
+  Clock::time_point begin_{}, since_{};                                 ///< since_: it has begun, or gone on
+  Clock::duration reading_{}, simulating_{}, proving_{}, spreading_{};  ///< the longest so far
+  std::uint64_t simulated_before_ = 0;                                  ///< when it last went on
+  bool late_ = false;                                                   ///< that is why it is stopped
   bool stopped_ = false;
 };
 

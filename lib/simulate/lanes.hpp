@@ -12,6 +12,7 @@
 // Thread-safety: as double. No errors.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 
 namespace sdma { inline namespace v0_3 { namespace detail {
@@ -64,6 +65,13 @@ template <std::size_t N> Lanes<N> lower(Lanes<N> a, const Lanes<N>& b) noexcept 
 /// Is it the same in each lane?
 inline bool alike(double a, double b) noexcept { return a == b; }
 template <std::size_t N> bool alike(const Lanes<N>& a, const Lanes<N>& b) noexcept { return a.v == b.v; }
+/// Do they differ by rounding at most, in each lane?
+inline bool rounded(double a, double b) noexcept { return std::abs(a - b) <= 1e-14 * std::abs(b); }
+template <std::size_t N> bool rounded(const Lanes<N>& a, const Lanes<N>& b) noexcept {
+  for (std::size_t i = 0; i < N; ++i)
+    if (!rounded(a.v[i], b.v[i])) return false;
+  return true;
+}
 
 /// The lanes of `t`, but the first one, which is known.
 inline double led(double, double known) noexcept { return known; }

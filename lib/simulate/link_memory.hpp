@@ -20,9 +20,9 @@
 //         |  16  |  16  |   8   |          just move bytes accesses it, or one that also touches such a word
 //   host  | shared, 16 MiB |
 #include "../schedule/symbols.hpp"
+#include "lazy_pages.hpp"
 #include "sdma/schedule/schedule.hpp"
 
-#include <sys/mman.h>
 #include <algorithm>
 #include <cstring>
 #include <deque>
@@ -41,10 +41,6 @@ class LinkMemory {
       else if (l.signal) map(l, reinterpret_cast<std::byte*>(&words_[l.index]), 8, {});
     map_all();
     for (std::uint32_t g = 0; g < s.gpus; ++g) readers_.emplace_back(spaces_[g / kOfSpace], GpuId{g % kOfSpace});
-  }
-  ~LinkMemory() {
-    for (const auto& b : buffers_)
-      if (b.host) munmap(b.host, b.bytes);
   }
   LinkMemory(const LinkMemory&) = delete;
   LinkMemory& operator=(const LinkMemory&) = delete;
@@ -69,9 +65,7 @@ class LinkMemory {
   /// All bytes are zero again.
   void clear() noexcept {
     std::fill(words_.begin(), words_.end(), 0);
-    for (const auto& b : buffers_)
-      if (!b.host || b.host == reinterpret_cast<std::byte*>(shared_.data())) continue;
-      else if (kScarce || madvise(b.host, b.bytes, MADV_DONTNEED) != 0) std::memset(b.host, 0, b.bytes);
+    for (auto& p : pages_) p.clear();
   }
 
   std::vector<Diagnostic>& findings() noexcept { return findings_; }
@@ -129,10 +123,10 @@ class LinkMemory {
     const auto bytes = (bytes_of(s_, l) + 7) / 8 * 8;
     // Where std::size_t has 32 bits, a buffer may be larger than the address space.
     if (!std::in_range<std::size_t>(bytes)) return no_room(l);
-    auto* at = mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (at == MAP_FAILED) no_room(l);
-    else map(l, static_cast<std::byte*>(at), static_cast<std::size_t>(bytes), s_.buffers[l.index].map);
+    LazyPages pages{static_cast<std::size_t>(bytes)};
+    if (!pages) return no_room(l);
+    map(l, pages.data(), static_cast<std::size_t>(bytes), s_.buffers[l.index].map);
+    pages_.push_back(std::move(pages));
   }
   void shared(const SymbolOffset& l) {
     constexpr std::uint64_t kPiece = 16 << 20;
@@ -182,6 +176,7 @@ class LinkMemory {
   std::vector<Diagnostic> findings_;
   std::vector<Piece> buffers_, signals_;
   std::vector<std::uint64_t> words_;  ///< signals' memory
+  std::vector<LazyPages> pages_;      ///< buffers' memory
   /// A mapping says for 64 GPUs whether they may use it, so there is a space for so many.
   static constexpr std::uint32_t kOfSpace = 64;
   struct Space : AddressSpace {

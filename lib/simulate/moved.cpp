@@ -82,7 +82,13 @@ std::vector<std::size_t> Base::weighty(std::span<const Nearby> all, std::span<co
   return out;
 }
 
+template <class Time> void Base::fails(const World<Time>& w, const Nearby& n, std::vector<Diagnostic> why) {
+  stopped_ = stopped_ || w.stopped();
+  if (!failure_) failure_ = Failure{n, std::move(why)};
+}
+
 void Base::alone(const Nearby& n, Times& out) {
+  if (stopped_) return;
   auto costs = World<double>::costs_of(*machine_);
   costs[n.parameter] = n.value;
   if (!world_) {
@@ -91,7 +97,7 @@ void Base::alone(const Nearby& n, Times& out) {
     (void)world_->can_begin();  // it could before
   }
   if (auto r = world_->again(costs)) out = world_->times();
-  else if (!failure_) failure_ = Failure{n, std::move(r.error())};
+  else fails(*world_, n, std::move(r.error()));
 }
 
 /// Some values in one run. Returns those that need a run of their own, because with them flows would begin and end, or
@@ -100,6 +106,7 @@ std::vector<std::size_t> Base::at_once(std::span<const Nearby> all, std::span<co
                                        std::vector<Times>& out) {
   constexpr double kAstray = 1e-3;
   std::vector<std::size_t> astray;
+  if (stopped_) return astray;
   if (!lanes_) {
     lanes_ = std::make_unique<World<Lanes<kLanes>>>(*schedule_, *machine_, options_);
     lanes_->times_alone();
@@ -108,7 +115,11 @@ std::vector<std::size_t> Base::at_once(std::span<const Nearby> all, std::span<co
   auto costs = World<Lanes<kLanes>>::costs_of(*machine_);
   for (std::size_t i = 0; i < some.size(); ++i) costs[all[some[i]].parameter].v[i + 1] = all[some[i]].value;
   // What happens is the same as on the machine itself, so that it fails only if that does.
-  if (!lanes_ || !lanes_->again(costs)) return {some.begin(), some.end()};
+  if (!lanes_) return {some.begin(), some.end()};
+  if (auto r = lanes_->again(costs); !r) {
+    if (lanes_->stopped()) fails(*lanes_, all[some.front()], std::move(r.error()));
+    return {some.begin(), some.end()};
+  }
   const auto& t = lanes_->times();
   for (std::size_t i = 0; i < some.size(); ++i) {
     auto& o = out[some[i]];
@@ -216,6 +227,8 @@ Result<Spread, std::vector<Diagnostic>> spread(const Schedule& s, const MachineD
   auto asked = all;
   asked.insert(asked.end(), others.begin(), others.end());
   const auto times = base->near(asked);
+  if (base->stopped()) return base->failure()->why;
+  if (const auto& failed = base->failure()) out.failed = static_cast<Cost>(failed->with.parameter);
   for (std::size_t k = 0; k < all.size(); ++k) {
     out.moved.push_back(times[k].ns);
     if (const auto cost = static_cast<Cost>(all[k].parameter);

@@ -43,6 +43,8 @@ class Base {
     std::vector<Diagnostic> why{};
   };
   const std::optional<Failure>& failure() const noexcept { return failure_; }
+  /// Has SimulateOptions::stop ended a simulation of `near`? That is a failure, too, and no other has begun since.
+  bool stopped() const noexcept { return stopped_; }
 
  private:
   std::unique_ptr<World<double>> world_{};
@@ -54,7 +56,9 @@ class Base {
   World<double>::Needs needs_{};
   World<double>::Uses uses_{};
   std::optional<Failure> failure_{};
+  bool stopped_ = false;
 
+  template <class Time> void fails(const World<Time>&, const Nearby&, std::vector<Diagnostic> why);
   bool depends(const Nearby&) const;
   bool steers(const Nearby&) const;
   void alone(const Nearby&, Times&);

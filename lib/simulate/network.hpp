@@ -43,6 +43,9 @@ template <class Time> struct Resource {
   struct Member {
     std::uint32_t flow{};
     Time weight{};
+    // Of a tight resource, what is known of the flow, in one place for all that use it:
+    Time rate{};
+    bool limited{};  ///< by this resource
   };
   std::vector<Member> flows{};
   double times = 0;    ///< of that parameter; or the rate, if there is none
@@ -54,7 +57,8 @@ template <class Time = double> class Network {
   using Resource = detail::Resource<Time>;
   struct Use {
     std::uint32_t resource{};
-    Time weight{};  ///< bytes of the resource per byte of the flow
+    Time weight{};         ///< bytes of the resource per byte of the flow
+    std::uint32_t at = 0;  ///< the network's own: no earlier than where the flow is among those of the resource
   };
 
   std::uint32_t add(Resource r) {
@@ -72,13 +76,14 @@ template <class Time = double> class Network {
       free_.pop_back();
     }
     auto& f = flows_[id];
-    f = {.left = bytes, .rate = 0, .alone = 0, .updated = now, .uses = std::move(uses)};
+    f = {.left = bytes, .rate = 0, .alone = 0, .updated = now, .counted = lead(bytes), .uses = std::move(uses)};
     measure(f);
     for (std::size_t k = 0; k < f.uses.size(); ++k) {
       const auto u = f.uses[k];
       auto& r = resources_[u.resource];
       if (r.flows.empty()) r.since = lead(now);
-      r.flows.push_back({id, u.weight});
+      f.uses[k].at = static_cast<std::uint32_t>(r.flows.size());
+      r.flows.push_back({.flow = id, .weight = u.weight});
       if (r.tight) tighten(f, u.resource, true);
       ask(u.resource, lead(u.weight * f.alone));
     }
@@ -88,9 +93,10 @@ template <class Time = double> class Network {
   void end(const Time& now, std::uint32_t id) {
     auto& f = flows_[id];
     advance(now, f);
-    for (const auto& u : f.uses) {
+    count(f);
+    for (auto& u : f.uses) {
       auto& r = resources_[u.resource];
-      r.flows.erase(std::find_if(r.flows.begin(), r.flows.end(), [&](const auto& m) { return m.flow == id; }));
+      r.flows.erase(r.flows.begin() + (&member(u, id) - r.flows.data()));
       ask(u.resource, r.flows.empty() ? -r.demand : -lead(u.weight * f.alone));
       if (r.flows.empty()) r.busy_ns += lead(now) - r.since;
     }
@@ -101,13 +107,13 @@ template <class Time = double> class Network {
   /// Gives the resource another rate.
   void limit(std::uint32_t resource, const Time& rate) {
     resources_[resource].rate = rate;
-    for (const auto& [id, weight] : resources_[resource].flows) {
-      auto& f = flows_[id];
+    for (const auto& m : resources_[resource].flows) {
+      auto& f = flows_[m.flow];
       const auto uses = f.uses;
       for (const auto& u : uses) ask(u.resource, -lead(u.weight * f.alone));
       measure(f);
       for (const auto& u : uses) ask(u.resource, lead(u.weight * f.alone));
-      began_.push_back(id);
+      began_.push_back(m.flow);
     }
   }
   /// Has nothing changed since `settle`?
@@ -118,7 +124,6 @@ template <class Time = double> class Network {
     joined_.clear();
     crossed_.clear();
     crossings_.clear();
-    others_.clear();
     entered_ = 0;
     places_.resize(resources_.size(), kNone);
     ++mark_;
@@ -167,7 +172,7 @@ template <class Time = double> class Network {
   /// Brings `bytes` and `busy_ns` of everything to `now`; `reset` then sets them to zero.
   void account(const Time& now, bool reset) noexcept {
     for (auto& f : flows_)
-      if (!f.uses.empty()) advance(now, f);
+      if (!f.uses.empty()) advance(now, f), count(f);
     for (auto& r : resources_) {
       if (!r.flows.empty()) r.busy_ns += lead(now) - r.since, r.since = lead(now);
       if (reset) r.busy_ns = 0, r.bytes = 0, r.moved = 0;
@@ -177,6 +182,7 @@ template <class Time = double> class Network {
  private:
   struct Flow {
     Time left{}, rate{}, alone{}, updated{};
+    double counted{};            ///< what was left when `count` last added to its resources
     std::vector<Use> uses{};     ///< those of tight resources first
     std::uint32_t tight{};       ///< how many these are
     std::uint32_t bound{};       ///< the last resource that has limited its rate
@@ -184,14 +190,17 @@ template <class Time = double> class Network {
     std::uint32_t mark{};        ///< the last settling that included this flow
   };
   static constexpr std::uint32_t kNone = ~0u;
-  static constexpr double kSlack = 1 + 1e-9, kEqual = 1e-12;
+  static constexpr double kSlack = 1 + 1e-9, kEqual = 1e-12, kNever = std::numeric_limits<double>::infinity();
   void advance(const Time& now, Flow& f) noexcept {
-    const auto moved = lower(f.left, f.rate * (now - f.updated));
-    f.left -= moved;
+    f.left -= lower(f.left, f.rate * (now - f.updated));
     f.updated = now;
+  }
+  /// Adds to its resources what the flow has moved: not whenever its rate changes, which is often.
+  void count(Flow& f) noexcept {
+    const auto moved = std::exchange(f.counted, lead(f.left)) - lead(f.left);
     for (const auto& u : f.uses) {
-      resources_[u.resource].bytes += lead(moved * u.weight);
-      resources_[u.resource].moved += lead(moved);
+      resources_[u.resource].bytes += lead(u.weight) * moved;
+      resources_[u.resource].moved += moved;
     }
   }
   /// The flows of the resource ask for more now, or for less.
@@ -202,7 +211,19 @@ template <class Time = double> class Network {
     const bool was = std::exchange(r.tight, r.demand > lead(r.rate) * kSlack);
     if (was || r.tight) touched_.push_back(resource);
     if (was == r.tight) return;
-    for (const auto& m : r.flows) tighten(flows_[m.flow], resource, r.tight);
+    for (auto& m : r.flows) {
+      auto& f = flows_[m.flow];
+      tighten(f, resource, r.tight);
+      m.rate = f.rate;
+      m.limited = f.full == resource;
+    }
+  }
+  /// What the resource knows of the flow. Those before it may have ended since it was last found.
+  typename Resource::Member& member(Use& u, std::uint32_t flow) noexcept {
+    auto& all = resources_[u.resource].flows;
+    u.at = std::min(u.at, static_cast<std::uint32_t>(all.size() - 1));
+    while (all[u.at].flow != flow) --u.at;
+    return all[u.at];
   }
   static void tighten(Flow& f, std::uint32_t resource, bool tight) noexcept {
     const auto use = std::find_if(f.uses.begin(), f.uses.end(), [&](const Use& u) { return u.resource == resource; });
@@ -229,20 +250,15 @@ template <class Time = double> class Network {
     Time weight{};
     std::uint32_t next = kNone;  ///< of the same resource
   };
-  /// A flow that uses such a resource, too, and keeps its rate.
-  struct Other {
-    std::uint32_t flow{}, full{};
-    Time rate{};
-  };
   /// A tight resource of such flows.
   struct Crossed {
     std::uint32_t resource{};
     std::uint32_t first = kNone, last = kNone;  ///< its crossings
     std::uint32_t uses{};                       ///< how many these are
-    std::uint32_t begin{}, end{};               ///< which of `others_` use it
-    std::uint32_t known{};                      ///< how many flows had joined when its others were found
-    Time base{};                                ///< its rate, without that of others that have not joined
+    Time base{};                                ///< its rate, without that of flows that have not joined
     Time weights{};                             ///< of the crossings
+    double highest{};                           ///< the rate of the fastest of all its flows, before
+    double lowest{};                            ///< that of the slowest of those that it limited
     // In one filling:
     std::uint32_t open{};  ///< how many of them have no rate yet
     Time left{};           ///< of its rate
@@ -275,7 +291,7 @@ template <class Time = double> class Network {
         auto& place = places_[u.resource];
         if (place == kNone) place = crosses(u.resource);
         auto& c = crossed_[place];
-        if (entered_ >= c.known) c.base += u.weight * f.rate;  // it was one of the others
+        c.base += u.weight * f.rate;
         const auto at = static_cast<std::uint32_t>(crossings_.size());
         (c.first == kNone ? c.first : crossings_[c.last].next) = at;
         c.last = at;
@@ -297,15 +313,14 @@ template <class Time = double> class Network {
   std::uint32_t crosses(std::uint32_t resource) {
     auto& c = crossed_.emplace_back();
     c.resource = resource;
-    c.begin = static_cast<std::uint32_t>(others_.size());
-    c.known = static_cast<std::uint32_t>(joined_.size());
-    c.base = resources_[resource].rate;
-    for (const auto& m : resources_[resource].flows)
-      if (const auto& f = flows_[m.flow]; f.mark != mark_) {
-        others_.push_back({m.flow, f.full, f.rate});
-        c.base -= m.weight * f.rate;
-      }
-    c.end = static_cast<std::uint32_t>(others_.size());
+    const auto& r = resources_[resource];
+    c.base = r.rate;
+    c.lowest = std::numeric_limits<double>::infinity();
+    for (const auto& m : r.flows) {
+      c.base -= m.weight * m.rate;
+      c.highest = std::max(c.highest, lead(m.rate));
+      if (m.limited) c.lowest = std::min(c.lowest, lead(m.rate));
+    }
     return static_cast<std::uint32_t>(crossed_.size() - 1);
   }
   void fix(Joined& j, const Time& rate, std::uint32_t full) {
@@ -375,19 +390,26 @@ template <class Time = double> class Network {
     const auto joined = joined_.size();
     for (const auto& c : crossed_) {
       const bool full = lead(c.left) <= lead(resources_[c.resource].rate) * kEqual;
-      for (auto k = c.begin; k < c.end; ++k) {
-        const auto& f = others_[k];
-        const bool limited = full && lead(f.rate) >= c.fastest * (1 - kEqual);
-        if (lead(f.rate) > c.level * (1 + kEqual) || (f.full == c.resource && !limited)) join(f.flow);
-      }
+      const auto most = c.level * (1 + kEqual), least = full ? c.fastest * (1 - kEqual) : kNever;
+      if (c.highest <= most && c.lowest >= least) continue;
+      for (const auto& m : resources_[c.resource].flows)
+        if (lead(m.rate) > most || (m.limited && lead(m.rate) < least)) join(m.flow);
     }
     return joined_.size() > joined;
   }
   void take(const Time& now, const Joined& j) {
     auto& f = flows_[j.flow];
+    const bool same = rounded(j.rate, f.rate);
+    if (!same || f.full != j.full) {
+      for (std::uint32_t k = 0; k < f.tight; ++k) {
+        auto& m = member(f.uses[k], j.flow);
+        m.rate = j.rate;
+        m.limited = j.full == f.uses[k].resource;
+      }
+    }
     f.full = j.full;
     if (j.full != kNone) f.bound = j.full;
-    if (alike(j.rate, f.rate)) return;
+    if (same) return;
     if constexpr (!std::is_same_v<Time, double>)
       if (f.rate > 0) strayed_ = higher(strayed_, higher(f.updated - now, now - f.updated - f.left / f.rate));
     if (f.rate > 0) advance(now, f);  // a flow that is new has begun in each lane at its own time
@@ -406,7 +428,6 @@ template <class Time = double> class Network {
   std::vector<std::uint32_t> order_;  ///< of these
   std::vector<Crossed> crossed_;
   std::vector<Crossing> crossings_;
-  std::vector<Other> others_;
   std::uint32_t entered_ = 0;          ///< how many of `joined_` have their crossings
   std::vector<Full> full_;             ///< a heap
   std::vector<std::uint32_t> places_;  ///< of each resource in `crossed_`; kNone between settlings

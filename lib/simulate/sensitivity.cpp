@@ -32,6 +32,7 @@ Result<Sensitivity, std::vector<Diagnostic>> sensitivity(const Schedule& s, cons
   asked.insert(asked.end(), all.begin(), all.end());
   asked.insert(asked.end(), others.begin(), others.end());
   const auto times = found->near(asked);
+  if (found->stopped()) return found->failure()->why;
   if (const auto& failed = found->failure()) {
     auto out = failed->why;
     out.insert(out.begin(), {.where = "sensitivity",

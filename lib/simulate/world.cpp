@@ -59,6 +59,14 @@ template <class Time> bool World<Time>::spend(std::uint64_t steps, const Thread*
   return false;
 }
 
+template <class Time> bool World<Time>::stops() {
+  constexpr std::uint32_t kBetween = 64;
+  if (!o_.stop || ++asked_ % kBetween != 0 || !o_.stop()) return false;
+  stopped_ = true;
+  find("simulate", "the simulation was stopped before its end");
+  return true;
+}
+
 template <class Time> std::uint32_t World<Time>::named(std::string n) {
   names_.push_back(std::move(n));
   return static_cast<std::uint32_t>(names_.size() - 1);
@@ -114,7 +122,7 @@ template <class Time> typename World<Time>::Needs World<Time>::needs() const {
 template <class Time>
 std::optional<std::uint32_t> World<Time>::engine_of(const Schedule::Queue& q, const std::string& where) {
   if (q.network) return network_of(q, where);
-  const auto id = detail::engine_of(q, m_.topology)->value;  // or it would have been refused
+  const auto id = detail::engine_of(q, by_ends_)->value;  // or it would have been refused
   const auto [known, added] =
       engine_numbers_.try_emplace({q.place.index, id}, static_cast<std::uint32_t>(engines_.size()));
   if (!added) return known->second;
@@ -149,7 +157,24 @@ std::optional<std::uint32_t> World<Time>::network_of(const Schedule::Queue& q, c
   return static_cast<std::uint32_t>(engines_.size() - 1);
 }
 
-template <class Time> void World<Time>::queue(std::size_t i) {
+/// A ring of 64K for each of a thousand queues is mostly room that none of them uses.
+template <class Time> void World<Time>::queues() {
+  constexpr std::size_t kParts = 3;  // a ring, and its copy of twice the size
+  std::uint64_t bytes = 0;
+  for (const auto& q : s_.queues) bytes += ring_bytes(q) * kParts;
+  if (bytes == 0) return;
+  if (std::in_range<std::size_t>(bytes)) rings_ = LazyPages{static_cast<std::size_t>(bytes)};
+  if (!rings_) return find("queues", "no address space is left for their rings", "declare smaller rings: ring=64K");
+  std::span left{reinterpret_cast<std::uint32_t*>(rings_.data()), static_cast<std::size_t>(bytes / 4)};
+  for (std::size_t i = 0; i < s_.queues.size() && findings_.empty(); ++i) {
+    const auto ring = static_cast<std::size_t>(ring_bytes(s_.queues[i]) / 4);
+    queue(i, left.first(ring), left.subspan(ring, (kParts - 1) * ring));
+    left = left.subspan(kParts * ring);
+  }
+}
+
+template <class Time>
+void World<Time>::queue(std::size_t i, std::span<std::uint32_t> ring, std::span<std::uint32_t> copy) {
   const auto& source = s_.queues[i];
   auto& q = programs_.emplace_back();
   q.source = &source;
@@ -176,10 +201,10 @@ template <class Time> void World<Time>::queue(std::size_t i) {
   };
   q.linked = link_queue(
       source, [this](GpuVa link) { return memory_->resolve(link); }, watch);
-  const auto size = static_cast<std::size_t>(q.linked.ring_bytes);
-  q.ring_dwords = {static_cast<std::uint32_t*>(std::aligned_alloc(256, size)), std::free};
+  q.dwords = ring;
   q.ring.emplace(q.ring_memory());
-  q.front.emplace(PipelineConfig{.ring = q.dwords(),
+  q.front.emplace(PipelineConfig{.ring = ring,
+                                 .copy = copy,
                                  .reader = &memory_->reader(q.gpu),
                                  .gpu = GpuId{q.gpu},
                                  .engine = EngineId{engines_[q.engine].id}});
@@ -220,7 +245,7 @@ template <class Time> void World<Time>::prepare() {
     if (o_.recorder) t.lane = o_.recorder->lane(to_string(a.place), a.name);
     if (t.kernel()) t.pace = net_.add({.kind = Busy::Kind::agent, .name = t.name, .rate = 1, .times = 1});
   }
-  for (std::size_t i = 0; i < s_.queues.size() && findings_.empty(); ++i) queue(i);
+  queues();
   memory_->buffers(o_.contents);
   std::move(memory_->findings().begin(), memory_->findings().end(), std::back_inserter(findings_));
   if (!findings_.empty()) return;
@@ -260,6 +285,7 @@ template <class Time> void World<Time>::restart(const Costs& costs) {
   costs_ = costs;
   findings_.clear();
   steps_.renew();
+  stopped_ = false;
   needs_ = {};
   uses_ = {};
   memory_->clear();
@@ -346,7 +372,7 @@ template <class Time> Result<Simulation, std::vector<Diagnostic>> World<Time>::p
       break;
     }
     now_ = e.t;
-    if (spend(1)) handle(e);
+    if (!stops() && spend(1)) handle(e);
   }
   stuck();
   if (!findings_.empty()) return std::move(findings_);

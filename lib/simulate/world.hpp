@@ -88,6 +88,8 @@ template <class Time> class World {
   bool can_begin();
   /// Has the run ended because bytes cross a link whose rate is unknown?
   bool lacks_rate() const noexcept { return lacks_rate_; }
+  /// Has SimulateOptions::stop ended it?
+  bool stopped() const noexcept { return stopped_; }
   /// Of each parameter, the least value above which the run would have been the same: infinite if any change matters.
   using Needs = std::array<double, kCosts>;
   Needs needs() const;
@@ -170,18 +172,15 @@ template <class Time> class World {
     std::string name{};
     std::uint32_t gpu{}, engine{};
     Linked linked{};
-    std::unique_ptr<std::uint32_t[], void (*)(void*)> ring_dwords{nullptr, std::free};
+    std::span<std::uint32_t> dwords{};  ///< of its ring
     alignas(64) std::uint64_t rptr = 0;
     alignas(64) std::uint64_t wptr = 0;
     std::optional<Ring<>> ring{};
     std::optional<FrontEnd> front{};
     GpuVa head{};  ///< the word that its first packet polls, if it is a poll
     trace::LaneId lane{};
-    std::span<std::uint32_t> dwords() const noexcept {
-      return {ring_dwords.get(), static_cast<std::size_t>(linked.ring_bytes / 4)};
-    }
     RingMemory ring_memory() noexcept {
-      return {.dwords = dwords(), .rptr = &rptr, .wptr = &wptr, .caching = Caching::write_back};
+      return {.dwords = dwords, .rptr = &rptr, .wptr = &wptr, .caching = Caching::write_back};
     }
   };
   /// To a signal, by a thread.
@@ -235,7 +234,8 @@ template <class Time> class World {
   bool reaches(Place from, Place to, const std::string& where);
   /// The resource of a link that bytes cross. Reports a link that does not exist, or whose rate is unknown.
   std::optional<std::uint32_t> crossed(Place from, Place to, const std::string& where);
-  void queue(std::size_t);
+  void queues();
+  void queue(std::size_t, std::span<std::uint32_t> ring, std::span<std::uint32_t> copy);
   std::optional<std::uint32_t> engine_of(const Schedule::Queue&, const std::string& where);
   std::optional<std::uint32_t> network_of(const Schedule::Queue&, const std::string& where);
   void handle(const Scheduled&);
@@ -247,6 +247,8 @@ template <class Time> class World {
   /// Takes steps from the budget. If they are too many, reports that
   /// this thread, or else the first that has not ended, goes on.
   bool spend(std::uint64_t steps, const Thread* = nullptr);
+  /// Asks SimulateOptions::stop now and then. True: the simulation ends here, which is reported.
+  bool stops();
   /// "host main, line 12": the thread, and the action that it performs.
   std::string where(const Thread&) const;
   /// What the machine says; `cost` also notes that the run depends on it.
@@ -376,10 +378,13 @@ template <class Time> class World {
 
   const Schedule& s_;
   const MachineDescription& m_;
+  const LinkIndex by_ends_{m_.topology};  ///< its links
   const SimulateOptions o_;
   Costs costs_;
   std::vector<Diagnostic> findings_;
   Budget steps_;
+  std::uint32_t asked_ = 0;  ///< how often `stops` has been called
+  bool stopped_ = false;
   mutable Needs needs_{};
   mutable Uses uses_{};
   std::optional<LinkMemory> memory_;
@@ -393,6 +398,7 @@ template <class Time> class World {
   Time flows_changed_{};  ///< the latest change since their rates were found
 
   std::deque<Thread> threads_;
+  LazyPages rings_;  ///< of all queues, and where a front end has packets that cross a ring's end
   std::deque<Program> programs_;
   std::deque<Engine> engines_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> engine_numbers_;  ///< by GPU and engine

@@ -25,6 +25,7 @@
 // after an error, the next line is the next statement. After many errors, the rest of the text is skipped.
 #include "expression.hpp"
 #include "sdma/core/number.hpp"
+#include "written_elsewhere.hpp"
 
 namespace sdma { inline namespace v0_3 { namespace detail {
 
@@ -84,9 +85,9 @@ class Blocks : protected Parser {
   bool let() {
     lex_.take();
     auto name = new_name();
-    if (!name || !take("=")) return false;
+    if (!name) return false;
     Names::Entry e{.name = std::move(*name)};
-    if (!definition(e)) return false;
+    if (!take("=") || !definition(e)) return names_.lose(e.name), false;
     names_.define(std::move(e));
     return true;
   }
@@ -142,8 +143,10 @@ class Blocks : protected Parser {
     const auto errors = source_.count();
     const auto variable = new_name();
     auto all = variable && take("in") ? values() : std::nullopt;
-    if (all && at("choose")) all = ordered(*variable, *all);
+    const bool open = all && at("choose");
+    if (open) all = ordered(*variable, *all);
     if (all) line_ends();
+    if (!open) source_.advise(errors, kLoopForm);
     if (depth >= kDeepest) fail(begin.at, "loops are nested too deeply", "32 levels are allowed");
     lex_.skip_line();
     if (errors == source_.count() && all->count() > 0) rounds(*variable, *all, depth, begin);
@@ -201,7 +204,9 @@ class Blocks : protected Parser {
     names_.rounds.renew();
     names_.text.renew();
   }
-  bool line_ends() { return at_line_end() || expected("the end of the line"); }
+  bool line_ends() {
+    return at_line_end() || expected("the end of the line", std::string(lex_.peek().is(".") ? kWholeForm : ""));
+  }
   /// " [i=1]": the values of the loops' variables.
   std::string context() const {
     std::string all;

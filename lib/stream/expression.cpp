@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "expression.hpp"
 
+#include "written_elsewhere.hpp"
+
 namespace sdma { inline namespace v0_3 { namespace detail {
 namespace {
 
@@ -288,7 +290,8 @@ std::optional<std::string_view> Parser::expand(const Token& word, Splices in) {
     const auto v = p.expression();
     if (!v) return {};
     if (inner.peek().kind != Token::end) return p.expected("'}'"), std::nullopt;
-    if (*v < 0 && in == Splices::name) return none(word.at, "a name cannot contain " + to_string(*v));
+    if (*v < 0 && in == Splices::name)
+      return none(word.at, "a name cannot contain " + to_string(*v), "% keeps the sign: (i+N-1)%N is never negative");
     out += to_string(*v);
     i = close;
     if (long_name(out.size())) return too_long();
@@ -314,6 +317,10 @@ bool Parser::name(const Token& word, Linear& v) {
                            "the value of a set, an add or a wait may use it");
   }
   if (const auto* e = names_.entry(*full)) return e->list ? element(*e->list, word, v) : (v = Linear{e->value}, true);
+  if (names_.is_lost(*full)) return source_.follows(), false;
+  if (lex_.peek().is("("))
+    return fail(word.at, quote(*full) + " is not a function",
+                *full == "range" ? std::string(kLoopForm) : "there are min, max, sum and len");
   const auto close = nearest(*full, names_.all(), &Names::Entry::name);
   return fail(word.at, quote(*full) + " is not defined",
               close.best().empty() ? "let " + std::string(*full) + " = ... defines it" : suggestion(close));

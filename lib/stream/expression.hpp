@@ -28,6 +28,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -108,6 +109,9 @@ class Names {
     if (all_.empty()) all_.reserve(64);
     all_.push_back(std::move(entry));
   }
+  /// Notes a name whose definition has an error. Its uses are not errors, too.
+  void lose(std::string_view name) { lost_.emplace(name); }
+  bool is_lost(std::string_view name) const { return lost_.contains(name); }
   /// The names so far stay as they are.
   void keep() noexcept { kept_ = static_cast<std::uint32_t>(all_.size()); }
   /// Begins to note which names are found. Returns what was noted before, for `watched`.
@@ -157,6 +161,7 @@ class Names {
     return at;
   }
   std::vector<Entry> all_;
+  std::set<std::string, std::less<>> lost_;
   std::vector<Slot> slots_;
   std::array<std::uint32_t, kBuckets> first_ = filled();  ///< index of a bucket's last definition
   std::uint32_t kept_ = 0;

@@ -3,6 +3,7 @@
 
 #include "../core/nearest.hpp"
 #include "../core/words.hpp"
+#include "written_elsewhere.hpp"
 #include "print.hpp"
 
 #include <algorithm>
@@ -87,9 +88,13 @@ bool PacketLines::parse(std::string_view expected, std::vector<std::uint32_t>& o
     if (!p.fields_unknown) close.offer(p.name);
   close.offer(".dword");
   const auto shown = begin.kind == Token::word ? quote(*name) : quote(begin);
+  const auto action = meant_by(*name, kActionsInQueue);
+  const bool acts = symbols_ && !action.empty();
   return fail(begin.at, "expected " + std::string(expected) + ", got " + shown,
               assigned       ? "a name needs let: let " + std::string(*name) + " = ..."
               : *name == "}" ? "a block ends with a line 'end'"
+              : *name == "/" ? std::string(kCommentForm)
+              : acts         ? "a queue has only packets: " + std::string(action)
                              : suggestion(close));
 }
 
@@ -161,19 +166,22 @@ bool PacketLines::item(Line& line, std::size_t room) {
   const std::string spliced(t.spliced ? *expanded : "");  // its value may expand another word
   const auto name = t.spliced ? std::string_view(spliced) : *expanded;
   if (lex_.peek().is("|=")) return reserved(t, name, line);
-  if (!lex_.peek().is("=")) return flag(t, name, line);
+  if (!lex_.peek().is("=")) return flag(t, name, line, false);
   if (name == "times") return times(t, line);
   lex_.take();
   return field(t, name, line, room);
 }
 
-bool PacketLines::flag(const Token& t, std::string_view name, Line& line) {
+/// A field without a value; `valued`: one that has a value, and is none of the packet's.
+bool PacketLines::flag(const Token& t, std::string_view name, Line& line, bool valued) {
   const auto* f = find_field(*line.info, name);
   if (!f) {
-    const auto close = nearest(name, line.info->fields, &FieldInfo::name);
+    const auto meant = field_meant(name, [&](std::string_view known) { return find_field(*line.info, known); });
+    const auto close = nearest(meant.empty() ? name : meant, line.info->fields, &FieldInfo::name);
     const auto all = names_of_fields(*line.info, false);
+    const auto form = valued ? "its fields: " : "a field is written NAME=VALUE: ";
     return fail(t.at, std::string(line.info->name) + " has no field " + quote(name),
-                suggestion(close, all.empty() ? "it has none" : "its fields: " + all));
+                suggestion(close, all.empty() ? "it has none" : form + all));
   }
   if (f->kind != Kind::flag)
     return fail(t.at, quote(name) + " needs a value", "write " + std::string(name) + "=...: " + std::string(f->doc));
@@ -191,7 +199,7 @@ bool PacketLines::field(const Token& t, std::string_view name, Line& line, std::
     return list(name, static_cast<std::size_t>(std::min<std::uint64_t>(most, room)), line);
   }
   const auto* f = find_field(info, name);
-  if (!f) return flag(t, name, line);
+  if (!f) return flag(t, name, line, true);
   if (f->kind == Kind::flag)
     return fail(t.at, quote(name) + " is a flag", "write " + quote(name) + " alone: present is 1, absent is 0");
   if (line.given & bit(info, *f)) return fail(t.at, "duplicate field " + quote(name));

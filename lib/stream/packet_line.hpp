@@ -65,7 +65,7 @@ class PacketLines : private Parser {
   bool dwords(std::vector<std::uint32_t>& out, std::size_t room);
   bool packet(const PacketInfo&, std::vector<std::uint32_t>& out, std::size_t room);
   bool item(Line&, std::size_t room);
-  bool flag(const Token&, std::string_view name, Line&);
+  bool flag(const Token&, std::string_view name, Line&, bool valued);
   bool field(const Token&, std::string_view name, Line&, std::size_t room);
   bool reserved(const Token&, std::string_view name, Line&);
   bool times(const Token&, Line&);

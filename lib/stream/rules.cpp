@@ -326,8 +326,9 @@ class StreamChecker::State {
   template <class P> void synchronise(const P&) {}
   void synchronise(const Fence& p) {
     completion(word(p));
-    mailboxes_.push_back(p.value);
-    if (mailboxes_.size() > kMailboxes) mailboxes_.erase(mailboxes_.begin());
+    const auto i = fences_++ % kMostMailboxes;
+    if (i == mailboxes_.size()) mailboxes_.push_back(p.value);
+    else mailboxes_[i] = p.value;
   }
   void synchronise(const Atomic& p) { completion(word(p)); }
   void synchronise(const CondExec& p) {
@@ -367,10 +368,14 @@ class StreamChecker::State {
     const bool announced = p.context == 0
                                ? !mailboxes_.empty()
                                : std::find(mailboxes_.begin(), mailboxes_.end(), p.context) != mailboxes_.end();
-    if (!announced)
+    if (!announced && fences_ > kMostMailboxes)
+      say("not-all-accesses", std::to_string(fences_) + " fences precede this trap, and only the last " +
+                                  std::to_string(kMostMailboxes) + " are compared with its context");
+    else if (!announced)
       say("trap-without-mailbox-fence",
           "no fence since the previous trap stores " + std::to_string(p.context) + ", the context of this trap");
     mailboxes_.clear();
+    fences_ = 0;
   }
 
   void end() {
@@ -390,7 +395,7 @@ class StreamChecker::State {
                                       "' that are not shown: " + std::to_string(n - options_.max_findings)});
   }
 
-  static constexpr std::size_t kMailboxes = 64;
+  static constexpr std::size_t kMostMailboxes = 65536;
 
   StreamCheckOptions options_;
   std::uint64_t at_;
@@ -411,7 +416,8 @@ class StreamChecker::State {
   Waited waited_;
   std::uint64_t conditional_until_ = 0;            // where the dwords end that the last condition may skip
   std::uint64_t pending_ = 0, first_pending_ = 0;  // stores that no completion follows yet
-  std::vector<std::uint32_t> mailboxes_;           // what fences stored since the last trap
+  std::vector<std::uint32_t> mailboxes_;           // what the last fences since the last trap stored
+  std::size_t fences_ = 0;                         // since the last trap
   GpuVa polled_word_;
   bool polled_ = false;
 };

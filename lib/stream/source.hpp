@@ -56,6 +56,14 @@ class Source {
   void add(Diagnostic d) {
     if (++count_ <= kMost) errors_.emplace_back(0, std::move(d));
   }
+  /// Notes an error that only follows from one that was reported: it counts, but is not shown.
+  void follows() noexcept { ++followed_; }
+  /// Gives the last error a hint, if it is one of those after the first `before`, says what it expected, and has none.
+  void advise(std::size_t before, std::string_view hint) {
+    if (count() == before || count_ > kMost || errors_.empty()) return;
+    auto& last = errors_.back().second;
+    if (last.hint.empty() && last.message.starts_with("expected ")) last.hint = hint;
+  }
   /// Sets what gives the suffix of every message from now on, such as " [i=1]": the values of the loops' variables.
   void set_context(std::function<std::string()> c) noexcept { context_ = std::move(c); }
 
@@ -65,8 +73,8 @@ class Source {
     if (!unread_) unread_ = at;
     return true;
   }
-  /// The number of errors so far, including those that were not kept.
-  std::size_t count() const noexcept { return count_; }
+  /// The number of errors so far, including those that were not kept, and those that follow from others.
+  std::size_t count() const noexcept { return count_ + followed_; }
   /// All errors in the order of their lines, each once, and how many were not kept.
   std::vector<Diagnostic> take_errors() {
     std::stable_sort(errors_.begin(), errors_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -115,7 +123,7 @@ class Source {
   std::vector<std::size_t> begins_{0};  // of the lines
   std::function<std::string()> context_;
   std::vector<std::pair<std::size_t, Diagnostic>> errors_;  // with their lines
-  std::size_t count_ = 0;
+  std::size_t count_ = 0, followed_ = 0;
   std::optional<std::size_t> unread_;  // where reading has stopped
 };
 

@@ -73,10 +73,9 @@ std::byte* RecordsWriter::room(std::size_t bytes) noexcept {
 
 bool RecordsWriter::put_text(std::uint8_t kind, std::string_view first, std::string_view second,
                              const NameTable::Range* range) noexcept {
-  constexpr std::size_t kMost = 4096;  // characters; longer ones are cut, as a name of a variable may be
-  first = first.substr(0, kMost);
-  second = second.substr(0, kMost);
-  const auto bytes = padded(sizeof(RecordHead) + (range ? 16 : 0) + first.size() + second.size() + 1);
+  constexpr std::size_t kMost = 4096;  // characters; the names of variables have no limit
+  const auto first_size = std::min(first.size(), kMost);
+  const auto bytes = padded(sizeof(RecordHead) + (range ? 16 : 0) + first_size + std::min(second.size(), kMost) + 1);
   auto* const at = room(bytes);
   if (!at) return false;
   Filler f(at);
@@ -84,12 +83,15 @@ bool RecordsWriter::put_text(std::uint8_t kind, std::string_view first, std::str
     f.number(range->va.value);
     f.number(range->bytes);
   }
-  f.bytes(first.data(), first.size());
-  f.bytes(second.data(), second.size());
+  for (const auto text : {first, second}) {
+    const bool cut = text.size() > kMost;
+    f.bytes(text.data(), cut ? kMost - 2 : text.size());
+    if (cut) f.bytes("..", 2);
+  }
   f.finish({.bytes = static_cast<std::uint16_t>(bytes),
             .kind = kind,
             .dwords = 0,
-            .number = static_cast<std::uint32_t>(first.size())});
+            .number = static_cast<std::uint32_t>(first_size)});
   return true;
 }
 

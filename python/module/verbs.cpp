@@ -175,6 +175,7 @@ py::object explore(const std::string& text, const std::string& file, const Machi
         SearchOptions o{.parse = parse, .profile = proofs, .best = best, .seed = seed, .proceed = [&](const auto&) {
                           return !stop;
                         }};
+        o.spreads = true;
         if (tries > 0) o.tries = tries;
         if (budget > 0) o.deadline = Deadline::in(std::chrono::nanoseconds(static_cast<std::int64_t>(budget * 1e9)));
         auto r = search(*made, file, machine, o);

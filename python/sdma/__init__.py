@@ -6,10 +6,10 @@
     assert sdma.check(s)["verdict"] == "proved"
     print(sdma.simulate(s)["ns"])
 
-Each verb of the program is a function. Its answer is a dict with the members that `sdma VERB --json` prints, so that one description holds
-for both (docs/json.md). Some answers also draw themselves in a notebook. Most functions work without the program. `emulate`, `contact`,
-`tool`, and verbs that are not listed here, such as those of a newer program, start the `sdma` in PATH: sdma.VERB("file", option=value) is
-sdma.tool("VERB", "file", option=value).
+Each subcommand of the program is a function. Its answer is a dict with the members that `sdma SUBCOMMAND --json` prints, so that one
+description holds for both (docs/json.md). Some answers also draw themselves in a notebook. Most functions work without the program.
+`emulate`, `contact`, `tool`, and subcommands that are not listed here, such as those of a newer program, start the `sdma` in PATH:
+sdma.NAME("file", option=value) is sdma.tool("NAME", "file", option=value).
 
 Errors are `Error`: a sentence, the place in the text (file, line, column) and a hint. A wrong type is a TypeError.
 
@@ -20,6 +20,7 @@ that opened them; another process, or a second thread at the same time, gets an 
 from __future__ import annotations as _annotations
 
 import typing as _typing
+from collections.abc import Iterable as _Iterable
 from functools import partial as _partial
 
 from . import _sdma, packets, program, verbs
@@ -39,10 +40,10 @@ __version__ = _sdma.version
 fmt = _sdma.fmt
 
 
-if not _typing.TYPE_CHECKING:  # to which these verbs would make every name one of the package
+if not _typing.TYPE_CHECKING:  # to which these would make every name one of the package
 
     def __getattr__(name):
-        """The verbs of the program that have no function here."""
+        """The subcommands of the program that have no function here."""
         if name.startswith("_") or name not in program.verbs():
             raise AttributeError(f"module 'sdma' has no attribute '{name}'")
         return _partial(tool, name)
@@ -61,6 +62,8 @@ def as_(source: str | Packet | _typing.Sequence[Packet], *, file: str = "text", 
     """The bytes of a text in the language of docs/text.md, or of packets."""
     if isinstance(source, str):
         return _sdma.assemble(source, file, generation)
+    if not isinstance(source, (Packet, _Iterable)):
+        raise TypeError(f"pass text, or packets of sdma.packets, not {type(source).__name__}")
     return b"".join(bytes(_packet(p)) for p in ([source] if isinstance(source, Packet) else source))
 
 

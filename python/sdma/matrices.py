@@ -2,6 +2,7 @@
 """Numbers in rows, from Python: nested lists, NumPy's arrays, PyTorch's tensors, whatever offers its bytes as numbers."""
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any
 
@@ -34,7 +35,7 @@ def _cell(value, where):
             return str(operator.index(value))
     except TypeError:
         pass
-    hint = ": convert it to integers first" if isinstance(value, float) else ""
+    hint = ": convert it to integers first" if isinstance(value, float) and math.isfinite(value) else ""
     raise TypeError(f"{where}: pass a number or text such as '64K', not {value!r}{hint}")
 
 
@@ -44,6 +45,20 @@ def list_text(what: str, value: Any) -> str:
     if rows and all(is_sequence(row) for row in rows):
         return f"[{', '.join('[' + ', '.join(row) + ']' for row in matrix(what, value))}]"
     return f"[{', '.join(_cell(cell, f'{what}, number {i}') for i, cell in enumerate(rows))}]"
+
+
+def _counted(n, word):
+    return f"{n} {word}" if n == 1 else f"{n} {word}s"
+
+
+def sizes(what: str, value: Any) -> list[str]:
+    """The bytes of a square matrix, row by row: as of `matrix`, and none is negative, or more than 2^63 - 1."""
+    rows = matrix(what, value, square=True)
+    for i, row in enumerate(rows):
+        for j, cell in enumerate(row):
+            if cell.startswith("-") or cell.isdecimal() and int(cell) >= 1 << 63:
+                raise ValueError(f"{what}, row {i}, column {j}: {cell} is not a number of bytes")
+    return [cell for row in rows for cell in row]
 
 
 def matrix(what: str, value: Any, *, square: bool = False) -> list[list[str]]:
@@ -57,7 +72,7 @@ def matrix(what: str, value: Any, *, square: bool = False) -> list[list[str]]:
         if cells is None:
             raise TypeError(f"{what}, row {i}: pass a list of numbers, not {row!r}")
         found.append([_cell(cell, f"{what}, row {i}, column {j}") for j, cell in enumerate(cells)])
-        width, other = (len(rows), f"the matrix has {len(rows)} rows") if square else (len(found[0]), f"row 0 has {len(found[0])}")
+        width, other = (len(rows), f"the matrix has {_counted(len(rows), 'row')}") if square else (len(found[0]), f"row 0 has {len(found[0])}")
         if len(found[i]) != width:
-            raise ValueError(f"{what}, row {i}: it has {len(found[i])} columns, and {other}")
+            raise ValueError(f"{what}, row {i}: it has {_counted(len(found[i]), 'column')}, and {other}")
     return found

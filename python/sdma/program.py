@@ -31,7 +31,7 @@ def _verbs_of(path):
 
 
 def verbs():
-    """The verbs of the program in PATH; none without a program."""
+    """The subcommands of the program in PATH; none without a program."""
     path = shutil.which("sdma")
     return _verbs_of(path) if path else frozenset()
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 
-from . import _sdma, manual
+from . import _sdma, arguments, manual
 from ._sdma import Queue, Schedule, Script
+from .files import contents
 from .matrices import is_sequence, list_text
 
 
@@ -88,12 +89,13 @@ def settings(params):
 
 
 def _parse(text, file="text", /, **params):
+    if not isinstance(text, (str, bytes)):
+        raise TypeError(f"pass the text of a schedule, not {type(text).__name__}")
     return _sdma.parse(text, os.fspath(file), settings(params))
 
 
 def _read(path, /, **params):
-    with open(path, "rb") as file:
-        return _sdma.parse(file.read().removeprefix(b"\xef\xbb\xbf"), os.fspath(path), settings(params))
+    return _sdma.parse(contents(path).removeprefix(b"\xef\xbb\xbf"), os.fspath(path), settings(params))
 
 
 def _put(queue, *packets):
@@ -106,6 +108,16 @@ def _put(queue, *packets):
     return queue
 
 
+_submit_queues = Script.submit
+
+
+def _submit(self, *queues):
+    for queue in queues:
+        if not isinstance(queue, Queue):
+            raise TypeError(f"submit(): pass queues, as add_queue returns them, not {queue!r}")
+    return _submit_queues(self, *queues)
+
+
 def _repr(schedule):
     counts = f"{schedule.gpus} GPUs, {len(schedule.buffers)} buffers, {len(schedule.signals)} signals, {len(schedule.queues)} queues"
     return f"<Schedule {schedule.file}: {counts}>"
@@ -116,3 +128,17 @@ manual.add(Schedule, "read", _read, static=True)
 Schedule.__repr__ = _repr
 manual.add(Queue, "put", _put)
 Queue.__repr__ = lambda queue: f"<Queue {queue.name}: {len(queue.dwords)} dwords>"
+_init_schedule = Schedule.__init__
+
+
+@arguments.explained
+def _init(self, gpus: int = 1):
+    _init_schedule(self, gpus)
+
+
+manual.add(Schedule, "__init__", _init)
+manual.add(Script, "submit", _submit)
+arguments.explain_methods(Schedule, "add_buffer", "add_signal", "add_queue", "add_host", "add_kernel", "expect_equal", "expect_sum",
+                          "expect_value")
+arguments.explain_methods(Queue, "copy")
+arguments.explain_methods(Script, "set", "add", "wait", "wait_rptr", "sample", "compute", "load", "store", "store_sum", "repeat")

@@ -2,15 +2,15 @@
 """Recordings of runs and simulations; _sdma.pyi is the manual of their class."""
 import os
 
-from . import manual
+from . import arguments, manual
 from ._sdma import Trace
+from .files import contents
 
 _FORMS = {".html": "html", ".jsonl": "jsonl"}
 
 
 def _read(path):
-    with open(path, "rb") as file:
-        return Trace.parse(file.read(), os.fspath(path))
+    return Trace.parse(contents(path), os.fspath(path))
 
 
 def _save(trace, path):
@@ -24,3 +24,4 @@ manual.add(Trace, "read", _read, static=True)
 manual.add(Trace, "save", _save)
 Trace._repr_svg_ = lambda trace: trace.to_svg(trace.name)
 Trace.__repr__ = lambda trace: f"<Trace {trace.name}: {len(trace)} events>"
+arguments.explain_methods(Trace, "to_svg")

@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 from typing import Any, Mapping, Sequence
 
-from . import _sdma, manual, matrices, results
+from . import _sdma, arguments, manual, matrices, results
 from ._sdma import Machine
 from .devices import Device
+from .files import contents, layout_or_contents
 from .schedules import Schedule, settings
 from .traces import Trace
 
@@ -19,16 +20,20 @@ __all__ = ["Machine", "Plan", "calibrate", "check", "compare", "doctor", "explor
            "topology", "trace"]
 
 
-def _file(path):
-    with open(path, "rb") as file:
-        return file.read()
-
-
 def _read_machine(path):
-    return Machine.parse(_file(path), os.fspath(path))
+    return Machine.parse(layout_or_contents(path, "`sdma simulate --show-machine`"), os.fspath(path))
+
+
+_set_parameter = Machine.__setitem__
+
+
+@arguments.explained
+def _set_item(self, name: str, value: float):
+    _set_parameter(self, name, value)
 
 
 manual.add(Machine, "read", _read_machine, static=True)
+manual.add(Machine, "__setitem__", _set_item)
 Machine.__repr__ = lambda machine: f"<Machine {machine.name}>"
 
 
@@ -52,15 +57,25 @@ def _schedule(schedule):
     raise TypeError(f"pass a Schedule or the path of one, not {type(schedule).__name__}")
 
 
+def _assumed(assume):
+    if isinstance(assume, str):
+        raise TypeError(f"assume is a list: pass [{assume!r}]")
+    return list(assume)
+
+
 def _node(node):
     """(device or layout, text, file) for the extension."""
     if node is None:
         return "", "", ""
     if isinstance(node, str) and _sdma.names_node(node):
         return node, "", ""
-    return "", _file(node), os.fspath(node)
+    text = layout_or_contents(node, "`sdma topology --json`")
+    if not text.strip():
+        raise ValueError(f"{os.fspath(node)}: this file is empty: name one such as `sdma topology --json` prints")
+    return "", text, os.fspath(node)
 
 
+@arguments.explained
 def check(schedule: _sdma.AnySchedule, *, profile: str = "conservative", assume: Sequence[str] = (), topology: _sdma.Node = None,
           max_findings: int = 20, open: bool = False, strict: bool = False) -> results.Check:
     """Finds races, deadlocks and missing waits, or proves that there are none.
@@ -69,9 +84,10 @@ def check(schedule: _sdma.AnySchedule, *, profile: str = "conservative", assume:
     may satisfy polls. The verdict is "proved", "unproved" or "refuted"; what was not examined is never "proved". Notes are advice,
     which changes no verdict; `strict` makes them errors. `exit_code` is that of `sdma check`.
     """
-    return results.Check(_sdma.check(_schedule(schedule), profile, list(assume), *_node(topology), max_findings, open, strict))
+    return results.Check(_sdma.check(_schedule(schedule), profile, _assumed(assume), *_node(topology), max_findings, open, strict))
 
 
+@arguments.explained
 def simulate(schedule: _sdma.AnySchedule, machine: _sdma.AnyMachine = None, *, sensitivity: bool = True, contents: bool = False,
              seed: int = 0) -> results.Simulation:
     """How long a schedule takes on a machine: a prediction, with its uncertainty.
@@ -85,17 +101,23 @@ def simulate(schedule: _sdma.AnySchedule, machine: _sdma.AnyMachine = None, *, s
     return answer
 
 
-def speed_ups(baseline: _sdma.AnySchedule, schedules: Sequence[_sdma.AnySchedule], machine: _sdma.AnyMachine = None) -> list[dict[str, Any]]:
+def _several(schedules):
+    """Schedules, of which one may be passed by itself."""
+    return [schedules] if isinstance(schedules, (str, os.PathLike, Schedule)) else list(schedules)
+
+
+def speed_ups(baseline: _sdma.AnySchedule, schedules: _sdma.AnySchedule | Sequence[_sdma.AnySchedule],
+              machine: _sdma.AnyMachine = None) -> list[dict[str, Any]]:
     """How many times as fast each schedule is as the baseline, with the uncertainty; `tie` if the model cannot tell."""
-    return _sdma.speed_ups(_schedule(baseline), [_schedule(s) for s in schedules], _machine(machine))
+    return _sdma.speed_ups(_schedule(baseline), [_schedule(s) for s in _several(schedules)], _machine(machine))
 
 
 def _source(schedule, given):
-    """The file and the text of a schedule that is read again. Adds the params that it was read with to `given`."""
+    """The file and the text of a schedule that is read again; of one that was built, the text without params. Adds the params that it was read with to `given`."""
     if not isinstance(schedule, Schedule):
-        return os.fspath(schedule), _file(schedule)
-    if schedule.source is None:
-        raise TypeError("this reads its schedules again for each value: pass the path of a text, or a schedule that was read")
+        return os.fspath(schedule), contents(schedule)
+    if schedule.source is None:  # built or changed here
+        return schedule.file, str(schedule)
     for name, value in schedule.given.items():
         if given.setdefault(name, value) != value:
             raise ValueError(f"the schedules were read with different values of {name}: pass {name}=... here, and paths")
@@ -107,16 +129,15 @@ def sweep(schedules: _sdma.AnySchedule | Sequence[_sdma.AnySchedule], *axes: str
 
     Schedules are read again for each value, with the params that they were read with and those given here.
     """
-    if isinstance(schedules, (str, os.PathLike, Schedule)):
-        schedules = [schedules]
     given = {}
-    files = [_source(s, given) for s in schedules]
+    files = [_source(s, given) for s in _several(schedules)]
     answer, draw = _sdma.sweep(files, list(axes), _machine(machine), settings({**given, **params}))
     answer = results.Sweep(answer)
     answer.svg, answer._draw = draw("", None), draw
     return answer
 
 
+@arguments.explained
 def explore(schedule: _sdma.AnySchedule, *, machine: _sdma.AnyMachine = None, tries: int = 0, budget: float | None = None, best: int = 5,
             seed: int = 0, profile: str = "conservative", assume: Sequence[str] = (), **params: _sdma.Params) -> results.Explore:
     """The fastest of the schedules that a text leaves open (docs/explore.md).
@@ -129,22 +150,24 @@ def explore(schedule: _sdma.AnySchedule, *, machine: _sdma.AnyMachine = None, tr
     if budget is None:
         budget = 0 if tries else 10
     answer, texts = _sdma.explore(source, file, _machine(machine), settings({**given, **params}), tries, budget, best, seed,
-                                   profile, list(assume))
+                                   profile, _assumed(assume))
     answer = results.Explore(answer)
     answer.schedules = [Schedule.parse(text) for text in texts]
     return answer
 
 
+@arguments.explained
 def reduce(schedule: _sdma.AnySchedule, *, rule: str = "", tries: int = 5000, profile: str = "conservative", assume: Sequence[str] = (),
            **params: _sdma.Params) -> results.Reduced:
     """The smallest schedule in which the checker still finds this rule; "": the first error or warning (docs/check.md)."""
     given = {}
     file, source = _source(schedule, given)
-    answer = results.Reduced(_sdma.reduce(source, file, settings({**given, **params}), profile, list(assume), rule, tries))
+    answer = results.Reduced(_sdma.reduce(source, file, settings({**given, **params}), profile, _assumed(assume), rule, tries))
     answer.schedule = Schedule.parse(answer["text"])
     return answer
 
 
+@arguments.explained
 def run(schedule: _sdma.AnySchedule, *, device: str = "soft", order: str = "strict", gpus: Sequence[int] = (), seed: int = 0,
         timeout: float = 10, inputs: Mapping[str, _sdma.Bytes] | None = None, outputs: Mapping[str, _sdma.Bytes] | None = None,
         trace: bool | int = False) -> results.Run:
@@ -155,6 +178,8 @@ def run(schedule: _sdma.AnySchedule, *, device: str = "soft", order: str = "stri
     for so many events, of which True has 262,144. `lost` of the recording says how many had none. A run that fails is an answer, not an
     exception.
     """
+    if hasattr(gpus, "__index__"):
+        raise TypeError(f"gpus is a list of GPUs of the device: pass [{gpus}], or none for the first")
     words = (list(gpus), seed, timeout, list((inputs or {}).items()), list((outputs or {}).items()))
     if isinstance(device, Device):
         raise TypeError("this device is open: use device.run(schedule)")
@@ -192,6 +217,7 @@ def topology(node: _sdma.Node = None) -> dict[str, Any]:
     return answer
 
 
+@arguments.explained
 def calibrate(table: str | os.PathLike[str], *, start: _sdma.AnyMachine = None, predict: bool = False, limit: float = 600) -> results.Calibration:
     """Fits a machine to the measurements of a table, whose lines name the free parameters. `limit`: seconds.
 
@@ -218,7 +244,7 @@ def doctor(*sources: Trace | bytes | str | os.PathLike[str]) -> dict[str, Any]:
         elif isinstance(source, (bytes, bytearray, memoryview)):
             dumps.append((f"source {i + 1}", bytes(source)))
         else:
-            data = _file(source)
+            data = contents(source)
             if data.startswith(b'{"sdma_trace"'):
                 traces.append(Trace.parse(data, os.fspath(source)))
             else:
@@ -237,9 +263,11 @@ def plan(collective: str, *, bytes: _sdma.Params | None = None, gpus: int | None
     array (NumPy, PyTorch, or what has a buffer), and says how many GPUs there are. `bytes` scales it, as in `sdma plan`: the GPU that sends
     the most sends so many.
     """
+    if not isinstance(collective, str):
+        raise TypeError(f"plan() takes the name of a collective, such as 'all_gather', not {collective!r}")
     words = [("collective", collective)]
     if matrix is not None:
-        words.append(("matrix", ",".join(cell for row in matrices.matrix("matrix", matrix, square=True) for cell in row)))
+        words.append(("matrix", ",".join(matrices.sizes("matrix", matrix))))
     elif bytes is None:
         raise TypeError("plan() needs bytes=, or matrix= for an alltoallv")
     elif gpus is None:

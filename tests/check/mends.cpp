@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Hints mend: the edits of a finding are made, and the result is what the finding says it is.
+// Hints are fixes: the edits of a finding are made, and the result is what the finding says it is.
 #include "checked.hpp"
 #include "support/sanitizer.hpp"
 
@@ -36,7 +36,7 @@ CheckReport report_of(const std::string& text, const CheckOptions& o = {}) {
   return c->report;
 }
 
-/// The first finding whose hint is mended; null if there is none.
+/// The first finding whose hint is a fix; null if there is none.
 const CheckFinding* mended(const CheckReport& r) {
   for (const auto& f : r.findings)
     if (f.remaining) return &f;
@@ -82,7 +82,7 @@ TEST_CASE("without a budget, hints are not tried") {
   CHECK(r.findings[0].diagnostic.hint.find("line 8 announces it") == 0);
 }
 
-TEST_CASE("a change after which an expectation fails mends nothing") {
+TEST_CASE("a change after which an expectation fails fixes nothing") {
   const auto text = mended_text(kRelay, report_of(kRelay).findings.at(0).edits);
   CHECK(report_of(text + "expect gpu2.b == old gpu0.b\n").proved());
   const auto wrong = report_of(text + "expect gpu2.b == old gpu1.b\n");
@@ -90,7 +90,7 @@ TEST_CASE("a change after which an expectation fails mends nothing") {
   CHECK(has(wrong, "wrong-result"));
 }
 
-TEST_CASE("the first hint mends most mistakes, and each hint says how many findings remain") {
+TEST_CASE("the first hint fixes most mistakes, and each hint says how many findings remain") {
   std::vector<std::filesystem::path> mistakes;
   for (const auto& file : std::filesystem::directory_iterator(SDMA_SOURCE_ROOT "/tests/check/mistakes"))
     mistakes.push_back(file.path());

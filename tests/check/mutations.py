@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes mistakes of one line in schedules that are proved, and counts how many the first hint of `sdma check` mends.
+"""Makes mistakes of one line in schedules that are proved, and counts how many the first hint of `sdma check` fixes.
 
   mutations.py SDMA [--seeds=N] FILE...
 
@@ -42,7 +42,7 @@ def mistakes(lines):
 def main(arguments):
     seeds = max((int(a[8:]) for a in arguments if a.startswith("--seeds=")), default=1)
     sdma, *names = [a for a in arguments if not a.startswith("--seeds=")]
-    refuted = mended = 0
+    refuted = fixed = 0
     complaints = []
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "mistake.sdma"
@@ -60,10 +60,10 @@ def main(arguments):
                 if hint is None:
                     print(f"{name}:{number}: {what}: {findings[0]['message']}")
                     continue
-                mended += 1
+                fixed += 1
                 path.write_text(edited(path.read_text(), hint["edits"]))
                 complaints += [f"{name}:{number}: {what}: {w}" for w in runs(sdma, path, seeds, True)[1]]
-    print(f"the first hint mends {mended} of {refuted}; {3 * seeds * mended} runs")
+    print(f"the first hint fixes {fixed} of {refuted}; {3 * seeds * fixed} runs")
     print(*complaints, sep="\n", file=sys.stderr)
     return bool(complaints)
 

@@ -95,7 +95,7 @@ TEST_CASE("a text refuses what has no meaning") {
   CHECK(why("all_gather.sdma", {{"bytes", "0"}}) == "a collective moves at least one byte, not 0");
   CHECK(why("rooted.sdma", {{"root", "8"}}) == "root 8 is not one of the 8 GPUs");
   CHECK(why("rooted.sdma", {{"collective", "gather"}, {"variant", "bcst"}}) == "bcst is a variant of broadcast");
-  CHECK(why("all_to_all.sdma", {{"variant", "bcst"}}) == "'bcst' is not defined");
+  CHECK(why("all_to_all.sdma", {{"variant", "bcst"}}) == "'bcst' is not one of pcpy, b2b");
 }
 
 TEST_CASE("every variant's schedule survives its text, for 2 to 8 GPUs") {
@@ -253,7 +253,7 @@ TEST_CASE("options out of text") {
   CHECK(o.engines == std::vector<std::uint32_t>{2, 15});
   CHECK(o.prelaunch == Prelaunch::per_group);
   CHECK(o.own_part);
-  CHECK(wrong(o, "bytes", "64KB") == "bytes: '64KB' is not a number");
+  CHECK(wrong(o, "bytes", "64KB") == "bytes: '64KB' is not a size: write 4096, 4K, 1M or 2G");
   CHECK(wrong(o, "gpus", "5000000000") == "gpus: '5000000000' is not a number");
   CHECK(wrong(o, "engines", "2,,3") == "engines: '2,,3' is not a list of numbers");
   CHECK(wrong(o, "own_part", "1") == "own_part: '1' is neither yes nor no");

@@ -257,14 +257,16 @@ def wheel(source, build, version, work, compilers):
                "-Ddefault_library=both"]  # fmt: skip
     with prebuilt.reconfigured(source, build, "wheel", *options) as folder:
         settings = [f"builddir={folder}", "setup-args=-Ddefault_library=both"]
-        run(sys.executable, "-m", "pip", "wheel", "--no-index", "--no-deps", "--no-build-isolation", "--wheel-dir", work,
-            *(f"--config-settings={setting}" for setting in settings), source)  # fmt: skip
+        run(sys.executable, "-m", "pip", "wheel", "--no-index", "--no-deps", "--no-build-isolation", "--check-build-dependencies",
+            "--wheel-dir", work, *(f"--config-settings={setting}" for setting in settings), source)  # fmt: skip
     (package,) = work.glob("*.whl")
     if not package.name.startswith(f"sdma-{version}-"):
         sys.exit(f"{package.name} is not of version {version}")
     names = zipfile.ZipFile(package).namelist()
     if wrong := [name for name in names if not name.startswith(("sdma/", f"sdma-{version}.dist-info/"))]:
         sys.exit(f"the wheel contains what is not of the package: {wrong}")
+    if not any(name.startswith(f"sdma-{version}.dist-info/") and name.endswith("/LICENSE") for name in names):
+        sys.exit(f"the wheel lacks its licence: {names}")
     if missing := {path.name for path in (source / "python/sdma").iterdir() if path.name != "meson.build"} - {
         name.removeprefix("sdma/") for name in names
     }:

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "device/link_index.hpp"
 #include "device/product.hpp"
 #include "device/sysfs.hpp"
 
@@ -270,4 +271,29 @@ TEST_CASE("the table names every pair's engine") {
   CHECK(contains(text, "gpu2    10    2    -     0\n"));
   CHECK(contains(text, "gfx942  192 GiB  16 engines (2 host, 14 xGMI), 8 queues each"));
   CHECK(contains(text, "gpu0  gpu2  xgmi       64.0  64-bit     12"));
+}
+
+TEST_CASE("links by both ends are those that a search finds") {
+  for (const auto name : kLayoutExamples) {
+    CAPTURE(name);
+    const auto t = *layout(name);
+    const detail::LinkIndex links{t};
+    const auto n = static_cast<std::uint32_t>(t.gpus.size());
+    for (std::uint32_t a = 0; a <= n; ++a)
+      for (std::uint32_t b = 0; b <= n; ++b) {
+        CAPTURE(a, b);
+        CHECK(links.link(GpuId{a}, GpuId{b}) == t.link(LinkEnd::gpu(a), LinkEnd::gpu(b)));
+        const auto one = links.engine_for(GpuId{a}, GpuId{b}), other = t.engine_for(GpuId{a}, GpuId{b});
+        REQUIRE(bool(one) == bool(other));
+        CHECK(bool(one) == (a < n && b < n));
+        if (one) CHECK(*one == *other);
+      }
+  }
+  // Of two links between the same ends, the first counts.
+  auto twice = *mi300x(2);
+  auto second = *twice.link(LinkEnd::gpu(0), LinkEnd::gpu(1));
+  second.engine_mask = 1 << 5;
+  twice.links.push_back(second);
+  const detail::LinkIndex links{twice};
+  CHECK(links.link(GpuId{0}, GpuId{1}) == twice.link(LinkEnd::gpu(0), LinkEnd::gpu(1)));
 }

@@ -685,18 +685,45 @@ RELEASED = {
     "CHANGELOG.md": r"\A(?:(?!^## ).*\n)*## \[[\d.]+\] - \d{4}-\d\d-\d\d$",
     "debian/changelog": r"\Asdma \([\d.]+\)",
 }
+# What the last release promised.
+LAST_RELEASE = {"tests/stability/names.txt": r"(?m)^# of ([\d.]+)$", "tests/stability/layouts.txt": r"(?m)^# of ([\d.]+),"}
 
 
 def version(root):
-    """the build, the headers, the changelog and Debian's packages have one version, and agree whether it is released"""
+    """the build, headers, changelogs, pages and lists of the last release have one version, and agree whether it is released"""
     found = {path: re.search(pattern, read(root, path)) if (root / path).is_file() else None for path, pattern in VERSIONS.items()}
     bad = [f"{path}:1: has no version" for path, match in found.items() if not match]
     numbers = {path: match[1] for path, match in found.items() if match}
     first = next(iter(numbers.values()), "")
     released = {path: bool(re.search(pattern, read(root, path), re.M)) for path, pattern in RELEASED.items() if path in numbers}
+    lists = {path: re.search(pattern, read(root, path)) for path, pattern in LAST_RELEASE.items() if (root / path).is_file()}
+    released |= {path: bool(match and match[1] == first) for path, match in lists.items()}
     bad += [f"{path}:1: says that {first} is {'' if yes else 'not '}released; meson.build says otherwise"
             for path, yes in released.items() if yes != released.get("meson.build")]  # fmt: skip
     return bad + [f"{path}:1: version {number}, but meson.build has {first}" for path, number in numbers.items() if number != first]
+
+
+# What the build requires, by each of its names.
+REQUIRED = {"fmt": "fmt", "libfmt-dev": "fmt", "meson": "Meson", "meson_version": "Meson", "nlohmann-json": "nlohmann-json",
+            "nlohmann-json3-dev": "nlohmann-json", "nlohmann_json": "nlohmann-json", "pybind11": "pybind11", "pybind11-dev": "pybind11",
+            "sqlite3": "SQLite", "libsqlite3-dev": "SQLite"}  # fmt: skip
+# dependency('a', version: '>=1'), a (>= 1), "a>=1", find_dependency(a 1), "a 1" in a sentence.
+REQUIREMENT = re.compile(rf"(?<![\w-])({'|'.join(map(re.escape, REQUIRED))})(?:', version|)(?:: '>=| \(>= |>=| >= | )(\d+(?:\.\d+)*)")
+
+
+def requirements(root):
+    """everything that names a version of what the build requires names the same: Meson, Debian's packages, the wheel, CMake, README"""
+    places = [root / name for name in ("debian/control", "pyproject.toml", "share/cmake/sdmaConfig.cmake.in", "README.md")]
+    places += sorted(path for path in root.rglob("meson.build") if not path.relative_to(root).parts[0].startswith("build"))
+    bad, first = [], {}
+    for path in filter(pathlib.Path.is_file, places):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            for name, version in REQUIREMENT.findall(line):
+                where = f"{path.relative_to(root)}:{number}"
+                other, place = first.setdefault(REQUIRED[name], (version, where))
+                if other != version:
+                    bad.append(f"{where}: {REQUIRED[name]} {version}, but {place} has {other}")
+    return bad + [f"debian/control:1: no version of {name} was found" for name in sorted({*REQUIRED.values()} - first.keys())]
 
 
 DRIVER_LINES = ("- Tests: ", "- Driver: ", "- Run: ")
@@ -853,7 +880,7 @@ def exports(root, *libraries):
 
 CHECKS = {
     check.__name__: check
-    for check in (includes, alone, everything, standard, attributes, ranges, weight, wire, length, columns, words, overlay, paragraph, waits, licence, version, drivers, paths, index, history, sources, names, tags, exports)
+    for check in (includes, alone, everything, standard, attributes, ranges, weight, wire, length, columns, words, overlay, paragraph, waits, licence, version, requirements, drivers, paths, index, history, sources, names, tags, exports)
 }
 
 

@@ -485,6 +485,7 @@ class Version(Tree):
         "CITATION.cff": "cff-version: 1.2.0\nversion: 1.2.3\n",
         "share/ci/github.yml": "env:\n  SDMA_TAG: v1.2.3\n",
     }
+    lists = {"tests/stability/names.txt": "# of 1.2.3\n", "tests/stability/layouts.txt": "# of 1.2.3, inline namespace v1\n"}
 
     def test_one(self):
         self.good(self.check, self.texts)
@@ -506,8 +507,41 @@ class Version(Tree):
                 self.bad(self.check, self.texts | yet | {name: self.texts[name]}, f"{name}:1: says that 1.2.3 is released; meson.build says otherwise")
                 self.bad(self.check, self.texts | {name: yet[name]}, f"{name}:1: says that 1.2.3 is not released; meson.build says otherwise")
 
+    def test_last_release(self):
+        self.good(self.check, self.texts | self.lists)
+        for name, text in self.lists.items():
+            with self.subTest(name):
+                before = {name: text.replace("1.2.3", "1.2.2")}
+                self.bad(self.check, self.texts | self.lists | before, f"{name}:1: says that 1.2.3 is not released; meson.build says otherwise")
+
     def test_none(self):
         self.bad(self.check, self.texts | {"debian/changelog": ""}, "debian/changelog:1: has no version")
+
+
+class Requirements(Tree):
+    check = staticmethod(hygiene.requirements)
+    texts = {
+        "debian/control": "Build-Depends:\n libfmt-dev (>= 9),\n libsqlite3-dev (>= 3.37),\n meson (>= 1.0),\n pybind11-dev (>= 2.10),\n python3-dev\n",
+        "pyproject.toml": 'requires = ["meson-python>=0.12", "pybind11>=2.10"]\n',
+        "share/cmake/sdmaConfig.cmake.in": "find_dependency(fmt 9)\n",
+        "README.md": "It needs fmt 9 and nlohmann-json 3.11.\n",
+        "meson.build": "meson_version: '>=1.0'\nfmt = dependency('fmt', version: '>=9', required: false)\nrequires: ['fmt >= 9']\n",
+        "tests/fuzz/meson.build": "dependency('sqlite3', version: '>=3.37')\n",
+        "build-asan/copy/meson.build": "dependency('fmt', version: '>=8')\n",
+    }
+
+    def test_one(self):
+        self.good(self.check, self.texts)
+
+    def test_several(self):
+        for name, old, new in (("pyproject.toml", "pybind11>=2.10", "pybind11>=2.13"), ("README.md", "fmt 9", "fmt 10"), ("meson.build", "fmt >= 9", "fmt >= 10"),
+                               ("share/cmake/sdmaConfig.cmake.in", "fmt 9", "fmt 9.1"), ("tests/fuzz/meson.build", "3.37", "3.40"),
+                               ("meson.build", "meson_version: '>=1.0'", "meson_version: '>=1.1'")):  # fmt: skip
+            with self.subTest(name):
+                self.bad(self.check, self.texts | {name: self.texts[name].replace(old, new)}, "but debian/control:")
+
+    def test_none(self):
+        self.bad(self.check, self.texts | {"README.md": ""}, "no version of nlohmann-json was found")
 
 
 class Paragraph(Tree):

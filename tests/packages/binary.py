@@ -175,13 +175,14 @@ def add_libraries(root, name):
             shutil.copy(path, to)
 
 
-def examine(archive):
-    """The archive has the time of the commit, belongs to nobody, and is sorted; the page names the glibc."""
+def examine(archive, source):
+    """The archive has the time of the source's archive, and belongs to root; the page names the glibc."""
+    with tarfile.open(source) as tar:
+        time = tar.next().mtime
     with tarfile.open(archive) as tar:
         entries = tar.getmembers()
-    commit = int(run("git", "-c", "safe.directory=*", "-C", SOURCE, "log", "-1", "--format=%ct"))
-    if wrong := [e.name for e in entries if (e.mtime, e.uid, e.gid) != (commit, 0, 0)]:
-        sys.exit(f"{archive.name}: other times or owners than those of the commit and root: {wrong[:5]}")
+    if wrong := [e.name for e in entries if (e.mtime, e.uid, e.gid) != (time, 0, 0)]:
+        sys.exit(f"{archive.name}: other times or owners than those of the source and root: {wrong[:5]}")
     names = [e.name.partition("/")[2] for e in entries]
     for name in ("bin/sdma", "lib/sdma/libsdma-emulator.so", "README.txt", "LICENSE", "licences/libfmt-dev.txt", "docs/first_contact.md"):
         if name not in names:
@@ -210,8 +211,8 @@ def main(arguments):
             return 77
         say(f"glibc {older_glibc.text(older_glibc.OLDEST)} is unpacked")
         print(run(SOURCE / "scripts/release", "--worktree", "--no-playground", f"--build={build}", f"--glibc={glibc}", work))
-        (archive,) = work.glob("*.tar.gz")
-        examine(archive)
+        (archive,), (source,) = work.glob("*.tar.gz"), work.glob("*.tar.xz")
+        examine(archive, source)
         here = Here(work / "here", build)
         now = Root(this_glibc(work / "now"), archive)
         oldest = work / "oldest"

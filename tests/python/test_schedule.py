@@ -257,3 +257,29 @@ def test_wrong_xml_of_msccl_has_its_lines(tmp_path):
     with pytest.raises(sdma.Error, match="nothing sends it") as e:
         sdma.Schedule.read(path)
     assert e.value.rule == "wrong-algorithm" and 'type="' in path.read_text().splitlines()[e.value.line - 1]
+
+
+def wait(signal="s", func="eq"):
+    two().add_host("h").wait(signal, func, 1)
+
+
+@pytest.mark.parametrize("wrong, words", [
+    (lambda: sdma.Schedule(gpus=-1), "Schedule.__init__(): gpus cannot be negative: -1"),
+    (lambda: sdma.Schedule(gpu=2), "Schedule.__init__(): there is no argument 'gpu'; did you mean 'gpus'?"),
+    (lambda: two().add_buffer("c", -4, place=0), "Schedule.add_buffer(): bytes cannot be negative: -4"),
+    (lambda: two().add_buffer("c", 4.0), "Schedule.add_buffer(): bytes is a whole number, not 4.0"),
+    (lambda: two().add_buffer("c", 10**30), "Schedule.add_buffer(): bytes is too large: 1" + 30 * "0"),
+    (lambda: two().add_buffer(5, 64), "Schedule.add_buffer(): name is text, not 5"),
+    (lambda: two().add_buffer("c", 64, align=4), "Schedule.add_buffer(): there is no argument 'align'; did you mean 'alignment'?"),
+    (lambda: two().add_signal("c", xyz=4), "Schedule.add_signal(): there is no argument 'xyz': pass some of name, place, value, bits"),
+    (lambda: two().queues[0].copy(0, 0, 1), "Queue.copy(): too many positional arguments: pass src=, dst=, bytes= with their names"),
+    (lambda: two().add_buffer("c"), "Schedule.add_buffer(): missing a required argument: 'bytes'"),
+    (wait, "Script.wait(): signal is a whole number, not 's'"),
+    (lambda: two().add_host("h").submit("gpu0.push"), "submit(): pass queues, as add_queue returns them, not 'gpu0.push'"),
+    (lambda: sdma.Schedule.read(0), "expected str, bytes or os.PathLike object, not int"),
+    (lambda: sdma.Schedule.parse(5), "pass the text of a schedule, not int"),
+])
+def test_a_type_error_names_the_argument(wrong, words):
+    with pytest.raises(TypeError) as raised:
+        wrong()
+    assert str(raised.value) == words

@@ -37,7 +37,7 @@ def public(of):
 
 
 def test_the_public_names():
-    modules = {"packets", "errors", "devices", "manual", "matrices", "program", "results", "schedules", "traces", "verbs"}
+    modules = {"packets", "arguments", "errors", "devices", "files", "manual", "matrices", "program", "results", "schedules", "traces", "verbs"}
     assert set(public(sdma)) - modules | {"packets"} == set(sdma.__all__)
 
 
@@ -197,8 +197,14 @@ def test_sweep_answers_as_the_program(tool, schedules):
     for axes in ((), ("chunk",), ("chunk=4K", "chunk=8K"), ("a=1", "b=2", "c=3"), ("engine.nothing=1",)):
         with pytest.raises(sdma.Error):
             sdma.sweep(path, *axes)
-    with pytest.raises(TypeError, match="reads its schedules again"):
-        sdma.sweep(sdma.Schedule(2), "chunk=4K")
+    # One that was built, or changed, has no params, and machines vary all the same.
+    built = sdma.Schedule.parse(str(again))
+    built.add_signal("more")
+    assert built.source is None and not built.given
+    assert [row["ns"] for row in sdma.sweep(built, "engine.poll_ns=500,1000").rows] == [
+        row["ns"] for row in sdma.sweep(again, "engine.poll_ns=500,1000").rows]
+    with pytest.raises(sdma.Error, match="there is no param 'chunk'"):
+        sdma.sweep(built, "chunk=4K")
 
 
 def test_explore_answers_as_the_program(tool, schedules):
@@ -343,13 +349,16 @@ def test_plan_of_a_matrix():
 
 
 @pytest.mark.parametrize("wrong, error, words", [
-    ([[0, 1], [2]], ValueError, "matrix, row 1: it has 1 columns, and the matrix has 2 rows"),
+    ([[0, 1], [2]], ValueError, "matrix, row 1: it has 1 column, and the matrix has 2 rows"),
     ([[0, 1, 2], [2, 0, 1]], ValueError, "matrix, row 0: it has 3 columns, and the matrix has 2 rows"),
     ([[0, 1], 5], TypeError, "matrix, row 1: pass a list of numbers, not 5"),
     ([[0, 1], [4096.0, 0]], TypeError, "matrix, row 1, column 0: pass a number or text such as '64K', not 4096.0: convert it to integers first"),
     ([[0, None], [1, 0]], TypeError, "matrix, row 0, column 1: pass a number or text such as '64K', not None"),
     ("moe.csv", TypeError, "matrix: pass rows of numbers, as nested lists or as an array, not str"),
-    ([[0, -1], [1, 0]], sdma.Error, "a cell is not a number"),
+    ([[0, -1], [1, 0]], ValueError, "matrix, row 0, column 1: -1 is not a number of bytes"),
+    ([[0, 1], [1 << 63, 0]], ValueError, "matrix, row 1, column 0: 9223372036854775808 is not a number of bytes"),
+    ([[0, float("nan")], [1, 0]], TypeError, "matrix, row 0, column 1: pass a number or text such as '64K', not nan"),
+    ([[]], ValueError, "matrix, row 0: it has 0 columns, and the matrix has 1 row"),
 ])
 def test_an_error_of_a_matrix_names_row_and_column(wrong, error, words):
     with pytest.raises(error) as raised:
@@ -376,7 +385,7 @@ end
     rows = [[0, 1, 2], [3, 0, 4], [5, 6, 0]]
     for moe in (rows, numpy.array(rows), [["0", "1", 2], [3, 0, 4], [5, 6, 0]]):
         assert sizes(moe=moe, extra=(1, 1)) == [2, 4, 6, 8, 10, 12]
-    with pytest.raises(ValueError, match="param moe, row 2: it has 1 columns, and row 0 has 3"):
+    with pytest.raises(ValueError, match="param moe, row 2: it has 1 column, and row 0 has 3"):
         sizes(moe=[*rows[:2], [5]])
     with pytest.raises(TypeError, match="param extra, number 1: pass a number or text such as '64K', not 0.5"):
         sizes(extra=[1, 0.5])
@@ -464,3 +473,43 @@ def test_dis_agrees_with_the_program(tool, tmp_path):
         for name, value in line.get("fields", {}).items():
             assert p.fields[name] == (int(value, 16) if isinstance(value, str) and value.startswith("0x") else value)
     assert isinstance(have[1], packets.Unknown)
+
+
+@pytest.mark.parametrize("wrong, words", [
+    (lambda s: sdma.check(s, profil="rocr"), "check(): there is no argument 'profil'; did you mean 'profile'?"),
+    (lambda s: sdma.check(s, max_findings=-1), "check(): max_findings cannot be negative: -1"),
+    (lambda s: sdma.check(s, assume="poll=full"), "assume is a list: pass ['poll=full']"),
+    (lambda s: sdma.simulate(s, seed="x"), "simulate(): seed is a whole number, not 'x'"),
+    (lambda s: sdma.simulate(s, sensitivity=False).to_svg("t", size=5), "Trace.to_svg(): size or beside has a type that this does not take"),
+    (lambda s: sdma.run(s, timeout="1s"), "run(): timeout is a number, not '1s'"),
+    (lambda s: sdma.run(s, gpus=4), "gpus is a list of GPUs of the device: pass [4], or none for the first"),
+    (lambda s: sdma.plan(3, bytes=1), "plan() takes the name of a collective, such as 'all_gather', not 3"),
+    (lambda s: sdma.as_(5), "pass text, or packets of sdma.packets, not int"),
+    (lambda s: sdma.Machine().__setitem__("engine.poll_ns", "x"), "Machine.__setitem__(): value is a number, not 'x'"),
+    # A number is not a path: it would be a file that the caller has open.
+    *[(lambda s, f=f: f(0), "expected str, bytes or os.PathLike object, not int") for f in (sdma.trace, sdma.topology, sdma.doctor, sdma.Machine.read)],
+])
+def test_a_type_error_names_the_argument(schedules, wrong, words):
+    with pytest.raises(TypeError) as raised:
+        wrong(sdma.Schedule.read(schedules / ALL_GATHER, N=2))
+    assert str(raised.value) == words
+
+
+def test_an_empty_file_is_not_a_node(tmp_path, schedules):
+    empty = tmp_path / "empty"
+    empty.write_text("\n")
+    for use in (sdma.topology, lambda node: sdma.check(schedules / ALL_GATHER, topology=node)):
+        with pytest.raises(ValueError, match="empty: this file is empty: name one such as `sdma topology --json` prints"):
+            use(empty)
+
+
+def test_an_unknown_layout_is_told_which_there_are(schedules):
+    for use in (sdma.topology, lambda name: sdma.simulate(schedules / ALL_GATHER, name)):
+        with pytest.raises(FileNotFoundError, match="or a layout: mi300x:8, ring:8") as raised:
+            use("mi300")
+        assert raised.value.filename == "mi300"
+
+
+def test_speed_ups_take_one_schedule_by_itself(schedules):
+    path = schedules / ALL_GATHER
+    assert sdma.speed_ups(path, sdma.Schedule.read(path)) == sdma.speed_ups(path, str(path)) == sdma.speed_ups(path, [path])

@@ -42,7 +42,8 @@ TEST_CASE("the twelve errors of the language, each with its place and its hint")
   CHECK(all(in_queue("  copy_liner bytes=4K src=gpu0.buf dst=gpu1.buf")) ==
         "6:3: expected a packet or 'end', got 'copy_liner' | did you mean 'copy_linear'?");
   CHECK(all(in_queue("  copy_linear size=4K src=gpu0.buf dst=gpu1.buf"))
-            .starts_with("6:15: copy_linear has no field 'size' | its fields: bytes src dst encrypt tmz"));
+            .starts_with(
+                "6:15: copy_linear has no field 'size' | did you mean 'bytes'? its fields: bytes src dst encrypt"));
   CHECK(all(in_queue("  copy_linear bytes=4K src=gpu0.buf")) ==
         "6:36: copy_linear needs 'dst=' | required: bytes src dst");
   CHECK(all(in_queue("  copy_linear bytes=4K src=buf dst=gpu1.buf")) ==
@@ -108,7 +109,7 @@ TEST_CASE("declarations say what they miss") {
   CHECK(all("sdma 1\nbuffer host.x bytes=0\n") == "2:21: 'bytes' must be from 1 to 1099511627776, got 0");
   CHECK(all("sdma 1\nbuffer host.x bytes=1 bytes=1\n") == "2:23: duplicate field 'bytes'");
   CHECK(all("sdma 1\nbuffer host.x size=1\n") ==
-        "2:15: a buffer has no field 'size' | its fields: bytes align at map init");
+        "2:15: a buffer has no field 'size' | did you mean 'bytes'? its fields: bytes align at map init");
   CHECK(all("sdma 1\nbuffer host.x bytes\n") == "2:15: 'bytes' needs a value | its fields: bytes align at map init");
   CHECK(all("sdma 1\nbuffer host.x bytes=1 align=3\n") == "2:29: 'align' must be a power of two, got 3");
   CHECK(all("sdma 1\nbuffer host.x bytes=1 init=one\n") ==
@@ -238,6 +239,31 @@ TEST_CASE("what is wrong twice is said once, in the order of the lines") {
         "3:9: 'b' is not defined | let b = ... defines it\n"
         "5:3: expected a packet or 'end', got 'nope' | did you mean 'nop'?\n"
         "7:21: 'bytes' must be from 1 to 1099511627776, got 0");
+}
+
+TEST_CASE("numbers are whole") {
+  constexpr auto kHint = "write a whole number: 1536K, and not 1.5M";
+  CHECK(all("sdma 1\nparam n = 1.5M\n") == std::string("2:12: expected the end of the line, got '.' | ") + kHint);
+  CHECK(all("sdma 1\nparam n = 1\n", {.set = {{"n", "1.5M"}}}) ==
+        std::string("set n:1:2: expected the end of the value, got '.' | ") + kHint);
+}
+
+TEST_CASE("no error follows from another") {
+  CHECK(all("sdma 1\nparam n = 1KiB\nlet m = n/2\nc = 4\ngpus 2000\nbuffer gpu0.a bytes=n\nbuffer gpu1.b bytes=m\n"
+            "signal host.s value=c\n") ==
+        "2:11: '1KiB' is not a number | write 4096, 0x1000, 4K, 1M or 2G (powers of 1024)\n"
+        "4:1: expected a declaration or 'end', got 'c' | a name needs let or param: let c = ...\n"
+        "5:6: 'gpus' must be from 0 to 1024, got 2000");
+  CHECK(all("sdma 1\ngpus 2\nfor i in 0 to 2\nqueue gpu{i}.q peer=host\nend\nend\nhost main\nsubmit *\nend\n") ==
+        "3:12: expected '..', got 'to' | write for i in 0..N (from 0 to N-1), for i in 0..N step 2, or for i in "
+        "[0, 2, 3]");
+  CHECK(all("sdma 1\nrepeat 4\n  submit *\nend\nlet n = nothing\n").find("'end' without") == std::string::npos);
+  CHECK(all("sdma 1\nlet n = nothing\nlet m = n + other\n") ==
+        "2:9: 'nothing' is not defined | let nothing = ... defines it");
+  CHECK(all("sdma 1\nchoose n in 1 to 4\nlet m = n\n") ==
+        "2:15: expected '..', got 'to' | write choose n in 1..5, or in [1, 4]");
+  CHECK(all("sdma 1\nhost main\n  submit *\nend\n") ==
+        "3:3: there is no queue to submit | declare one: queue gpu0.push peer=gpu1");
 }
 
 TEST_CASE("loops may have millions of rounds") {

@@ -33,7 +33,8 @@ TEST_CASE("a param may be one of several words, which have numbers and stand in 
   CHECK(queues(text, {{"way", "slow"}}) == "queue gpu0.slow1 engine=0\nend\n");
   CHECK(queues(text, {{"way", "0"}}) == "queue gpu0.slow1 engine=0\nend\n");
   CHECK(queues(text, {{"way", "2"}}).starts_with("set way:1:1: 2 is not the number of a word"));
-  CHECK(queues(text, {{"way", "fats"}}).starts_with("set way:1:1: 'fats' is not defined | did you mean 'fast'?"));
+  CHECK(queues(text, {{"way", "fats"}})
+            .starts_with("set way:1:1: 'fats' is not one of slow, fast | did you mean 'fast'?"));
   CHECK(queues("param way = fat of [slow, fast]\n").starts_with("a:2:13: 'fat' is not one of the words of 'way'"));
   CHECK(queues("let slow = 1\nparam way = slow of [slow]\n").starts_with("a:3:22: 'slow' is already defined"));
   CHECK(format_source("sdma 1\nparam  way=fast  of [ slow,fast ]\n") == "sdma 1\nparam way = fast of [slow, fast]\n");

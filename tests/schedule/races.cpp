@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Races between queues as they occur in practice: the files of `races`, each with its mend (`--set fixed=1`). An
+// Races between queues as they occur in practice: the files of `races`, each with its fix (`--set fixed=1`). An
 // adversarial run shows each of them with several of the first hundred seeds (of three hundred, where the machine is
-// busy), and never blames the mended schedule.
+// busy), and never blames the fixed schedule.
 #include "support.hpp"
 #include "support/sanitizer.hpp"
 
@@ -27,7 +27,7 @@ void shows(const std::string& name, const std::string& how) {
   INFO(name);
   int shown = 0;
   std::uint64_t seed = 0;
-  // The thread sanitizer stops at the race, so there only the mended schedule runs.
+  // The thread sanitizer stops at the race, so there only the fixed schedule runs.
   for (; seed < kBusySeeds && shown < kShown && !thread_sanitizer(); ++seed) {
     const auto found = run_file(name, false, seed, 200ms);
     // A run that a busy machine has not ended in time shows nothing.

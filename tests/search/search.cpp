@@ -212,6 +212,107 @@ TEST_CASE("a search ends when it is asked to, at its deadline, and where nothing
   CHECK(bad.error().front().where == "t.sdma:3:9");
 }
 
+TEST_CASE("the budget holds for what is under way, and for the intervals: a clock that counts how often it is read") {
+  using Clock = Deadline::Clock;
+  // Each candidate has thousands of steps, so that it reads the clock often.
+  const auto t = text("choose a in 0..4\nchoose b in 0..4\n", "if (k*(a+1)+b)%3 == q\nnop times=600\n");
+  std::uint64_t reads = 0;
+  const auto within = [&](std::optional<std::uint64_t> budget, bool spreads) {
+    reads = 0;
+    SearchOptions o{.spreads = spreads};
+    if (budget) o.deadline = Deadline{Clock::time_point(std::chrono::milliseconds(*budget))};
+    o.clock = [&] { return Clock::time_point(std::chrono::milliseconds(++reads)); };
+    return found(t, o);
+  };
+  const auto whole = within({}, false);
+  REQUIRE(whole.complete);
+  // Without a deadline no step reads it.
+  const auto without = reads;
+  CHECK(without <= 10 * whole.simulated);
+
+  const auto plenty = within(1'000'000, false);
+  CHECK(plenty.complete);
+  CHECK_FALSE(plenty.stopped);
+  const auto enough = reads;
+  REQUIRE(enough > 40 * whole.simulated);
+
+  const auto half = within(enough / 2, false);
+  CHECK(reads <= enough / 2 + enough / 100);
+  CHECK(half.stopped);
+  CHECK_FALSE(half.complete);
+  CHECK(half.simulated < whole.simulated);
+  CHECK(half.simulated > whole.simulated / 4);
+  CHECK_FALSE(half.best.empty());
+  CHECK(half.initial->ns == whole.initial->ns);
+
+  // The default, whatever it takes.
+  const auto none = within(0, true);
+  CHECK(none.simulated == 1);
+  CHECK_FALSE(none.stopped);
+  REQUIRE(none.best.size() == 1);
+  CHECK_FALSE(none.best.front().spread);
+
+  const auto spread = within({}, true);
+  for (std::size_t i = 0; i < spread.best.size(); ++i) {
+    REQUIRE(spread.best[i].spread);
+    CHECK(spread.best[i].spread->ns == spread.best[i].ns);
+    CHECK(spread.best[i].ns == whole.best[i].ns);
+    CHECK(spread.best[i].spread->uncertainty_ns > 0);
+  }
+  REQUIRE(spread.initial->spread);
+  CHECK(spread.initial->spread->ns == spread.initial->ns);
+
+  // They get half of the time, the best first.
+  const auto some = within(3 * enough, true);
+  CHECK(reads <= 3 * enough + 3 * enough / 50);
+  CHECK(some.complete);
+  REQUIRE(some.best.size() > 1);
+  CHECK(some.best.front().spread);
+  CHECK_FALSE(some.best.back().spread);
+  const auto few = within(enough, true);
+  CHECK(reads <= enough + enough / 50);
+  CHECK(few.simulated < whole.simulated);
+  CHECK(few.simulated > whole.simulated / 4);
+  // What they did not need is spent on other candidates: one that takes long makes the search keep too much.
+  const auto wide = [&] {
+    reads = 0;
+    SearchOptions o{.best = 1, .deadline = Deadline{Clock::time_point(std::chrono::milliseconds(20 * enough))}};
+    o.spreads = true;
+    o.clock = [&] { return Clock::time_point(std::chrono::milliseconds(++reads)); };
+    const auto open = text("choose slow in [0, 1]\nchoose a in 0..40\nchoose b in 0..40\n",
+                           "if (k*(a+1)+b)%3 == q\nnop times=100+10000*slow\n");
+    return found(open, o);
+  }();
+  CHECK_FALSE(wide.complete);
+  CHECK(wide.best.front().spread);
+  CHECK(reads >= 19 * enough);
+  CHECK(reads <= 20 * enough + 20 * enough / 50);
+}
+
+TEST_CASE("candidates that differ in the alignment of buffers alone are simulated once") {
+  using Clock = Deadline::Clock;
+  std::uint64_t reads = 0;
+  const auto of = [&](const std::string& alignments) {
+    SearchOptions o{.deadline = Deadline{Clock::time_point::max()}};
+    o.clock = [&] { return Clock::time_point(std::chrono::milliseconds(++reads)); };
+    auto t = text("choose a in [" + alignments + "]\n", "if k%3 == q\nnop times=2000\n");
+    t.replace(t.find("bytes=64K init"), 14, "bytes=64K align=a init");
+    reads = 0;
+    return found(t, o);
+  };
+  const auto one = of("4K");
+  const auto alone = reads;
+  CHECK(one.simulated == 1);
+  const auto three = of("4K, 8K, 16K");
+  CHECK(three.complete);
+  CHECK(three.simulated == 3);
+  REQUIRE(three.best.size() == 1);
+  CHECK(three.best.front().same == 2);
+  CHECK(three.best.front().schedule.buffers.front().alignment == 4096);
+  CHECK(three.best.front().ns == one.best.front().ns);
+  CHECK(reads < alone + 20);
+}
+
 TEST_CASE("a search does not go on without the rate of a link that a candidate's bytes cross") {
   auto m = machine();
   for (auto& l : m.topology.links)

@@ -234,6 +234,35 @@ TEST_CASE("a simulation takes a limited number of steps, and says where it was")
   CHECK_FALSE(sensitivity(*moves, m, {.max_steps = steps - 1}));
 }
 
+TEST_CASE("a simulation ends soon after it is asked to, and what is made of several does") {
+  const auto s = parse_schedule(schedule(copy("4K", "gpu0.in", "gpu1.out") + "\nnop times=1000" + kDone), "t.sdma");
+  REQUIRE(s);
+  std::uint64_t asked = 0;
+  const auto after = [&](std::uint64_t n) {
+    asked = 0;
+    return SimulateOptions{.stop = [&asked, n] { return ++asked > n; }};
+  };
+  const auto whole = simulate(*s, machine());
+  REQUIRE(whole);
+  const auto asks = simulate(*s, machine(), after(~std::uint64_t{}));
+  REQUIRE(asks);
+  CHECK(asks->ns == whole->ns);
+  CHECK(asked * 100 >= whole->steps);
+  const auto once = asked;
+  const auto early = simulate(*s, machine(), after(2));
+  REQUIRE_FALSE(early);
+  CHECK(early.error()[0].message == "the simulation was stopped before its end");
+  CHECK(asked == 3);
+  // The first simulation is whole, and the next one is the last.
+  const auto many = sensitivity(*s, machine(), after(once + 2));
+  REQUIRE_FALSE(many);
+  CHECK(many.error()[0].message == "the simulation was stopped before its end");
+  CHECK(asked == once + 3);
+  CHECK_FALSE(spread(*s, machine(), after(once + 2)));
+  CHECK(asked == once + 3);
+  CHECK(spread(*s, machine(), after(~std::uint64_t{})));
+}
+
 TEST_CASE("what the machine does not have is refused") {
   const auto s = parse_schedule(schedule(copy("4K", "gpu0.in", "gpu1.out") + kDone), "t.sdma");
   CHECK(simulate(*s, *mi300x_machine(2)).error()[0].message == "this node has no GPU 2");

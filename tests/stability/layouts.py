@@ -182,8 +182,8 @@ def one(root, *libraries):
     for name in ("runtime", "device"):
         places[f"debian/libsdma-{name}{number}.symbols"] = (rf"\Alibsdma-{name}\.so\.([\d.]+) ", number)
         places[f"debian/libsdma-{name}{number}.install"] = (rf"libsdma-{name}\.so(\.)", ".")
-    # What did not change with it.
-    places["debian/libsdma-client0.symbols"] = (r"\Alibsdma-client\.so\.(\d+) ", "0")
+    # What did not change with it: a program runs with all later versions.
+    places["debian/libsdma-client0.symbols"] = (r"\Alibsdma-client\.so\.(\d+) libsdma-client0 #MINVER#\n", "0")
     places["integration/client/meson.build"] = (r"\bsoversion: '(\d+)'", "0")
     bad = []
     for name, (pattern, wanted) in places.items():

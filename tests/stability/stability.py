@@ -210,7 +210,7 @@ def main(arguments):
         listed.write_text(what.written(kept, text, None), encoding="utf-8")
     elif arguments[0] == "exports":
         wrong = [f"not in the map: {line}" for line in sorted(what.now - before)] + [f"in the map alone: {line}" for line in sorted(gone)]
-        print(*wrong, f"{len(what.now)} patterns, {len(wrong)} that differ. To mend it: stability.py exports {' '.join(arguments[1:3])} --accept", sep="\n")
+        print(*wrong, f"{len(what.now)} patterns, {len(wrong)} that differ. To accept this: stability.py exports {' '.join(arguments[1:3])} --accept", sep="\n")
         return 1 if wrong else 0
     elif not before:
         sys.exit(f"{listed}: lists nothing")

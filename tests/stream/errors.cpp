@@ -64,7 +64,11 @@ TEST_CASE("the errors of the language") {
   CHECK(hint("copy_liner bytes=4K") == "did you mean 'copy_linear'?");
   CHECK(one("copy_liner") == "1:1: expected a packet, got 'copy_liner'");
   CHECK(one("copy_linear size=4K bytes=4K src=0 dst=0") == "1:13: copy_linear has no field 'size'");
-  CHECK(hint("copy_linear size=4K").starts_with("its fields: bytes src dst encrypt tmz"));
+  CHECK(hint("copy_linear size=4K").starts_with("did you mean 'bytes'? its fields: bytes src dst encrypt tmz"));
+  CHECK(hint("poll_mem addr=0x1000 value=1").starts_with("did you mean 'reference'? its fields: addr func"));
+  CHECK(hint("atomic at 0x1000").starts_with("a field is written NAME=VALUE: op addr value"));
+  CHECK(hint("// none") == "a comment begins with #");
+  CHECK(hint("for i in 1 to 3\nend").starts_with("write for i in 0..N (from 0 to N-1)"));
   CHECK(hint("copy_linear byte=4K").starts_with("did you mean 'bytes'? its fields:"));
   CHECK(one("copy_linear bytes=4K src=0x1000") == "1:32: copy_linear needs 'dst='");
   CHECK(hint("copy_linear bytes=4K src=0x1000") == "required: bytes src dst");

@@ -223,6 +223,12 @@ def refused(sdma, path):
         make(path, copies=copies, more=more)
         code, out, err, mib = run(sdma, "trace", "--schedule", path)
         check(f"refused: {word or more}", code == 3 and word in err and mib < MIB, code, err, mib)
+    # Tables without a row, in each schema: no schedule and no verdict is made of them.
+    for tracks in (False, True):
+        make(path, tracks=tracks, copies=[], more="".join(f"DELETE FROM rocpd_{t}{GUID};" for t in ("info_agent", "memory_allocate")))
+        for words in (("trace", "--schedule"), ("compare", "--measured"), ("doctor",)):
+            code, out, err, _ = run(sdma, *words, path)
+            check(f"no row, {words[0]}", code == 3 and not out and "it has no copy to or from a GPU" in err, tracks, code, out, err)
     # Two runs with long names: each row has the name of its run twice, which the file has once.
     make(path, guids=("_" + "a" * 230, "_" + "b" * 230), copies=[(i, i, i + 1, 0, 4, 64, None, None, 41, 7) for i in range(75_000)])
     code, _, err, mib = run(sdma, "compare", "--measured", path)

@@ -48,6 +48,20 @@ TEST_CASE("every kind of event is read back as it was") {
   CHECK(trace::to_json_lines(*back) == trace::to_json_lines(t));
 }
 
+TEST_CASE("a name of more than 4096 characters ends with two dots") {
+  auto t = test::sample();
+  REQUIRE(!t.lanes.empty());
+  t.lanes.front().group = std::string(4096, 'g');
+  t.lanes.front().name = std::string(4097, 'n');
+  Recorded f;
+  trace::RecordsWriter w(f.fd, t.clock);
+  record_all(w, t);
+  const auto back = f.load();
+  REQUIRE(back);
+  CHECK(back->lanes.front().group == t.lanes.front().group);
+  CHECK(back->lanes.front().name == std::string(4094, 'n') + "..");
+}
+
 TEST_CASE("a packet of another generation keeps it") {
   auto t = test::sample();
   t.lost = 0;

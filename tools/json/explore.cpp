@@ -16,35 +16,28 @@ Json choices_of(const std::vector<Decision>& all) {
   return out;
 }
 
+/// Is there an interval, of all parameters?
+bool has_interval(const Candidate& c) { return c.spread && !c.spread->failed; }
+
 }  // namespace
 
 Explored explored(std::string title, SearchResult result, const MachineDescription& m) {
   Explored e{.title = std::move(title), .result = std::move(result)};
   const auto& r = e.result;
-  std::vector<const Schedule*> schedules;
-  for (const auto& c : r.best) schedules.push_back(&c.schedule);
-  const auto compared = [&](const Candidate& base) {
-    const auto s = speed_ups(base.schedule, schedules, m);
-    std::vector<std::optional<SpeedUp>> out(schedules.size());
-    if (s) out.assign(s->begin(), s->end());
-    for (std::size_t i = 0; i < out.size(); ++i)
-      if (base.decisions == r.best[i].decisions) out[i] = {1, 0};
-    return out;
+  if (r.best.empty()) return e;
+  const auto& first = r.best.front();
+  e.least = lower_bound(first.schedule, m);
+  const auto compared = [&](const Candidate& base, const Candidate& c) -> std::optional<SpeedUp> {
+    if (base.decisions == c.decisions) return SpeedUp{1, 0};
+    if (!has_interval(base) || !has_interval(c)) return {};
+    return speed_up(*base.spread, *c.spread, m);
   };
-  std::vector<std::optional<SpeedUp>> over_default(schedules.size()), over_best;
-  if (r.initial) over_default = compared(*r.initial);
-  if (!r.best.empty()) over_best = compared(r.best.front());
-  if (!r.best.empty()) {
-    e.least = lower_bound(r.best.front().schedule, m);
-    if (auto t = simulate(r.best.front().schedule, m)) e.simulated = *std::move(t);
-  }
-  for (std::size_t i = 0; i < r.best.size(); ++i) {
-    const auto s = sensitivity(r.best[i].schedule, m);
-    e.rows.push_back({.over_default = over_default[i], .over_best = over_best[i]});
-    if (s) e.rows.back().uncertainty_ns = s->uncertainty_ns;
-    if (!knows_energy(m)) continue;
-    const auto here = simulate(r.best[i].schedule, m), first = simulate(r.best.front().schedule, m);
-    if (here && first) e.rows.back().over_best_joules = energy_between(*first, *here, m);
+  for (const auto& c : r.best) {
+    auto& row = e.rows.emplace_back();
+    if (has_interval(c)) row.uncertainty_ns = c.spread->uncertainty_ns;
+    if (r.initial) row.over_default = compared(*r.initial, c);
+    row.over_best = compared(first, c);
+    if (knows_energy(m)) row.over_best_joules = energy_between(first.simulation, c.simulation, m);
   }
   return e;
 }
@@ -62,6 +55,7 @@ Json of(const Explored& e) {
   j["simulated"] = r.simulated;
   j["candidates"] = r.candidates;
   j["complete"] = r.complete;
+  j["stopped"] = r.stopped;
   j["refused"] = r.refused;
   j["unproved"] = r.unproved;
   j["assumes"] = r.assumes;
@@ -71,7 +65,7 @@ Json of(const Explored& e) {
                           {"where", f->reason.where},
                           {"message", f->reason.message},
                           {"hint", f->reason.hint}};
-  j["at_least"] = e.simulated ? of(e.least, *e.simulated) : Json();
+  j["at_least"] = r.best.empty() ? Json() : of(e.least, r.best.front().simulation);
   j["default_ns"] = r.initial ? Json(r.initial->ns) : Json();
   auto& best = j["best"] = Json::array();
   const auto known = [](const auto& v) { return v ? Json(of(*v)) : Json(); };

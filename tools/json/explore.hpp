@@ -2,7 +2,7 @@
 #pragma once
 // The answer of `sdma explore`: the best candidates of each search, with the uncertainty of their times and ratios.
 //
-//   const auto e = json::explored("chunk=64K", *search(...), machine);      // simulates again, for the uncertainties
+//   const auto e = json::explored("chunk=64K", *search(...), machine);      // of a search with `spreads`
 //   const Json j = json::of({&e, 1}, machine);
 //   j["searches"][0]["best"][0]["ns"]
 #include "json.hpp"
@@ -17,17 +17,17 @@ namespace sdma::json {
 /// A search, and what is known about the times that it found.
 struct Explored {
   struct Row {
-    std::optional<double> uncertainty_ns{};    ///< nothing if it takes too many simulations; so do the two that follow
+    /// Nothing if the time was over, or if it cannot be simulated within a parameter's uncertainty; so are the ratios.
+    std::optional<double> uncertainty_ns{};
     std::optional<SpeedUp> over_default{};     ///< nothing if the default is refused, too
     std::optional<SpeedUp> over_best{};        ///< how fast it is, compared with the best
     std::optional<Bounds> over_best_joules{};  ///< the joules that it takes more than the best
   };
   std::string title{};  ///< the swept value, "chunk=64K", or ""
   SearchResult result{};
-  std::vector<Row> rows{};                ///< of result.best
-  std::optional<LowerBound> least{};      ///< of the best
-  std::optional<Simulation> simulated{};  ///< the best
-  bool energy = false;                    ///< joules were asked for
+  std::vector<Row> rows{};            ///< of result.best
+  std::optional<LowerBound> least{};  ///< of the best
+  bool energy = false;                ///< joules were asked for
 };
 
 Explored explored(std::string title, SearchResult, const MachineDescription&);

@@ -159,7 +159,7 @@ void add_files(VerbOptions& verb, Request& r) {
   verb.value("--save", r.save, "write what --json prints to a file, beside the table").type("FILE");
   verb.value("--best", r.best, "write the fastest variants by size, with and without prelaunch, as a table for --table")
       .type("FILE");
-  verb.value("--plot", r.plot, "draw curves: speed-up over pcpy, and busbw").type("FILE.svg");
+  add_picture(verb, "--plot", r.plot, "draw curves: speed-up over pcpy, and busbw").type("FILE.svg");
   add_figure(verb, r.figure, "--plot");
 }
 

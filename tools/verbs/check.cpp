@@ -203,16 +203,20 @@ int check_together(Findings& to, const CheckArguments& o, const CheckOptions& op
   std::vector<RingDump> dumps;
   auto paths = o.more;
   paths.insert(paths.begin(), o.input.path);
+  if (reads_stdin_twice(paths)) return kUsage;
   std::vector<Named> all;
   for (const auto& path : paths) all.push_back({path, Input::open({.path = path, .schedules = true})});
   const auto schedules = std::count_if(all.begin(), all.end(), [](const Named& n) { return n.is_schedule(); });
   // What cannot be opened has no kind. It is an error of its own, whatever the others are.
   const auto rings = std::count_if(all.begin(), all.end(), [](const Named& n) { return n.in && !n.is_schedule(); });
   if (schedules != 0 && rings == 0) return check_schedules(to, o, options, all);
+  const auto opened = std::all_of(all.begin(), all.end(), [](const Named& n) { return n.in.has_value(); });
+  for (const auto& n : all)
+    if (!n.in) to.begin(shown(n.path)), to.unread(n.in.error());
+  if (!opened) return kInput;
   if (schedules != 0) {
     const auto first = [&](bool schedule) {
-      return std::find_if(all.begin(), all.end(), [=](const Named& n) { return n.in && n.is_schedule() == schedule; })
-          ->path;
+      return std::find_if(all.begin(), all.end(), [=](const Named& n) { return n.is_schedule() == schedule; })->path;
     };
     return report({.where = first(false),
                    .message = "this is not a schedule, and " + first(true) + " is one",

@@ -98,9 +98,26 @@ int recording(const CompareArguments& o) {
 
 /// Is it a trace of this SDK?
 bool is_own(const std::string& path) {
-  std::string head(14, 0);
-  return path == "-" || !std::ifstream(path).read(head.data(), static_cast<std::streamsize>(head.size())) ||
-         head == "{\"sdma_trace\":";
+  constexpr std::string_view kBegin = "{\"sdma_trace\":";
+  std::string head(kBegin.size(), 0);
+  std::ifstream file(path);
+  // A file that is shorter may be a recording without an event.
+  return path == "-" || !file || (file.read(head.data(), static_cast<std::streamsize>(head.size())) && head == kBegin);
+}
+
+/// Of a recording of another tool, which has no packets to compare with those of a schedule or of a trace.
+std::optional<Diagnostic> recorded_elsewhere(const std::string& path) {
+  constexpr std::size_t kBeginning = 4096;
+  std::string begin(kBeginning, '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(begin.data(), kBeginning);
+  begin.resize(static_cast<std::size_t>(file.gcount()));
+  if (path == "-" || !begins_recording(begin)) return {};
+  return Diagnostic{.where = shown(path),
+                    .message = "this is a recording in the form of another tool, which has no packets",
+                    .hint =
+                        "sdma compare --measured FILE, with nothing else, compares its copies with the machine; sdma "
+                        "trace --schedule FILE writes a schedule of them"};
 }
 
 int compare_verb(const CompareArguments& o) {
@@ -113,10 +130,10 @@ int compare_verb(const CompareArguments& o) {
                     "give the FILE of the schedule, or a second trace with --with");
   if (!o.with.empty() && (!o.parse.set.empty() || !o.machine.path.empty() || !o.machine.changes.empty()))
     return complain("--with does not take --set, --machine or --parameter", "they are for the simulation of a FILE");
-  if (o.measured == "-" && (o.path == "-" || o.with == "-")) return complain("- can be read only once");
+  if (reads_stdin_twice({o.measured, o.path, o.with})) return kUsage;
   Doing comparing("reading " + shown(o.measured));
   const auto measured = trace::load_json_lines(o.measured);
-  if (!measured) return report(measured.error()), kInput;
+  if (!measured) return report(recorded_elsewhere(o.measured).value_or(measured.error())), kInput;
   const auto other = o.with.empty() ? simulated(o) : recorded(o);
   if (!other.trace) return other.code;
   comparing.now("comparing " + shown(o.measured) + " and " + other.name);

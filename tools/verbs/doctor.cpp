@@ -87,7 +87,7 @@ int doctor_verb(const DoctorArguments& o) {
   std::vector<std::string> inputs = o.files;
   for (const auto& b : o.buffers) inputs.push_back(b.path);
   if (o.files.empty() && !o.live.processes) return no_file(o.live);
-  if (overwrites({{"-o", o.output}, {"--save", o.save}}, inputs)) return kUsage;
+  if (reads_stdin_twice(inputs) || overwrites({{"-o", o.output}, {"--save", o.save}}, inputs)) return kUsage;
   const auto pids = pids_of(o.files, o.live);
   if (o.live.processes && (pids.empty() || !o.files.empty()))
     return complain(pids.empty() ? "no process uses a GPU" : "--processes takes all processes, and no FILE",

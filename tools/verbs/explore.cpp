@@ -49,7 +49,13 @@ std::string time_of(const Explored& e, std::size_t i) {
   return time_text(e.result.best[i].ns) + " +- " + (u ? time_text(*u) : "?");
 }
 
-std::string ratio(const std::optional<SpeedUp>& s) { return s ? json::text_of(*s) : "-"; }
+/// "?" if the interval is missing, and "-" if there is nothing to compare with.
+std::string ratio(const std::optional<SpeedUp>& s, const Candidate* base, const Candidate& c) {
+  if (s) return json::text_of(*s);
+  return base ? fmt::format("{:.2f} +- ?", base->ns / c.ns) : "-";
+}
+
+const Candidate* initial(const Explored& e) { return e.result.initial ? &*e.result.initial : nullptr; }
 
 /// In joules, if that is what is asked for; "tie" if the bounds of the terms leave open which candidate takes less.
 std::string energy_of(const Explored& e, std::size_t i) {
@@ -72,8 +78,12 @@ std::string sentences(const Explored& e) {
   const auto prefix = e.title.empty() ? "" : e.title + ": ";
   std::string out;
   out += prefix + (r.complete ? fmt::format("searched: all {}\n", plural(r.simulated, "candidate"))
-                              : fmt::format("searched: {} of about {:.3g} candidates, so a faster one may exist\n",
-                                            r.simulated, r.candidates));
+                              : fmt::format("searched: {} of about {:.3g} candidates{}, so a faster one may exist\n",
+                                            r.simulated, r.candidates,
+                                            r.stopped ? ", and one that the end of the budget stopped" : ""));
+  const auto without = std::count_if(r.best.begin(), r.best.end(), [](const Candidate& c) { return !c.spread; });
+  if (without > 0)
+    out += prefix + fmt::format("the budget ended before {} of {} intervals: +- ?\n", without, r.best.size());
   if (const auto& first = r.first_refused) {
     const auto open = decisions_text(first->decisions);
     out += prefix + fmt::format("refused: {} of them{}; the first{}:\n{}\n", r.refused,
@@ -85,7 +95,7 @@ std::string sentences(const Explored& e) {
 
 /// How far the best is from what any schedule needs.
 std::string bound_note(const Explored& e) {
-  const auto times = e.least && e.simulated ? times_of(*e.least, *e.simulated) : std::nullopt;
+  const auto times = e.least ? times_of(*e.least, e.result.best.front().simulation) : std::nullopt;
   return times ? "the best: at least " + to_text(*e.least, *times) + "\n" : "";
 }
 
@@ -111,8 +121,8 @@ std::string explore_table(const Explored& e) {
   if (e.energy) rows.front().insert(rows.front().begin() + 2, "energy");
   for (std::size_t i = 0; i < e.rows.size(); ++i) {
     const auto& c = e.result.best[i];
-    rows.push_back({std::to_string(i + 1), time_of(e, i), ratio(e.rows[i].over_default), ratio(e.rows[i].over_best),
-                    choices(c) + others(c)});
+    rows.push_back({std::to_string(i + 1), time_of(e, i), ratio(e.rows[i].over_default, initial(e), c),
+                    ratio(e.rows[i].over_best, &e.result.best.front(), c), choices(c) + others(c)});
     if (e.energy) rows.back().insert(rows.back().begin() + 2, energy_of(e, i));
   }
   return detail::aligned(rows) + "\n" + bound_note(e) + sentences(e) + proved(e.result.assumes) + energy_note(e);
@@ -133,12 +143,13 @@ std::string explore_sweep_table(const std::vector<Explored>& all) {
     const auto value = e.title.substr(e.title.find('=') + 1);
     if (e.rows.empty()) rows.push_back({value, "-", "-", "no candidate is proved"});
     else
-      rows.push_back({value, time_of(e, 0), ratio(e.rows.front().over_default),
+      rows.push_back({value, time_of(e, 0), ratio(e.rows.front().over_default, initial(e), e.result.best.front()),
                       choices(e.result.best.front()) + others(e.result.best.front())});
     if (joules) rows.back().insert(rows.back().begin() + 2, e.rows.empty() ? "-" : energy_of(e, 0));
     complete = complete && e.result.complete;
     simulated += e.result.simulated;
-    if (!e.result.complete || e.result.first_refused) notes += sentences(e);
+    const bool unknown = !e.rows.empty() && !e.result.best.front().spread;
+    if (!e.result.complete || e.result.first_refused || unknown) notes += sentences(e);
   }
   if (complete) notes = fmt::format("searched: all {}\n", plural(simulated, "candidate")) + notes;
   return detail::aligned(rows) + "\n" + notes + proved(assumes);
@@ -150,7 +161,7 @@ std::string explore_file(const Explored& e, std::size_t i, const std::string& co
   const auto& over = e.rows[i].over_default;
   return fmt::format("# Number {} of {}: {}\n# found by {}\n# {} predicted for {}{}; proved by sdma check\n", i + 1,
                      e.rows.size(), choices(c), command, time_of(e, i), m.name,
-                     over ? ", " + ratio(over) + " times as fast as the default" : "") +
+                     over ? ", " + json::text_of(*over) + " times as fast as the default" : "") +
          to_text(c.schedule);
 }
 
@@ -193,6 +204,7 @@ class Exploring {
       : options_(o), machine_(m), text_(std::move(text)) {}
 
   int run() {
+    if (options_.budget || options_.tries == 0) deadline_ = Deadline::in(options_.budget.value_or(kBudget));
     std::optional<SweepAxis> axis;
     if (!options_.sweep.empty()) {
       auto a = sweep_axis(options_.sweep);
@@ -248,7 +260,6 @@ class Exploring {
   /// Searches with these params. `left`: how many searches share the rest of the budget.
   int one(ParseOptions parse, std::string title, std::size_t left) {
     parse.read = files_beside(options_.path);
-    const auto whole = options_.budget ? *options_.budget : std::chrono::nanoseconds(kBudget);
     // The default tells whether the text is wrong on purpose; errors of the text are found by the search.
     if (const auto s = parse_schedule(text_, shown(options_.path), parse); s)
       if (const auto why = json::deliberate(*s, shown(options_.path))) return report(*why), kInput;
@@ -257,10 +268,10 @@ class Exploring {
                     .goal = options_.goal,
                     .front = !options_.front.empty(),
                     .best = options_.best,
+                    .spreads = true,
                     .seed = options_.seed};
     if (options_.tries > 0) o.tries = options_.tries;
-    if (options_.budget || options_.tries == 0)
-      o.deadline = Deadline::in((whole - searched_) / static_cast<std::int64_t>(left));
+    if (deadline_) o.deadline = Deadline::in(deadline_->left() / static_cast<std::int64_t>(left));
     Doing searching("searching");
     o.proceed = [&](const SearchProgress& p) {
       searching.show([&] {
@@ -269,9 +280,7 @@ class Exploring {
       });
       return interrupted == 0;
     };
-    const auto begin = Deadline::Clock::now();
     auto r = search(text_, shown(options_.path), machine_, o);
-    searched_ += Deadline::Clock::now() - begin;
     if (!r) return report(r.error()), kInput;
     open_ = open_ || r->candidates > 1;
     // One value of several may leave only the default, as N=2 leaves engines in 1..N.
@@ -323,8 +332,8 @@ class Exploring {
   const MachineDescription& machine_;
   const std::string text_;
   std::vector<Explored> found_{};
-  bool open_ = false;  // has a search had more than one candidate?
-  std::chrono::nanoseconds searched_{};
+  bool open_ = false;                   // has a search had more than one candidate?
+  std::optional<Deadline> deadline_{};  // of all searches together
 };
 
 bool given(const std::vector<Option>& all) {
@@ -412,8 +421,8 @@ void add_explore(VerbOptions& verb, Action& action) {
       verb, "--goal", o->goal, {{"time", Goal::time}, {"energy", Goal::energy}, {"edp", Goal::edp}},
       "what to minimise: the time, the joules of the last round, or the product of both (default: time)"));
   search.push_back(
-      verb.value("--pareto", o->front,
-                 "draw an SVG: time and joules of the candidates that no other beats in both. All of them are proved")
+      add_picture(verb, "--pareto", o->front,
+                  "draw an SVG: time and joules of the candidates that no other beats in both. All of them are proved")
           .type("PATH"));
   add_figure(verb, o->figure, "--pareto");
   add_settings(verb, o->parse.set);
@@ -421,7 +430,8 @@ void add_explore(VerbOptions& verb, Action& action) {
   const auto assumed = add_profile(verb, o->profile);
   add_parsed(
       verb, "--budget", o->budget, parse_time, "a time: write 10s, 250ms or 50us",
-      "time to search, for all values of --sweep together (default: 10s, or no limit with --tries; 50s with --synthesize)")
+      "time for the search and its intervals, for all values of --sweep together (default: 10s, or no limit with "
+      "--tries; 50s with --synthesize). What is under way at its end is stopped")
       .type("TIME");
   search.push_back(
       add_count(verb, "--tries", o->tries, 1, kMostTries,

@@ -67,6 +67,7 @@ class Answer {
 };
 
 int fmt_verb(const FmtArguments& o) {
+  if (reads_stdin_twice(o.paths)) return kUsage;
   int worst = kOk;
   Output out{"-"};
   Answer answer;

@@ -2,6 +2,8 @@
 // sdma plan: a collective's schedule as text, to read, run, check, sweep or compare.
 #include "collectives/collectives.hpp"
 #include "collectives/source.hpp"
+#include "core/nearest.hpp"
+#include "core/words.hpp"
 #include "input.hpp"
 #include "json/json.hpp"
 #include "output.hpp"
@@ -10,6 +12,7 @@
 #include "verb.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <optional>
 #include <string>
@@ -56,6 +59,49 @@ int plan_text(const PlanArguments& o, collectives::Source text) {
   return print_plan(o, p);
 }
 
+/// The options of a plan: names, the member of collectives::Options or the param that they set, values, a sentence, and
+/// the collectives that have it, if not all do.
+struct PlanOption {
+  const char *names, *member, *type, *doc;
+  std::string_view only{};
+};
+constexpr PlanOption kPlanOptions[] = {
+    {"-b,--bytes", "bytes", "SIZE", "size of the collective (default: 1M); K, M and G are powers of 1024"},
+    {"-g,--gpus,--ngpus", "gpus", "N", "number of GPUs, 2 to 64 (default: 8)"},
+    {"--variant", "variant", "NAME", ""},  // its sentence lists the variants
+    {"-r,--root", "root", "N", "the GPU that has or gets all data (default: 0)", "broadcast, scatter and gather"},
+    {"--prelaunch", "prelaunch", "off|shared|per_group|stream", "words that release prelaunched groups (default: off)"},
+    {"--completion", "completion", "atomic|fence|two_fences", "how each group says that it is done (default: atomic)"},
+    {"--epochs", "epochs", "N", "rounds of the host thread (default: 1)"},
+    {"--in_place", "in_place", "yes|no", "the result replaces the input", "all_to_all"},
+    {"--own_part", "own_part", "yes|no", "also copy the part that a GPU sends to itself", "all_to_all and alltoallv"},
+    {"--peers_per_engine", "peers_per_engine", "N", "of b2b: peers per group (default: all peers of a GPU)"},
+    {"--engines", "engines", "N,N..", "engines of the groups of a GPU, in turn (default: the recommended ones)"},
+    {"--granule", "granule", "SIZE", "parts are rounded up to multiples of it (default: 64)"},
+    {"--alignment", "alignment", "SIZE", "of each buffer's address, a power of two (default: 4K)"},
+    {"--sizes", "sizes", "SIZE,SIZE..", "what each GPU sends to each GPU, row by row", "alltoallv"},
+    {"--offsets", "offsets", "SIZE,SIZE..", "where the data of each GPU begins in its buffers, in turn (default: 0)"},
+    {"--packet_bytes", "packet_bytes", "SIZE", "most bytes of a packet, a multiple of 64"},
+    {"--ring_bytes", "ring_bytes", "SIZE", "size of the ring of each queue (default: as needed)"},
+    {"--turns", "turns", "1|2", "room for a second one, for streams that copy by themselves", "all_gather"},
+    {"--type", "type", "f32|bf16|i32", "type of an element", "reduce_scatter and all_reduce"},
+    {"--share", "share", "N", "percent of the compute units that each kernel keeps busy",
+     "reduce_scatter and all_reduce"},
+    {"--algorithm", "algorithm", "hierarchical|flat|ring", "over nodes: how bytes go (default: hierarchical)"},
+    {"--pieces", "pieces", "N", "over nodes: pieces of each message"}};
+
+std::string_view collectives_of(std::string_view member) {
+  for (const auto& m : kPlanOptions)
+    if (m.member == member) return m.only;
+  return {};
+}
+
+int no_such_collective(const std::string& word) {
+  const std::vector<std::string_view> all{"all_gather", "all_to_all", "alltoallv",      "broadcast",
+                                          "scatter",    "gather",     "reduce_scatter", "all_reduce"};
+  return usage_error(fmt::format("'{}' is not one of {}{}", word, fmt::join(all, "|"), did_you_mean(word, all)));
+}
+
 int plan_verb(const PlanArguments& o) {
   if (o.collective.empty()) return usage_error("no collective given");
   if (auto text = o.per_node ? collectives::over_nodes(o.collective) : collectives::reduction(o.collective))
@@ -70,7 +116,11 @@ int plan_verb(const PlanArguments& o) {
       return report({.where = "--matrix " + o.matrix, .message = wrong, .hint = std::string(collectives::kMatrixForm)}),
              kInput;
   }
-  if (const auto wrong = set(options, "collective", o.collective); !wrong.empty()) return usage_error(wrong);
+  if (const auto wrong = set(options, "collective", o.collective); !wrong.empty())
+    return no_such_collective(o.collective);
+  for (const auto& [member, value] : o.members)
+    if (const auto only = collectives_of(member); !only.empty() && !detail::has_word(only, o.collective))
+      return usage_error(fmt::format("{} has no option {}, which is for {}", o.collective, member, only));
   for (const auto& [member, value] : o.members)
     if (const auto wrong = set(options, member, value); !wrong.empty()) return usage_error(wrong);
   const auto p = collectives::plan(options);
@@ -78,35 +128,6 @@ int plan_verb(const PlanArguments& o) {
   options.variant = p->options.variant;
   return print_plan(o, {o.flat ? to_text(p->schedule) : with_params(collectives::source_of(options)), p->notes});
 }
-
-/// The options of a plan: names, the member of collectives::Options or the param that they set, values, and a sentence.
-struct PlanOption {
-  const char *names, *member, *type, *doc;
-};
-constexpr PlanOption kPlanOptions[] = {
-    {"-b,--bytes", "bytes", "SIZE", "size of the collective (default: 1M); K, M and G are powers of 1024"},
-    {"-g,--gpus,--ngpus", "gpus", "N", "number of GPUs, 2 to 64 (default: 8)"},
-    {"--variant", "variant", "NAME", ""},  // its sentence lists the variants
-    {"-r,--root", "root", "N", "root of broadcast, scatter and gather (default: 0)"},
-    {"--prelaunch", "prelaunch", "off|shared|per_group|stream", "words that release prelaunched groups (default: off)"},
-    {"--completion", "completion", "atomic|fence|two_fences", "how each group says that it is done (default: atomic)"},
-    {"--epochs", "epochs", "N", "rounds of the host thread (default: 1)"},
-    {"--in_place", "in_place", "yes|no", "of all_to_all: the result replaces the input"},
-    {"--own_part", "own_part", "yes|no", "of all_to_all and alltoallv: also copy the part that a GPU sends to itself"},
-    {"--peers_per_engine", "peers_per_engine", "N", "of b2b: peers per group (default: all peers of a GPU)"},
-    {"--engines", "engines", "N,N..", "engines of the groups of a GPU, in turn (default: the recommended ones)"},
-    {"--granule", "granule", "SIZE", "parts are rounded up to multiples of it (default: 64)"},
-    {"--alignment", "alignment", "SIZE", "of each buffer's address, a power of two (default: 4K)"},
-    {"--sizes", "sizes", "SIZE,SIZE..", "of alltoallv: what each GPU sends to each GPU, row by row"},
-    {"--offsets", "offsets", "SIZE,SIZE..", "where the data of each GPU begins in its buffers, in turn (default: 0)"},
-    {"--packet_bytes", "packet_bytes", "SIZE", "most bytes of a packet, a multiple of 64"},
-    {"--ring_bytes", "ring_bytes", "SIZE", "size of the ring of each queue (default: as needed)"},
-    {"--turns", "turns", "1|2", "of all_gather: room for a second one, for streams that copy by themselves"},
-    {"--type", "type", "f32|bf16|i32", "of reduce_scatter and all_reduce: type of an element"},
-    {"--share", "share", "N",
-     "of reduce_scatter and all_reduce: percent of the compute units that each kernel keeps busy"},
-    {"--algorithm", "algorithm", "hierarchical|flat|ring", "over nodes: how bytes go (default: hierarchical)"},
-    {"--pieces", "pieces", "N", "over nodes: pieces of each message"}};
 
 }  // namespace
 
@@ -131,7 +152,7 @@ void add_plan(VerbOptions& verb, Action& action) {
                          : "way to copy: one of " + collectives::variant_names(", ") +
                                " (default: auto), with +pl: prelaunched; of reduce_scatter and all_reduce, one of "
                                "ring, halving, swing";
-    verb.parsed(m.names, take, doc).type(m.type);
+    verb.parsed(m.names, take, m.only.empty() ? doc : fmt::format("of {}: {}", m.only, doc)).type(m.type);
   }
   verb.repeated(
           "--set",

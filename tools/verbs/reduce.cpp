@@ -40,7 +40,9 @@ int reduce_verb(ReduceArguments& o) {
   if (!make_schedule(o.path, *text, parse.set)) return kInput;
   const auto file = shown(o.path);
   if (!is_schedule_name(o.path) && !is_schedule(*text))
-    return report({.where = file, .message = "this is not a schedule", .hint = "sdma reduce is for schedules"}), kInput;
+    return report(
+               {.where = file, .message = "this is not a schedule", .hint = "the first line of a schedule is sdma 1"}),
+           kInput;
   parse.read = files_beside(o.path);
   keep_what_is_known();
   const auto r = [&] {

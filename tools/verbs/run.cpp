@@ -78,9 +78,10 @@ std::vector<Diagnostic> unexpected(const Schedule& s, const SourceMap& map) {
 
 int test(const RunArguments& o, RunAnswer& answer) {
   std::size_t passed = 0, failed = 0, idle = 0;
+  bool unread = false;
   for (const auto& path : o.paths) {
     const auto text = read_text(path);
-    if (!text) report(text.error());
+    if (!text) unread = true, report(text.error());
     SourceMap map;
     const auto s = text ? load_schedule(path, *text, o.parse, &map) : std::nullopt;
     json::RunFile file{.file = shown(path), .passed = s.has_value()};
@@ -112,7 +113,7 @@ int test(const RunArguments& o, RunAnswer& answer) {
     return stopped(fmt::format("{} of {} files were run: {} passed", passed + failed + idle, o.paths.size(), passed));
   answer.say(fmt::format("{} passed, {} failed{}", passed, failed,
                          idle > 0 ? fmt::format(", {} expect{} nothing", idle, idle == 1 ? "s" : "") : ""));
-  return failed > 0 ? kRefuted : idle > 0 ? kUndecided : kOk;
+  return unread ? kInput : failed > 0 ? kRefuted : idle > 0 ? kUndecided : kOk;
 }
 
 std::vector<Written> written(const RunArguments& o) {
@@ -143,7 +144,7 @@ int run_verb(const RunArguments& o, Option events) {
                     "let the processes of the nodes add up to --ranks");
   if (events.given() && o.trace.empty()) return complain("--events needs --trace", "add --trace=run.jsonl");
   if (o.trace == "-") return complain("--trace needs a file, not -", "standard output is for the report");
-  if (overwrites(written(o), read(o))) return kUsage;
+  if (reads_stdin_twice(o.paths) || overwrites(written(o), read(o))) return kUsage;
   RunAnswer answer{o};
   int code = kOk;
   if (o.test) {
@@ -214,7 +215,7 @@ void add_run(VerbOptions& verb, Action& action) {
         "an expectation failed, a wait timed out, a queue stopped, or a rank ended; with --test, a file failed"},
        {kInput,
         "errors in the schedule, a schedule that is wrong on purpose or does not fit the node, no device, or an error\n"
-        "of the input or output"},
+        "of the input or output, also of one file of --test"},
        {kUndecided, "with --test: no file failed, but a file expects nothing; with --trace: events were lost"},
        {kInterrupted, "Ctrl-C ended the run; its report is printed, and its trace written"}});
   verb.manual("docs/device.md");

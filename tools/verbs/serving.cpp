@@ -98,7 +98,7 @@ json::Json serving_object(const Serving& s, const std::vector<ServingRequest>& a
 int serving_verb(ServingArguments o) {
   if (o.steps.empty()) return complain("no table of steps given", "sdma serving share/measured/h200/serving_steps.csv");
   if (o.arrivals.empty() == !o.rate) return complain("requests arrive by --rate or by --arrivals", "give one of them");
-  if (o.steps == "-" && o.arrivals == "-") return complain("- can be read only once");
+  if (reads_stdin_twice({o.steps, o.arrivals})) return kUsage;
   for (const auto& [option, given] : {std::pair{"--way", !o.server.way.empty()},
                                       {"--blocks", o.blocks.has_value()},
                                       {"--batch", o.batch.has_value()},

@@ -44,7 +44,7 @@ struct SimulateArguments {
   std::uint64_t seed = 0;
   std::vector<std::uint32_t> gpus;
   std::optional<double> watts;
-  PowerPolicy policy = PowerPolicy::component;
+  std::optional<PowerPolicy> policy{};
 };
 
 constexpr std::size_t kNameWidth = 10, kTimeWidth = 12;
@@ -206,7 +206,7 @@ struct Reported {
 int limited(const SimulateArguments& o, const MachineDescription& m, const Schedule& s, const SourceMap& map,
             Reported& out) {
   const auto& path = o.paths[0];
-  const PowerLimit limit{*o.watts, o.policy};
+  const PowerLimit limit{*o.watts, o.policy.value_or(PowerPolicy::component)};
   const auto free = simulate(s, m, {.map = &map});
   if (!free) return report(in_file(path, free.error())), can_begin(s, m) ? kRefuted : kInput;
   auto r = limit_power(s, m, limit, {.map = &map});
@@ -365,13 +365,15 @@ int simulate_verb(const SimulateArguments& o) {
       (!o.sweeps.empty() || !o.trace.empty() || !o.plot.empty() || !o.bundle.empty() || o.contents || o.explain))
     return complain("--power-limit does not take --sweep, --trace, --plot, --bundle, --contents or --explain",
                     "the report is about the round at the clock that follows");
+  if (o.policy && !o.watts)
+    return complain("--policy needs --power-limit", "it says who keeps which part of the limit");
   if (o.figure.given() && o.plot.empty())
     return complain("--title and --size need --plot", "they say how its picture is drawn");
   if (!o.sweeps.empty()) {
     if (!o.trace.empty() || !o.bundle.empty() || o.contents || o.explain || !o.gpus.empty())
       return complain("--sweep does not take --trace, --bundle, --contents, --explain or --gpu",
                       "simulate one FILE at one value to use them");
-    if (std::count(o.paths.begin(), o.paths.end(), "-") > 1) return complain("- can be read only once");
+    if (reads_stdin_twice(o.paths)) return kUsage;
     auto axes = axes_of(o);
     return axes ? sweep(o, *m, *std::move(axes)) : kUsage;
   }
@@ -382,7 +384,7 @@ int simulate_verb(const SimulateArguments& o) {
   if (o.paths.size() > 1 && (o.plot.empty() || !o.trace.empty() || !o.bundle.empty() || o.watts))
     return complain("more than one FILE",
                     "--sweep takes several, and --plot without --trace and --bundle draws them over one axis");
-  if (std::count(o.paths.begin(), o.paths.end(), "-") > 1) return complain("- can be read only once");
+  if (reads_stdin_twice(o.paths)) return kUsage;
   return each(o, *m);
 }
 
@@ -406,10 +408,10 @@ void add_simulate(VerbOptions& verb, Action& action) {
              "version. sdma check and sdma simulate repeat such a file, and say what differs")
       .type("PATH");
   verb.value("--trace", o->trace, kTraceDoc).type("PATH");
-  verb.value(
-          "--plot", o->plot,
-          "draw an SVG: the timeline, of several FILEs over one axis; with --sweep the speed-ups, or the times of one "
-          "FILE")
+  add_picture(
+      verb, "--plot", o->plot,
+      "draw an SVG: the timeline, of several FILEs over one axis; with --sweep the speed-ups, or the times of one "
+      "FILE")
       .type("PATH");
   add_figure(verb, o->figure, "--plot");
   add_shown_gpus(verb, o->gpus);
@@ -420,10 +422,10 @@ void add_simulate(VerbOptions& verb, Action& action) {
       "limit the power of each GPU's board; the clock of the compute dies follows, and the report is that of the "
       "round at this clock")
       .type("WATTS");
-  add_choice<PowerPolicy>(verb, "--policy", o->policy,
-                          {{"uniform", PowerPolicy::uniform}, {"component", PowerPolicy::component}},
-                          "with --power-limit: each part of a GPU keeps its part of the limit, or kernels get what the "
-                          "others leave (default: component)");
+  add_choice<std::optional<PowerPolicy>>(
+      verb, "--policy", o->policy, {{"uniform", PowerPolicy::uniform}, {"component", PowerPolicy::component}},
+      "with --power-limit: each part of a GPU keeps its part of the limit, or kernels get what the "
+      "others leave (default: component)");
   verb.flag("--no-sensitivity", o->no_sensitivity,
             "omit the sensitivity and the uncertainty from the report or the sweep");
   verb.flag(

@@ -5,6 +5,7 @@
 #include "interrupt.hpp"
 #include "output.hpp"
 #include "recordings.hpp"
+#include "sdma/schedule/text.hpp"
 #include "sdma/trace/page.hpp"
 #include "sdma/trace/write.hpp"
 #include "shared_options.hpp"
@@ -19,6 +20,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <optional>
 
 namespace sdma::tool {
@@ -90,10 +92,34 @@ int follow(const TraceArguments& o) {
   }
 }
 
+/// What else a file is that is not a trace: something that this program reads in another way.
+std::optional<Diagnostic> other_than_trace(const std::string& input) {
+  constexpr std::size_t kBeginning = 4096;
+  std::string begin(kBeginning, '\0');
+  std::ifstream file(input, std::ios::binary);
+  file.read(begin.data(), kBeginning);
+  begin.resize(static_cast<std::size_t>(file.gcount()));
+  if (is_schedule(begin))
+    return Diagnostic{.where = shown(input),
+                      .message = "this is a schedule, and not a trace",
+                      .hint =
+                          "sdma simulate --trace=run.html FILE predicts a trace; sdma run --trace=run.jsonl FILE "
+                          "records one"};
+  if (begins_recording(begin))
+    return Diagnostic{.where = shown(input),
+                      .message = "this is a recording in the form of another tool",
+                      .hint =
+                          "ui.perfetto.dev opens a Chrome trace; sdma trace --schedule FILE writes a schedule of the "
+                          "copies in a recording"};
+  return {};
+}
+
 /// Reads a recording, and adds the names of --names to its own.
 Result<trace::Trace, Diagnostic> load(const TraceArguments& o, const std::string& input) {
   const Doing reading("reading " + shown(input));
   auto t = trace::load_json_lines(input);
+  if (!t)
+    if (auto other = other_than_trace(input)) return *std::move(other);
   if (t && !o.gpus.empty()) t = trace::of_gpus(*std::move(t), o.gpus);
   if (!t || o.names.empty()) return t;
   auto names = load_names(o.names);
@@ -168,7 +194,7 @@ int trace_verb(const TraceArguments& o) {
     return complain("--follow shows text only", "omit --format");
   auto read = o.inputs.empty() ? std::vector{o.input()} : o.inputs;
   if (!o.names.empty()) read.push_back(o.names);
-  if (std::count(read.begin(), read.end(), "-") > 1) return complain("- can be read only once");
+  if (reads_stdin_twice(read)) return kUsage;
   if (overwrites({{"-o", o.output}}, read)) return kUsage;
   if (o.follow) return follow(o);
   if (o.schedule) return schedule(o);

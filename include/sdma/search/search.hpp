@@ -16,6 +16,14 @@
 //      `complete` is true;
 //   3. else changes pairs of choices, and begins again at random candidates, until `tries` or `deadline` end it.
 //
+// What `deadline` leaves undone: a candidate that is under way then is stopped, and does not count; neither does one
+// whose proof would take longer than what is left, by the longest so far. Only the default is simulated and examined in
+// any case. With `spreads`, part of the time is kept for them, half of it at most; the search goes on with what they do
+// not need.
+//
+// A candidate that differs from one of `best` in the alignment of buffers alone, which no time depends on, is counted
+// as equally good without a simulation.
+//
 // A candidate that would enter `best` is checked first, and does not enter unless all of its executions are
 // proved. So `best` holds only schedules that are proved on this machine's topology; the other candidates were
 // simulated, but not examined. Among candidates with the same time, only the first to be found is checked and
@@ -56,6 +64,8 @@ struct Candidate {
   Schedule schedule{};                ///< with these choices
   double ns{};                        ///< the predicted time of its last round
   Energy energy{};                    ///< of that round; empty if the machine knows no joules
+  Simulation simulation{};            ///< times, without the path and what was busy
+  std::optional<Spread> spread{};     ///< with SearchOptions::spreads, of those in `best` and the default
   std::uint64_t same{};               ///< how many others were equally good, and were not examined
 };
 
@@ -75,7 +85,9 @@ struct SearchOptions {
   std::size_t best = 5;                ///< how many candidates to keep
   std::uint64_t tries = 100'000;       ///< the most candidates to simulate
   std::optional<Deadline> deadline{};  ///< the search ends then; none: time does not limit it
-  std::uint64_t seed = 0;              ///< of the random candidates
+  std::function<Deadline::Clock::time_point()> clock{};  ///< what `deadline` is compared with; none: Deadline's own
+  bool spreads = false;  ///< also find how the times of the best candidates, and of the default, move with the machine
+  std::uint64_t seed = 0;  ///< of the random candidates
   /// Called after each simulation; false ends the search.
   std::function<bool(const SearchProgress&)> proceed{};
 };
@@ -90,6 +102,7 @@ struct SearchResult {
   /// there would be if every candidate left open what the default does.
   double candidates{};
   bool complete{};                     ///< all of them were simulated
+  bool stopped{};                      ///< one more was under way when the time was over: nothing is known of it
   std::uint64_t refused{};             ///< candidates that could not be read or simulated, or were not proved
   std::uint64_t unproved{};            ///< of these, candidates in which the checker found no error
   std::vector<std::string> assumes{};  ///< CheckReport::assumes of what was proved: each option once

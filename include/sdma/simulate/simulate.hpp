@@ -52,6 +52,8 @@
 #include "sdma/simulate/machine.hpp"
 #include "sdma/trace/trace.hpp"
 
+#include <functional>
+
 namespace sdma { inline namespace v0_3 {
 
 /// What a part of a round is spent on. `control`: the host builds packets; `schedule`: doorbells, fetches, triggers and
@@ -71,6 +73,8 @@ struct SimulateOptions {
   /// A simulation that takes more steps is an error. An action of a host is a step, and so is each event: a doorbell, a
   /// packet that an engine fetches, bytes that have moved. A step takes about 100 bytes of memory.
   std::uint64_t max_steps = std::uint64_t{1} << 23;
+  /// Asked every few steps: true ends the simulation, which is an error. Once true, it has to stay true.
+  std::function<bool()> stop{};
   const SourceMap* map{};  ///< the lines of the actions, from parse_schedule
   double clock = 1;        ///< of the compute units, relative to that with which kernels take the times that they state
 };
@@ -165,6 +169,8 @@ struct Spread {
   std::vector<double> moved{};    ///< the times on machines that are a little off, in the same order for each schedule
   std::vector<Sensitivity::Alternative> alternatives{};  ///< as in Sensitivity
   std::vector<Cost> at_bound{};  ///< the parameters that move the time, and whose fit ended at a bound
+  /// A parameter with which the schedule cannot be simulated, within its uncertainty: the interval leaves it out.
+  std::optional<Cost> failed{};
 };
 /// Simulates the schedule as `sensitivity` does.
 Result<Spread, std::vector<Diagnostic>> spread(const Schedule&, const MachineDescription&, const SimulateOptions& = {});
