@@ -51,9 +51,14 @@ def _reason(function, signature, said, args, named):
     if "incompatible" not in said:
         return None
     types = _types(function, said)
-    reasons = filter(None, (_wrong(name, types.get(name, ""), value) for name, value in given.items()))
+    for name, value in given.items():
+        if reason := _wrong(name, types.get(name, ""), value):
+            return reason
+    # How many bits an integer of the extension has is not known here: 2^40 may fit, and be right.
+    maybe = [f"{name} is too large: {value}" for name, value in given.items() if types.get(name) == "int" and value >= 1 << 32]
     others = [name for name in given if types.get(name) not in ("int", "float", "str") and name != "self"]
-    return next(reasons, f"{' or '.join(others) or 'an argument'} has a type that this does not take")
+    maybe += [f"{' or '.join(others)} has a type that this does not take"] if others else []
+    return ", or ".join(maybe) or "an argument has a type that this does not take"
 
 
 def _unfit(signature, said, named):
@@ -81,7 +86,6 @@ def _wrong(name, type, value):
             return f"{name} is a whole number, not {value!r}"
         if value.__index__() < 0:
             return f"{name} cannot be negative: {value}"
-        return f"{name} is too large: {value}" if value.__index__() >= 1 << 32 else None
     if "float" in types and not (hasattr(value, "__float__") or hasattr(value, "__index__")):
         return f"{name} is a number, not {value!r}"
     if types == {"str"} and not isinstance(value, str):
