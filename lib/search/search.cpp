@@ -188,12 +188,13 @@ class Search {
     const bool as_good = place != best.end() && same_time(score(*place), own);
     const bool enters = !as_good && (best.size() < options_.best || place != best.end());
     const bool extends = options_.front && !beaten(c);
-    if (!enters && !extends) return place->same += as_good, own;
-    if (late(proving_)) return {};
+    const bool stays = enters || extends;
+    if (stays && late(proving_)) return {};
+    if (as_good) ++place->same;
+    if (!stays) return own;
     const auto from = now();
     const auto why = unproved(c);
     proving_ = std::max(proving_, now() - from);
-    if (as_good) ++place->same;
     if (why) return refuse(open, *why);
     if (extends) extend(c);
     if (enters) best.insert(place, std::move(c));
