@@ -3,8 +3,8 @@
 
 #include "../core/nearest.hpp"
 #include "../core/words.hpp"
-#include "written_elsewhere.hpp"
 #include "print.hpp"
+#include "written_elsewhere.hpp"
 
 #include <algorithm>
 
