@@ -76,7 +76,8 @@ def subproject(source, build, version, work, compilers):
     if accepts(compilers[-1], "-stdlib=libc++"):
         environment["CXX"] += " -stdlib=libc++"
         options = ["-Dcpp_args=-DFMT_HEADER_ONLY"]
-    library = {"device", "runtime", "sdma-runtime", "sdma-device", "sdma-device-objects", "sdma-opening-objects", "sdma-curves"}
+    library = {"device", "runtime", "sdma-runtime", "sdma-device", "sdma-curves"}
+    library |= {f"sdma-{part}-objects" for part in ("device", "opening", "simulation")}
     ways = [
         ("whole", [*options, "-Dsdma:grouped=true"], {"headers"} | library),
         ("headers-only", ["-Dwith_runtime=disabled", "-Dsdma:runtime=disabled"], {"headers"}),
