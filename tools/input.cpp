@@ -21,6 +21,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 
 namespace sdma::tool {
 namespace {
@@ -116,6 +117,16 @@ Result<TextDumps, Diagnostic> read_ring_text(std::string_view text, const std::s
   if (dump || dump.error().rule == kLogWithoutDump) return dump;
   auto other = other_than_ring(begin, name);
   return other ? *std::move(other) : std::move(dump);
+}
+
+std::optional<std::string> beginning_of(const std::string& path) {
+  constexpr std::size_t kBytes = 4096;
+  std::ifstream file(path, std::ios::binary);
+  if (path == "-" || !file) return {};
+  std::string begin(kBytes, '\0');
+  file.read(begin.data(), static_cast<std::streamsize>(kBytes));
+  begin.resize(static_cast<std::size_t>(file.gcount()));
+  return begin;
 }
 
 std::string_view without_mark(std::string_view text) noexcept {

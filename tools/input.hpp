@@ -43,6 +43,9 @@ enum class Form { automatic, binary, hex, dump, debugfs };
 
 /// The dumps in a text; an error says if it is a schedule or JSON.
 Result<TextDumps, Diagnostic> read_ring_text(std::string_view text, const std::string& name);
+/// The first bytes of a file that a verb could not read otherwise, enough to say what it is; nothing for "-", and for
+/// one that cannot be opened.
+std::optional<std::string> beginning_of(const std::string& path);
 /// A text without its UTF-8 byte order mark.
 std::string_view without_mark(std::string_view) noexcept;
 

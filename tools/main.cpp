@@ -68,7 +68,8 @@ void no_such_verb(const std::string& word) {
                                    std::string(is_schedule_name(word) ? "check " : "dis ") + word));
   auto small = word;
   for (char& c : small) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  if (auto habit = hint_for(small, kToolHabits); !habit.empty()) return void(complain(none, std::move(habit)));
+  if (const auto habit = detail::meant_by(small, kToolHabits); !habit.empty())
+    return void(complain(none, std::string(habit)));
   complain(none + did_you_mean(small, names), "sdma --help lists them");
 }
 
@@ -98,8 +99,8 @@ bool misunderstood(const CLI::App& app, const Words& words) {
     if (!rest.empty() && is_option(rest[0])) return no_such_option(program, app, *verb, rest[0]), true;
     if (rest.empty() || verb->get_prefix_command()) continue;
     const auto first = std::find_first_of(words.begin() + 1, words.end(), rest.begin(), rest.end());
-    auto habit = hint_for(verb->get_name(), kArgumentHabits);
-    return complain("unexpected argument '" + *first + "'", habit.empty() ? program + " --help" : std::move(habit)),
+    const auto habit = detail::meant_by(verb->get_name(), kArgumentHabits);
+    return complain("unexpected argument '" + *first + "'", habit.empty() ? program + " --help" : std::string(habit)),
            true;
   }
   return false;

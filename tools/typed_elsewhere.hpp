@@ -2,19 +2,14 @@
 #pragma once
 // What people type who know other tools, and which subcommand stands for it. For hints alone: none of these works.
 //
-//   hint_for("draw", kToolHabits)             ==   "sdma simulate --plot run.svg FILE draws a timeline"
-//   hint_for("calibrate", kArgumentHabits)    ==   "--from FILE names measurements"
-#include <string>
-#include <string_view>
+//   meant_by("draw", kToolHabits)             ==   "sdma simulate --plot run.svg FILE draws a timeline"
+//   meant_by("calibrate", kArgumentHabits)    ==   "--from FILE names measurements"
+#include "core/habits.hpp"
 
 namespace sdma::tool {
 
-struct ToolHabit {
-  std::string_view word, hint;
-};
-
 /// Subcommands of other tools that have too few letters in common with ours, or are nearer to a wrong one.
-inline constexpr ToolHabit kToolHabits[] = {
+inline constexpr detail::Habit kToolHabits[] = {
     {"draw", "sdma simulate --plot run.svg FILE draws a timeline"},
     {"plot", "sdma simulate --plot run.svg FILE draws a timeline"},
     {"view", "sdma trace run.jsonl -o run.html makes a page of a trace"},
@@ -42,18 +37,11 @@ inline constexpr ToolHabit kToolHabits[] = {
 };
 
 /// Arguments that a subcommand does not take, and the option that does.
-inline constexpr ToolHabit kArgumentHabits[] = {
+inline constexpr detail::Habit kArgumentHabits[] = {
     {"calibrate", "--from FILE names measurements"},
     {"compare",
      "--measured names the trace of a run; sdma simulate --plot both.svg A B draws two schedules over one axis"},
     {"dis", "give one FILE, or dwords in a pipe: echo '0x1 0xfff ..' | sdma dis"},
 };
-
-/// The hint of a word; "" if there is none.
-inline std::string hint_for(std::string_view word, const auto& habits) {
-  for (const auto& h : habits)
-    if (h.word == word) return std::string(h.hint);
-  return "";
-}
 
 }  // namespace sdma::tool

@@ -92,16 +92,15 @@ std::optional<std::size_t> ScheduleParser::decide(const Scope& s, const std::str
 
 /// choose NAME in VALUES [once | per VALUE, ..]
 bool ScheduleParser::choose(int depth) {
+  constexpr auto kForm = "write choose n in 1..5, or in [1, 4]";
   const Token begin = lex_.take();
   const auto errors = source_.count();
   const auto name = new_name();
   if (!name) return false;
   const auto all = take("in") ? values() : std::nullopt;
-  source_.advise(errors, "write choose n in 1..5, or in [1, 4]");
+  source_.advise(errors, kForm);
   if (!all) return names_.lose(*name), false;
-  if (all->count() == 0)
-    return names_.lose(*name),
-           fail(begin.at, "there is nothing to choose from", "write choose n in 1..5, or in [1, 4]");
+  if (all->count() == 0) return names_.lose(*name), fail(begin.at, "there is nothing to choose from", kForm);
   if (all->count() > kMostAlternatives)
     return fail(begin.at, "a choice has at most " + std::to_string(kMostAlternatives) + " alternatives, got " +
                               to_string(all->count()));

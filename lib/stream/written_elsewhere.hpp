@@ -5,7 +5,8 @@
 //   field_meant("size", {"bytes", "src", "dst"})   ==   "bytes"
 //   for i in 0 to N                                hint: kLoopForm
 //
-// A word is here if it has a meaning elsewhere, but too few letters in common with the right one for core/nearest.hpp.
+#include "../core/habits.hpp"
+
 #include <array>
 #include <string_view>
 
@@ -15,10 +16,6 @@ inline constexpr std::string_view kLoopForm =
     "write for i in 0..N (from 0 to N-1), for i in 0..N step 2, or for i in [0, 2, 3]";
 inline constexpr std::string_view kWholeForm = "write a whole number: 1536K, and not 1.5M";
 inline constexpr std::string_view kCommentForm = "a comment begins with #";
-
-struct Habit {
-  std::string_view word, meant;
-};
 
 /// Fields: of two with the same word, the first that a packet or a declaration has is meant.
 inline constexpr auto kFieldHabits = std::to_array<Habit>({{"size", "bytes"},
@@ -60,12 +57,5 @@ inline constexpr auto kLineHabits = std::to_array<Habit>({{"assert", "write expe
                                                           {"set", kActionPlace},
                                                           {"add", kActionPlace},
                                                           {"/", kCommentForm}});
-
-/// What a list of habits has for a word; "" if nothing.
-template <class All> constexpr std::string_view meant_by(std::string_view word, const All& habits) {
-  for (const auto& h : habits)
-    if (h.word == word) return h.meant;
-  return {};
-}
 
 }}}  // namespace sdma::v0_3::detail

@@ -172,10 +172,12 @@ py::object explore(const std::string& text, const std::string& file, const Machi
         auto parse = given;
         const auto made = made_of(text, file, parse);
         if (!made) return made.error();
-        SearchOptions o{.parse = parse, .profile = proofs, .best = best, .seed = seed, .proceed = [&](const auto&) {
-                          return !stop;
-                        }};
-        o.spreads = true;
+        SearchOptions o{.parse = parse,
+                        .profile = proofs,
+                        .best = best,
+                        .spreads = true,
+                        .seed = seed,
+                        .proceed = [&](const auto&) { return !stop; }};
         if (tries > 0) o.tries = tries;
         if (budget > 0) o.deadline = Deadline::in(std::chrono::nanoseconds(static_cast<std::int64_t>(budget * 1e9)));
         auto r = search(*made, file, machine, o);

@@ -18,7 +18,6 @@
 
 #include <cmath>
 #include <cstdlib>
-#include <fstream>
 
 namespace sdma::tool {
 namespace {
@@ -98,21 +97,13 @@ int recording(const CompareArguments& o) {
 
 /// Is it a trace of this SDK?
 bool is_own(const std::string& path) {
-  constexpr std::string_view kBegin = "{\"sdma_trace\":";
-  std::string head(kBegin.size(), 0);
-  std::ifstream file(path);
-  // A file that is shorter may be a recording without an event.
-  return path == "-" || !file || (file.read(head.data(), static_cast<std::streamsize>(head.size())) && head == kBegin);
+  const auto begin = beginning_of(path);
+  return !begin || begin->starts_with("{\"sdma_trace\":");
 }
 
 /// Of a recording of another tool, which has no packets to compare with those of a schedule or of a trace.
 std::optional<Diagnostic> recorded_elsewhere(const std::string& path) {
-  constexpr std::size_t kBeginning = 4096;
-  std::string begin(kBeginning, '\0');
-  std::ifstream file(path, std::ios::binary);
-  file.read(begin.data(), kBeginning);
-  begin.resize(static_cast<std::size_t>(file.gcount()));
-  if (path == "-" || !begins_recording(begin)) return {};
+  if (!begins_recording(beginning_of(path).value_or(""))) return {};
   return Diagnostic{.where = shown(path),
                     .message = "this is a recording in the form of another tool, which has no packets",
                     .hint =

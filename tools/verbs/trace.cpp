@@ -20,7 +20,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <optional>
 
 namespace sdma::tool {
@@ -94,11 +93,7 @@ int follow(const TraceArguments& o) {
 
 /// What else a file is that is not a trace: something that this program reads in another way.
 std::optional<Diagnostic> other_than_trace(const std::string& input) {
-  constexpr std::size_t kBeginning = 4096;
-  std::string begin(kBeginning, '\0');
-  std::ifstream file(input, std::ios::binary);
-  file.read(begin.data(), kBeginning);
-  begin.resize(static_cast<std::size_t>(file.gcount()));
+  const auto begin = beginning_of(input).value_or("");
   if (is_schedule(begin))
     return Diagnostic{.where = shown(input),
                       .message = "this is a schedule, and not a trace",
